@@ -35,9 +35,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod args;
 mod counters;
 mod error;
 mod listen;
+mod logging;
 pub mod metrics;
 mod options;
 mod running;
@@ -48,8 +50,10 @@ mod stream;
 mod tls;
 mod workers;
 
+pub use args::RuntimeArgs;
 pub use counters::Place;
 pub use error::Error;
+pub use logging::{LogFormat, LogOptions, init_logging};
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
 pub use running::{Handle, Running, start};
 pub use shutdown::{Shutdown, shutdown_on_signals};
