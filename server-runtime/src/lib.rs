@@ -38,6 +38,7 @@
 mod args;
 mod counters;
 mod error;
+mod files;
 mod listen;
 mod logging;
 pub mod metrics;

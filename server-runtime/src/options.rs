@@ -21,7 +21,8 @@ pub struct Options {
     pub listen: Vec<Listen>,
     /// Worker threads; 0 means one per core that this process may use.
     pub workers: usize,
-    /// Connections open at one time, over all workers; the next one is refused.
+    /// Connections open at one time, over all workers; the next one is refused. The process' limit of open files is
+    /// raised to fit, and where the system does not allow that, fewer connections are, with a warning in the log.
     pub max_connections: usize,
     /// How long a shutdown waits for open connections before it cuts them.
     pub drain: Duration,

@@ -17,6 +17,7 @@ use tracing::{error, info};
 
 use crate::counters::Counters;
 use crate::error::Error;
+use crate::files;
 use crate::listen::{self, Accepted, Hub, Listener};
 use crate::metrics::Registry;
 use crate::options::{Listen, Options, TlsOptions};
@@ -47,7 +48,7 @@ pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, E
     let metrics_addr = metrics.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
 
     let workers = worker_count(options.workers);
-    let counters = Arc::new(Counters::new(workers, options.max_connections));
+    let counters = Arc::new(Counters::new(workers, files::connections_allowed(options.max_connections)));
     let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
     service.starting(&handle);
     let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
@@ -103,9 +104,9 @@ impl Running {
         self.handle.connections()
     }
 
-    /// Changes the limit of open connections; those beyond a lower one stay.
-    pub fn set_max_connections(&self, limit: usize) {
-        self.handle.set_max_connections(limit);
+    /// See [`Handle::set_max_connections`].
+    pub fn set_max_connections(&self, limit: usize) -> usize {
+        self.handle.set_max_connections(limit)
     }
 
     /// Waits until the server has ended, which somebody else has to bring about: [`Handle::trigger`],
@@ -232,9 +233,12 @@ impl Handle {
         self.counters.limit.load(Relaxed)
     }
 
-    /// Changes the limit of open connections; those beyond a lower one stay.
-    pub fn set_max_connections(&self, limit: usize) {
+    /// Changes the limit of open connections; those beyond a lower one stay. Returns the limit that is now in force,
+    /// which is lower than the one asked for where the system does not allow as many open files.
+    pub fn set_max_connections(&self, limit: usize) -> usize {
+        let limit = files::connections_allowed(limit);
         self.counters.limit.store(limit, Relaxed);
+        limit
     }
 
     /// Reads the certificate files again now.

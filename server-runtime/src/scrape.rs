@@ -16,8 +16,14 @@ use crate::shutdown::Shutdown;
 /// The largest request head that is read. Prometheus sends some 300 bytes.
 const REQUEST_MAX: u64 = 8 * 1024;
 
+/// Of a request that is too large, how much is thrown away so that its sender gets to read why.
+const UNREAD_MAX: u64 = 1024 * 1024;
+
+/// How long a client may take to close after its answer.
+const LINGER: Duration = Duration::from_secs(1);
+
 /// Scrapes served at one time; more wait.
-const SCRAPES_MAX: usize = 8;
+const SCRAPES_MAX: usize = 64;
 
 /// Rest after a failure to accept.
 const BACK_OFF: Duration = Duration::from_secs(1);
@@ -71,9 +77,9 @@ async fn scrape(mut stream: TcpStream, registry: &Registry) -> io::Result<()> {
     }
     stream.shutdown().await?;
     // Closing over unread bytes would reset the connection and could take the answer with it.
-    let mut rest = stream.take(REQUEST_MAX);
-    tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
-    Ok(())
+    let (mut rest, mut sink) = (stream.take(UNREAD_MAX), tokio::io::sink());
+    let linger = tokio::time::timeout(LINGER, tokio::io::copy(&mut rest, &mut sink));
+    linger.await.map_or(Ok(()), |copied| copied.map(drop))
 }
 
 /// The bytes up to the empty line that ends a head, or as many as are allowed, or as came.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
+use tracing::{error, info, warn};
 
 use crate::Running;
 
@@ -82,7 +83,8 @@ impl Stop {
     }
 }
 
-/// Ends the server in good order on SIGTERM or SIGINT, and at once on the second of them.
+/// Ends the server in good order on SIGTERM or SIGINT, and at once on the second of them. A third one, which only a
+/// service that blocks its worker leaves time for, exits the process with status 1.
 ///
 /// The handlers are in place when this returns.
 ///
@@ -96,17 +98,25 @@ pub fn shutdown_on_signals(running: &Running) -> io::Result<()> {
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
     };
     let watch = async move {
-        for count in 0.. {
+        for count in 1.. {
             let name = tokio::select! {
                 _ = term.recv() => "SIGTERM",
                 _ = int.recv() => "SIGINT",
             };
-            if count == 0 {
-                tracing::info!("{name}: shutting down, {} connections open", handle.connections());
-                handle.trigger();
-            } else {
-                tracing::warn!("{name} again: ending at once, {} connections cut", handle.connections());
-                handle.abort();
+            let open = handle.connections();
+            match count {
+                1 => {
+                    info!("{name}: shutting down, {open} connections open");
+                    handle.trigger();
+                }
+                2 => {
+                    warn!("{name} again: ending at once, {open} connections open");
+                    handle.abort();
+                }
+                _ => {
+                    error!("{name} a third time: exiting");
+                    std::process::exit(1);
+                }
             }
         }
     };

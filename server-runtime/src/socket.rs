@@ -21,22 +21,30 @@ const KEEPALIVE_PROBES: u32 = 3;
 /// The kernel hands TCP_NODELAY and keepalive down to accepted sockets, so they are set here, once,
 /// and not by system calls for every connection.
 pub(crate) fn tcp(place: &Listen, addr: SocketAddr, options: &Options) -> Result<Socket, Error> {
-    listen_tcp(addr, options)
-        .or_else(|error| match addr.ip() {
+    let is_dual = addr.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && !serves_v4(options, addr.port());
+    listen_tcp(addr, is_dual, options)
+        .or_else(|error| match error.raw_os_error() {
             // Every interface was wanted, and the machine has no IPv6: that is every IPv4 interface.
-            IpAddr::V6(Ipv6Addr::UNSPECIFIED) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
-                listen_tcp(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), addr.port()), options)
+            Some(libc::EAFNOSUPPORT) if is_dual => {
+                listen_tcp(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), addr.port()), false, options)
             }
             _ => Err(error),
         })
         .map_err(|source| Error::Listen { place: place.to_string(), source })
 }
 
-fn listen_tcp(addr: SocketAddr, options: &Options) -> io::Result<Socket> {
+/// Whether 0.0.0.0 is listened on as well: then [::] has to leave IPv4 to it, or the second of them could not bind.
+fn serves_v4(options: &Options, port: u16) -> bool {
+    let all_v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+    port != 0
+        && options.listen.iter().any(|place| matches!(place, Listen::Tcp(addr) | Listen::Tls(addr) if *addr == all_v4))
+}
+
+fn listen_tcp(addr: SocketAddr, is_dual: bool, options: &Options) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
-    if let SocketAddr::V6(v6) = addr {
-        // [::] is both families, whatever the system's default.
-        socket.set_only_v6(!v6.ip().is_unspecified())?;
+    if addr.is_ipv6() {
+        // Said either way: the system's default differs from machine to machine.
+        socket.set_only_v6(!is_dual)?;
     }
     // A restart must not wait for the old connections' TIME_WAIT.
     socket.set_reuse_address(true)?;

@@ -79,6 +79,14 @@ impl Stream {
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
+
+    /// The protocol agreed on by ALPN, such as `h2`.
+    pub fn alpn_protocol(&self) -> Option<&[u8]> {
+        match self {
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+            Self::Tcp(_) | Self::Unix(_) => None,
+        }
+    }
 }
 
 /// The same call on whichever stream it is.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -35,7 +36,7 @@ struct State {
 }
 
 /// What changes when a file is replaced or written to.
-type Stamp = (SystemTime, u64);
+type Stamp = (SystemTime, u64, u64);
 
 impl Tls {
     pub(crate) fn load(options: TlsOptions) -> Result<Self, Error> {
@@ -103,7 +104,7 @@ fn stamps(options: &TlsOptions) -> Vec<Option<Stamp>> {
 
 fn stamp(path: &Path) -> Option<Stamp> {
     let file = fs::metadata(path).ok()?;
-    Some((file.modified().ok()?, file.len()))
+    Some((file.modified().ok()?, file.len(), file.ino()))
 }
 
 fn server_config(options: &TlsOptions) -> Result<Arc<ServerConfig>, Error> {

@@ -69,7 +69,7 @@ impl<S: Service> Worker<S> {
                 return false;
             }
         };
-        runtime.block_on(async move {
+        let cut = runtime.block_on(async move {
             let state = Rc::new(self.service.worker(self.index));
             let _ = ready.send(Ok(()));
             // The starter tells a worker that fails by this end hanging up.
@@ -78,8 +78,10 @@ impl<S: Service> Worker<S> {
                 self.serve(&state, accepted);
             }
             self.drain().await
-        })
-        // Dropping the runtime cuts what is still open.
+        });
+        // This is what cuts the connections that are still open. It does not wait for `spawn_blocking`'s threads.
+        runtime.shutdown_background();
+        cut
     }
 
     fn serve(&self, state: &Rc<S::Worker>, Accepted { socket, peer, local, place }: Accepted) {

@@ -1,14 +1,12 @@
-//! Accepting, spreading, limiting, and the places to listen.
+//! Accepting, spreading, and what a connection may do.
 
-use std::io::Read;
-use std::net::{Shutdown, SocketAddr};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
-use server_runtime::{Listen, Options, start};
+use server_runtime::Options;
+use socket2::SockRef;
 
-use crate::support::{Echo, REFUSAL, alone, ask, connect, end, options, serve, until};
+use crate::support::{alone, alone_after, ask, connect, end, options, serve, until};
 
 #[test]
 fn echoes_on_every_kind_of_tcp_address() {
@@ -48,4 +46,76 @@ fn spreads_evenly_over_the_workers() {
     until("worker-1 is full", || handle.connections_by_worker() == [10, 10, 10]);
     drop(streams);
     end(running);
+}
+
+#[test]
+fn a_panic_ends_its_connection_alone() {
+    let running = serve(Options { workers: 1, ..options() });
+    let mut bystander = connect(running.local_addrs()[0]);
+    assert_eq!(ask(&mut bystander, "before"), "before");
+    let mut unlucky = connect(running.local_addrs()[0]);
+    assert_eq!(ask(&mut unlucky, "panic"), "", "closed without an answer");
+    assert_eq!(ask(&mut bystander, "after"), "after");
+    until("its place is free", || running.connections() == 1);
+    drop(bystander);
+    end(running);
+}
+
+#[test]
+fn many_short_connections_leave_nothing_behind() {
+    if !alone("connections::many_short_connections_leave_nothing_behind") {
+        return;
+    }
+    let running = serve(options());
+    let addr = running.local_addrs()[0];
+    let handle = running.shutdown_handle();
+    let round = |count: usize| {
+        let accepted = handle.accepted() + count as u64;
+        for index in 0..count {
+            let mut stream = connect(addr);
+            // Resets instead of closing in order, so that thousands of ports are not left in TIME_WAIT.
+            SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+            // Some say something, some leave at once.
+            if index % 2 == 0 {
+                assert_eq!(ask(&mut stream, "hello"), "hello");
+            }
+        }
+        until("all have come and gone", || handle.accepted() == accepted && handle.connections() == 0);
+    };
+    round(10);
+    let files = open_files();
+    round(5_000);
+    until("no file stays open", || open_files() == files);
+    end(running);
+}
+
+#[test]
+fn no_files_left_is_survived() {
+    if !alone_after("ulimit -n 100", "connections::no_files_left_is_survived") {
+        return;
+    }
+    let options = options();
+    let metrics = options.metrics.clone();
+    let running = serve(options);
+    let addr = running.local_addrs()[0];
+    assert_eq!(running.shutdown_handle().max_connections(), 50, "as many as the files allow");
+    // Both ends count in this process: the files are used up before the connections are.
+    let spare = std::fs::File::open("/proc/self/status").unwrap();
+    let mut streams = Vec::new();
+    while let Ok(stream) = TcpStream::connect(addr) {
+        streams.push(stream);
+    }
+    // The last file goes to this end of one more connection, so that the server's end finds none.
+    drop(spare);
+    streams.extend(TcpStream::connect(addr));
+    until("accepting fails", || !metrics.render().contains("server_accept_errors_total 0"));
+    streams.clear();
+    until("the queue is worked off", || running.connections() == 0);
+    assert_eq!(ask(&mut connect(addr), "hello"), "hello");
+    until("all have gone", || running.connections() == 0);
+    end(running);
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
 }

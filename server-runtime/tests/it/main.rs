@@ -1,4 +1,11 @@
 //! The runtime from outside: real sockets on loopback.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
+
 mod connections;
+mod limits;
+mod metrics;
+mod places;
+mod shutdown;
 mod support;
+mod tls;

@@ -2,8 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use server_runtime::{Connection, Options, Running, Service, start};
@@ -12,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// Longer than anything here takes, shorter than a person waits for a hung test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Echoes. `who` answers with worker, peer and local address, `hold` goes on until the connection is cut,
+/// Echoes. `panic` panics, `who` answers with worker, peer and local address, `hold` goes on until the connection is cut,
 /// `shutdown` answers when the server shuts down.
 pub(crate) struct Echo;
 
@@ -35,6 +37,7 @@ impl Service for Echo {
                     assert_eq!(worker.1.as_deref(), std::thread::current().name(), "a connection stays on its worker");
                     format!("{} {peer} {local}", worker.1.as_deref().unwrap_or_default()).into_bytes()
                 }
+                b"panic" => panic!("as asked"),
                 b"hold" => std::future::pending().await,
                 b"shutdown" => {
                     shutdown.triggered().await;
@@ -91,8 +94,42 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Tests that count the process' file descriptors, or use them up, run alone.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
-    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Gives a test a process of its own, for what concerns the whole process: open files, signals. The test says
+/// `if !alone("module::name") { return; }` first; `shell` is done before the process begins.
+pub(crate) fn alone_after(shell: &str, test: &str) -> bool {
+    const MARK: &str = "SERVER_RUNTIME_TEST_ALONE";
+    if std::env::var(MARK).is_ok_and(|name| name == test) {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let script = format!("{shell}; exec \"$0\" --exact {test} --nocapture");
+    let output = Command::new("sh").arg("-c").arg(script).arg(program).env(MARK, test).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+pub(crate) fn alone(test: &str) -> bool {
+    alone_after(":", test)
+}
+
+/// A new folder, removed at the end.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("server-runtime-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }

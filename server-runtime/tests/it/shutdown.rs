@@ -1,0 +1,101 @@
+//! The end of a server.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use server_runtime::{Options, shutdown_on_signals};
+
+use crate::support::{PATIENCE, alone, ask, connect, options, serve, until};
+
+#[test]
+fn a_connection_in_flight_finishes() {
+    let running = serve(options());
+    let addr = running.local_addrs()[0];
+    let mut stream = connect(addr);
+    assert_eq!(ask(&mut stream, "hello"), "hello");
+    let handle = running.shutdown_handle();
+    handle.trigger();
+    handle.trigger();
+    until("nothing is accepted any more", || TcpStream::connect(addr).is_err());
+    assert_eq!(ask(&mut stream, "still served"), "still served");
+    assert_eq!(ask(&mut stream, "shutdown"), "bye", "a late wait is answered at once");
+    drop(stream);
+    assert!(!running.wait());
+    assert_eq!(handle.connections(), 0);
+}
+
+#[test]
+fn connections_hear_of_the_shutdown() {
+    let running = serve(options());
+    let addr = running.local_addrs()[0];
+    let mut streams: Vec<_> = (0..20).map(|_| connect(addr)).collect();
+    streams.iter_mut().for_each(|stream| stream.write_all(b"shutdown").unwrap());
+    until("all are there", || running.connections() == 20);
+    running.shutdown_handle().trigger();
+    for stream in &mut streams {
+        let mut answer = [0; 3];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"bye");
+    }
+    drop(streams);
+    assert!(!running.wait());
+}
+
+#[test]
+fn the_deadline_cuts() {
+    let drain = Duration::from_millis(100);
+    let running = serve(Options { drain, ..options() });
+    let mut stream = connect(running.local_addrs()[0]);
+    stream.write_all(b"hold").unwrap();
+    until("it is there", || running.connections() == 1);
+    let handle = running.shutdown_handle();
+    let start = Instant::now();
+    handle.trigger();
+    assert!(running.wait(), "one was cut");
+    assert!(start.elapsed() >= drain);
+    assert_eq!(stream.read(&mut [0; 8]).unwrap_or(0), 0);
+    assert_eq!(handle.connections(), 0);
+}
+
+#[test]
+fn abort_does_not_wait() {
+    let running = serve(options());
+    let mut stream = connect(running.local_addrs()[0]);
+    stream.write_all(b"hold").unwrap();
+    until("it is there", || running.connections() == 1);
+    let start = Instant::now();
+    running.shutdown_handle().abort();
+    assert!(running.wait());
+    assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn dropped_servers_shut_down() {
+    let running = serve(options());
+    let addr = running.local_addrs()[0];
+    drop(running);
+    until("nothing is accepted any more", || TcpStream::connect(addr).is_err());
+}
+
+#[test]
+fn signals() {
+    if !alone("shutdown::signals") {
+        return;
+    }
+    let running = serve(options());
+    shutdown_on_signals(&running).unwrap();
+    let addr = running.local_addrs()[0];
+    let mut stream = connect(addr);
+    assert_eq!(ask(&mut stream, "hello"), "hello");
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args(["-s", name, &std::process::id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    };
+    signal("TERM");
+    until("nothing is accepted any more", || TcpStream::connect(addr).is_err());
+    assert_eq!(ask(&mut stream, "still served"), "still served");
+    signal("INT");
+    assert!(running.wait(), "the second one cuts");
+}
