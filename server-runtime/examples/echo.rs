@@ -1,5 +1,6 @@
 //! An echo server with every flag of the runtime: `cargo run -p server-runtime --example echo -- --help`.
 
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,8 +33,17 @@ impl Service for Echo {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let flags = Flags::parse();
+fn main() -> ExitCode {
+    match run(&Flags::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("echo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: &Flags) -> Result<(), Box<dyn std::error::Error>> {
     init_logging(&flags.runtime.log_options())?;
     let running = start(flags.runtime.options("localhost:7007".parse()?)?, Arc::new(Echo))?;
     shutdown_on_signals(&running)?;

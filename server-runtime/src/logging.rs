@@ -1,5 +1,6 @@
 //! Logs by `tracing`, with the same settings in every server.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
@@ -91,7 +92,13 @@ where
 fn log_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        tracing::error!("{panic}");
-        before(panic);
+        if !tracing::enabled!(tracing::Level::ERROR) {
+            return before(panic);
+        }
+        let trace = Backtrace::capture();
+        match trace.status() {
+            BacktraceStatus::Captured => tracing::error!("{panic}\n{trace}"),
+            _ => tracing::error!("{panic}"),
+        }
     }));
 }

@@ -4,6 +4,7 @@
 
 mod connections;
 mod limits;
+mod logging;
 mod metrics;
 mod places;
 mod shutdown;

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use server_runtime::{Connection, Options, Running, Service, start};
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Longer than anything here takes, shorter than a person waits for a hung test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Echoes. `panic` panics, `who` answers with worker, peer and local address, `hold` goes on until the connection is cut,
+/// Echoes. `panic` panics, `options` answers with those of its socket, `who` answers with worker, peer and local address, `hold` goes on until the connection is cut,
 /// `shutdown` answers when the server shuts down.
 pub(crate) struct Echo;
 
@@ -39,6 +40,12 @@ impl Service for Echo {
                 }
                 b"panic" => panic!("as asked"),
                 b"hold" => std::future::pending().await,
+                b"options" => {
+                    let socket = SockRef::from(&stream);
+                    let is_kept = socket.keepalive().unwrap();
+                    let silence = if is_kept { socket.tcp_keepalive_time().unwrap() } else { Duration::ZERO };
+                    format!("{} {silence:?}", socket.tcp_nodelay().unwrap()).into_bytes()
+                }
                 b"shutdown" => {
                     shutdown.triggered().await;
                     b"bye".to_vec()

@@ -1,0 +1,39 @@
+//! The log; a process has one, so each test has a process.
+
+use server_runtime::{LogFormat, LogOptions, init_logging};
+
+use crate::support::{Folder, alone, ask, connect, end, options, serve};
+
+#[test]
+fn json_lines_in_a_file() {
+    if !alone("logging::json_lines_in_a_file") {
+        return;
+    }
+    let folder = Folder::new("log");
+    let path = folder.file("server.log");
+    let log = LogOptions { format: LogFormat::Json, file: Some(path.clone()), ..LogOptions::default() };
+    init_logging(&log).unwrap();
+    assert!(init_logging(&log).is_err(), "there is one already");
+
+    let running = serve(options());
+    assert_eq!(ask(&mut connect(running.local_addrs()[0]), "panic"), "");
+    end(running);
+    tracing::debug!("below the level");
+    let lines = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    for part in ["\"level\":\"ERROR\"", "as asked", "\"threadName\":\"worker-0\""] {
+        assert!(lines.contains(part), "{part} in {lines}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    if !alone("logging::what_is_wrong_is_said") {
+        return;
+    }
+    let error = |log: LogOptions| init_logging(&log).expect_err("it is wrong").to_string();
+    let loud = error(LogOptions { level: "server_runtime=loud".into(), ..LogOptions::default() });
+    assert!(loud.contains("expected error, warn, info"), "{loud}");
+    let lost = error(LogOptions { file: Some("/nonexistent/a.log".into()), ..LogOptions::default() });
+    assert!(lost.starts_with("log: cannot open /nonexistent/a.log: "), "{lost}");
+}
