@@ -63,7 +63,7 @@ pub(super) enum Reason {
     /// No setting has that name.
     Unknown { name: String },
     /// The value does not fit.
-    BadValue { id: Id, values: String, expected: String },
+    BadValue { id: Id, words: String, expected: String },
     /// An argument that is neither a file, a flag nor a flag's value.
     Misplaced,
 }
@@ -90,9 +90,10 @@ impl fmt::Display for ConfigError {
                 write!(f, "Bad directive or wrong number of arguments: no setting is called '{name}'")?;
                 nearest(name).map_or(Ok(()), |near| write!(f, "; did you mean '{near}'?"))
             }
-            Reason::BadValue { id, values, expected } => {
+            Reason::BadValue { id, words, expected } => {
                 let setting = id.setting();
-                write!(f, "{}: {expected}; got {values}, expected {}", setting.name, setting.kind)
+                write!(f, "{expected}\n'{}' takes {}", setting.name, setting.kind)?;
+                if words.is_empty() { Ok(()) } else { write!(f, ", not {words}") }
             }
         }
     }

@@ -12,6 +12,7 @@ impl fmt::Display for Kind {
             Self::Bool => f.write_str("yes or no"),
             Self::Int { min, max: i64::MAX } => write!(f, "a whole number from {min}"),
             Self::Int { min, max } => write!(f, "a whole number from {min} to {max}"),
+            Self::Clamped { min, max } => write!(f, "a whole number, used within {min} and {max}"),
             Self::Memory { min: 0, .. } => f.write_str("bytes, like 100mb or 1gb"),
             Self::Memory { min, .. } => write!(f, "bytes, like 100mb or 1gb, at least {min}"),
             Self::MemoryOrPercent => f.write_str("bytes, like 100mb, or a percentage, like 5%"),
@@ -21,7 +22,7 @@ impl fmt::Display for Kind {
                 write!(f, "any of {}", table.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "))
             }
             Self::Events => f.write_str("letters out of Ag$lshzxeKEtmdn"),
-            Self::Text => f.write_str("a text"),
+            Self::Text => f.write_str("one text, in quotes if it has spaces"),
             Self::FileName => f.write_str("the name of a file, without a directory"),
             Self::Directory => f.write_str("a directory that exists"),
             Self::Words { max, .. } => write!(f, "up to {max} words"),

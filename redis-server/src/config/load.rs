@@ -10,9 +10,9 @@ use bytes::Bytes;
 
 use super::args::Launch;
 use super::error::{ConfigError, Origin, Reason, Warning, nearest, shown};
-use super::setting::{Flags, Id, Kind};
-use super::store::{Config, default, defaults};
-use super::value::{self, Value};
+use super::setting::{Flags, Id};
+use super::store::{Config, Draft, default};
+use super::value;
 use super::{parse, settings};
 
 /// How deep files may include each other: enough for any layout, little for a circle.
@@ -35,7 +35,7 @@ impl Config {
         launch: &Launch,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(Self, Vec<Warning>), ConfigError> {
-        let mut loader = Loader { values: defaults(), touched: vec![false; Id::all().count()], warnings: Vec::new() };
+        let mut loader = Loader::default();
         if let Some(path) = &launch.file {
             loader.file(path, &Origin::CommandLine, 0)?;
         }
@@ -60,10 +60,23 @@ pub(super) struct Directive {
     pub(super) words: Vec<Bytes>,
 }
 
+impl Directive {
+    /// As its writer wrote it, but for secrets. `id` is the setting that it names, if it names one.
+    fn written(&self, id: Option<Id>) -> String {
+        let (name, words) = (String::from_utf8_lossy(&self.name), shown(id, &self.words));
+        match &self.origin {
+            Origin::File { .. } | Origin::Stdin { .. } => format!("{name} {words}"),
+            Origin::Environment { variable } => format!("{variable}={words}"),
+            Origin::CommandLine => format!("--{name} {words}"),
+        }
+        .trim_end()
+        .to_owned()
+    }
+}
+
+#[derive(Default)]
 struct Loader {
-    values: Vec<Value>,
-    /// Which settings were given: the first save point replaces the default ones, the next ones are added.
-    touched: Vec<bool>,
+    draft: Draft,
     warnings: Vec<Warning>,
 }
 
@@ -117,21 +130,12 @@ impl Loader {
 
     fn directive(&mut self, directive: &Directive, depth: usize) -> Result<(), ConfigError> {
         let Directive { origin, name, words } = directive;
-        let fail = |id, reason| ConfigError {
-            origin: origin.clone(),
-            directive: format!("{} {}", String::from_utf8_lossy(name), shown(id, words)).trim_end().to_owned(),
-            reason,
-        };
+        let fail = |id, reason| ConfigError { origin: origin.clone(), directive: directive.written(id), reason };
         let unknown = || fail(None, Reason::Unknown { name: String::from_utf8_lossy(name).into_owned() });
         let id = Id::find(name).ok_or_else(unknown)?;
-        let kind = id.setting().kind;
-        let at = id.index();
-        let adds_up = matches!(kind, Kind::OutputLimits) || self.touched[at];
-        let before = if adds_up { self.values[at].clone() } else { value::empty(kind) };
-        self.values[at] = value::parse(kind, words, &before).map_err(|expected| {
-            fail(Some(id), Reason::BadValue { id, values: shown(Some(id), words), expected: expected.into_owned() })
+        self.draft.apply(id, words).map_err(|expected| {
+            fail(Some(id), Reason::BadValue { id, words: shown(Some(id), words), expected: expected.into_owned() })
         })?;
-        self.touched[at] = true;
         if id.setting().name == INCLUDE {
             self.include(&words[0], origin, depth)?;
         }
@@ -190,19 +194,19 @@ impl Loader {
     /// A setting without effect that asks for what the server does anyway needs no warning.
     fn warn_of_no_effect(&mut self, id: Id, origin: &Origin) {
         let setting = id.setting();
-        let value = &self.values[id.index()];
+        let value = self.draft.value(id);
         if setting.flags.has(Flags::NO_EFFECT) && *value != default(id) {
             let words = [value::format(setting.kind, value)];
             let shown = shown(Some(id), &words);
             let name = setting.name;
-            self.warnings.push(Warning(format!("'{name}' has no effect in this server (set to {shown} in {origin})")));
+            self.warnings.push(Warning(format!("'{name} {shown}' in {origin} has no effect in this server")));
         }
     }
 
     fn finish(self, file: Option<&Path>) -> Result<(Config, Vec<Warning>), ConfigError> {
         // The server changes its directory; the file must be found again by CONFIG REWRITE.
         let file = file.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        let config = Config::new(self.values, file);
+        let config = Config::new(self.draft.into_values(), file);
         let shards = config.int(settings::SHARDS);
         if shards != 0 && shards.count_ones() != 1 {
             return Err(ConfigError {
@@ -210,7 +214,7 @@ impl Loader {
                 directive: format!("shards {shards}"),
                 reason: Reason::BadValue {
                     id: settings::SHARDS.id(),
-                    values: shards.to_string(),
+                    words: shards.to_string(),
                     expected: "argument must be a power of two".to_owned(),
                 },
             });

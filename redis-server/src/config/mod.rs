@@ -18,6 +18,7 @@ mod error;
 pub mod help;
 mod load;
 mod parse;
+mod rewrite;
 mod setting;
 pub mod settings;
 mod special;
@@ -46,5 +47,7 @@ fn matches_exactly(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;

@@ -106,6 +106,13 @@ pub enum Kind {
         /// The greatest value.
         max: i64,
     },
+    /// A decimal integer that is brought within the bounds.
+    Clamped {
+        /// The least value in force.
+        min: i64,
+        /// The greatest value in force.
+        max: i64,
+    },
     /// Bytes: a number with an optional unit (`1k` = 1000, `1kb` = 1024, … `gb`).
     Memory {
         /// The least value, bytes.
@@ -264,7 +271,7 @@ macro_rules! typed_id {
 
 typed_id! {
     Number number
-        Kind::Int { .. } | Kind::Memory { .. } | Kind::MemoryOrPercent | Kind::Octal { .. } | Kind::Enum(_)
+        Kind::Int { .. } | Kind::Clamped { .. } | Kind::Memory { .. } | Kind::MemoryOrPercent | Kind::Octal { .. } | Kind::Enum(_)
         | Kind::FlagWords(_) | Kind::Events, "not a number";
     Switch switch Kind::Bool, "not a yes/no setting";
     Text text Kind::Text | Kind::FileName | Kind::Directory, "not a text";

@@ -81,6 +81,9 @@ pub(super) fn save_points(words: &[Bytes], before: &[Bytes]) -> Result<Vec<Bytes
 
 /// Groups of class, hard limit, soft limit and seconds, put into the table `before`.
 pub(super) fn output_limits(words: &[Bytes], before: &[Bytes]) -> Result<Vec<Bytes>, Expected> {
+    if matches!(words, [word] if word.is_empty()) {
+        return Ok(before.to_vec());
+    }
     if words.is_empty() || !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
     }
@@ -95,8 +98,8 @@ pub(super) fn output_limits(words: &[Bytes], before: &[Bytes]) -> Result<Vec<Byt
         else {
             return Err("Error in hard, soft or soft_seconds setting in buffer limit configuration.".into());
         };
-        for (column, number) in [hard, soft, seconds].into_iter().enumerate() {
-            table[class * 4 + 1 + column] = number.to_string().into();
+        for (column, number) in [hard, soft, seconds.into()].into_iter().enumerate() {
+            table[class * 4 + 1 + column] = number.min(i64::MAX.into()).to_string().into();
         }
     }
     Ok(table)

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use bytes::Bytes;
 
 use super::error::SetError;
-use super::setting::{Flags, Id, Lines, Number, Switch, Text, Words};
+use super::matches;
+use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::table::COUNT;
 use super::value::{self, Expected, Value};
-use super::{matches, parse};
 
 /// The configuration in force. Numbers and switches cost one relaxed load; the rest is behind a lock.
 #[derive(Debug)]
@@ -255,8 +255,48 @@ impl Config {
     }
 }
 
+/// Values in the making: what directives, read one after the other, mean.
+pub(super) struct Draft {
+    values: Vec<Value>,
+    /// Which settings were given: the first save point replaces the default ones, the next ones are added.
+    touched: Vec<bool>,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        let values = defaults();
+        Self { touched: vec![false; values.len()], values }
+    }
+}
+
+impl Draft {
+    /// Follows one directive.
+    pub(super) fn apply(&mut self, id: Id, words: &[Bytes]) -> Result<(), Expected> {
+        let kind = id.setting().kind;
+        let at = id.index();
+        let adds_up = kind == Kind::OutputLimits || self.touched[at];
+        let before = if adds_up { self.values[at].clone() } else { value::empty(kind) };
+        self.touched[at] = true;
+        self.values[at] = value::parse(kind, words, &before)?;
+        Ok(())
+    }
+
+    pub(super) fn value(&self, id: Id) -> &Value {
+        &self.values[id.index()]
+    }
+
+    /// Whether a directive gave the setting a value.
+    pub(super) fn is_touched(&self, id: Id) -> bool {
+        self.touched[id.index()]
+    }
+
+    pub(super) fn into_values(self) -> Vec<Value> {
+        self.values
+    }
+}
+
 /// Every setting's default.
-pub(super) fn defaults() -> Vec<Value> {
+fn defaults() -> Vec<Value> {
     Id::all().map(default).collect()
 }
 
@@ -276,7 +316,7 @@ pub(super) fn default(id: Id) -> Value {
 fn changed(id: Id, text: &[u8], before: &Value) -> Result<Value, Expected> {
     // A list is replaced; of the limits only the classes that are named.
     let kind = id.setting().kind;
-    let base = if kind == super::setting::Kind::OutputLimits { before.clone() } else { value::empty(kind) };
+    let base = if kind == Kind::OutputLimits { before.clone() } else { value::empty(kind) };
     from_text(id, text, &base)
 }
 
@@ -286,10 +326,8 @@ pub(super) fn from_text(id: Id, text: &[u8], before: &Value) -> Result<Value, Ex
     if value::is_single(kind) {
         return value::parse(kind, &[Bytes::copy_from_slice(text)], before);
     }
-    let mut words = parse::split(text).map_err(|_| "Unbalanced quotes in configuration line")?;
-    if words.is_empty() {
-        words.push(Bytes::new());
-    }
+    // Plain spaces, no quotes: this is how the genuine server cuts the argument of CONFIG SET.
+    let words: Vec<Bytes> = text.split(|byte| *byte == b' ').map(Bytes::copy_from_slice).collect();
     value::parse(kind, &words, before)
 }
 

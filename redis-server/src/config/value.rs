@@ -45,6 +45,7 @@ pub(super) fn empty(kind: Kind) -> Value {
     match kind {
         Kind::Bool
         | Kind::Int { .. }
+        | Kind::Clamped { .. }
         | Kind::Memory { .. }
         | Kind::MemoryOrPercent
         | Kind::Octal { .. }
@@ -68,6 +69,7 @@ pub(super) fn is_single(kind: Kind) -> bool {
         kind,
         Kind::Bool
             | Kind::Int { .. }
+            | Kind::Clamped { .. }
             | Kind::Memory { .. }
             | Kind::MemoryOrPercent
             | Kind::Octal { .. }
@@ -105,6 +107,7 @@ pub(super) fn parse(kind: Kind, words: &[Bytes], before: &Value) -> Result<Value
         }
         Kind::Bool
         | Kind::Int { .. }
+        | Kind::Clamped { .. }
         | Kind::Memory { .. }
         | Kind::MemoryOrPercent
         | Kind::Octal { .. }
@@ -121,9 +124,10 @@ fn parse_single(kind: Kind, word: &Bytes) -> Result<Value, Expected> {
         Kind::Bool if word.eq_ignore_ascii_case(b"yes") => Ok(Value::Number(1)),
         Kind::Bool if word.eq_ignore_ascii_case(b"no") => Ok(Value::Number(0)),
         Kind::Bool => Err("argument must be 'yes' or 'no'".into()),
-        Kind::Int { min, max } => {
-            let number = integer(word).ok_or("argument couldn't be parsed into an integer")?;
-            between(number, min, max)
+        Kind::Int { min, max } => between(integer(word).ok_or(NO_INTEGER)?, min, max),
+        Kind::Clamped { min, max } => {
+            let any = between(integer(word).ok_or(NO_INTEGER)?, 0, i32::MAX.into())?;
+            Ok(Value::Number(any.number().clamp(min, max)))
         }
         Kind::Memory { min, max } => between(memory(word).ok_or("argument must be a memory value")?, min, max),
         Kind::MemoryOrPercent => memory_or_percent(word).map(Value::Number),
@@ -146,6 +150,8 @@ fn parse_single(kind: Kind, word: &Bytes) -> Result<Value, Expected> {
         _ => Ok(Value::Text(word.clone())),
     }
 }
+
+const NO_INTEGER: &str = "argument couldn't be parsed into an integer";
 
 /// The value as `CONFIG GET` prints it.
 pub(super) fn format(kind: Kind, value: &Value) -> Bytes {
@@ -193,9 +199,10 @@ fn without_blank(words: &[Bytes]) -> Vec<Bytes> {
     if words.iter().all(Bytes::is_empty) { Vec::new() } else { words.to_vec() }
 }
 
-fn between(number: i64, min: i64, max: i64) -> Result<Value, Expected> {
-    if (min..=max).contains(&number) {
-        return Ok(Value::Number(number));
+fn between(number: impl Into<i128>, min: i64, max: i64) -> Result<Value, Expected> {
+    match i64::try_from(number.into()) {
+        Ok(number) if (min..=max).contains(&number) => return Ok(Value::Number(number)),
+        Ok(_) | Err(_) => {}
     }
     Err(format!("argument must be between {min} and {max} inclusive").into())
 }
@@ -209,12 +216,13 @@ pub(super) fn integer(word: &[u8]) -> Option<i64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-/// Bytes with an optional unit: `b`, `k`, `kb`, `m`, `mb`, `g`, `gb`, in any case.
-pub(super) fn memory(word: &[u8]) -> Option<i64> {
+/// Bytes with an optional unit: `b`, `k`, `kb`, `m`, `mb`, `g`, `gb`, in any case. What is more than any setting
+/// may be comes out as more than that, to fail at the bounds.
+pub(super) fn memory(word: &[u8]) -> Option<i128> {
     let text = std::str::from_utf8(word).ok()?;
     let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(unit_at);
-    let scale: i64 = match unit.to_ascii_lowercase().as_str() {
+    let scale: i128 = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" => 1_000,
         "kb" => 1 << 10,
@@ -224,16 +232,19 @@ pub(super) fn memory(word: &[u8]) -> Option<i64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    digits.parse::<i64>().ok()?.checked_mul(scale)
+    if digits.is_empty() {
+        return None;
+    }
+    Some(digits.parse().unwrap_or(i128::MAX).saturating_mul(scale))
 }
 
 fn memory_or_percent(word: &[u8]) -> Result<i64, Expected> {
     const WRONG: &str = "argument must be a memory or percent value";
     let Some(percent) = word.strip_suffix(b"%") else {
-        return memory(word).ok_or_else(|| WRONG.into());
+        return memory(word).and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| WRONG.into());
     };
     match integer(percent) {
-        Some(0..=100) => Ok(-integer(percent).unwrap_or(0)),
+        Some(percent @ 0..=100) => Ok(-percent),
         Some(101..) => Err("percentage argument must be less or equal to 100".into()),
         Some(_) | None => Err(WRONG.into()),
     }
