@@ -32,6 +32,16 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// The configuration of these arguments: `["--port", "7000"]`.
+    ///
+    /// # Errors
+    /// Those of [`Request::parse`].
+    pub fn from_flags(arguments: &[&str]) -> Result<Self, ConfigError> {
+        let arguments: Vec<Bytes> =
+            arguments.iter().map(|argument| Bytes::copy_from_slice(argument.as_bytes())).collect();
+        Self::parse(&arguments)
+    }
+
     /// The configuration of this file alone.
     pub fn from_file(path: impl Into<PathBuf>) -> Self {
         Self { file: Some(path.into()), ..Self::default() }

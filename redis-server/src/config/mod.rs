@@ -38,13 +38,28 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
 
 /// Whether the text matches the glob pattern.
 fn matches_exactly(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern, text) {
-        ([], _) => text.is_empty(),
-        ([b'*', rest @ ..], _) => (0..=text.len()).any(|at| matches_exactly(rest, &text[at..])),
-        ([b'?', rest @ ..], [_, after @ ..]) => matches_exactly(rest, after),
-        ([first, rest @ ..], [byte, after @ ..]) => first == byte && matches_exactly(rest, after),
-        (_, []) => false,
+    let (mut at, mut read) = (0, 0);
+    // Where to go on when what follows the last star fits no longer: the star takes one byte more.
+    let mut star = None;
+    while read < text.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, read));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == text[read] => {
+                at += 1;
+                read += 1;
+            }
+            Some(_) | None => {
+                let Some((after, taken)) = star else { return false };
+                star = Some((after, taken + 1));
+                at = after;
+                read = taken + 1;
+            }
+        }
     }
+    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ pub(super) struct UnbalancedQuotes;
 /// The words of a line.
 pub(super) fn split(line: &[u8]) -> Result<Vec<Bytes>, UnbalancedQuotes> {
     let mut words = Vec::new();
-    let mut rest = line.trim_ascii_start();
+    let mut rest = without_space(line);
     while !rest.is_empty() {
         let (word, after) = word(rest)?;
         words.push(word.into());
-        rest = after.trim_ascii_start();
+        rest = without_space(after);
     }
     Ok(words)
 }
@@ -96,6 +96,12 @@ fn hex(digit: u8) -> u8 {
     }
 }
 
+fn without_space(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|byte| !is_space(*byte));
+    start.map_or(&[], |start| &text[start..])
+}
+
+/// The spaces of C's `isspace`, to which a vertical tab belongs.
 fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
@@ -147,5 +153,22 @@ mod tests {
         check(r#"a "b"c"#, None);
         check(r#"a 'b"#, None);
         check(r#"a "b\"#, None);
+    }
+    /// Every text of up to five of the bytes that mean something.
+    #[test]
+    fn any_line_is_read_to_its_end() {
+        const BYTES: &[u8] = b" \x0b\"'\\xa";
+        let mut lines = vec![Vec::new()];
+        for at in 0.. {
+            let Some(line) = lines.get(at).cloned() else { break };
+            if let Ok(words) = split(&line) {
+                let written = words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
+                assert_eq!(split(written.as_bytes()), Ok(words));
+            }
+            if line.len() < 5 {
+                lines.extend(BYTES.iter().map(|byte| [line.as_slice(), &[*byte]].concat()));
+            }
+        }
+        assert_eq!(lines.len(), (0..=5).map(|length| BYTES.len().pow(length)).sum::<usize>());
     }
 }

@@ -90,6 +90,14 @@ impl Config {
         self.numbers[setting.id().index()].load(Ordering::Relaxed) != 0
     }
 
+    /// The word of an enumeration, as it is written; empty for other numbers.
+    pub fn word(&self, setting: Number) -> &'static str {
+        match setting.id().setting().kind {
+            Kind::Enum(choices) => choices.get(self.size(setting)).copied().unwrap_or_default(),
+            _ => "",
+        }
+    }
+
     /// The text, empty where none is set.
     pub fn text(&self, setting: Text) -> Bytes {
         self.format(setting.id())

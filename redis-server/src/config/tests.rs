@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Caller, Config, Launch, Request, help, settings};
+use super::{Caller, Config, Flags, Id, Launch, Request, help, settings};
 
 /// Runs the command line `words` with these environment variables.
 fn start(words: &[&str], environment: &[(&str, &str)]) -> Result<(Config, Vec<String>), String> {
@@ -47,7 +47,7 @@ impl Drop for Scratch {
 
 #[test]
 fn every_default_is_a_value() {
-    for id in super::Id::all() {
+    for id in Id::all() {
         let setting = id.setting();
         if !setting.default.is_empty() {
             let parsed = super::store::from_text(id, setting.default.as_bytes(), &super::value::empty(setting.kind));
@@ -163,7 +163,7 @@ fn several_settings_change_together_or_not_at_all() {
     );
     assert_eq!(config.int(settings::MAXCLIENTS), 10_000);
 
-    let refuse = |_: &[super::Id]| Err((settings::PORT.id(), "Unable to listen on this port".to_owned()));
+    let refuse = |_: &[Id]| Err((settings::PORT.id(), "Unable to listen on this port".to_owned()));
     assert!(config.set_and(&[("port", "5")], Caller::Local, refuse).is_err());
     assert_eq!(config.int(settings::PORT), 6379);
 
@@ -173,6 +173,44 @@ fn several_settings_change_together_or_not_at_all() {
     let changed = config.set(&[("save", "60 1"), ("timeout", "1")], Caller::Local).unwrap();
     assert_eq!(changed, [settings::TIMEOUT.id(), settings::SAVE.id()]);
     assert_eq!(config.generation(), before + 1);
+}
+
+#[test]
+fn settings_are_found_by_patterns_once() {
+    #[track_caller]
+    fn check(patterns: &[&str], expected: &[&str]) {
+        let names: Vec<&str> = Config::default().get(patterns).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, expected, "{patterns:?}");
+    }
+    check(&["port", "p?rt", "PORT", "por*"], &["port"]);
+    check(&["*lave-prio*", "replica-priority"], &["replica-priority", "slave-priority"]);
+    check(&["rename-command", "user", "include", "nothing", ""], &[]);
+    check(&["*-max-ziplist-value"], &["hash-max-ziplist-value", "zset-max-ziplist-value"]);
+    check(&["********************hz"], &["hz", "dynamic-hz"]);
+}
+
+#[test]
+fn protected_settings_ask_for_permission() {
+    #[track_caller]
+    fn check(permission: &str, caller: Caller, allowed: bool) {
+        let launch = Launch::from_flags(&["--enable-protected-configs", permission]).unwrap();
+        let (config, _) = Config::load(&launch, []).unwrap();
+        let set = config.set(&[("dbfilename", "other.rdb")], caller).map_err(|error| error.to_string());
+        let refused = "CONFIG SET failed (possibly related to argument 'dbfilename') - can't set protected config";
+        assert_eq!(set.map(|_| ()), if allowed { Ok(()) } else { Err(refused.to_owned()) });
+    }
+    check("no", Caller::Local, false);
+    check("yes", Caller::Remote, true);
+    check("local", Caller::Local, true);
+    check("local", Caller::Remote, false);
+}
+
+#[test]
+fn secrets_are_marked() {
+    let secrets: Vec<_> = Id::all().map(Id::setting).filter(|row| row.flags.has(Flags::SENSITIVE)).collect();
+    let named: Vec<_> = Id::all().map(Id::setting).filter(|row| row.name.ends_with("pass")).collect();
+    assert!(named.iter().all(|row| row.flags.has(Flags::SENSITIVE)), "{named:?}");
+    assert_eq!(secrets.len(), named.len() + 1, "and masterauth");
 }
 
 #[test]
@@ -219,6 +257,7 @@ fn typed_values() {
     assert_eq!(config.output_limits()[1], slave);
     assert!(config.is_on(settings::PROTECTED_MODE));
     assert_eq!(config.string(settings::REQUIREPASS), None);
+    assert_eq!(config.word(settings::MAXMEMORY_POLICY), "noeviction");
 }
 
 #[test]
@@ -229,5 +268,4 @@ fn help_knows_every_setting() {
     assert!(
         matches!(Request::parse(["--help".into(), "port".into()]), Ok(Request::Help(Some(name))) if name == "port")
     );
-    let _ = Launch::from_file("x");
 }
