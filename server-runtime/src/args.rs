@@ -10,6 +10,12 @@ use crate::error::Error;
 use crate::logging::{LogFormat, LogOptions};
 use crate::options::{ClientAuth, Listen, Options, TlsOptions, parse_address};
 
+const LISTEN_HELP: &str = "Where to accept connections; may be given several times\n\n\
+    ADDRESS:PORT     plain TCP; [::] is every address, IPv6 and IPv4, and 0.0.0.0 every IPv4 one\n\
+    PORT             the same as [::]:PORT\n\
+    tls:ADDRESS:PORT the same as --tls-listen ADDRESS:PORT\n\
+    unix:PATH        a Unix socket; unix:PATH?mode=660 also sets the permissions of its file";
+
 /// The shared flags, for `#[command(flatten)]` in a server's own.
 ///
 /// ```
@@ -29,10 +35,7 @@ use crate::options::{ClientAuth, Listen, Options, TlsOptions, parse_address};
 #[derive(Args, Clone, Debug)]
 pub struct RuntimeArgs {
     /// Where to accept connections; may be given several times.
-    ///
-    /// ADDRESS:PORT, where [::] is every address, IPv6 and IPv4, and 0.0.0.0 every IPv4 address; PORT alone is [::]:PORT;
-    /// unix:PATH or unix:PATH?mode=660 is a Unix socket; tls:ADDRESS:PORT is the same as --tls-listen.
-    #[arg(long, value_name = "PLACE", help_heading = "Network")]
+    #[arg(long, value_name = "PLACE", long_help = LISTEN_HELP, help_heading = "Network")]
     pub listen: Vec<Listen>,
 
     /// Threads that serve connections; 0 is one per core.
