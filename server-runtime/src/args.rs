@@ -11,7 +11,7 @@ use crate::logging::{LogFormat, LogOptions};
 use crate::options::{ClientAuth, Listen, Options, TlsOptions, parse_address};
 
 const LISTEN_HELP: &str = "Where to accept connections; may be given several times\n\n\
-    ADDRESS:PORT     plain TCP; [::] is every address, IPv6 and IPv4, and 0.0.0.0 every IPv4 one\n\
+    ADDRESS:PORT     plain TCP; [::] is every address, 0.0.0.0 every IPv4 address\n\
     PORT             the same as [::]:PORT\n\
     tls:ADDRESS:PORT the same as --tls-listen ADDRESS:PORT\n\
     unix:PATH        a Unix socket; unix:PATH?mode=660 also sets the permissions of its file";
