@@ -1,1 +1,5 @@
 //! A Redis-compatible server.
+
+pub mod glob;
+pub mod number;
+pub mod types;

@@ -1,0 +1,15 @@
+//! The data structures behind Redis values: bytes in, bytes out.
+//!
+//! Nothing here knows of keys, RESP, time or locks. Every type starts in a compact form and grows into a fast one at
+//! the thresholds of Redis 7.2 (the `*Limits` arguments), so that `encoding()` is what `OBJECT ENCODING` answers.
+
+mod dense;
+mod hash;
+mod listpack;
+mod small_bytes;
+#[cfg(test)]
+mod testing;
+
+pub use hash::{Hash, HashIter, HashLimits};
+pub use listpack::{Listpack, ListpackIter, Text};
+pub use small_bytes::SmallBytes;
