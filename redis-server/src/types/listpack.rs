@@ -290,6 +290,13 @@ impl Listpack {
         ListpackIter { bytes: self.as_bytes(), left: self.len() }
     }
 
+    /// The entries from number `from` up to before number `to`.
+    pub(super) fn range(&self, from: usize, to: usize) -> ListpackIter<'_> {
+        let from_position = self.seek(from);
+        let to_position = if to == from { from_position } else { self.seek(to) };
+        ListpackIter { bytes: &self.as_bytes()[from_position..to_position], left: to - from }
+    }
+
     pub(super) fn end(&self) -> usize {
         self.buf.len() - self.start as usize
     }

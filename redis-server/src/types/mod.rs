@@ -5,11 +5,16 @@
 
 mod dense;
 mod hash;
+mod int_set;
+mod list;
 mod listpack;
+mod set;
 mod small_bytes;
 #[cfg(test)]
 mod testing;
 
 pub use hash::{Hash, HashIter, HashLimits};
+pub use list::{List, ListIter, ListLimits};
 pub use listpack::{Listpack, ListpackIter, Text};
+pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;
