@@ -10,6 +10,7 @@ mod list;
 mod listpack;
 mod set;
 mod small_bytes;
+mod sorted_set;
 #[cfg(test)]
 mod testing;
 
@@ -18,3 +19,4 @@ pub use list::{List, ListIter, ListLimits};
 pub use listpack::{Listpack, ListpackIter, Text};
 pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;
+pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetIter, SortedSetLimits};
