@@ -3,3 +3,6 @@
 pub mod glob;
 pub mod number;
 pub mod types;
+
+#[cfg(test)]
+mod oracle;
