@@ -46,7 +46,11 @@ impl Parked {
     pub fn null(&self) -> Vec<u8> {
         let mut reply = Reply::default();
         reply.set_resp3(self.resp3);
-        if self.null_array { reply.null_array() } else { reply.null() }
+        if self.null_array {
+            reply.null_array()
+        } else {
+            reply.null()
+        }
         reply.to_vec()
     }
 
@@ -130,4 +134,3 @@ pub fn serve(worker: &Worker, db: usize, mut ready: Vec<Box<[u8]>>) {
         }
     }
 }
-

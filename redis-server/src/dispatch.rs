@@ -89,7 +89,15 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
 fn allowed_while_subscribed(name: &str) -> bool {
     matches!(
         name,
-        "subscribe" | "unsubscribe" | "psubscribe" | "punsubscribe" | "ssubscribe" | "sunsubscribe" | "ping" | "quit" | "reset"
+        "subscribe"
+            | "unsubscribe"
+            | "psubscribe"
+            | "punsubscribe"
+            | "ssubscribe"
+            | "sunsubscribe"
+            | "ping"
+            | "quit"
+            | "reset"
     )
 }
 

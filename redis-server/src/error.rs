@@ -82,10 +82,7 @@ impl Error {
             }
             rest.push_str(&format!("'{}' ", echo(arg, MAX_ECHO - rest.len())));
         }
-        Self::Message(format!(
-            "ERR unknown command '{}', with args beginning with: {rest}",
-            echo(args.at(0), MAX_ECHO)
-        ))
+        Self::Message(format!("ERR unknown command '{}', with args beginning with: {rest}", echo(args.at(0), MAX_ECHO)))
     }
 
     /// The command has no such subcommand.

@@ -21,3 +21,6 @@ pub mod server;
 pub mod stats;
 pub mod types;
 pub mod worker;
+
+#[cfg(test)]
+mod oracle;

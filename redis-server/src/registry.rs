@@ -49,8 +49,7 @@ pub const COUNT: usize = {
 
 /// Every command and subcommand, a command's subcommands right behind it.
 pub static ROWS: [Row; COUNT] = {
-    const BLANK: Row =
-        Row { id: 0, command: &FAMILIES[0].commands[0], family: FAMILIES[0], parent: None };
+    const BLANK: Row = Row { id: 0, command: &FAMILIES[0].commands[0], family: FAMILIES[0], parent: None };
     let mut rows = [BLANK; COUNT];
     let (mut count, mut family) = (0, 0);
     while family < FAMILIES.len() {

@@ -80,8 +80,13 @@ impl KeySpec {
         };
         match self.find {
             Find::Range { last, step, limit } => {
-                let last = if last >= 0 { begin + last as usize } else { args.len().checked_sub(last.unsigned_abs().into())? };
-                let last = if limit > 1 { begin + (last + 1).saturating_sub(begin) / usize::from(limit) - 1 } else { last };
+                let last = if last >= 0 {
+                    begin + last as usize
+                } else {
+                    args.len().checked_sub(last.unsigned_abs().into())?
+                };
+                let last =
+                    if limit > 1 { begin + (last + 1).saturating_sub(begin) / usize::from(limit) - 1 } else { last };
                 if begin > last || last >= args.len() {
                     return None;
                 }

@@ -7,7 +7,10 @@
 //! string:  [expiry 8, if any] key value          (value: text, or an i64 for an integer)
 //! object:  pad 4, Object 16, [expiry 8, if any] key
 //! ```
-#![allow(unsafe_code, reason = "a thin, variable-sized node: 8 bytes per table slot instead of 16 (see the module's head)")]
+#![allow(
+    unsafe_code,
+    reason = "a thin, variable-sized node: 8 bytes per table slot instead of 16 (see the module's head)"
+)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
@@ -77,7 +80,8 @@ impl Shape {
     }
 
     fn layout(self) -> Layout {
-        Layout::from_size_align(self.value_at() + self.value_len, ALIGN).expect("keys and values are shorter than 4 GiB")
+        Layout::from_size_align(self.value_at() + self.value_len, ALIGN)
+            .expect("keys and values are shorter than 4 GiB")
     }
 }
 
@@ -252,7 +256,9 @@ impl Entry {
         if expire_at.is_none() && shape.flags & (OBJECT | EXPIRES) == 0 {
             match value {
                 Value::Bytes(bytes) if bytes.len() == shape.value_len => return self.overwrite(bytes, 0),
-                Value::Int(int) if shape.value_len == size_of::<i64>() => return self.overwrite(&int.to_ne_bytes(), INT),
+                Value::Int(int) if shape.value_len == size_of::<i64>() => {
+                    return self.overwrite(&int.to_ne_bytes(), INT);
+                }
                 _ => {}
             }
         }

@@ -2,7 +2,10 @@
 //!
 //! The table is DashMap's, a hashbrown `RawTable`: one control byte per bucket (empty, deleted, or seven bits of the
 //! hash), probed in groups from the bucket that the low bits of the hash name, the entry's *home*.
-#![allow(unsafe_code, reason = "control bytes and buckets are read by position; measured: prefetching halves GET on 1 M keys")]
+#![allow(
+    unsafe_code,
+    reason = "control bytes and buckets are read by position; measured: prefetching halves GET on 1 M keys"
+)]
 
 use dashmap::SharedValue;
 use hashbrown::raw::RawTable;

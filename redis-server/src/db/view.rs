@@ -227,9 +227,14 @@ impl<'a> View<'a> {
                 // `scan` is the safe walk over a table; cursor 0 ends it.
                 let mut more = true;
                 loop {
-                    at = table::scan(table, at, |key| self.db.hash(key), |entry| {
-                        more = more && (entry.is_expired(self.now) || visit(entry));
-                    });
+                    at = table::scan(
+                        table,
+                        at,
+                        |key| self.db.hash(key),
+                        |entry| {
+                            more = more && (entry.is_expired(self.now) || visit(entry));
+                        },
+                    );
                     if at == 0 || !more {
                         return more;
                     }
@@ -264,12 +269,17 @@ impl<'a> View<'a> {
         while shard < shards {
             at = self.with_shard(shard as usize, |table| {
                 empty += usize::from(table.is_empty());
-                table::scan(table, at, |key| self.db.hash(key), |entry| {
-                    met += 1;
-                    if !entry.is_expired(self.now) {
-                        visit(entry);
-                    }
-                })
+                table::scan(
+                    table,
+                    at,
+                    |key| self.db.hash(key),
+                    |entry| {
+                        met += 1;
+                        if !entry.is_expired(self.now) {
+                            visit(entry);
+                        }
+                    },
+                )
             });
             shard += u64::from(at == 0);
             if met >= count || empty / 10 >= count {

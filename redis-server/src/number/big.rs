@@ -89,7 +89,7 @@ impl Big {
         (quotient, !self.0.is_empty())
     }
 
-    pub(super) fn to_decimal(mut self) -> String {
+    pub(super) fn into_decimal(mut self) -> String {
         let mut groups = Vec::new();
         while !self.0.is_empty() {
             groups.push(self.divide(1_000_000_000));

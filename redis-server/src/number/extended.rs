@@ -1,6 +1,8 @@
 //! Floats with a mantissa of 64 bits, x86's 80-bit "long double", in which Redis adds for `INCRBYFLOAT` and
 //! `HINCRBYFLOAT`.
 
+use std::ops::Add;
+
 use super::big::Big;
 
 /// A text as long as this is refused; it is Redis' own limit.
@@ -19,7 +21,7 @@ const MIN_EXPONENT: i32 = -16_382 - 63;
 /// ```
 /// use redis_server::number::Extended;
 ///
-/// let sum = Extended::parse(b"10.5").unwrap().add(Extended::parse(b"0.1").unwrap());
+/// let sum = Extended::parse(b"10.5").unwrap() + Extended::parse(b"0.1").unwrap();
 /// assert_eq!(sum.to_string(), "10.6");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,32 +58,6 @@ impl Extended {
         self.finite
     }
 
-    /// The sum, rounded to the nearest. It is not finite if a summand or the sum is not.
-    #[must_use]
-    pub fn add(self, other: Self) -> Self {
-        if !self.finite || !other.finite {
-            return Self::infinity(self.negative);
-        }
-        if self.mantissa == 0 || other.mantissa == 0 {
-            return if self.mantissa == 0 { other } else { self };
-        }
-        let (large, small) = if (self.exponent, self.mantissa) >= (other.exponent, other.mantissa) {
-            (self, other)
-        } else {
-            (other, self)
-        };
-        let distance = (large.exponent - small.exponent).min(127) as u32;
-        let wide = |mantissa| u128::from(mantissa) << 63;
-        let shifted = wide(small.mantissa) >> distance;
-        let lost = shifted << distance != wide(small.mantissa);
-        let sum = if large.negative == small.negative {
-            wide(large.mantissa) + shifted
-        } else {
-            wide(large.mantissa) - shifted - u128::from(lost)
-        };
-        Self::round(large.negative, sum, large.exponent - 63, lost)
-    }
-
     fn infinity(negative: bool) -> Self {
         Self { negative, mantissa: 1 << 63, exponent: MAX_EXPONENT + 1, finite: false }
     }
@@ -111,6 +87,35 @@ impl Extended {
     }
 }
 
+impl Add for Extended {
+    type Output = Self;
+
+    /// The sum, rounded to the nearest. It is not finite if a summand or the sum is not.
+    fn add(self, other: Self) -> Self {
+        if !self.finite || !other.finite {
+            return Self::infinity(self.negative);
+        }
+        if self.mantissa == 0 || other.mantissa == 0 {
+            return if self.mantissa == 0 { other } else { self };
+        }
+        let (large, small) = if (self.exponent, self.mantissa) >= (other.exponent, other.mantissa) {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let distance = (large.exponent - small.exponent).min(127) as u32;
+        let wide = |mantissa| u128::from(mantissa) << 63;
+        let shifted = wide(small.mantissa) >> distance;
+        let lost = shifted << distance != wide(small.mantissa);
+        let sum = if large.negative == small.negative {
+            wide(large.mantissa) + shifted
+        } else {
+            wide(large.mantissa) - shifted - u128::from(lost)
+        };
+        Self::round(large.negative, sum, large.exponent - 63, lost)
+    }
+}
+
 const _: () = assert!(MIN_EXPONENT - 63 == -16_508);
 
 /// The text that Redis prints: 17 fraction digits, less the zeros at the end.
@@ -121,7 +126,7 @@ impl std::fmt::Display for Extended {
         } else if self.exponent > 0 {
             let mut whole = Big::new(self.mantissa.into());
             whole.shift_left(self.exponent.unsigned_abs());
-            whole.to_decimal()
+            whole.into_decimal()
         } else {
             fraction_text(scaled(self.mantissa, self.exponent.unsigned_abs()))
         };

@@ -163,7 +163,7 @@ fn doubles() {
 #[test]
 fn sums() {
     let check = |a: &str, b: &str, expected: &str| {
-        let sum = Extended::parse(a.as_bytes()).unwrap().add(Extended::parse(b.as_bytes()).unwrap());
+        let sum = Extended::parse(a.as_bytes()).unwrap() + Extended::parse(b.as_bytes()).unwrap();
         assert_eq!(sum.to_string(), expected);
     };
     check("10.5", "0.1", "10.6");
@@ -211,7 +211,7 @@ fn adds_like_a_genuine_server() {
     let replies = oracle.run(&commands);
     for (pair, replies) in texts.windows(2).zip(replies.chunks_exact(2)) {
         let parse = |text: &String| Extended::parse(text.as_bytes());
-        let sum = parse(&pair[0]).zip(parse(&pair[1])).map(|(a, b)| a.add(b)).filter(|sum| sum.is_finite());
+        let sum = parse(&pair[0]).zip(parse(&pair[1])).map(|(a, b)| a + b).filter(|sum| sum.is_finite());
         let expected = sum.map_or(Reply::Error, |sum| Reply::Text(sum.to_string().into_bytes()));
         assert_eq!(replies[1], expected, "{pair:?}");
     }

@@ -190,11 +190,7 @@ fn bulk_length(count: Option<i64>, limits: &RequestLimits) -> Result<u32, Protoc
 
 /// Reads `<any byte><number>\r\n` at `at`: the number (`None` if it is not one) and the offset behind the line.
 #[inline]
-fn count_line(
-    input: &[u8],
-    at: usize,
-    too_long: ProtocolError,
-) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
+fn count_line(input: &[u8], at: usize, too_long: ProtocolError) -> Result<Option<(Option<i64>, usize)>, ProtocolError> {
     // Nearly every count has one or two digits: `$3\r\n`, `$16\r\n`.
     if let Some(&[_, d, b'\r', b'\n']) = input.get(at..at + 4)
         && d.is_ascii_digit()

@@ -64,7 +64,10 @@ impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Bind(word) => {
-                write!(f, "bind: \"{word}\" is no address: expected an IPv4 or IPv6 address, * or ::*, or one with '-' before it")
+                write!(
+                    f,
+                    "bind: \"{word}\" is no address: expected an IPv4 or IPv6 address, * or ::*, or one with '-' before it"
+                )
             }
             Self::Tls => f.write_str("tls-port needs tls-cert-file and tls-key-file"),
             Self::Runtime(error) => error.fmt(f),

@@ -156,8 +156,10 @@ impl<T: Keyed> Dense<T> {
     #[inline]
     fn unlink(&mut self, id: u32, change: impl FnOnce(hashbrown::hash_table::OccupiedEntry<'_, u32>)) {
         let hash = self.hash(self.entries[id as usize].key());
-        let slot = self.index.find_entry(hash, |&other| other == id);
-        change(slot.ok().expect("every element is indexed"));
+        match self.index.find_entry(hash, |&other| other == id) {
+            Ok(slot) => change(slot),
+            Err(_) => unreachable!("every element is indexed"),
+        }
     }
 
     /// Takes an element out of the array whose index slot is gone already.

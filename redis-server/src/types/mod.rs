@@ -4,6 +4,8 @@
 //! the thresholds of Redis 7.2 (the `*Limits` arguments), so that `encoding()` is what `OBJECT ENCODING` answers.
 
 mod dense;
+#[cfg(test)]
+mod footprint;
 mod hash;
 mod int_set;
 mod list;

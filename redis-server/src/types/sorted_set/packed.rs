@@ -5,12 +5,12 @@ use super::super::listpack::{Entry, Form, Listpack, ListpackIter, Text};
 #[derive(Clone, Default)]
 pub(super) struct Packed(Listpack);
 
-/// Integers up to here are exact; beyond, and for fractions, a score is kept as its eight bytes.
+/// Integers up to here are exact; beyond, and for fractions, a score is kept as its eight bytes. As in Redis, -0 becomes 0.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 fn score_form(score: f64, bits: &[u8; 8]) -> Form<'_> {
     let int = score as i64;
-    if score.abs() <= EXACT && (int as f64).to_bits() == score.to_bits() { Form::int(int) } else { Form::bytes(bits) }
+    if score.abs() <= EXACT && int as f64 == score { Form::int(int) } else { Form::bytes(bits) }
 }
 
 fn score_of(entry: Entry<'_>) -> f64 {

@@ -63,7 +63,7 @@ fn check_ranges(set: &SortedSet, sorted: &[(Vec<u8>, f64)], rng: &mut Rng) {
 
 fn member(rng: &mut Rng, universe: usize) -> Vec<u8> {
     let number = rng.below(universe);
-    if number % 2 == 0 { number.to_string().into_bytes() } else { format!("m{number}").into_bytes() }
+    if number.is_multiple_of(2) { number.to_string().into_bytes() } else { format!("m{number}").into_bytes() }
 }
 
 fn score(rng: &mut Rng) -> f64 {

@@ -222,7 +222,7 @@ impl Node {
 
     /// Appends a node of the same height if both are roomy together; else gives it back.
     fn absorb(&mut self, right: Self) -> Option<Self> {
-        match (self, right) {
+        match (&mut *self, right) {
             (Self::Leaf(left), Self::Leaf(right)) if left.len() + right.len() <= LEAF * 3 / 4 => {
                 left.append(&right);
                 None
