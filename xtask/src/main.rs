@@ -11,6 +11,7 @@ mod suite;
 mod tidy;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -35,13 +36,21 @@ enum Task {
     Instructions(instructions::Options),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
         Task::Ci(options) => ci::run(&options),
         Task::Tidy => tidy::run(),
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Instructions(options) => instructions::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The chain of causes, without the backtrace that the `Debug` form has.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 

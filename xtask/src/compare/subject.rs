@@ -56,9 +56,9 @@ impl Subject {
         let mut words: Vec<String> =
             self.command.split_whitespace().map(|word| word.replace("{port}", &port.to_string())).collect();
         let program = words.first_mut().context("a subject needs a command")?;
-        // The server runs in another folder: a relative path means the caller's.
+        // The server runs in another folder: a relative path means the caller's. Links stay, a name may mean a role.
         if program.contains('/') {
-            *program = std::fs::canonicalize(&*program).with_context(|| program.clone())?.display().to_string();
+            *program = std::path::absolute(&*program).with_context(|| program.clone())?.display().to_string();
         }
         if !self.command.contains("{port}") {
             words.extend(["--port", &port.to_string(), "--save", "", "--appendonly", "no"].map(String::from));
