@@ -70,11 +70,6 @@ impl Server {
         self.child.id()
     }
 
-    /// Whether the process still runs.
-    pub(crate) fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-
     /// User and system CPU time of all its threads so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let fields = stat_fields(&format!("/proc/{}/stat", self.pid()))?;

@@ -16,8 +16,9 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::process::{Server, free_port};
+use crate::process::{Server, answers, free_port};
 use known::Known;
+use output::Outcome;
 use report::Report;
 use runner::Runner;
 
@@ -81,17 +82,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let known = Known::read(&crate::root().join("xtask/suite/known.txt"))?;
     let runner = Runner::new(tree, cache.clone(), options.time_limit);
-    let mut subject = Subject::new(options, cache)?;
+    let subject = Subject::new(options, cache)?;
     let mut report = Report::default();
     for unit in units {
         let expected = baseline::of(&runner, unit, options.compare_genuine)?;
-        let port = subject.port()?;
-        let mut result = runner.run(unit, port)?;
-        if !crate::process::answers(port) {
-            result.hung.push(format!("(the server does not answer after {unit})"));
-            subject.restart()?;
-        }
-        report.add(unit, &result, expected.as_ref(), &known);
+        let outcome = subject.run(&runner, unit)?;
+        report.add(unit, &outcome, expected.as_ref(), &known);
     }
     report.print(options.compare_genuine);
     if !report.is_acceptable() {
@@ -100,47 +96,46 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The server under test: one that somebody else runs, or one of our own that is started again when it dies.
-struct Subject {
-    command: Option<Vec<String>>,
-    folder: PathBuf,
-    server: Option<Server>,
-    port: u16,
+/// The server under test: one that somebody else runs, or a fresh one for every file, because files leave settings behind.
+enum Subject {
+    Running(u16),
+    Fresh { command: fn(u16) -> Vec<String>, folder: PathBuf },
 }
 
 impl Subject {
     fn new(options: &Options, folder: PathBuf) -> Result<Self> {
         if let Some(port) = options.port {
-            return Ok(Self { command: None, folder, server: None, port });
+            return Ok(Self::Running(port));
         }
-        let port = free_port()?;
-        let command = if options.genuine {
-            baseline::command(port)
-        } else {
-            let server = crate::release_server();
-            if !server.exists() {
-                bail!("no {}: `cargo build --release -p redis-server` first", server.display());
+        if options.genuine {
+            return Ok(Self::Fresh { command: baseline::command, folder });
+        }
+        let server = crate::release_server();
+        if !server.exists() {
+            bail!("no {}: `cargo build --release -p redis-server` first", server.display());
+        }
+        Ok(Self::Fresh { command: our_command, folder })
+    }
+
+    /// Runs one file; a server that does not answer afterwards counts as a test that hangs.
+    fn run(&self, runner: &Runner, unit: &str) -> Result<Outcome> {
+        let (port, _server) = match self {
+            Self::Running(port) => (*port, None),
+            Self::Fresh { command, folder } => {
+                let port = free_port()?;
+                (port, Some(Server::start(&command(port), port, folder)?))
             }
-            let arguments = ["--port", &port.to_string(), "--enable-debug-command", "yes"].map(String::from);
-            [vec![server.display().to_string()], arguments.to_vec()].concat()
         };
-        Ok(Self { command: Some(command), folder, server: None, port })
-    }
-
-    fn port(&mut self) -> Result<u16> {
-        if self.command.is_some() && !self.server.as_mut().is_some_and(Server::is_running) {
-            self.restart()?;
+        let mut outcome = runner.run(unit, port)?;
+        if !answers(port) {
+            outcome.hung.push("(the server does not answer after this file)".to_owned());
         }
-        Ok(self.port)
+        Ok(outcome)
     }
+}
 
-    fn restart(&mut self) -> Result<()> {
-        let Some(command) = &self.command else {
-            bail!("the server on port {} does not answer", self.port);
-        };
-        // The old one must be gone before the new one can have its port.
-        self.server = None;
-        self.server = Some(Server::start(command, self.port, &self.folder)?);
-        Ok(())
-    }
+/// How our server is started for the suite.
+fn our_command(port: u16) -> Vec<String> {
+    let server = crate::release_server().display().to_string();
+    [&server, "--port", &port.to_string(), "--enable-debug-command", "yes"].map(String::from).into()
 }
