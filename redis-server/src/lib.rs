@@ -1,1 +1,3 @@
 //! A Redis-compatible server.
+
+pub mod config;

@@ -1,1 +1,61 @@
-//! What the three TCP servers share.
+//! What TCP servers share: listeners, one worker thread per core, TLS, graceful shutdown, metrics, logs and flags.
+//!
+//! One thread accepts and hands each connection to the worker with the fewest. A worker is a thread with a tokio
+//! runtime of its own; a connection stays on its worker to its end, so that a [`Service`] needs neither `Send` futures
+//! nor locks for what belongs to a worker or a connection.
+//!
+//! An echo server:
+//!
+//! ```
+//! use std::{rc::Rc, sync::Arc};
+//! use server_runtime::{Connection, Options, Service, start};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//!
+//! struct Echo;
+//!
+//! impl Service for Echo {
+//!     type Worker = ();
+//!     fn worker(self: &Arc<Self>, _index: usize) {}
+//!     async fn serve(self: Arc<Self>, _worker: Rc<()>, mut connection: Connection) {
+//!         let mut bytes = [0; 1024];
+//!         while let Ok(count @ 1..) = connection.stream.read(&mut bytes).await {
+//!             if connection.stream.write_all(&bytes[..count]).await.is_err() {
+//!                 break;
+//!             }
+//!         }
+//!     }
+//! }
+//!
+//! let options = Options { listen: vec!["127.0.0.1:0".parse()?], ..Options::default() };
+//! let running = start(options, Arc::new(Echo))?;
+//! println!("listening on {}", running.local_addrs()[0]);
+//! // A server would call shutdown_on_signals(&running) here; this one ends at once.
+//! running.shutdown_handle().trigger();
+//! assert!(!running.wait(), "nothing had to be cut");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod args;
+mod counters;
+mod error;
+mod listen;
+mod logging;
+pub mod metrics;
+mod options;
+mod running;
+mod scrape;
+mod shutdown;
+mod socket;
+mod stream;
+mod tls;
+mod workers;
+
+pub use args::RuntimeArgs;
+pub use counters::Place;
+pub use error::Error;
+pub use logging::{LogFormat, LogOptions, init_logging};
+pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
+pub use running::{Handle, Running, start};
+pub use shutdown::{Shutdown, shutdown_on_signals};
+pub use stream::{Connection, Peer, Stream};
+pub use workers::Service;

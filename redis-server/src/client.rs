@@ -1,0 +1,276 @@
+//! A client's session: what its connection knows of it, and what others may see and do.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use atomic_waker::AtomicWaker;
+use bytes::Bytes;
+
+use crate::blocking::Parked;
+use crate::command::OwnedArgs;
+use crate::db::Watched;
+use crate::registry::Row;
+
+/// What `CLIENT REPLY` has chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Every reply is sent.
+    #[default]
+    On,
+    /// None is.
+    Off,
+    /// The next one is not (`SKIP` itself has just been answered with nothing).
+    SkipNext,
+    /// This one is not.
+    Skip,
+}
+
+/// A transaction that is being put together.
+#[derive(Debug, Default)]
+pub struct Multi {
+    /// The commands so far.
+    pub queue: Vec<(&'static Row, OwnedArgs)>,
+    /// Whether a command was refused: EXEC will fail.
+    pub aborted: bool,
+}
+
+/// The session's state, which only its own connection touches.
+#[derive(Debug)]
+pub struct Client {
+    /// What others see.
+    pub shared: Arc<ClientShared>,
+    /// Number of the selected database.
+    pub db: usize,
+    /// Whether replies are in RESP3.
+    pub resp3: bool,
+    /// Whether the client has authenticated, or need not.
+    pub authenticated: bool,
+    /// The transaction since MULTI.
+    pub multi: Option<Multi>,
+    /// Watched keys with their database, and the mark that a touch sets.
+    pub watching: Vec<(usize, Box<[u8]>)>,
+    /// The mark.
+    pub watched: Watched,
+    /// Subscribed channels.
+    pub channels: HashSet<Bytes>,
+    /// Subscribed patterns.
+    pub patterns: HashSet<Bytes>,
+    /// Subscribed shard channels.
+    pub shard_channels: HashSet<Bytes>,
+    /// What CLIENT REPLY has chosen.
+    pub reply_mode: ReplyMode,
+    /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
+    pub no_touch: bool,
+    /// Whether the connection ends when the reply is sent.
+    pub close: bool,
+}
+
+impl Client {
+    /// A session that has just begun.
+    pub fn new(shared: Arc<ClientShared>, authenticated: bool) -> Self {
+        Self {
+            shared,
+            db: 0,
+            resp3: false,
+            authenticated,
+            multi: None,
+            watching: Vec::new(),
+            watched: Watched::default(),
+            channels: HashSet::new(),
+            patterns: HashSet::new(),
+            shard_channels: HashSet::new(),
+            reply_mode: ReplyMode::On,
+            no_touch: false,
+            close: false,
+        }
+    }
+
+    /// Number of subscriptions of all kinds.
+    pub fn subscriptions(&self) -> usize {
+        self.channels.len() + self.patterns.len() + self.shard_channels.len()
+    }
+}
+
+/// What other threads see of a client, and how they reach it.
+#[derive(Debug)]
+pub struct ClientShared {
+    /// Number, unique since the start.
+    pub id: u64,
+    /// Address of the peer, as CLIENT LIST prints it.
+    pub addr: String,
+    /// Address it connected to.
+    pub laddr: String,
+    /// Descriptor number of its socket.
+    pub fd: i32,
+    /// When it connected, in milliseconds of Unix time.
+    pub connected_at: u64,
+    /// When it last sent something, in milliseconds of Unix time.
+    pub active_at: AtomicU64,
+    /// Number of its database.
+    pub db: AtomicU32,
+    /// Id of its last command in the registry, plus one.
+    pub last_command: AtomicU32,
+    /// Bytes of input that wait, and of output.
+    pub input: AtomicU64,
+    /// Bytes of output that wait.
+    pub output: AtomicU64,
+    /// Bits of [`flag`].
+    pub flags: AtomicU32,
+    /// Number of channel, pattern and shard channel subscriptions, and of queued commands plus one.
+    pub counts: [AtomicU32; 5],
+    /// Names and versions.
+    pub labels: Mutex<Labels>,
+    /// The command that waits for keys.
+    pub blocked: Mutex<Option<Arc<Parked>>>,
+    mailbox: Mutex<Mailbox>,
+    has_mail: AtomicBool,
+    waker: AtomicWaker,
+}
+
+/// What a client says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// `CLIENT SETNAME`.
+    pub name: String,
+    /// `CLIENT SETINFO LIB-NAME`.
+    pub lib_name: String,
+    /// `CLIENT SETINFO LIB-VER`.
+    pub lib_version: String,
+    /// Who has authenticated.
+    pub user: String,
+}
+
+/// Bits of [`ClientShared::flags`].
+pub mod flag {
+    /// Waits for keys.
+    pub const BLOCKED: u32 = 1;
+    /// In a transaction.
+    pub const MULTI: u32 = 1 << 1;
+    /// Subscribed to something.
+    pub const PUBSUB: u32 = 1 << 2;
+    /// A watched key was touched.
+    pub const DIRTY: u32 = 1 << 3;
+    /// `CLIENT NO-EVICT`.
+    pub const NO_EVICT: u32 = 1 << 4;
+    /// `CLIENT NO-TOUCH`.
+    pub const NO_TOUCH: u32 = 1 << 5;
+    /// On a Unix socket.
+    pub const UNIX: u32 = 1 << 6;
+    /// Speaks RESP3.
+    pub const RESP3: u32 = 1 << 7;
+    /// Closes when its output is sent.
+    pub const CLOSING: u32 = 1 << 8;
+}
+
+/// Index into [`ClientShared::counts`].
+pub mod count {
+    /// Channels.
+    pub const CHANNELS: usize = 0;
+    /// Patterns.
+    pub const PATTERNS: usize = 1;
+    /// Shard channels.
+    pub const SHARD_CHANNELS: usize = 2;
+    /// Queued commands plus one; 0 outside of a transaction.
+    pub const MULTI: usize = 3;
+    /// Watched keys.
+    pub const WATCHED: usize = 4;
+}
+
+/// What others have left for a client.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    /// Messages, ready to be sent.
+    pub messages: Vec<Bytes>,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Whether the connection is to be closed.
+    pub kill: bool,
+}
+
+impl ClientShared {
+    /// A client as it connects; `now` in milliseconds of Unix time.
+    pub fn new(id: u64, addr: String, laddr: String, fd: i32, now: u64) -> Self {
+        Self {
+            id,
+            addr,
+            laddr,
+            fd,
+            connected_at: now,
+            active_at: AtomicU64::new(now),
+            db: AtomicU32::new(0),
+            last_command: AtomicU32::new(0),
+            input: AtomicU64::new(0),
+            output: AtomicU64::new(0),
+            flags: AtomicU32::new(0),
+            counts: Default::default(),
+            labels: Mutex::default(),
+            blocked: Mutex::default(),
+            mailbox: Mutex::default(),
+            has_mail: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        }
+    }
+
+    fn mailbox(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().expect("no code that holds a mailbox panics")
+    }
+
+    /// Leaves a message, ready to be sent. Returns the bytes that wait.
+    pub fn post(&self, message: Bytes) -> usize {
+        let mut mailbox = self.mailbox();
+        mailbox.bytes += message.len();
+        mailbox.messages.push(message);
+        let bytes = mailbox.bytes;
+        drop(mailbox);
+        self.ring();
+        bytes
+    }
+
+    /// Asks the connection to close.
+    pub fn kill(&self) {
+        self.mailbox().kill = true;
+        self.ring();
+    }
+
+    fn ring(&self) {
+        self.has_mail.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    /// Whether something was left since the last [`ClientShared::take_mail`].
+    #[inline]
+    pub fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Acquire)
+    }
+
+    /// Wakes this task when something is left.
+    pub fn wake_by(&self, waker: &std::task::Waker) {
+        self.waker.register(waker);
+    }
+
+    /// Takes what was left.
+    pub fn take_mail(&self) -> Mailbox {
+        self.has_mail.store(false, Ordering::Release);
+        std::mem::take(&mut *self.mailbox())
+    }
+
+    /// Sets or clears bits of [`flag`].
+    pub fn set_flag(&self, bits: u32, on: bool) {
+        if on {
+            self.flags.fetch_or(bits, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Names and versions.
+    pub fn labels(&self) -> MutexGuard<'_, Labels> {
+        self.labels.lock().expect("no code that holds labels panics")
+    }
+
+    /// The command that waits for keys, if any.
+    pub fn blocked(&self) -> MutexGuard<'_, Option<Arc<Parked>>> {
+        self.blocked.lock().expect("no code that holds the parked command panics")
+    }
+}

@@ -1,0 +1,178 @@
+//! The arguments of a call.
+
+use bytes::Bytes;
+
+use super::row::Result;
+use crate::db::Key;
+use crate::error::Error;
+use crate::number;
+use crate::resp::Span;
+
+/// Arguments from this length on are taken over without a copy, where the input buffer is not much larger.
+const SHARE_MIN: usize = 16 * 1024;
+
+/// The arguments of a call, the command's name first: positions in the input buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    buf: &'a [u8],
+    spans: &'a [Span],
+    /// The buffer's owner, when arguments may be taken over from it.
+    owner: Option<&'a Bytes>,
+    /// The declared keys, hashed and locked.
+    keys: &'a [Key<'a>],
+}
+
+impl<'a> Args<'a> {
+    /// Arguments at `spans` of `buf`.
+    #[inline]
+    pub fn new(buf: &'a [u8], spans: &'a [Span]) -> Self {
+        Self { buf, spans, owner: None, keys: &[] }
+    }
+
+    /// Arguments at `spans` of a buffer that large arguments may share.
+    pub fn shared(owner: &'a Bytes, spans: &'a [Span]) -> Self {
+        Self { buf: owner, spans, owner: Some(owner), keys: &[] }
+    }
+
+    /// The same arguments, with their keys.
+    #[inline]
+    pub fn with_keys<'k>(self, keys: &'k [Key<'k>]) -> Args<'k>
+    where
+        'a: 'k,
+    {
+        Args { keys, ..self }
+    }
+
+    /// The declared keys in the table's order: `MSET a 1 b 2` has two.
+    #[inline]
+    pub fn keys(self) -> &'a [Key<'a>] {
+        self.keys
+    }
+
+    /// Declared key `index`: 0 is the first key, whichever argument it stands in.
+    ///
+    /// # Panics
+    /// When there is none. A command whose row and arity promise the key may rely on it; one that finds its keys by a
+    /// count (`numkeys`) must look at [`Args::keys`].
+    #[inline]
+    pub fn key(self, index: usize) -> &'a Key<'a> {
+        &self.keys[index]
+    }
+
+    /// Number of arguments, the name included.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is none at all.
+    pub fn is_empty(self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Argument `index`; 0 is the command's name.
+    ///
+    /// # Panics
+    /// When there is no such argument: the row's arity promises those that a handler names.
+    #[inline]
+    pub fn at(self, index: usize) -> &'a [u8] {
+        let span = self.spans[index];
+        &self.buf[span.start as usize..][..span.len as usize]
+    }
+
+    /// Argument `index`, if there is one.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<&'a [u8]> {
+        (index < self.len()).then(|| self.at(index))
+    }
+
+    /// The arguments from `first` on.
+    #[inline]
+    pub fn from(self, first: usize) -> Self {
+        Self { spans: &self.spans[first.min(self.spans.len())..], ..self }
+    }
+
+    /// The arguments one by one.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone {
+        self.spans.iter().map(move |span| &self.buf[span.start as usize..][..span.len as usize])
+    }
+
+    /// Argument `index` as an owned buffer, shared with the input when it is large.
+    pub fn bytes(self, index: usize) -> Bytes {
+        let arg = self.at(index);
+        match self.owner {
+            Some(owner) if arg.len() >= SHARE_MIN && owner.len() < arg.len() * 2 => owner.slice_ref(arg),
+            _ => Bytes::copy_from_slice(arg),
+        }
+    }
+
+    /// Whether argument `index` is `word`, in any case of letters.
+    #[inline]
+    pub fn is(self, index: usize, word: &str) -> bool {
+        self.at(index).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// Argument `index` as a 64-bit integer.
+    ///
+    /// # Errors
+    /// `ERR value is not an integer or out of range`.
+    #[inline]
+    pub fn int(self, index: usize) -> Result<i64> {
+        number::parse_i64(self.at(index)).ok_or(Error::NotInteger)
+    }
+
+    /// Argument `index` as a double.
+    ///
+    /// # Errors
+    /// `ERR value is not a valid float`.
+    pub fn float(self, index: usize) -> Result<f64> {
+        number::parse_f64(self.at(index)).ok_or(Error::NotFloat)
+    }
+
+    /// A copy that owns its bytes.
+    pub fn to_owned(self) -> OwnedArgs {
+        let mut owned = OwnedArgs { bytes: Vec::with_capacity(self.iter().map(<[u8]>::len).sum()), spans: Vec::new() };
+        owned.spans.extend(self.iter().map(|arg| {
+            let start = owned.bytes.len() as u32;
+            owned.bytes.extend_from_slice(arg);
+            Span { start, len: arg.len() as u32 }
+        }));
+        owned
+    }
+}
+
+/// Arguments that own their bytes: queued by MULTI, or parked by a blocking command.
+#[derive(Clone, Debug, Default)]
+pub struct OwnedArgs {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl OwnedArgs {
+    /// The arguments.
+    pub fn args(&self) -> Args<'_> {
+        Args::new(&self.bytes, &self.spans)
+    }
+
+    /// Bytes that they take.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
+    }
+
+    /// Replaces argument `index`.
+    pub fn replace(&mut self, index: usize, value: &[u8]) {
+        self.spans[index] = Span { start: self.bytes.len() as u32, len: value.len() as u32 };
+        self.bytes.extend_from_slice(value);
+    }
+}
+
+impl<'a> FromIterator<&'a [u8]> for OwnedArgs {
+    fn from_iter<I: IntoIterator<Item = &'a [u8]>>(words: I) -> Self {
+        let mut owned = Self::default();
+        for word in words {
+            owned.spans.push(Span { start: owned.bytes.len() as u32, len: word.len() as u32 });
+            owned.bytes.extend_from_slice(word);
+        }
+        owned
+    }
+}

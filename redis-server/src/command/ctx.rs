@@ -1,0 +1,207 @@
+//! What a handler works with.
+
+use std::ops::Range;
+
+use super::args::Args;
+use super::row::Result;
+use crate::client::Client;
+use crate::db::{Database, Key, View};
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::resp::Reply;
+use crate::types::{Hash, List, Set, SortedSet};
+use crate::worker::Worker;
+
+/// What happened to a key, in the words of keyspace notifications
+/// (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event(pub &'static str);
+
+/// A wish to wait for keys, left by a handler that found nothing.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// When to give up, in milliseconds of Unix time; `None`: never.
+    pub deadline: Option<u64>,
+    /// Which of the call's keys are waited for.
+    pub keys: Range<usize>,
+    /// Whether the answer at the deadline is the null array (else the null bulk string).
+    pub null_array: bool,
+}
+
+/// Everything that a handler may touch.
+pub struct Ctx<'a> {
+    /// The server.
+    pub instance: &'a Instance,
+    /// The worker on whose thread the command runs.
+    pub worker: &'a Worker,
+    /// The client's database: the shards of the call's keys.
+    pub db: View<'a>,
+    /// The other databases by number, when the command locks everything (the current one's place is a blank view).
+    pub others: Vec<View<'a>>,
+    /// Where the answer goes.
+    pub reply: &'a mut Reply,
+    /// Who asks.
+    pub client: &'a mut Client,
+    /// Whether the command may wait: not inside a transaction.
+    pub may_block: bool,
+    /// Whether this is a waiter's command that runs again because a key became ready.
+    pub serving: bool,
+    /// The handler's wish to wait.
+    pub block: Option<Block>,
+    /// Keys that became ready for those who wait for them.
+    pub ready: Vec<Box<[u8]>>,
+    /// Changes made since the call began.
+    pub dirty: u64,
+}
+
+impl Ctx<'_> {
+    /// The moment of the call, in milliseconds of Unix time.
+    pub fn now(&self) -> u64 {
+        self.db.now()
+    }
+
+    /// Must follow every change of a key: transactions that watch it fail, those who wait for it are looked after,
+    /// and the change is counted.
+    #[inline]
+    pub fn changed(&mut self, key: &Key<'_>, event: Event) {
+        self.changed_bytes(key.bytes, event);
+    }
+
+    /// [`Ctx::changed`] for a key that was not hashed.
+    #[inline]
+    pub fn changed_bytes(&mut self, key: &[u8], _event: Event) {
+        self.dirty += 1;
+        let db = self.db.database();
+        db.watched.touch(key);
+        if db.waiters.any(key) {
+            self.ready.push(key.into());
+        }
+    }
+
+    /// Leaves the wish to wait for `keys` (positions among the declared ones), or answers null where waiting is not
+    /// allowed. `timeout_ms` 0 waits for ever.
+    pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {
+        if self.may_block {
+            let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
+            self.block = Some(Block { deadline, keys, null_array });
+        } else if null_array {
+            self.reply.null_array();
+        } else {
+            self.reply.null();
+        }
+    }
+
+    /// Whether a blocking command must leave `key` to those who have waited longer; they are looked after then.
+    pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
+        let wait = !self.serving && self.may_block && self.db.database().waiters.any(key.bytes);
+        if wait {
+            self.ready.push(key.bytes.into());
+        }
+        wait
+    }
+
+    /// A blocking command's timeout in seconds (argument `index`), as milliseconds; 0: for ever.
+    ///
+    /// # Errors
+    /// The texts of the genuine server.
+    pub fn timeout(&self, args: Args<'_>, index: usize) -> Result<u64> {
+        let invalid = Error::Static("ERR timeout is not a float or out of range");
+        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| s.is_finite()).ok_or(invalid)?;
+        if seconds < 0.0 {
+            return Err(Error::Static("ERR timeout is negative"));
+        }
+        let ms = (seconds * 1000.0).ceil();
+        if ms >= i64::MAX as f64 - self.now() as f64 {
+            return Err(Error::Static("ERR timeout is out of range"));
+        }
+        Ok(ms as u64)
+    }
+
+    /// Makes another database the client's, in a call that has locked everything or nothing.
+    pub fn select(&mut self, index: usize) {
+        let current = self.client.db;
+        if index == current {
+            return;
+        }
+        self.client.db = index;
+        if self.others.is_empty() {
+            self.db = self.instance.database(index).lock_none(self.db.now());
+        } else {
+            self.others.swap(current, index);
+            std::mem::swap(&mut self.db, &mut self.others[current]);
+        }
+    }
+
+    /// The database that commands of this client work on.
+    pub fn database(&self) -> &Database {
+        self.instance.database(self.client.db)
+    }
+}
+
+macro_rules! typed {
+    ($($(#[$doc:meta])* $get:ident, $get_mut:ident, $create:ident, $type:ident;)*) => {
+        impl View<'_> {
+            $(
+                #[doc = concat!("The ", stringify!($get), " at `key`, for reading.")]
+                ///
+                /// # Errors
+                /// The key holds another type.
+                pub fn $get(&self, key: &Key<'_>) -> Result<Option<&$type>> {
+                    match self.value(key) {
+                        None => Ok(None),
+                        Some(crate::db::ValueRef::$type(value)) => Ok(Some(value)),
+                        Some(_) => Err(Error::WrongType),
+                    }
+                }
+
+                #[doc = concat!("The ", stringify!($get), " at `key`, to be changed.")]
+                ///
+                /// # Errors
+                /// The key holds another type.
+                pub fn $get_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut $type>> {
+                    match self.get_mut(key) {
+                        None => Ok(None),
+                        Some(entry) => match entry.object_mut() {
+                            Some(crate::db::Object::$type(value)) => Ok(Some(value)),
+                            _ => Err(Error::WrongType),
+                        },
+                    }
+                }
+
+                #[doc = concat!("The ", stringify!($get), " at `key`, made empty if there is none; leave no empty one behind.")]
+                ///
+                /// # Errors
+                /// The key holds another type.
+                pub fn $create(&mut self, key: &Key<'_>) -> Result<&mut $type> {
+                    if self.get_mut(key).is_none() {
+                        let empty = crate::db::Object::$type(Box::default());
+                        self.set(key, crate::db::Value::Object(empty), None);
+                    }
+                    self.$get_mut(key)?.ok_or(Error::NoSuchKey)
+                }
+            )*
+        }
+    };
+}
+
+typed! {
+    list, list_mut, list_or_new, List;
+    hash, hash_mut, hash_or_new, Hash;
+    set_at, set_mut, set_or_new, Set;
+    sorted_set, sorted_set_mut, sorted_set_or_new, SortedSet;
+}
+
+impl View<'_> {
+    /// The string at `key`, for reading.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string(&self, key: &Key<'_>) -> Result<Option<crate::db::StrRef<'_>>> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(crate::db::ValueRef::Str(value)) => Ok(Some(value)),
+            Some(_) => Err(Error::WrongType),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A command's row in the table.
+
+use smallvec::SmallVec;
+
+use super::args::Args;
+use super::ctx::Ctx;
+use super::flags::{Categories, Flags};
+use super::keys::{Begin, Find, KeySpec};
+use crate::db::Access;
+use crate::error::Error;
+
+/// What a handler returns: the reply is in [`Ctx::reply`], or the error is to be sent instead of it.
+pub type Result<T = ()> = std::result::Result<T, Error>;
+
+/// What runs when a command is called.
+pub type Handler = for<'a> fn(&mut Ctx<'a>, Args<'a>) -> Result;
+
+/// What a command needs locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Footprint {
+    /// The keys that the row declares (none, if it declares none).
+    Keys,
+    /// Every shard of the client's database.
+    Database(Access),
+    /// Every shard of every database.
+    Everything,
+}
+
+/// One command, or subcommand.
+#[derive(Debug)]
+pub struct Command {
+    /// Name in lower case; subcommands: their own name only.
+    pub name: &'static str,
+    /// Number of arguments with the name; negative: at least so many.
+    pub arity: i8,
+    /// What runs.
+    pub handler: Handler,
+    /// Flags of `COMMAND INFO`.
+    pub flags: Flags,
+    /// Where its keys are.
+    pub keys: &'static [KeySpec],
+    /// What to lock.
+    pub footprint: Footprint,
+    /// ACL categories beyond those that family and flags imply.
+    pub categories: Categories,
+    /// Hints for clients and proxies, as in `COMMAND INFO`.
+    pub tips: &'static [&'static str],
+    /// Subcommands by name; empty for most.
+    pub subcommands: &'static [Command],
+    /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
+    pub only_key: u8,
+}
+
+/// The commands of one group.
+#[derive(Debug)]
+pub struct Family {
+    /// The group's name in `COMMAND DOCS`.
+    pub group: &'static str,
+    /// ACL category of all its commands.
+    pub category: Categories,
+    /// The commands.
+    pub commands: &'static [Command],
+}
+
+/// A row: name, arity, handler, flags, keys.
+pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, keys: &'static [KeySpec]) -> Command {
+    let only_key = match keys {
+        [KeySpec { begin: Begin::Index(index), find: Find::Range { last: 0, .. }, .. }] => *index,
+        _ => 0,
+    };
+    Command {
+        name,
+        arity,
+        handler,
+        flags,
+        keys,
+        footprint: Footprint::Keys,
+        categories: Categories(0),
+        tips: &[],
+        subcommands: &[],
+        only_key,
+    }
+}
+
+/// A subcommand's row.
+pub const fn sub(name: &'static str, arity: i8, handler: Handler, flags: Flags, keys: &'static [KeySpec]) -> Command {
+    cmd(name, arity, handler, flags, keys)
+}
+
+/// A command that only groups subcommands.
+pub const fn container(name: &'static str, arity: i8, subcommands: &'static [Command]) -> Command {
+    let mut command = cmd(name, arity, no_subcommand, Flags(0), &[]);
+    command.subcommands = subcommands;
+    command
+}
+
+/// The dispatcher resolves subcommands before it calls, and refuses unknown ones.
+fn no_subcommand<'a>(_: &mut Ctx<'a>, args: Args<'a>) -> Result {
+    Err(Error::unknown_subcommand(args))
+}
+
+impl Command {
+    /// The same row with another footprint.
+    pub const fn locks(mut self, footprint: Footprint) -> Self {
+        self.footprint = footprint;
+        self
+    }
+
+    /// The same row with more ACL categories.
+    pub const fn also(mut self, categories: Categories) -> Self {
+        self.categories = categories;
+        self
+    }
+
+    /// The same row with tips.
+    pub const fn tips(mut self, tips: &'static [&'static str]) -> Self {
+        self.tips = tips;
+        self
+    }
+
+    /// Whether `args` has an allowed number of arguments.
+    #[inline]
+    pub fn accepts(&self, len: usize) -> bool {
+        if self.arity >= 0 { len == self.arity as usize } else { len >= self.arity.unsigned_abs() as usize }
+    }
+
+    /// The subcommand that `name` names.
+    pub fn subcommand(&self, name: &[u8]) -> Option<&'static Self> {
+        self.subcommands.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Positions of the keys in `args` and how each is used; empty when the arguments do not fit.
+    pub fn key_positions(&self, args: Args<'_>) -> SmallVec<[(usize, Access); 8]> {
+        let mut found = SmallVec::new();
+        for spec in self.keys {
+            if spec.find(args, &mut found).is_none() {
+                // The handler will find the same fault and say what is wrong; until then nothing may be locked twice.
+                found.clear();
+                return found;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,187 @@
+//! One numbered database.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use dashmap::DashMap;
+use foldhash::quality::RandomState;
+
+use super::entry::Entry;
+use super::expire::ExpiryIndex;
+use super::table::{self, Table};
+use super::view::{Guard, View};
+use super::waiters::Waiters;
+use super::watch::WatchedKeys;
+use crate::blocking::Parked;
+
+/// How a command uses a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// It only reads: others may read at the same time.
+    Read,
+    /// It may change the key.
+    Write,
+}
+
+/// A key of a call, hashed once.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key's bytes.
+    pub bytes: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) shard: u32,
+}
+
+impl Key<'_> {
+    /// Number of the shard that holds it.
+    #[inline]
+    pub fn shard(&self) -> u32 {
+        self.shard
+    }
+}
+
+/// One numbered database: its entries, in shards, and what else hangs on its keys.
+pub struct Database {
+    map: DashMap<Entry, (), RandomState>,
+    /// One index per shard, touched only under that shard's exclusive lock.
+    expiry: Box<[Mutex<ExpiryIndex>]>,
+    /// Clients that wait for a key to become ready.
+    pub waiters: Waiters<Parked>,
+    /// Keys that transactions watch.
+    pub watched: WatchedKeys,
+    expired: AtomicU64,
+}
+
+impl Database {
+    /// An empty database with `shards` shards, a power of two.
+    pub fn new(shards: usize, hasher: RandomState) -> Self {
+        Self {
+            map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards),
+            expiry: (0..shards).map(|_| Mutex::default()).collect(),
+            waiters: Waiters::default(),
+            watched: WatchedKeys::default(),
+            expired: AtomicU64::new(0),
+        }
+    }
+
+    /// Number of shards.
+    pub fn shards(&self) -> usize {
+        self.expiry.len()
+    }
+
+    /// Hashes a key.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        let hash = self.hash(bytes);
+        Key { bytes, hash, shard: self.map.determine_shard(hash as usize) as u32 }
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.map.hasher().build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
+    }
+
+    /// Locks one shard.
+    #[inline]
+    pub(super) fn guard(&self, shard: usize, access: Access) -> Guard<'_> {
+        match access {
+            Access::Read => Guard::Shared(self.map.shards()[shard].read()),
+            Access::Write => Guard::Exclusive(self.map.shards()[shard].write()),
+        }
+    }
+
+    pub(super) fn expiry(&self, shard: usize) -> std::sync::MutexGuard<'_, ExpiryIndex> {
+        self.expiry[shard].lock().expect("no code that holds an expiry index panics")
+    }
+
+    /// Number of keys, expired ones that nobody has met yet included.
+    pub fn len(&self) -> usize {
+        self.map.shards().iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of keys that expire.
+    pub fn expiring(&self) -> usize {
+        (0..self.shards()).map(|shard| self.expiry(shard).live()).sum()
+    }
+
+    /// Keys that have expired and been removed, since the start.
+    pub fn expired_count(&self) -> u64 {
+        self.expired.load(Relaxed)
+    }
+
+    /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.
+    #[cold]
+    pub(super) fn has_expired(&self, key: &Key<'_>, entry: &Entry) {
+        self.expiry(key.shard as usize).forget();
+        self.expired.fetch_add(1, Relaxed);
+        self.watched.touch(entry.key());
+    }
+
+    /// Removes entries of shard `shard` that are due at `now`, at most `limit`, and calls `removed` with each key
+    /// under the lock. Returns how many there were.
+    pub fn expire_shard(&self, shard: usize, now: u64, limit: usize, mut removed: impl FnMut(&[u8])) -> usize {
+        if self.expiry(shard).earliest().is_none_or(|(deadline, _)| deadline > now) {
+            return 0;
+        }
+        let mut table = self.map.shards()[shard].write();
+        let mut count = 0;
+        while count < limit {
+            let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
+            let due = |(entry, _): &table::Slot| entry.expire_at() == Some(deadline);
+            let Some((entry, _)) = table.remove_entry(hash, due) else { continue };
+            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32 }, &entry);
+            removed(entry.key());
+            count += 1;
+        }
+        count
+    }
+
+    /// Exchanges the entries of two databases, shard by shard; both views must hold every lock exclusively.
+    pub fn swap(a: &mut View<'_>, b: &mut View<'_>) {
+        a.swap_all(b);
+    }
+
+    pub(super) fn swap_expiry(&self, other: &Self) {
+        for (a, b) in self.expiry.iter().zip(&other.expiry) {
+            let mut a = a.lock().expect("no code that holds an expiry index panics");
+            let mut b = b.lock().expect("no code that holds an expiry index panics");
+            std::mem::swap(&mut *a, &mut *b);
+        }
+    }
+
+    pub(super) fn rehash<'a>(&'a self) -> impl Fn(&table::Slot) -> u64 + 'a {
+        |(entry, _)| self.hash(entry.key())
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("keys", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// A table that DashMap accepts needs keys that hash and compare; ours are always looked up by the raw interface.
+impl std::hash::Hash for Entry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.key());
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
+
+const _: () = assert!(size_of::<table::Slot>() == 8);
+const _: fn(&Table) = |_| ();

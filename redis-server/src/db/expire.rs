@@ -1,0 +1,61 @@
+//! Which entries of a shard expire, in order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Stale records that may stay in the heap, as a multiple of the live ones, before it is rebuilt.
+const STALE_FACTOR: usize = 2;
+/// Heaps below this size are never rebuilt.
+const REBUILD_MIN: usize = 64;
+
+/// The expiring entries of one shard: deadline in milliseconds of Unix time, and the hash of the key.
+///
+/// Records are added whenever an entry gets a deadline and dropped lazily: one whose entry has another deadline by now
+/// (or is gone) is stale.
+#[derive(Debug, Default)]
+pub(super) struct ExpiryIndex {
+    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Entries of the shard that have a deadline.
+    live: usize,
+}
+
+impl ExpiryIndex {
+    /// Number of entries that expire.
+    pub(super) fn live(&self) -> usize {
+        self.live
+    }
+
+    /// An entry has got a deadline; `had` tells whether it had one before.
+    pub(super) fn add(&mut self, deadline: u64, hash: u64, had: bool) {
+        self.live += usize::from(!had);
+        self.heap.push(Reverse((deadline, hash)));
+    }
+
+    /// An entry with a deadline is gone, or has lost it.
+    pub(super) fn forget(&mut self) {
+        self.live -= 1;
+    }
+
+    /// Takes the earliest record that is due at `now`.
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<(u64, u64)> {
+        let Reverse(first) = *self.heap.peek()?;
+        (first.0 <= now).then(|| self.heap.pop().map(|Reverse(record)| record)).flatten()
+    }
+
+    /// The earliest record.
+    pub(super) fn earliest(&self) -> Option<(u64, u64)> {
+        self.heap.peek().map(|Reverse(record)| *record)
+    }
+
+    /// Drops stale records when they outweigh the live ones; `is_live` looks an entry up by deadline and hash.
+    pub(super) fn tidy(&mut self, is_live: impl Fn(u64, u64) -> bool) {
+        if self.heap.len() < REBUILD_MIN + STALE_FACTOR * self.live {
+            return;
+        }
+        let mut records = std::mem::take(&mut self.heap).into_vec();
+        records.sort_unstable();
+        records.dedup();
+        records.retain(|Reverse((deadline, hash))| is_live(*deadline, *hash));
+        self.heap = records.into();
+    }
+}

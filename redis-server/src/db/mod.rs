@@ -1,0 +1,20 @@
+//! The keyspace: sharded hash tables, their locks, expiry, and the clients that wait for keys.
+//!
+//! A [`Database`] is a DashMap reached by its shards. Commands never lock: [`Database::lock`] takes the locks of all
+//! declared keys in ascending order and hands out a [`View`], in which handlers find, change and remove entries.
+
+mod database;
+mod entry;
+mod expire;
+mod table;
+mod value;
+mod view;
+mod waiters;
+mod watch;
+
+pub use database::{Access, Database, Key};
+pub use entry::Entry;
+pub use value::{Object, StrRef, Value, ValueRef};
+pub use view::View;
+pub use waiters::Waiters;
+pub use watch::{Watched, WatchedKeys};

@@ -1,0 +1,335 @@
+//! The locked shards of a call, and the entries in them.
+
+use dashmap::{RwLockReadGuard, RwLockWriteGuard, SharedValue};
+use smallvec::SmallVec;
+
+use super::database::{Access, Database, Key};
+use super::entry::Entry;
+use super::table::{self, Table};
+use super::value::{Value, ValueRef};
+
+/// One locked shard.
+pub(super) enum Guard<'a> {
+    Shared(RwLockReadGuard<'a, Table>),
+    Exclusive(RwLockWriteGuard<'a, Table>),
+}
+
+impl Guard<'_> {
+    #[inline]
+    fn table(&self) -> &Table {
+        match self {
+            Self::Shared(table) => table,
+            Self::Exclusive(table) => table,
+        }
+    }
+
+    #[inline]
+    fn table_mut(&mut self) -> &mut Table {
+        match self {
+            Self::Exclusive(table) => table,
+            Self::Shared(_) => unreachable!("a command that writes declares its keys for writing"),
+        }
+    }
+}
+
+/// The locked shards of a call, at one moment in time.
+///
+/// An entry whose time is over is never seen: reading skips it, writing removes it first.
+pub struct View<'a> {
+    db: &'a Database,
+    /// Shard numbers in ascending order, and their guards.
+    shards: SmallVec<[u32; 4]>,
+    guards: SmallVec<[Guard<'a>; 4]>,
+    now: u64,
+}
+
+impl Database {
+    /// Locks the shards of `keys` in ascending order; a shard is locked exclusively when one of its keys is for writing.
+    /// `now` is in milliseconds of Unix time.
+    pub fn lock<'a>(&'a self, keys: impl Iterator<Item = (u32, Access)>, now: u64) -> View<'a> {
+        let mut wanted: SmallVec<[(u32, Access); 32]> = keys.collect();
+        if wanted.len() > 1 {
+            wanted.sort_unstable();
+            // Write sorts behind Read: keep the last of each shard.
+            wanted.reverse();
+            wanted.dedup_by_key(|(shard, _)| *shard);
+            wanted.reverse();
+        }
+        let guards = wanted.iter().map(|&(shard, access)| self.guard(shard as usize, access)).collect();
+        View { db: self, shards: wanted.iter().map(|&(shard, _)| shard).collect(), guards, now }
+    }
+
+    /// Locks every shard.
+    pub fn lock_all(&self, access: Access, now: u64) -> View<'_> {
+        self.lock((0..self.shards() as u32).map(|shard| (shard, access)), now)
+    }
+
+    /// A view without any lock, for commands that have no keys or walk the database shard by shard.
+    pub fn lock_none(&self, now: u64) -> View<'_> {
+        View { db: self, shards: SmallVec::new(), guards: SmallVec::new(), now }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The database that the view looks into.
+    pub fn database(&self) -> &'a Database {
+        self.db
+    }
+
+    /// The moment of the call, in milliseconds of Unix time.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Hashes a key that the table of commands does not declare; its shard must be locked for it to be looked up.
+    pub fn key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {
+        self.db.key(bytes)
+    }
+
+    /// Position of a shard's guard.
+    #[inline]
+    fn position(&self, shard: u32) -> Option<usize> {
+        match self.shards.as_slice() {
+            [only] => (*only == shard).then_some(0),
+            // Every shard is locked: no need to search.
+            all if all.len() == self.db.shards() => Some(shard as usize),
+            some => some.binary_search(&shard).ok(),
+        }
+    }
+
+    #[inline]
+    fn table(&self, key: &Key<'_>) -> &Table {
+        let at = self.position(key.shard).expect("dispatch has locked the shards of all declared keys");
+        self.guards[at].table()
+    }
+
+    #[inline]
+    fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
+        let at = self.position(key.shard).expect("dispatch has locked the shards of all declared keys");
+        self.guards[at].table_mut()
+    }
+
+    /// The live entry of `key`.
+    #[inline]
+    pub fn get(&self, key: &Key<'_>) -> Option<&Entry> {
+        let (entry, _) = self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes)?;
+        (!entry.is_expired(self.now)).then_some(entry)
+    }
+
+    /// The live entry of `key`, to be changed; an expired one is removed. Expiry is changed by [`View::expire`] only.
+    #[inline]
+    pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
+        let (db, now) = (self.db, self.now);
+        table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.has_expired(key, &entry))
+    }
+
+    /// Stores a value under `key` in place of what there was; `expire_at` in milliseconds of Unix time.
+    #[inline]
+    pub fn set(&mut self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) {
+        let Some(entry) = self.get_mut(key) else {
+            return self.insert(key, Entry::new(key.bytes, value, expire_at));
+        };
+        let had = entry.expire_at().is_some();
+        entry.replace(value, expire_at);
+        if had || expire_at.is_some() {
+            self.reindex(key, had, expire_at);
+        }
+    }
+
+    /// Replaces only the value; the expiry stays.
+    pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
+        let expire_at = self.get(key).and_then(Entry::expire_at);
+        self.set(key, value, expire_at);
+    }
+
+    /// Adds an entry whose key is not there.
+    fn insert(&mut self, key: &Key<'_>, entry: Entry) {
+        let db = self.db;
+        let expire_at = entry.expire_at();
+        self.table_mut(key).insert(key.hash, (entry, SharedValue::new(())), db.rehash());
+        if let Some(at) = expire_at {
+            self.reindex(key, false, Some(at));
+        }
+    }
+
+    /// Removes a live entry and returns it.
+    pub fn remove(&mut self, key: &Key<'_>) -> Option<Entry> {
+        self.get_mut(key)?;
+        self.take(key)
+    }
+
+    fn take(&mut self, key: &Key<'_>) -> Option<Entry> {
+        let (entry, _) = self.table_mut(key).remove_entry(key.hash, |(entry, _)| entry.key() == key.bytes)?;
+        if entry.expire_at().is_some() {
+            self.db.expiry(key.shard as usize).forget();
+        }
+        Some(entry)
+    }
+
+    /// Sets or clears the expiry of a live entry, in milliseconds of Unix time; false if there is none.
+    pub fn expire(&mut self, key: &Key<'_>, at: Option<u64>) -> bool {
+        let Some(entry) = self.get_mut(key) else { return false };
+        let had = entry.expire_at().is_some();
+        entry.set_expire_at(at);
+        self.reindex(key, had, at);
+        true
+    }
+
+    /// Tells the shard's expiry index that an entry's deadline was `had` and is `expire_at` now.
+    #[cold]
+    fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
+        let mut index = self.db.expiry(key.shard as usize);
+        match expire_at {
+            Some(at) => {
+                index.add(at, key.hash, had);
+                let table = self.table(key);
+                index.tidy(|deadline, hash| table.get(hash, |(e, _)| e.expire_at() == Some(deadline)).is_some());
+            }
+            None if had => index.forget(),
+            None => {}
+        }
+    }
+
+    /// Asks the processor for what looking up `keys` will read: four dependent cache misses each, which then overlap.
+    pub fn prefetch<'k>(&self, keys: impl Iterator<Item = &'k Key<'k>> + Clone) {
+        let table = |key: &Key<'_>| self.position(key.shard).map(|at| self.guards[at].table());
+        for key in keys.clone() {
+            if let Some(table) = table(key) {
+                table::prefetch_control(table, key.hash);
+            }
+        }
+        let mut buckets: SmallVec<[(&Table, usize); 32]> = SmallVec::new();
+        for key in keys {
+            if let Some(table) = table(key)
+                && let Some(bucket) = table::prefetch_bucket(table, key.hash)
+            {
+                buckets.push((table, bucket));
+            }
+        }
+        for (table, bucket) in buckets {
+            table::prefetch_entry(table, bucket);
+        }
+    }
+
+    /// Calls `visit` with shard `shard`'s table: the locked one, or locked for reading while it is visited.
+    fn with_shard<R>(&self, shard: usize, visit: impl FnOnce(&Table) -> R) -> R {
+        match self.position(shard as u32) {
+            Some(at) => visit(self.guards[at].table()),
+            None => visit(self.db.guard(shard, Access::Read).table()),
+        }
+    }
+
+    /// Calls `visit` with every live entry, shard by shard, until it returns false.
+    pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> bool) {
+        for shard in 0..self.db.shards() {
+            let more = self.with_shard(shard, |table| {
+                let mut at = 0;
+                // `scan` is the safe walk over a table; cursor 0 ends it.
+                let mut more = true;
+                loop {
+                    at = table::scan(table, at, |key| self.db.hash(key), |entry| {
+                        more = more && (entry.is_expired(self.now) || visit(entry));
+                    });
+                    if at == 0 || !more {
+                        return more;
+                    }
+                }
+            });
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Number of keys, expired ones that nobody has met yet included.
+    pub fn len(&self) -> usize {
+        (0..self.db.shards()).map(|shard| self.with_shard(shard, Table::len)).sum()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Visits live entries from `cursor` on until `count` entries were met; returns the next cursor, 0 at the end.
+    ///
+    /// Every entry that is there from the first to the last call of a walk is visited, however the tables grow.
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&Entry)) -> u64 {
+        let shards = self.db.shards() as u64;
+        let mut shard = cursor % shards;
+        let mut at = cursor / shards;
+        let mut met = 0;
+        // Empty shards cost a lock each, so they count a little too.
+        let mut empty = 0;
+        while shard < shards {
+            at = self.with_shard(shard as usize, |table| {
+                empty += usize::from(table.is_empty());
+                table::scan(table, at, |key| self.db.hash(key), |entry| {
+                    met += 1;
+                    if !entry.is_expired(self.now) {
+                        visit(entry);
+                    }
+                })
+            });
+            shard += u64::from(at == 0);
+            if met >= count || empty / 10 >= count {
+                break;
+            }
+        }
+        if shard == shards { 0 } else { at * shards + shard }
+    }
+
+    /// A random live entry's key, by two random numbers; `None` when there is none.
+    pub fn random_key(&self, random: u64) -> Option<Vec<u8>> {
+        let shards = self.db.shards();
+        (0..shards).find_map(|offset| {
+            self.with_shard((random as usize + offset) % shards, |table| {
+                let from = (random >> 32) as usize;
+                let entry = table::entry_from(table, from)?;
+                if !entry.is_expired(self.now) {
+                    return Some(entry.key().to_vec());
+                }
+                (0..table.buckets())
+                    .filter_map(|at| table::entry_from(table, from.wrapping_add(at)))
+                    .find(|entry| !entry.is_expired(self.now))
+                    .map(|entry| entry.key().to_vec())
+            })
+        })
+    }
+
+    /// Takes every entry out. All shards must be locked exclusively.
+    pub fn clear(&mut self) -> Vec<Removed> {
+        for shard in 0..self.db.shards() {
+            *self.db.expiry(shard) = super::expire::ExpiryIndex::default();
+        }
+        self.guards.iter_mut().map(|guard| Removed(std::mem::take(guard.table_mut()))).collect()
+    }
+
+    /// Exchanges all entries with another database. Both views must hold every lock exclusively.
+    pub(super) fn swap_all(&mut self, other: &mut View<'_>) {
+        for (a, b) in self.guards.iter_mut().zip(&mut other.guards) {
+            std::mem::swap(a.table_mut(), b.table_mut());
+        }
+        self.db.swap_expiry(other.db);
+    }
+
+    /// The value of `key`, for reading.
+    pub fn value(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
+        self.get(key).map(Entry::value)
+    }
+}
+
+/// Entries taken out of a shard; dropping it may take long for many.
+pub struct Removed(Table);
+
+impl Removed {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

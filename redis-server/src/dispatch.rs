@@ -1,0 +1,330 @@
+//! The gate: from the words that a client sent to a handler that runs under the right locks.
+
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use crate::blocking::{self, Waiting};
+use crate::client::{Client, Multi, ReplyMode};
+use crate::command::{Args, Ctx, Flags, Footprint};
+use crate::db::{Access, Database, Key, View};
+use crate::error::Error;
+use crate::registry::{self, Row};
+use crate::resp::Reply;
+use crate::worker::{Worker, now_ms};
+
+/// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
+/// workers do not wait long.
+pub const WINDOW: usize = 32;
+
+/// A command with its arguments, resolved and allowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What to run.
+    pub row: &'static Row,
+    /// With what.
+    pub args: Args<'a>,
+}
+
+/// What becomes of a command.
+#[derive(Debug)]
+pub enum Gate {
+    /// It runs.
+    Run(&'static Row),
+    /// It joins the transaction.
+    Queue(&'static Row),
+    /// It is refused; `Some` row counts it.
+    Refuse(Error, Option<&'static Row>),
+    /// It waits until CLIENT PAUSE is over, in milliseconds of Unix time.
+    Wait(u64),
+}
+
+/// The command that `args` name, with its subcommand; arity is checked.
+///
+/// # Errors
+/// Unknown command or subcommand, or a wrong number of arguments.
+pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
+    let Some(mut row) = registry::lookup(args.at(0)) else { return Err(Error::unknown_command(args)) };
+    if !row.command.subcommands.is_empty()
+        && let Some(name) = args.get(1)
+    {
+        let is_it = |row: &&Row| row.command.name.as_bytes().eq_ignore_ascii_case(name);
+        row = row.subcommands().iter().find(is_it).ok_or_else(|| Error::unknown_subcommand(args))?;
+    }
+    if row.command.accepts(args.len()) { Ok(row) } else { Err(Error::WrongArity(row.name().into())) }
+}
+
+/// Decides what becomes of a command in the client's present state.
+pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
+    let row = match resolve(args) {
+        Ok(row) => row,
+        Err(error) => return Gate::Refuse(error, registry::lookup(args.at(0))),
+    };
+    let command = row.command;
+    let flags = command.flags;
+    if !client.authenticated && !flags.has(Flags::NO_AUTH) {
+        return Gate::Refuse(Error::NoAuth, Some(row));
+    }
+    if client.subscriptions() > 0 && !client.resp3 && !allowed_while_subscribed(command.name) {
+        let text = format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            row.name()
+        );
+        return Gate::Refuse(Error::Message(text), Some(row));
+    }
+    if let Some(pause) = worker.instance.paused(now_ms())
+        && held_back(row, client, pause.writes_only)
+    {
+        return Gate::Wait(pause.until);
+    }
+    if client.multi.is_some() && !runs_inside_multi(command.name) {
+        if flags.has(Flags::NO_MULTI) {
+            return Gate::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
+        }
+        return Gate::Queue(row);
+    }
+    Gate::Run(row)
+}
+
+fn allowed_while_subscribed(name: &str) -> bool {
+    matches!(
+        name,
+        "subscribe" | "unsubscribe" | "psubscribe" | "punsubscribe" | "ssubscribe" | "sunsubscribe" | "ping" | "quit" | "reset"
+    )
+}
+
+fn runs_inside_multi(name: &str) -> bool {
+    matches!(name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+}
+
+/// Whether CLIENT PAUSE stops this command: a transaction is judged as a whole, when it executes.
+fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
+    let stops = |flags: Flags| flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
+    if row.parent.is_some_and(|parent| parent.name == "client") {
+        return false;
+    }
+    match (&client.multi, row.command.name) {
+        _ if !writes_only => true,
+        (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| stops(row.command.flags)),
+        (Some(_), _) => false,
+        (None, _) => stops(row.command.flags),
+    }
+}
+
+/// Whether a command may share its locks with its neighbours in a pipeline: one key, quick, and never special.
+#[inline]
+pub fn joins_window(row: &Row) -> bool {
+    let command = row.command;
+    command.only_key != 0
+        && command.flags.has(Flags::FAST)
+        && !command.flags.has(Flags::BLOCKING)
+        && matches!(command.footprint, Footprint::Keys)
+}
+
+/// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
+/// All but one-call windows consist of calls that [`joins_window`] allows.
+///
+/// Returns what to wait for, when the (only) call blocks.
+pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {
+    while !calls.is_empty() {
+        let db = client.db;
+        let (done, ready, waiting) = run_window(worker, client, calls, reply);
+        if !ready.is_empty() {
+            blocking::serve(worker, db, ready);
+        }
+        if waiting.is_some() {
+            return waiting;
+        }
+        calls = &calls[done..];
+    }
+    None
+}
+
+type Ran = (usize, Vec<Box<[u8]>>, Option<Waiting>);
+
+/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    let instance = &*worker.instance;
+    let database = instance.database(client.db);
+    let mut keys: Keys<'_> = SmallVec::new();
+    for call in calls {
+        collect_keys(database, call, &mut keys);
+    }
+    let (db, others) = lock(worker, client, calls, &keys);
+    if calls.len() > 1 {
+        db.prefetch(keys.iter().map(|(key, _)| key));
+    }
+    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.iter().map(|(key, _)| *key).collect();
+    let mut cx = Ctx {
+        instance,
+        worker,
+        db,
+        others,
+        reply,
+        client,
+        may_block: true,
+        serving: false,
+        block: None,
+        ready: Vec::new(),
+        dirty: 0,
+    };
+    let began = Instant::now();
+    let mut done = 0;
+    if let [call] = calls {
+        let call = Call { args: call.args.with_keys(&keys), ..*call };
+        invoke(&mut cx, &call);
+        let nanos = began.elapsed().as_nanos() as u64;
+        worker.finished(&cx, &call, nanos);
+        let waiting = cx.block.take().map(|block| blocking::park(worker, cx.client, &call, block));
+        return (1, cx.ready, waiting);
+    }
+    for (call, key) in calls.iter().zip(&keys) {
+        invoke(&mut cx, &Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call });
+        done += 1;
+        if !cx.ready.is_empty() {
+            break;
+        }
+    }
+    // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
+    let share = began.elapsed().as_nanos() as u64 / done as u64;
+    for call in &calls[..done] {
+        worker.finished(&cx, call, share);
+    }
+    (done, cx.ready, None)
+}
+
+type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
+
+/// Appends the keys of a call, hashed, with what it does to them.
+#[inline]
+fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
+    let command = call.row.command;
+    if command.only_key != 0 {
+        // Arity guarantees that the argument is there.
+        keys.push((database.key(call.args.at(command.only_key.into())), command.keys[0].usage.access));
+    } else if !command.keys.is_empty() {
+        let positions = command.key_positions(call.args);
+        keys.extend(positions.into_iter().map(|(at, access)| (database.key(call.args.at(at)), access)));
+    }
+}
+
+/// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
+fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
+    let instance = &*worker.instance;
+    let database = instance.database(client.db);
+    let now = now_ms();
+    match footprint(calls, client.multi.as_ref()) {
+        Footprint::Keys => {
+            let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
+            let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
+            let mut all: SmallVec<[(u32, Access); WINDOW]> = declared.collect();
+            for (row, args) in &multi.queue {
+                let mut keys = Keys::new();
+                collect_keys(database, &Call { row, args: args.args() }, &mut keys);
+                all.extend(keys.iter().map(|(key, access)| (key.shard(), *access)));
+            }
+            (database.lock(all.into_iter(), now), Vec::new())
+        }
+        Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
+        Footprint::Everything => {
+            let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
+            let db = std::mem::replace(&mut others[client.db], database.lock_none(now));
+            (db, others)
+        }
+    }
+}
+
+/// The transaction whose keys must be locked too, if the call is EXEC.
+fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
+    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
+}
+
+/// The widest footprint among the calls, and among those that EXEC will run.
+fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
+    let [call] = calls else { return Footprint::Keys };
+    let mut widest = call.row.command.footprint;
+    if call.row.command.name == "exec"
+        && let Some(multi) = multi
+    {
+        for (row, _) in &multi.queue {
+            widest = match (widest, row.command.footprint) {
+                // Keys behind a SELECT belong to a database that is not known yet.
+                _ if row.command.name == "select" => Footprint::Everything,
+                (Footprint::Everything, _) | (_, Footprint::Everything) => Footprint::Everything,
+                (Footprint::Database(_), Footprint::Keys) if row.command.flags.has(Flags::WRITE) => {
+                    Footprint::Database(Access::Write)
+                }
+                (Footprint::Database(a), Footprint::Database(b)) => Footprint::Database(a.max(b)),
+                (Footprint::Keys, wider) => wider,
+                (wider, Footprint::Keys) => wider,
+            };
+        }
+    }
+    widest
+}
+
+/// Runs a queued command inside EXEC, under EXEC's locks.
+pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
+    let mut keys: Keys<'_> = SmallVec::new();
+    let call = Call { row, args };
+    collect_keys(cx.db.database(), &call, &mut keys);
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    let call = Call { row, args: args.with_keys(&keys) };
+    let began = Instant::now();
+    invoke(cx, &call);
+    cx.worker.finished(cx, &call, began.elapsed().as_nanos() as u64);
+}
+
+/// Runs a parked command again, under the locks of its keys. Returns the keys that it made ready in turn.
+pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Vec<Box<[u8]>> {
+    let instance = &*worker.instance;
+    let database = instance.database(client.db);
+    let mut keys: Keys<'_> = SmallVec::new();
+    collect_keys(database, call, &mut keys);
+    let (db, others) = lock(worker, client, std::slice::from_ref(call), &keys);
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    let mut cx = Ctx {
+        instance,
+        worker,
+        db,
+        others,
+        reply,
+        client,
+        may_block: true,
+        serving: true,
+        block: None,
+        ready: Vec::new(),
+        dirty: 0,
+    };
+    invoke(&mut cx, &Call { args: call.args.with_keys(&keys), ..*call });
+    cx.ready
+}
+
+/// Calls the handler; an error takes the place of what it wrote.
+#[inline]
+fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let mark = cx.reply.mark();
+    let result = (call.row.command.handler)(cx, call.args);
+    if let Err(error) = result {
+        cx.reply.truncate(mark);
+        cx.reply.error(&error);
+        cx.worker.failed(call.row, &error);
+    }
+    if cx.client.reply_mode != ReplyMode::On {
+        muffle(cx, mark);
+    }
+}
+
+/// Drops the reply of a client that wants none.
+#[cold]
+fn muffle(cx: &mut Ctx<'_>, mark: crate::resp::Mark) {
+    match cx.client.reply_mode {
+        ReplyMode::On => {}
+        ReplyMode::Off => cx.reply.truncate(mark),
+        ReplyMode::SkipNext => cx.client.reply_mode = ReplyMode::Skip,
+        ReplyMode::Skip => {
+            cx.reply.truncate(mark);
+            cx.client.reply_mode = ReplyMode::On;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What all workers share: the databases, the configuration, the clients, the counters.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use foldhash::quality::RandomState;
+
+use crate::client::ClientShared;
+use crate::config::{Config, settings};
+use crate::db::Database;
+use crate::stats::Stats;
+use crate::worker::now_ms;
+
+/// One server.
+#[derive(Debug)]
+pub struct Instance {
+    /// The configuration in force.
+    pub config: Arc<Config>,
+    /// The counters.
+    pub stats: Stats,
+    /// When it started, in milliseconds of Unix time.
+    pub started_at: u64,
+    databases: Box<[Database]>,
+    clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
+    next_client: AtomicU64,
+    blocked: AtomicI64,
+    /// Until when commands wait, in milliseconds of Unix time, times two; plus one if only writes do. 0: not at all.
+    pause: AtomicU64,
+}
+
+/// What `CLIENT PAUSE` holds back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Until when, in milliseconds of Unix time.
+    pub until: u64,
+    /// Whether reads go on.
+    pub writes_only: bool,
+}
+
+impl Instance {
+    /// An empty server.
+    pub fn new(config: Arc<Config>) -> Self {
+        let shards = config.size(settings::SHARDS);
+        let hasher = RandomState::default();
+        let databases = (0..config.size(settings::DATABASES)).map(|_| Database::new(shards, hasher.clone())).collect();
+        Self {
+            config,
+            stats: Stats::default(),
+            started_at: now_ms(),
+            databases,
+            clients: Mutex::default(),
+            next_client: AtomicU64::new(1),
+            blocked: AtomicI64::new(0),
+            pause: AtomicU64::new(0),
+        }
+    }
+
+    /// Database `index`, which must exist.
+    #[inline]
+    pub fn database(&self, index: usize) -> &Database {
+        &self.databases[index]
+    }
+
+    /// All databases.
+    pub fn databases(&self) -> &[Database] {
+        &self.databases
+    }
+
+    fn clients_map(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ClientShared>>> {
+        self.clients.lock().expect("no code that holds the clients panics")
+    }
+
+    /// A number for a new client.
+    pub fn next_client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Relaxed)
+    }
+
+    /// Lists a client.
+    pub fn add_client(&self, client: &Arc<ClientShared>) {
+        self.clients_map().insert(client.id, Arc::clone(client));
+    }
+
+    /// Takes a client off the list.
+    pub fn remove_client(&self, id: u64) {
+        self.clients_map().remove(&id);
+    }
+
+    /// All clients by number.
+    pub fn clients(&self) -> Vec<Arc<ClientShared>> {
+        self.clients_map().values().cloned().collect()
+    }
+
+    /// The client of this number.
+    pub fn client(&self, id: u64) -> Option<Arc<ClientShared>> {
+        self.clients_map().get(&id).cloned()
+    }
+
+    /// Counts clients that wait for keys.
+    pub fn blocked_clients(&self, change: i64) -> i64 {
+        self.blocked.fetch_add(change, Relaxed) + change
+    }
+
+    /// What commands are held back at `now`, if any.
+    #[inline]
+    pub fn paused(&self, now: u64) -> Option<Pause> {
+        let pause = self.pause.load(Relaxed);
+        (pause != 0 && pause >> 1 > now).then_some(Pause { until: pause >> 1, writes_only: pause & 1 == 1 })
+    }
+
+    /// Holds commands back, or lets them go on.
+    pub fn set_pause(&self, pause: Option<Pause>) {
+        self.pause.store(pause.map_or(0, |pause| pause.until << 1 | u64::from(pause.writes_only)), Relaxed);
+    }
+}

@@ -1,0 +1,99 @@
+//! What belongs to one worker thread.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::command::Ctx;
+use crate::dispatch::Call;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::registry::Row;
+use crate::resp::{Reply, Span};
+use crate::stats::WorkerStats;
+
+/// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
+const INPUT: usize = 64 * 1024;
+
+/// One worker: its way to the server, its counters, its buffers.
+#[derive(Debug)]
+pub struct Worker {
+    /// The server.
+    pub instance: Arc<Instance>,
+    /// This worker's counters.
+    pub stats: Arc<WorkerStats>,
+    /// Buffers that each connection uses while it runs and leaves empty.
+    pub scratch: RefCell<Scratch>,
+    random: Cell<u64>,
+}
+
+/// Buffers that a worker's connections share: an idle connection has none of its own.
+#[derive(Debug)]
+pub struct Scratch {
+    /// Where sockets are read into.
+    pub input: Box<[u8]>,
+    /// Arguments of the commands in the input.
+    pub spans: Vec<Span>,
+    /// Replies of the batch.
+    pub reply: Reply,
+}
+
+impl Worker {
+    /// A worker of `instance`.
+    pub fn new(instance: Arc<Instance>) -> Self {
+        let stats = instance.stats.add_worker();
+        let scratch = Scratch { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default() };
+        let seed = foldhash::fast::RandomState::default();
+        let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
+        Self { instance, stats, scratch: RefCell::new(scratch), random: Cell::new(random) }
+    }
+
+    /// A random number (xorshift64*: fast, not for secrets).
+    pub fn random(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A random number below `bound`, which is not 0.
+    pub fn random_below(&self, bound: usize) -> usize {
+        ((u128::from(self.random()) * bound as u128) >> 64) as usize
+    }
+}
+
+impl Worker {
+    /// Accounts for a call that has run, in `nanos` nanoseconds.
+    #[inline]
+    pub fn finished(&self, _cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+        self.stats.ran(call.row.id, nanos);
+    }
+
+    /// Accounts for a call that has run and failed.
+    #[cold]
+    pub fn failed(&self, row: &Row, error: &Error) {
+        self.stats.commands[usize::from(row.id)].failed.add(1);
+        self.error_sent(error);
+    }
+
+    /// Accounts for a call that was refused before it ran.
+    #[cold]
+    pub fn refused(&self, row: Option<&Row>, error: &Error) {
+        if let Some(row) = row {
+            self.stats.commands[usize::from(row.id)].rejected.add(1);
+        }
+        self.error_sent(error);
+    }
+
+    fn error_sent(&self, error: &Error) {
+        self.stats.errors.add(1);
+        self.instance.stats.count_error(error.code());
+    }
+}
+
+/// Milliseconds of Unix time.
+pub fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,136 @@
+//! How many connections there are, and where.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use tokio::sync::Notify;
+
+use crate::metrics;
+
+/// The counts of one server. Relaxed throughout: they are figures and limits, nothing is published through them.
+pub(crate) struct Counters {
+    open: AtomicUsize,
+    pub(crate) limit: AtomicUsize,
+    pub(crate) accepted: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) accept_errors: AtomicU64,
+    pub(crate) handshake_errors: AtomicU64,
+    workers: Vec<WorkerCount>,
+}
+
+#[derive(Default)]
+struct WorkerCount {
+    open: AtomicUsize,
+    /// Told whenever `open` falls to 0.
+    idle: Notify,
+}
+
+impl Counters {
+    pub(crate) fn new(workers: usize, limit: usize) -> Self {
+        Self {
+            open: AtomicUsize::new(0),
+            limit: AtomicUsize::new(limit),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            accept_errors: AtomicU64::new(0),
+            handshake_errors: AtomicU64::new(0),
+            workers: std::iter::repeat_with(WorkerCount::default).take(workers).collect(),
+        }
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Relaxed)
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub(crate) fn open_on(&self, worker: usize) -> usize {
+        self.workers[worker].open.load(Relaxed)
+    }
+
+    /// Takes a place, unless all are taken. Only the acceptor does, so that looking and taking need not be one step.
+    pub(crate) fn take(self: &Arc<Self>, next: &mut usize) -> Option<Place> {
+        if self.open() >= self.limit.load(Relaxed) {
+            self.refused.fetch_add(1, Relaxed);
+            return None;
+        }
+        self.accepted.fetch_add(1, Relaxed);
+        self.open.fetch_add(1, Relaxed);
+        let worker = self.emptiest(*next);
+        *next = worker + 1;
+        self.workers[worker].open.fetch_add(1, Relaxed);
+        Some(Place { counters: Arc::clone(self), worker })
+    }
+
+    /// The worker with the fewest connections; among equals the first from `next` on.
+    fn emptiest(&self, next: usize) -> usize {
+        let count = self.workers.len();
+        (0..count).map(|step| (next + step) % count).min_by_key(|worker| self.open_on(*worker)).unwrap_or(0)
+    }
+
+    /// Ready when the worker has no connection left.
+    pub(crate) async fn drained(&self, worker: usize) {
+        while self.open_on(worker) > 0 {
+            self.workers[worker].idle.notified().await;
+        }
+    }
+
+    /// The runtime's own figures, as Prometheus reads them.
+    pub(crate) fn render(&self, out: &mut String) {
+        let load = |value: &AtomicU64| value.load(Relaxed) as f64;
+        metrics::family(out, "server_connections_open", "Connections open now.", "gauge");
+        metrics::sample(out, "server_connections_open", &[], self.open() as f64);
+        metrics::family(out, "server_connections_limit", "Connections that may be open at one time.", "gauge");
+        metrics::sample(out, "server_connections_limit", &[], self.limit.load(Relaxed) as f64);
+        for (name, help, value) in [
+            ("server_connections_accepted_total", "Connections accepted.", &self.accepted),
+            ("server_connections_refused_total", "Connections refused at the limit.", &self.refused),
+            ("server_accept_errors_total", "Failures to accept a connection.", &self.accept_errors),
+            ("server_tls_handshake_errors_total", "TLS handshakes that failed.", &self.handshake_errors),
+        ] {
+            metrics::family(out, name, help, "counter");
+            metrics::sample(out, name, &[], load(value));
+        }
+        metrics::family(out, "server_worker_connections_open", "Connections open now, by worker.", "gauge");
+        for worker in 0..self.workers() {
+            let index = worker.to_string();
+            metrics::sample(out, "server_worker_connections_open", &[("worker", &index)], self.open_on(worker) as f64);
+        }
+    }
+}
+
+/// A place among the open connections, free again when dropped.
+pub struct Place {
+    counters: Arc<Counters>,
+    worker: usize,
+}
+
+impl Place {
+    /// The index of the worker that has the connection.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.counters.open.fetch_sub(1, Relaxed);
+        let count = &self.counters.workers[self.worker];
+        if count.open.fetch_sub(1, Relaxed) == 1 {
+            count.idle.notify_one();
+        }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("worker", &self.worker).finish()
+    }
+}

@@ -1,0 +1,221 @@
+//! What a server is told at its start.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::metrics::Registry;
+
+/// Everything that [`start`](crate::start) wants to know. Take the [`Default`] and set what differs:
+///
+/// ```
+/// use server_runtime::Options;
+/// let options = Options { listen: vec!["127.0.0.1:0".parse().unwrap()], workers: 1, ..Options::default() };
+/// assert_eq!(options.max_connections, 10_000);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to accept connections; at least one place.
+    pub listen: Vec<Listen>,
+    /// Worker threads; 0 means one per core that this process may use.
+    pub workers: usize,
+    /// Connections open at one time, over all workers; the next one is refused.
+    pub max_connections: usize,
+    /// How long a shutdown waits for open connections before it cuts them.
+    pub drain: Duration,
+    /// Connections that the kernel keeps waiting for `accept`. The kernel caps it (`net.core.somaxconn`).
+    pub backlog: u32,
+    /// TCP_NODELAY: small answers leave at once.
+    pub nodelay: bool,
+    /// Silence after which the kernel probes a TCP peer; `None` never probes.
+    pub keepalive: Option<Duration>,
+    /// Certificate and key of the [`Listen::Tls`] places.
+    pub tls: Option<TlsOptions>,
+    /// Where `/metrics` is served for Prometheus, over plain HTTP.
+    pub metrics_listen: Option<SocketAddr>,
+    /// What `/metrics` serves beside the runtime's own figures. Share a clone with the service.
+    pub metrics: Registry,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            workers: 0,
+            max_connections: 10_000,
+            drain: Duration::from_secs(10),
+            backlog: 511, // Redis' value: large enough for a burst, small enough to show an overload
+            nodelay: true,
+            keepalive: Some(Duration::from_secs(300)),
+            tls: None,
+            metrics_listen: None,
+            metrics: Registry::default(),
+        }
+    }
+}
+
+/// A place where connections are accepted.
+///
+/// Written `127.0.0.1:6379`, `[::]:6379` (IPv6 and IPv4), `0.0.0.0:6379` (IPv4 alone), `localhost:6379`, `:6379` or `6379`
+/// (every interface); `tls:` before any of these encrypts; `unix:/run/server.sock` or `unix:/run/server.sock?mode=660`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// Plain TCP.
+    Tcp(SocketAddr),
+    /// TLS over TCP, with the certificate of [`Options::tls`].
+    Tls(SocketAddr),
+    /// A Unix domain socket.
+    Unix {
+        /// The socket's file.
+        path: PathBuf,
+        /// The file's permission bits; `None` leaves them to the umask.
+        mode: Option<u32>,
+    },
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(addr) => write!(f, "{addr}"),
+            Self::Tls(addr) => write!(f, "tls:{addr}"),
+            Self::Unix { path, mode: None } => write!(f, "unix:{}", path.display()),
+            Self::Unix { path, mode: Some(mode) } => write!(f, "unix:{}?mode={mode:o}", path.display()),
+        }
+    }
+}
+
+/// A text that names no place to listen; its message says what would.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseListenError(String);
+
+impl fmt::Display for ParseListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\"{}\" is no place to listen: expected ADDRESS:PORT, [IPV6]:PORT, PORT, tls:ADDRESS:PORT or unix:PATH[?mode=OCTAL]",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for ParseListenError {}
+
+impl FromStr for Listen {
+    type Err = ParseListenError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let place = if let Some(rest) = text.strip_prefix("unix:") {
+            unix(rest)
+        } else if let Some(rest) = text.strip_prefix("tls:") {
+            parse_address(rest).map(Self::Tls)
+        } else {
+            parse_address(text).map(Self::Tcp)
+        };
+        place.ok_or_else(|| ParseListenError(text.to_owned()))
+    }
+}
+
+fn unix(rest: &str) -> Option<Listen> {
+    let (path, mode) = match rest.rsplit_once("?mode=") {
+        Some((path, octal)) => (path, Some(u32::from_str_radix(octal, 8).ok().filter(|mode| *mode <= 0o777)?)),
+        None => (rest, None),
+    };
+    (!path.is_empty()).then(|| Listen::Unix { path: path.into(), mode })
+}
+
+/// An address in the forms of [`Listen`], without a scheme.
+pub(crate) fn parse_address(text: &str) -> Option<SocketAddr> {
+    if let Ok(addr) = text.parse() {
+        return Some(addr);
+    }
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    let ip = match host {
+        "" | "*" => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port.parse().ok()?))
+}
+
+/// The server's certificate, and what it asks of clients. All files are PEM.
+///
+/// The files are read again on SIGHUP and when one of them changes; a set that does not load is logged and the one
+/// in use stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// The certificate chain, the server's own first.
+    pub cert: PathBuf,
+    /// Its private key (PKCS#8, PKCS#1 or SEC1), not encrypted.
+    pub key: PathBuf,
+    /// Authorities whose client certificates are trusted; needed unless `client_auth` is [`ClientAuth::None`].
+    pub client_ca: Option<PathBuf>,
+    /// Whether clients show a certificate.
+    pub client_auth: ClientAuth,
+    /// Protocols offered by ALPN, the preferred first (`h2`, `http/1.1`); empty leaves ALPN out.
+    pub alpn: Vec<Vec<u8>>,
+    /// How long a client may take for the handshake.
+    pub handshake_timeout: Duration,
+}
+
+impl TlsOptions {
+    /// A server certificate; clients need none.
+    pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self {
+            cert: cert.into(),
+            key: key.into(),
+            client_ca: None,
+            client_auth: ClientAuth::None,
+            alpn: Vec::new(),
+            handshake_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Whether clients show a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientAuth {
+    /// Not asked for.
+    #[default]
+    None,
+    /// Checked when shown.
+    Optional,
+    /// No connection without one.
+    Required,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places() {
+        fn check(text: &str, shown: Option<&str>) {
+            let parsed: Result<Listen, _> = text.parse();
+            assert_eq!(parsed.as_ref().ok().map(ToString::to_string).as_deref(), shown, "{text}");
+            if let (Ok(place), Some(shown)) = (parsed, shown) {
+                assert_eq!(shown.parse(), Ok(place), "{text}: shown form reads back");
+            }
+        }
+        check("127.0.0.1:80", Some("127.0.0.1:80"));
+        check("[::]:80", Some("[::]:80"));
+        check("[::1]:0", Some("[::1]:0"));
+        check(":80", Some("[::]:80"));
+        check("*:80", Some("[::]:80"));
+        check("80", Some("[::]:80"));
+        check("localhost:80", Some("127.0.0.1:80"));
+        check("tls:0.0.0.0:443", Some("tls:0.0.0.0:443"));
+        check("tls:443", Some("tls:[::]:443"));
+        check("unix:/run/a.sock", Some("unix:/run/a.sock"));
+        check("unix:/run/a.sock?mode=660", Some("unix:/run/a.sock?mode=660"));
+        check("", None);
+        check("unix:", None);
+        check("unix:/run/a.sock?mode=9", None);
+        check("unix:/run/a.sock?mode=7777", None);
+        check("127.0.0.1", None);
+        check("127.0.0.1:65536", None);
+        check("::1:80:x", None);
+        check("example.org:80", None);
+    }
+}

@@ -1,0 +1,326 @@
+//! Starting a server, and what one has in hand while it runs.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::spawn_local;
+use tracing::{error, info};
+
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::listen::{self, Accepted, Hub, Listener};
+use crate::metrics::Registry;
+use crate::options::{Listen, Options, TlsOptions};
+use crate::scrape;
+use crate::shutdown::{Shutdown, Stop};
+use crate::socket;
+use crate::tls::Tls;
+use crate::workers::{self, Service, Worker};
+
+/// Binds every place, starts the threads, and returns when all of them are ready to serve.
+///
+/// With TLS, SIGHUP reads the certificate again instead of ending the process.
+///
+/// # Errors
+/// When a place cannot be listened on, a certificate does not load, or a thread cannot be made; nothing stays behind.
+pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, Error> {
+    if options.listen.is_empty() {
+        return Err(Error::NowhereToListen);
+    }
+    let tls = options.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
+    let listeners = options
+        .listen
+        .iter()
+        .map(|place| Listener::bind(place, &options, tls.as_ref()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let metrics = options.metrics_listen.map(|addr| socket::tcp(&Listen::Tcp(addr), addr, &options)).transpose()?;
+    let local_addrs = listeners.iter().filter_map(Listener::local_addr).collect();
+    let metrics_addr = metrics.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
+
+    let workers = worker_count(options.workers);
+    let counters = Arc::new(Counters::new(workers, options.max_connections));
+    let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
+    service.starting(&handle);
+    let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
+    let arrivals = running.start_workers(&options, &service)?;
+    // Read only when a scrape comes, so the figures cost nothing until then.
+    let counters = Arc::clone(&running.handle.counters);
+    options.metrics.collect(move |out| counters.render(out));
+    let acceptor = Acceptor {
+        listeners,
+        metrics: metrics.map(|socket| (socket.into(), options.metrics)),
+        handle: running.handle.clone(),
+        workers: arrivals,
+        refusal: service.refusal().to_vec(),
+    };
+    running.start_acceptor(acceptor)?;
+    Ok(running)
+}
+
+fn worker_count(wanted: usize) -> usize {
+    match wanted {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    }
+}
+
+/// A server that runs. Dropped, it begins to shut down and nobody waits for it; see [`Running::wait`].
+#[must_use = "a server that is dropped shuts down"]
+pub struct Running {
+    handle: Handle,
+    threads: Vec<JoinHandle<bool>>,
+    local_addrs: Vec<SocketAddr>,
+    metrics_addr: Option<SocketAddr>,
+}
+
+impl Running {
+    /// The addresses listened on, in the order of [`Options::listen`] without its Unix sockets; port 0 is resolved.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.local_addrs
+    }
+
+    /// The address of the metrics endpoint, if there is one.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_addr
+    }
+
+    /// A handle for other threads.
+    pub fn shutdown_handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Connections open now.
+    pub fn connections(&self) -> usize {
+        self.handle.connections()
+    }
+
+    /// Changes the limit of open connections; those beyond a lower one stay.
+    pub fn set_max_connections(&self, limit: usize) {
+        self.handle.set_max_connections(limit);
+    }
+
+    /// Waits until the server has ended, which somebody else has to bring about: [`Handle::trigger`],
+    /// [`shutdown_on_signals`](crate::shutdown_on_signals). Tells whether connections were still open at the end of the
+    /// drain and were cut.
+    pub fn wait(mut self) -> bool {
+        self.join()
+    }
+
+    fn join(&mut self) -> bool {
+        let mut cut = false;
+        for thread in self.threads.drain(..) {
+            let name = thread.thread().name().unwrap_or_default().to_owned();
+            match thread.join() {
+                Ok(missed) => cut |= missed,
+                Err(_) => error!("the thread {name} panicked"),
+            }
+        }
+        cut
+    }
+
+    fn start_workers<S: Service>(
+        &mut self,
+        options: &Options,
+        service: &Arc<S>,
+    ) -> Result<Vec<UnboundedSender<Accepted>>, Error> {
+        let mut senders = Vec::new();
+        let mut ready = Vec::new();
+        for (index, shutdown) in self.handle.stop.workers.iter().enumerate() {
+            let (sender, arrivals): (_, UnboundedReceiver<Accepted>) = unbounded_channel();
+            let (tell, told) = sync_channel(1);
+            let worker = Worker {
+                index,
+                service: Arc::clone(service),
+                counters: Arc::clone(&self.handle.counters),
+                shutdown: shutdown.clone(),
+                now: self.handle.stop.now.clone(),
+                drain: options.drain,
+            };
+            let name = format!("worker-{index}");
+            self.threads.push(spawn(&name, move || worker.run(arrivals, tell))?);
+            senders.push(sender);
+            ready.push((name, told));
+        }
+        ready.into_iter().try_for_each(|(name, told)| await_ready(name, &told))?;
+        Ok(senders)
+    }
+
+    fn start_acceptor(&mut self, acceptor: Acceptor) -> Result<(), Error> {
+        let name = "acceptor";
+        let (tell, told) = sync_channel(1);
+        self.threads.push(spawn(name, move || acceptor.run(tell))?);
+        await_ready(name.to_owned(), &told)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.handle.trigger();
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("local_addrs", &self.local_addrs)
+            .field("handle", &self.handle)
+            .finish_non_exhaustive()
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() -> bool + Send + 'static) -> Result<JoinHandle<bool>, Error> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(run);
+    spawned.map_err(|source| Error::Thread { name: name.to_owned(), source })
+}
+
+fn await_ready(name: String, told: &Receiver<io::Result<()>>) -> Result<(), Error> {
+    let panicked = || Err(io::Error::other("it ended before it was ready"));
+    told.recv().unwrap_or_else(|_| panicked()).map_err(|source| Error::Thread { name, source })
+}
+
+/// A running server, for whoever looks at it or ends it. Clones are cheap.
+#[derive(Clone)]
+pub struct Handle {
+    stop: Arc<Stop>,
+    counters: Arc<Counters>,
+    tls: Option<Arc<Tls>>,
+}
+
+impl Handle {
+    /// Begins a shutdown in good order: nothing more is accepted, connections see their
+    /// [`Shutdown`](crate::Shutdown), and those that have not ended after [`Options::drain`] are cut.
+    pub fn trigger(&self) {
+        self.stop.drain();
+    }
+
+    /// Ends at once: open connections are cut.
+    pub fn abort(&self) {
+        self.stop.end();
+    }
+
+    /// Connections open now.
+    pub fn connections(&self) -> usize {
+        self.counters.open()
+    }
+
+    /// Connections open now, by worker.
+    pub fn connections_by_worker(&self) -> Vec<usize> {
+        (0..self.counters.workers()).map(|worker| self.counters.open_on(worker)).collect()
+    }
+
+    /// Connections accepted since the start, refused ones not counted.
+    pub fn accepted(&self) -> u64 {
+        self.counters.accepted.load(Relaxed)
+    }
+
+    /// Connections refused at the limit since the start.
+    pub fn refused(&self) -> u64 {
+        self.counters.refused.load(Relaxed)
+    }
+
+    /// The limit of open connections.
+    pub fn max_connections(&self) -> usize {
+        self.counters.limit.load(Relaxed)
+    }
+
+    /// Changes the limit of open connections; those beyond a lower one stay.
+    pub fn set_max_connections(&self, limit: usize) {
+        self.counters.limit.store(limit, Relaxed);
+    }
+
+    /// Reads the certificate files again now.
+    ///
+    /// # Errors
+    /// When they do not load; the certificate in use stays.
+    pub fn reload_tls(&self) -> Result<(), Error> {
+        self.tls.as_ref().ok_or(Error::TlsWithoutCertificate)?.reload()
+    }
+
+    /// Uses other files or settings for TLS from now on.
+    ///
+    /// # Errors
+    /// When they do not load, and the old ones stay; or when the server was started without TLS.
+    pub fn replace_tls(&self, options: TlsOptions) -> Result<(), Error> {
+        self.tls.as_ref().ok_or(Error::TlsWithoutCertificate)?.replace(options)
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("connections", &self.connections()).finish_non_exhaustive()
+    }
+}
+
+/// The thread that accepts, for every listener, and answers scrapes.
+struct Acceptor {
+    listeners: Vec<Listener>,
+    metrics: Option<(std::net::TcpListener, Registry)>,
+    handle: Handle,
+    workers: Vec<UnboundedSender<Accepted>>,
+    refusal: Vec<u8>,
+}
+
+impl Acceptor {
+    fn run(self, ready: SyncSender<io::Result<()>>) -> bool {
+        let runtime = match workers::runtime() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                // The starter waits for this line; if it is gone, nobody is left to be told.
+                let _ = ready.send(Err(error));
+                return false;
+            }
+        };
+        runtime.block_on(self.accept(ready));
+        false
+    }
+
+    async fn accept(self, ready: SyncSender<io::Result<()>>) {
+        let Self { listeners, metrics, handle, workers, refusal } = self;
+        let shutdown = &handle.stop.accept;
+        if let Err(error) = background(metrics, handle.tls.as_ref(), shutdown) {
+            let _ = ready.send(Err(error));
+            return;
+        }
+        let _ = ready.send(Ok(()));
+        let hub = Rc::new(Hub { counters: Arc::clone(&handle.counters), workers, refusal, next: Cell::new(0) });
+        let accept = |listener| spawn_local(listen::accept_all(listener, Rc::clone(&hub), shutdown.clone()));
+        let tasks: Vec<_> = listeners.into_iter().map(accept).collect();
+        // The last task to end drops the hub, and with it the workers' senders: that starts their drain.
+        drop(hub);
+        for task in tasks {
+            if let Err(error) = task.await {
+                error!("a listener failed: {error}");
+            }
+        }
+    }
+}
+
+/// Starts what else runs on the accepting thread: the metrics endpoint and the certificate's SIGHUP.
+fn background(
+    metrics: Option<(std::net::TcpListener, Registry)>,
+    tls: Option<&Arc<Tls>>,
+    shutdown: &Shutdown,
+) -> io::Result<()> {
+    if let Some((listener, registry)) = metrics {
+        spawn_local(scrape::serve(tokio::net::TcpListener::from_std(listener)?, registry, shutdown.clone()));
+    }
+    if let Some(tls) = tls.map(Arc::clone) {
+        let mut hangups = signal(SignalKind::hangup())?;
+        spawn_local(async move {
+            while hangups.recv().await.is_some() {
+                info!("SIGHUP: reading the certificate again");
+                tls.reload_or_log();
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! Every socket option of the server; no other file sets one.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
+
+use crate::error::Error;
+use crate::options::{Listen, Options};
+
+/// Probes after the first silence: three, each a third of it later (as Redis does), so that a dead peer is known after
+/// twice the configured time.
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// A listening TCP socket.
+///
+/// The kernel hands TCP_NODELAY and keepalive down to accepted sockets, so they are set here, once,
+/// and not by system calls for every connection.
+pub(crate) fn tcp(place: &Listen, addr: SocketAddr, options: &Options) -> Result<Socket, Error> {
+    listen_tcp(addr, options)
+        .or_else(|error| match addr.ip() {
+            // Every interface was wanted, and the machine has no IPv6: that is every IPv4 interface.
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+                listen_tcp(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), addr.port()), options)
+            }
+            _ => Err(error),
+        })
+        .map_err(|source| Error::Listen { place: place.to_string(), source })
+}
+
+fn listen_tcp(addr: SocketAddr, options: &Options) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
+    if let SocketAddr::V6(v6) = addr {
+        // [::] is both families, whatever the system's default.
+        socket.set_only_v6(!v6.ip().is_unspecified())?;
+    }
+    // A restart must not wait for the old connections' TIME_WAIT.
+    socket.set_reuse_address(true)?;
+    socket.set_tcp_nodelay(options.nodelay)?;
+    if let Some(silence) = options.keepalive {
+        let interval = (silence / 3).max(Duration::from_secs(1));
+        let keepalive = TcpKeepalive::new().with_time(silence).with_interval(interval).with_retries(KEEPALIVE_PROBES);
+        socket.set_tcp_keepalive(&keepalive)?;
+    }
+    socket.bind(&addr.into())?;
+    listen(&socket, options.backlog)?;
+    Ok(socket)
+}
+
+fn listen(socket: &Socket, backlog: u32) -> io::Result<()> {
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    socket.set_nonblocking(true)
+}
+
+/// A listening Unix socket. A dead socket's file in the way is removed; a living one's, or another file, is not.
+pub(crate) fn unix(place: &Listen, path: &Path, mode: Option<u32>, options: &Options) -> Result<Socket, Error> {
+    remove_dead(path)?;
+    listen_unix(path, mode, options.backlog).map_err(|source| Error::Listen { place: place.to_string(), source })
+}
+
+fn listen_unix(path: &Path, mode: Option<u32>, backlog: u32) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    if let Some(mode) = mode {
+        // Before `listen`, so that nobody connects under wider permissions.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    }
+    listen(&socket, backlog)?;
+    Ok(socket)
+}
+
+fn remove_dead(path: &Path) -> Result<(), Error> {
+    let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(Error::UnixPathTaken { path: path.to_owned(), in_use: false });
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(|source| Error::Listen { place: path.display().to_string(), source })
+        }
+        _ => Err(Error::UnixPathTaken { path: path.to_owned(), in_use: true }),
+    }
+}
+
+/// Accepts one connection, not blocking and closed on exec.
+pub(crate) fn accept(listener: &Socket) -> io::Result<(Socket, SockAddr)> {
+    #[cfg(target_os = "linux")]
+    {
+        // One system call for all three; `Socket::accept` leaves the non-blocking flag to a second one.
+        listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let (socket, addr) = listener.accept()?;
+        socket.set_nonblocking(true)?;
+        Ok((socket, addr))
+    }
+}
+
+/// An address as people know it: IPv4 that came through an IPv6 socket is IPv4.
+pub(crate) fn canonical(addr: SocketAddr) -> SocketAddr {
+    match addr {
+        SocketAddr::V4(_) => addr,
+        // Keep the scope of a link-local address.
+        SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
+            Some(v4) => SocketAddr::new(v4.into(), v6.port()),
+            None => addr,
+        },
+    }
+}

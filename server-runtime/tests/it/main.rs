@@ -1,0 +1,4 @@
+//! The runtime from outside: real sockets on loopback.
+
+mod connections;
+mod support;
