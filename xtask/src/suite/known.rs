@@ -24,6 +24,8 @@ enum Pattern {
     Prefix(String),
     /// Tests that fail because this command is unknown.
     Command(String),
+    /// Tests whose message holds this text, in any case of letters.
+    Message(String),
 }
 
 /// What is known about one failure.
@@ -38,7 +40,8 @@ pub(super) enum Verdict {
 }
 
 impl Known {
-    /// Reads the file: `TEST | unsupported: REASON`, `TEST | fails: REASON`, `command NAME | REASON`; `*` ends a prefix.
+    /// Reads the file: `TEST | unsupported: REASON`, `TEST | fails: REASON`, `command NAME | REASON`,
+    /// `message TEXT | REASON`; `*` ends a prefix.
     ///
     /// # Errors
     /// When a line has another form.
@@ -54,8 +57,12 @@ impl Known {
                 bail!("known.txt: no ` | ` in `{line}`");
             };
             let (name, reason) = (name.trim(), reason.trim());
-            if let Some(command) = name.strip_prefix("command ") {
-                let pattern = Pattern::Command(command.to_ascii_lowercase());
+            let by_message = match name.split_once(' ') {
+                Some(("command", command)) => Some(Pattern::Command(command.to_ascii_lowercase())),
+                Some(("message", text)) => Some(Pattern::Message(text.to_ascii_lowercase())),
+                _ => None,
+            };
+            if let Some(pattern) = by_message {
                 entries.push(Entry { pattern, reason: reason.to_owned(), concerns_us: false });
                 continue;
             }
@@ -79,6 +86,7 @@ impl Known {
             Pattern::Test(test) => test == name,
             Pattern::Prefix(prefix) => name.starts_with(prefix),
             Pattern::Command(command) => unknown_command.as_ref() == Some(command),
+            Pattern::Message(text) => message.to_ascii_lowercase().contains(text),
         });
         match found {
             Some(entry) if entry.concerns_us => Verdict::Fails(entry.reason.clone()),
@@ -100,12 +108,13 @@ mod tests {
 
     #[test]
     fn failures_are_classified() {
-        let text = "# note\ncommand eval | scripting\nBIG* | fails: slow\nRELOAD a | b | unsupported: disk\n";
+        let text = "# note\ncommand eval | scripting\nmessage for 'reload' | disk\nBIG* | fails: slow\nRELOAD a | b | unsupported: disk\n";
         let known = Known::parse(text).unwrap();
         let check = |name: &str, message: &str, expected: Verdict| {
             assert_eq!(known.verdict(name, message), expected, "{name}");
         };
         check("any", "ERR unknown command 'EVAL', with args", Verdict::Unsupported("scripting".to_owned()));
+        check("any", "ERR arguments for 'RELOAD'. Try", Verdict::Unsupported("disk".to_owned()));
         check("BIGGER", "", Verdict::Fails("slow".to_owned()));
         check("RELOAD a | b", "", Verdict::Unsupported("disk".to_owned()));
         check("any", "ERR unknown command 'GET'", Verdict::Unexplained);
