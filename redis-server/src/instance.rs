@@ -1,8 +1,8 @@
 //! What all workers share: the databases, the configuration, the clients, the counters.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use foldhash::quality::RandomState;
 
@@ -27,6 +27,9 @@ pub struct Instance {
     blocked: AtomicI64,
     /// Until when commands wait, in milliseconds of Unix time, times two; plus one if only writes do. 0: not at all.
     pause: AtomicU64,
+    /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
+    active_expire: AtomicBool,
+    runtime: OnceLock<server_runtime::Handle>,
 }
 
 /// What `CLIENT PAUSE` holds back.
@@ -53,6 +56,8 @@ impl Instance {
             next_client: AtomicU64::new(1),
             blocked: AtomicI64::new(0),
             pause: AtomicU64::new(0),
+            active_expire: AtomicBool::new(true),
+            runtime: OnceLock::new(),
         }
     }
 
@@ -111,5 +116,26 @@ impl Instance {
     /// Holds commands back, or lets them go on.
     pub fn set_pause(&self, pause: Option<Pause>) {
         self.pause.store(pause.map_or(0, |pause| pause.until << 1 | u64::from(pause.writes_only)), Relaxed);
+    }
+
+    /// Whether expired keys are removed that nobody asks for.
+    pub fn active_expire(&self) -> bool {
+        self.active_expire.load(Relaxed)
+    }
+
+    /// `DEBUG SET-ACTIVE-EXPIRE`.
+    pub fn set_active_expire(&self, on: bool) {
+        self.active_expire.store(on, Relaxed);
+    }
+
+    /// The handle of the runtime that serves this instance; none when nothing does.
+    pub fn runtime(&self) -> Option<&server_runtime::Handle> {
+        self.runtime.get()
+    }
+
+    /// Remembers the runtime; the first one stays.
+    pub fn set_runtime(&self, runtime: server_runtime::Handle) {
+        // A second start with the same instance keeps the first handle: there is one runtime per instance.
+        let _ = self.runtime.set(runtime);
     }
 }

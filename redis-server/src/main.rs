@@ -1,3 +1,65 @@
-//! Starts the server.
+//! `redis-server`: starts the server from redis.conf, environment and flags.
 
-fn main() {}
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use redis_server::config::{Config, Launch, Request, help, settings};
+use server_runtime::{LogFormat, LogOptions, init_logging, shutdown_on_signals};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    match Request::parse(std::env::args_os().skip(1))? {
+        Request::Serve(launch) => serve(&launch)?,
+        Request::CheckConfig(launch) => {
+            let (_, warnings) = Config::load(&launch, std::env::vars_os())?;
+            warnings.iter().for_each(|warning| println!("warning: {warning}"));
+            println!("the configuration is good");
+        }
+        Request::Help(None) => print!("{}", help::overview()),
+        Request::Help(Some(name)) => print!("{}", help::page(&name)?),
+        Request::Version => println!("redis-server {} (speaks the protocol of Redis 7.2)", env!("CARGO_PKG_VERSION")),
+    }
+    Ok(())
+}
+
+fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
+    let (config, warnings) = Config::load(launch, std::env::vars_os())?;
+    init_logging(&log_options(&config))?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    if let Some(dir) = config.string(settings::DIR) {
+        std::env::set_current_dir(&dir).map_err(|error| format!("dir: cannot change to {dir}: {error}"))?;
+    }
+    let (running, _instance) = redis_server::server::start(config)?;
+    shutdown_on_signals(&running)?;
+    for addr in running.local_addrs() {
+        tracing::info!("ready to accept connections on {addr}");
+    }
+    if running.wait() {
+        tracing::warn!("some connections did not end in time and were cut");
+    }
+    tracing::info!("bye");
+    Ok(())
+}
+
+fn log_options(config: &Config) -> LogOptions {
+    let level = ["debug", "info", "info", "warn"];
+    LogOptions {
+        level: level[config.size(settings::LOGLEVEL).min(level.len() - 1)].to_owned(),
+        format: if config.int(settings::LOG_FORMAT) == 1 { LogFormat::Json } else { LogFormat::Text },
+        file: config.string(settings::LOGFILE).map(PathBuf::from),
+    }
+}

@@ -71,6 +71,12 @@ impl Worker {
         self.stats.ran(call.row.id, nanos);
     }
 
+    /// Counts a reading command's look at a key.
+    #[inline]
+    pub fn count_lookup(&self, found: bool) {
+        if found { self.stats.hits.add(1) } else { self.stats.misses.add(1) }
+    }
+
     /// Accounts for a call that has run and failed.
     #[cold]
     pub fn failed(&self, row: &Row, error: &Error) {

@@ -13,7 +13,7 @@ use crate::error::Error;
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 /// What runs when a command is called.
-pub type Handler = for<'a> fn(&mut Ctx<'a>, Args<'a>) -> Result;
+pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
 /// What a command needs locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub const fn container(name: &'static str, arity: i8, subcommands: &'static [Com
 }
 
 /// The dispatcher resolves subcommands before it calls, and refuses unknown ones.
-fn no_subcommand<'a>(_: &mut Ctx<'a>, args: Args<'a>) -> Result {
+fn no_subcommand(_: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Err(Error::unknown_subcommand(args))
 }
 

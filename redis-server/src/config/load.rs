@@ -92,16 +92,13 @@ impl Loader {
         }
         let unreadable =
             |error: std::io::Error| fail(Reason::Unreadable(format!("can't read {}: {error}", path.display())));
-        let file = std::fs::File::open(path).map_err(unreadable)?;
-        let mut text = Vec::new();
-        file.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(unreadable)?;
+        let text = std::fs::File::open(path).and_then(read_whole).map_err(unreadable)?;
         let path: Arc<Path> = path.into();
         self.lines(&text, |line| Origin::File { path: Arc::clone(&path), line }, depth)
     }
 
     fn stdin(&mut self) -> Result<(), ConfigError> {
-        let mut text = Vec::new();
-        std::io::stdin().take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(|error| ConfigError {
+        let text = read_whole(std::io::stdin().lock()).map_err(|error| ConfigError {
             origin: Origin::CommandLine,
             directive: "-".to_owned(),
             reason: Reason::Unreadable(format!("can't read standard input: {error}")),
@@ -177,17 +174,7 @@ impl Loader {
             return Ok(());
         }
         let origin = Origin::Environment { variable: variable.to_owned() };
-        let text = Bytes::copy_from_slice(text.as_bytes());
-        let words = if value::is_single(id.setting().kind) {
-            vec![text]
-        } else {
-            let words = parse::split(&text).map_err(|_| ConfigError {
-                origin: origin.clone(),
-                directive: shown(Some(id), std::slice::from_ref(&text)),
-                reason: Reason::Quotes,
-            })?;
-            if words.is_empty() { vec![Bytes::new()] } else { words }
-        };
+        let words = vec![Bytes::copy_from_slice(text.as_bytes())];
         self.directive(&Directive { origin, name: Bytes::from_static(id.setting().name.as_bytes()), words }, 0)
     }
 
@@ -224,6 +211,13 @@ impl Loader {
 }
 
 const INCLUDE: &str = "include";
+
+/// The text of a file that is no longer than a configuration may be.
+fn read_whole(file: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut text)?;
+    if text.len() as u64 == MAX_FILE_BYTES { Err(std::io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
+}
 
 /// The files that a pattern with wildcards names, sorted. Wildcards stand for parts of one path component.
 fn expand(pattern: &Path) -> Vec<PathBuf> {

@@ -330,13 +330,7 @@ fn changed(id: Id, text: &[u8], before: &Value) -> Result<Value, Expected> {
 
 /// The value of a text that stands for all of a line's words.
 pub(super) fn from_text(id: Id, text: &[u8], before: &Value) -> Result<Value, Expected> {
-    let kind = id.setting().kind;
-    if value::is_single(kind) {
-        return value::parse(kind, &[Bytes::copy_from_slice(text)], before);
-    }
-    // Plain spaces, no quotes: this is how the genuine server cuts the argument of CONFIG SET.
-    let words: Vec<Bytes> = text.split(|byte| *byte == b' ').map(Bytes::copy_from_slice).collect();
-    value::parse(kind, &words, before)
+    value::parse(id.setting().kind, &[Bytes::copy_from_slice(text)], before)
 }
 
 fn failed(name: &[u8], reason: Expected) -> SetError {

@@ -79,6 +79,8 @@ fn flags_win_over_environment_over_file() {
     let (config, warnings) = start(&[&file, "--timeout", "300"], &environment).unwrap();
     assert_eq!([settings::PORT, settings::MAXCLIENTS, settings::TIMEOUT].map(|id| config.int(id)), [1, 20, 300]);
     assert_eq!(warnings, [""; 0]);
+    let (config, _) = start(&[], &[("REDIS_BIND", "127.0.0.1 ::1"), ("REDIS_SERVER_CPULIST", "")]).unwrap();
+    assert_eq!(get(&config, "bind"), "127.0.0.1 ::1");
 }
 
 #[test]
@@ -94,6 +96,9 @@ fn the_command_line_is_the_genuine_one() {
     check(&["--save", "--port", "1"], "save", "");
     check(&["--save", "60", "1", "--save", "30", "2"], "save", "60 1 30 2");
     check(&["--save 60 1"], "save", "60 1");
+    check(&["--save", "60 1 30 2"], "save", "60 1 30 2");
+    check(&["--save", "", "--save", "60", "1"], "save", "60 1");
+    check(&["--shutdown-on-sigint", "nosave now"], "shutdown-on-sigint", "nosave now");
     check(&["--maxmemory=1gb"], "maxmemory", "1073741824");
     check(&["--list-max-listpack-size", "-1"], "list-max-listpack-size", "-1");
     check(&["--hash-max-ziplist-entries", "9"], "hash-max-listpack-entries", "9");

@@ -82,11 +82,21 @@ pub(super) fn is_single(kind: Kind) -> bool {
 }
 
 /// The value that `words` mean, given the value `before` for kinds that add to it.
+///
+/// Where several words are expected, one word is cut at its spaces: `--save '60 1'`, and every `CONFIG SET`.
 pub(super) fn parse(kind: Kind, words: &[Bytes], before: &Value) -> Result<Value, Expected> {
     if is_single(kind) {
         let [word] = words else { return Err("wrong number of arguments".into()) };
         return parse_single(kind, word);
     }
+    let cut: Vec<Bytes>;
+    let words = match words {
+        [text] if !matches!(kind, Kind::Lines { .. }) => {
+            cut = text.split(|byte| *byte == b' ').map(Bytes::copy_from_slice).collect();
+            &cut
+        }
+        _ => words,
+    };
     match kind {
         Kind::FlagWords(table) => special::flag_words(table, words).map(Value::Number),
         Kind::Words { max, too_many } if words.len() > max => Err(too_many.into()),

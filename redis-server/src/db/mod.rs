@@ -15,6 +15,6 @@ mod watch;
 pub use database::{Access, Database, Key};
 pub use entry::Entry;
 pub use value::{Object, StrRef, Value, ValueRef};
-pub use view::View;
+pub use view::{Removed, View};
 pub use waiters::Waiters;
 pub use watch::{Watched, WatchedKeys};

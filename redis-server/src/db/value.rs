@@ -5,7 +5,6 @@ use bytes::Bytes;
 use crate::types::{Hash, List, Set, SortedSet};
 
 /// A value to be stored.
-#[derive(Debug)]
 pub enum Value<'a> {
     /// A string as a client sent it: stored as an integer where it is one.
     Bytes(&'a [u8]),
@@ -20,7 +19,6 @@ pub enum Value<'a> {
 }
 
 /// A value that lives outside its entry.
-#[derive(Debug)]
 pub enum Object {
     /// A large string that replies share.
     Shared(Box<Bytes>),
@@ -37,7 +35,7 @@ pub enum Object {
 }
 
 /// A stored value, borrowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub enum ValueRef<'a> {
     /// A string.
     Str(StrRef<'a>),

@@ -184,7 +184,7 @@ impl Reply {
     /// A double (RESP2: a bulk string).
     pub fn double(&mut self, value: f64) {
         let text = number::format_f64(value);
-        if self.resp3 { self.line(b',', text.as_bytes()) } else { self.bulk(text.as_bytes()) }
+        if self.resp3 { self.line(b',', &text) } else { self.bulk(&text) }
     }
 
     /// A boolean (RESP2: 1 or 0).

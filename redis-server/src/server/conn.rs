@@ -54,6 +54,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
         waiting: None,
         timer: None,
         soft_limit_since: None,
+        stalled: false,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
     let _ = poll_fn(|cx| conn.poll(cx)).await;
@@ -87,6 +88,8 @@ struct Conn {
     timer: Option<Pin<Box<Sleep>>>,
     /// Since when the output is above its soft limit, in milliseconds of Unix time.
     soft_limit_since: Option<u64>,
+    /// Whether complete commands wait in `input` for the output to shrink.
+    stalled: bool,
 }
 
 /// What one batch of input has come to.
@@ -124,11 +127,10 @@ impl Conn {
             if self.client.close {
                 return Poll::Ready(Ok(()));
             }
-            if self.is_held() {
-                if self.poll_wait(cx, scratch)? {
-                    self.resume(cx, scratch)?;
-                    continue;
-                }
+            let go_on = if self.is_held() { self.poll_wait(cx, scratch)? } else { std::mem::take(&mut self.stalled) };
+            if go_on {
+                self.resume(cx, scratch)?;
+                continue;
             }
             match self.read(cx, scratch) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
@@ -154,8 +156,21 @@ impl Conn {
         Ok(mail.kill)
     }
 
-    /// Reads into the shared buffer, or behind input that waits in the connection's own.
+    /// [`Conn::read_input`], counted.
     fn read(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<usize>> {
+        let waited = self.input.len();
+        let read = self.read_input(cx, scratch);
+        if let Poll::Ready(Ok(count @ 1..)) = read {
+            let fresh = if self.input.is_empty() { count - waited } else { count };
+            self.worker.stats.reads.add(1);
+            self.worker.stats.input.add(fresh as u64);
+        }
+        read
+    }
+
+    /// Reads into the shared buffer, or behind input that waits in the connection's own. In the shared buffer, what waited stands before it
+    /// and is counted.
+    fn read_input(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<usize>> {
         if self.input.is_empty() {
             let mut buf = ReadBuf::new(&mut scratch.input);
             return Pin::new(&mut self.stream).poll_read(cx, &mut buf).map_ok(|()| buf.filled().len());
@@ -198,9 +213,6 @@ impl Conn {
 
     /// Runs what has been received and sends the replies.
     fn received(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch, count: usize) -> io::Result<()> {
-        let stats = &self.worker.stats;
-        stats.reads.add(1);
-        stats.input.add(count as u64);
         if self.is_held() {
             self.note_buffers();
             return Ok(());
@@ -297,6 +309,7 @@ impl Conn {
                 break Progress::Close;
             }
             if self.output.len() > MAX_UNSENT {
+                self.stalled = true;
                 break Progress::Done;
             }
         };
@@ -369,7 +382,6 @@ impl Conn {
     ) -> Progress {
         let mut window: SmallVec<[Call<'_>; dispatch::WINDOW]> = SmallVec::new();
         let mut first = 0;
-        let single = self.client.reply_mode != ReplyMode::On;
         for &(last, end) in commands {
             let spans = &spans[first..last];
             first = last;
@@ -380,7 +392,6 @@ impl Conn {
             let args = owner.map_or_else(|| Args::new(input, spans), |owner| Args::shared(owner, spans));
             let gate = dispatch::gate(&self.worker, &self.client, args);
             if let Gate::Run(row) = gate
-                && !single
                 && dispatch::joins_window(row)
             {
                 window.push(Call { row, args });

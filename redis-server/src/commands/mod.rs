@@ -1,0 +1,24 @@
+//! What each command does: one file per family, ending in its table.
+
+mod connection;
+mod string;
+
+use crate::client::Client;
+use crate::command::Family;
+use crate::worker::Worker;
+
+/// Every family.
+pub const FAMILIES: &[&Family] = &[&string::FAMILY, &connection::FAMILY];
+
+/// Undoes what a session has left behind, at its end or at RESET: watched keys and subscriptions.
+pub fn leave(worker: &Worker, client: &mut Client) {
+    unwatch(worker, client);
+}
+
+/// Forgets the watched keys.
+fn unwatch(worker: &Worker, client: &mut Client) {
+    for (db, key) in client.watching.drain(..) {
+        worker.instance.database(db).watched.remove(&key, &client.watched);
+    }
+    client.watched = crate::db::Watched::default();
+}

@@ -1,0 +1,1 @@
+//! Glob patterns as `KEYS`, `SCAN MATCH`, `PSUBSCRIBE` and `CONFIG GET` understand them.

@@ -1,0 +1,148 @@
+//! Starting the server on the runtime that all our servers share.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use server_runtime::{ClientAuth, Connection, Handle, Listen, Options, Running, Service, TlsOptions};
+
+use super::{conn, cron};
+use crate::config::{Config, settings};
+use crate::instance::Instance;
+use crate::worker::Worker;
+
+/// The service behind every connection.
+pub struct Server {
+    instance: Arc<Instance>,
+    refusal: String,
+}
+
+impl Server {
+    /// What its workers share.
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+}
+
+impl Service for Server {
+    type Worker = Worker;
+
+    fn worker(self: &Arc<Self>, index: usize) -> Worker {
+        let worker = Worker::new(Arc::clone(&self.instance));
+        if index == 0 {
+            tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
+        }
+        worker
+    }
+
+    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection) -> impl Future<Output = ()> + 'static {
+        conn::serve(worker, connection)
+    }
+
+    fn refusal(&self) -> &[u8] {
+        self.refusal.as_bytes()
+    }
+
+    fn starting(&self, handle: &Handle) {
+        self.instance.set_runtime(handle.clone());
+    }
+}
+
+/// Why the server could not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// A word of `bind` is no address.
+    Bind(String),
+    /// `tls-port` without certificate or key.
+    Tls,
+    /// The runtime refused.
+    Runtime(server_runtime::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bind(word) => {
+                write!(f, "bind: \"{word}\" is no address: expected an IPv4 or IPv6 address, * or ::*, or one with '-' before it")
+            }
+            Self::Tls => f.write_str("tls-port needs tls-cert-file and tls-key-file"),
+            Self::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Starts a server with this configuration; it runs on threads of its own until its handle is triggered.
+///
+/// # Errors
+/// [`StartError`]: a place to listen that cannot be had, or TLS files that cannot be used.
+pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
+    let options = options(&config)?;
+    let instance = Arc::new(Instance::new(Arc::new(config)));
+    let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
+    let running = server_runtime::start(options, server).map_err(StartError::Runtime)?;
+    Ok((running, instance))
+}
+
+fn options(config: &Config) -> Result<Options, StartError> {
+    let keepalive = config.uint(settings::TCP_KEEPALIVE);
+    Ok(Options {
+        listen: places(config)?,
+        workers: config.size(settings::WORKERS),
+        max_connections: config.size(settings::MAXCLIENTS),
+        drain: Duration::from_secs(config.uint(settings::DRAIN_TIMEOUT)),
+        backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
+        keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
+        tls: tls(config)?,
+        metrics_listen: config.string(settings::METRICS_LISTEN).and_then(|text| text.parse().ok()),
+        ..Options::default()
+    })
+}
+
+fn places(config: &Config) -> Result<Vec<Listen>, StartError> {
+    let mut places = Vec::new();
+    let ports = [(settings::PORT, Listen::Tcp as fn(SocketAddr) -> Listen), (settings::TLS_PORT, Listen::Tls)];
+    for (setting, place) in ports {
+        // Port 0 means "none" in a configuration; tests and embedders ask for a free one with a port of -1.
+        let port = config.int(setting);
+        let port = if port == 0 { continue } else { u16::try_from(port).unwrap_or(0) };
+        for word in config.words(settings::BIND) {
+            let word = String::from_utf8_lossy(&word).into_owned();
+            if let Some(ip) = address(&word)? {
+                places.push(place(SocketAddr::new(ip, port)));
+            }
+        }
+    }
+    if let Some(path) = config.string(settings::UNIXSOCKET) {
+        let mode = config.uint(settings::UNIXSOCKETPERM);
+        places.push(Listen::Unix { path: path.into(), mode: (mode > 0).then_some(mode as u32) });
+    }
+    Ok(places)
+}
+
+/// A word of `bind`: `-` before it means that a machine without this address is fine.
+fn address(word: &str) -> Result<Option<IpAddr>, StartError> {
+    let (optional, text) = word.strip_prefix('-').map_or((false, word), |rest| (true, rest));
+    let ip = match text {
+        "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        "::*" => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => text.parse().map_err(|_| StartError::Bind(word.to_owned()))?,
+    };
+    let there = !optional || std::net::TcpListener::bind(SocketAddr::new(ip, 0)).is_ok();
+    Ok(there.then_some(ip))
+}
+
+fn tls(config: &Config) -> Result<Option<TlsOptions>, StartError> {
+    if config.int(settings::TLS_PORT) == 0 {
+        return Ok(None);
+    }
+    let file = |setting| config.string(setting).ok_or(StartError::Tls);
+    let ca = config.string(settings::TLS_CA_CERT_FILE);
+    Ok(Some(TlsOptions {
+        client_auth: if ca.is_some() { ClientAuth::Required } else { ClientAuth::None },
+        client_ca: ca.map(Into::into),
+        ..TlsOptions::new(file(settings::TLS_CERT_FILE)?, file(settings::TLS_KEY_FILE)?)
+    }))
+}

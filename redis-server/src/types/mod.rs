@@ -1,0 +1,22 @@
+//! The data structures behind Redis values: bytes in, bytes out.
+//!
+//! Nothing here knows of keys, RESP, time or locks. Every type starts in a compact form and grows into a fast one at
+//! the thresholds of Redis 7.2 (the `*Limits` arguments), so that `encoding()` is what `OBJECT ENCODING` answers.
+
+mod dense;
+mod hash;
+mod int_set;
+mod list;
+mod listpack;
+mod set;
+mod small_bytes;
+mod sorted_set;
+#[cfg(test)]
+mod testing;
+
+pub use hash::{Hash, HashIter, HashLimits};
+pub use list::{List, ListIter, ListLimits};
+pub use listpack::{Listpack, ListpackIter, Text};
+pub use set::{Set, SetIter, SetLimits};
+pub use small_bytes::SmallBytes;
+pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetIter, SortedSetLimits};
