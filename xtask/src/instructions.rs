@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use crate::compare::memory_only;
 use crate::load::{Connection, Request};
 use crate::process::{Server, free_port, run_quietly};
 
@@ -43,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let output = folder.join(format!("callgrind.{port}"));
     command.push(format!("--callgrind-out-file={}", output.display()));
     command.extend(server_command.split_whitespace().map(String::from));
-    command.extend(["--port", &port.to_string(), "--save", "", "--appendonly", "no"].map(String::from));
+    command.extend(memory_only(port));
     let server = Server::start(&command, port, &folder)?;
 
     let mut connection = Connection::open(port, options.value_size)?;

@@ -17,6 +17,7 @@ use crate::load::Connection;
 use crate::process::Server;
 use sample::{Bench, Sample};
 use stats::{median, paired_ratio};
+pub(crate) use subject::memory_only;
 use subject::{Pinning, Subject};
 
 /// Options of `cargo xtask compare`.
@@ -27,7 +28,7 @@ use subject::{Pinning, Subject};
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// A server to measure, as NAME=COMMAND; at least one, the first is compared with each of the others.
-    /// `--port N --save '' --appendonly no` is appended, unless the command places its port itself by {port}.
+    /// `--bind 127.0.0.1 --port N --save '' --appendonly no` is appended, unless the command places its port itself by {port}.
     #[arg(long = "subject", value_name = "NAME=COMMAND", required = true, value_parser = subject::parse)]
     subjects: Vec<Subject>,
     /// Arguments for redis-benchmark; -h, -p and --csv are added, the tests of -t run one after the other.

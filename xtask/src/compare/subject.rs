@@ -44,6 +44,11 @@ pub(super) fn pinned(cores: Option<&str>, command: Vec<String>) -> Vec<String> {
     }
 }
 
+/// Flags of a server that listens on the loopback interface and writes nothing to disk.
+pub(crate) fn memory_only(port: u16) -> [String; 8] {
+    ["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--appendonly", "no"].map(String::from)
+}
+
 impl Subject {
     /// Starts the server on a free port in a folder of its own.
     pub(super) fn start(&self, pin: Option<&Pinning>, parent: &Path) -> Result<Server> {
@@ -61,7 +66,7 @@ impl Subject {
             *program = std::path::absolute(&*program).with_context(|| program.clone())?.display().to_string();
         }
         if !self.command.contains("{port}") {
-            words.extend(["--port", &port.to_string(), "--save", "", "--appendonly", "no"].map(String::from));
+            words.extend(memory_only(port));
         }
         Ok(words)
     }
@@ -85,7 +90,7 @@ mod tests {
     #[test]
     fn the_port_is_appended_or_placed() {
         let line = |command: &str| parse(&format!("x={command}")).unwrap().command_line(7).unwrap().join(" ");
-        assert_eq!(line("server"), "server --port 7 --save  --appendonly no");
+        assert_eq!(line("server"), "server --bind 127.0.0.1 --port 7 --save  --appendonly no");
         assert_eq!(line("server -p {port}"), "server -p 7");
     }
 }

@@ -14,8 +14,9 @@ const GENUINE: &str = "/usr/bin/redis-server";
 /// How the genuine server is started for the suite.
 pub(super) fn command(port: u16) -> Vec<String> {
     let port = port.to_string();
-    let arguments = ["--port", &port, "--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
-    [&[GENUINE], arguments.as_slice()].concat().into_iter().map(String::from).collect()
+    let memory_only = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
+    let command = [&[GENUINE, "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice()].concat();
+    command.into_iter().map(String::from).collect()
 }
 
 /// Names of the tests of `unit` that the genuine server passes and fails: from the cache, or run now.

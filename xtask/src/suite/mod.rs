@@ -137,5 +137,6 @@ impl Subject {
 /// How our server is started for the suite.
 fn our_command(port: u16) -> Vec<String> {
     let server = crate::release_server().display().to_string();
-    [&server, "--port", &port.to_string(), "--enable-debug-command", "yes"].map(String::from).into()
+    let port = port.to_string();
+    [&server, "--bind", "127.0.0.1", "--port", &port, "--enable-debug-command", "yes"].map(String::from).into()
 }
