@@ -1,3 +1,70 @@
-//! Automation.
+//! Automation of the workspace: gates, the genuine test suite, interim measurements.
+//!
+//! Every command is described by `cargo xtask help COMMAND`.
 
-fn main() {}
+mod ci;
+mod compare;
+mod instructions;
+mod load;
+mod process;
+mod suite;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Automation of this workspace")]
+struct Cli {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every gate in the order of the cheapest failure: format, lints, docs, tidy, tests, suite, fuzz.
+    Ci(ci::Options),
+    /// The house rules that no compiler checks.
+    Tidy,
+    /// Redis' own test suite (Debian's source package) in external mode against our server.
+    Suite(suite::Options),
+    /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
+    Compare(compare::Options),
+    /// Instructions per pipelined GET and SET, counted by callgrind.
+    Instructions(instructions::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Task::Ci(options) => ci::run(&options),
+        Task::Tidy => tidy::run(),
+        Task::Suite(options) => suite::run(&options),
+        Task::Compare(options) => compare::run(&options),
+        Task::Instructions(options) => instructions::run(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The chain of causes, without the backtrace that the `Debug` form has.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+}
+
+/// Where build output goes, and with it everything that this program makes.
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
+}
+
+/// The server as `cargo build --release -p redis-server` leaves it.
+fn release_server() -> PathBuf {
+    target_dir().join("release/redis-server")
+}

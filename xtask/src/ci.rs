@@ -1,0 +1,92 @@
+//! Every gate, quiet where all is well.
+
+use std::env;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+/// Options of `cargo xtask ci`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Leave out Redis' own suite.
+    #[arg(long)]
+    no_suite: bool,
+    /// Seconds for each fuzz target; 0 leaves them out.
+    #[arg(long, default_value_t = 20)]
+    fuzz_seconds: u32,
+}
+
+/// Runs the gates and ends with the summary lines of the tests.
+///
+/// # Errors
+/// At the first gate that fails, after its whole output was printed.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    gate("format", cargo(&["fmt", "--all", "--check"]))?;
+    gate("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    doc.env("RUSTDOCFLAGS", "-Dwarnings");
+    gate("docs", doc)?;
+    crate::tidy::run()?;
+    gate("release build", cargo(&["build", "--release", "--package", "redis-server"]))?;
+    let tests = gate("tests", cargo(&["test", "--workspace"]))?;
+    if options.no_suite {
+        println!("skipped: Redis' own suite (--no-suite)");
+    } else {
+        let suite = gate("Redis' own suite", cargo(&["run", "--quiet", "--package", "xtask", "--", "suite"]))?;
+        suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
+    }
+    fuzz(options.fuzz_seconds)?;
+    // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
+    let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
+    summaries.for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+/// Builds and runs every fuzz target for a short while, where the nightly tools are installed.
+fn fuzz(seconds: u32) -> Result<()> {
+    let folder = crate::root().join("fuzz");
+    let skipped = |reason: &str| {
+        println!("skipped: fuzz targets ({reason})");
+        Ok(())
+    };
+    if seconds == 0 {
+        return skipped("--fuzz-seconds 0");
+    }
+    if !folder.exists() {
+        return skipped("there is no fuzz folder");
+    }
+    let list = Command::new("cargo").args(["+nightly", "fuzz", "list"]).current_dir(crate::root()).output();
+    let Some(list) = list.ok().filter(|output| output.status.success()) else {
+        return skipped("nightly Rust with cargo-fuzz is not installed");
+    };
+    for target in String::from_utf8_lossy(&list.stdout).split_whitespace() {
+        let mut command = Command::new("cargo");
+        let limit = format!("-max_total_time={seconds}");
+        command.args(["+nightly", "fuzz", "run", target, "--", &limit]).current_dir(crate::root());
+        gate(&format!("fuzz target {target}"), command)?;
+    }
+    Ok(())
+}
+
+/// The cargo that runs this program.
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(crate::root());
+    command
+}
+
+/// Runs one gate; prints one line when it holds, everything when it does not.
+fn gate(name: &str, mut command: Command) -> Result<String> {
+    let start = Instant::now();
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {command:?}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        print!("{text}");
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        bail!("{name}: {command:?} failed ({})", output.status);
+    }
+    println!("ok: {name} ({} s)", start.elapsed().as_secs());
+    Ok(text)
+}

@@ -1,0 +1,146 @@
+//! Servers as child processes: a free port, a temporary folder, readiness, CPU time and memory, an end by process id.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How long a server may take until it answers PING (under valgrind too).
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// Unit of the times in `/proc/PID/stat`: USER_HZ is 100 on every Linux that Rust targets.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A running server; dropping it ends the process and removes its folder.
+pub(crate) struct Server {
+    child: Child,
+    port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// Starts `command` in a folder of its own below `parent` and waits until it answers on `port`.
+    ///
+    /// # Errors
+    /// When the process cannot be started, ends early, or stays silent for too long.
+    pub(crate) fn start(command: &[String], port: u16, parent: &Path) -> Result<Self> {
+        let folder = parent.join(format!("server-{port}"));
+        fs::create_dir_all(&folder)?;
+        let log = File::create(folder.join("log"))?;
+        let (program, arguments) = command.split_first().context("a server needs a command")?;
+        let child = Command::new(program)
+            .args(arguments)
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        let mut server = Self { child, port, folder };
+        server.wait_until_ready().with_context(|| format!("`{}`", command.join(" ")))?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + START_LIMIT;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("ended at once ({status}):\n{}", fs::read_to_string(self.folder.join("log"))?);
+            }
+            if answers(self.port) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        bail!("does not answer PING on port {}", self.port)
+    }
+
+    /// The port that it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// User and system CPU time of all its threads so far, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+        let fields = stat_fields(&format!("/proc/{}/stat", self.pid()))?;
+        Ok((fields[UTIME] + fields[UTIME + 1]) / TICKS_PER_SECOND)
+    }
+
+    /// Resident memory in bytes (`VmRSS`).
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS line")?;
+        let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib * 1024)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nothing useful can be done about a failure here: the process may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// CPU time of all ended and waited-for children of this process, in seconds.
+pub(crate) fn children_cpu_seconds() -> Result<f64> {
+    let fields = stat_fields("/proc/self/stat")?;
+    Ok((fields[UTIME + 2] + fields[UTIME + 3]) / TICKS_PER_SECOND)
+}
+
+/// Index of `utime` among the fields that follow the command name; `stime`, `cutime` and `cstime` come next (proc(5)).
+const UTIME: usize = 11;
+
+/// The numeric fields of a stat file after the name in parentheses, which may itself hold spaces.
+fn stat_fields(path: &str) -> Result<Vec<f64>> {
+    let text = fs::read_to_string(path)?;
+    let (_, fields) = text.rsplit_once(") ").context("a stat file has a name in parentheses")?;
+    let fields: Vec<f64> = fields.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();
+    if fields.len() <= UTIME + 3 {
+        bail!("{path} is too short");
+    }
+    Ok(fields)
+}
+
+/// A port that was free a moment ago.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// Whether a server on this port of the loopback interface answers PING.
+pub(crate) fn answers(port: u16) -> bool {
+    let ping = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut reply = [0; 7];
+        stream.read_exact(&mut reply)?;
+        Ok(&reply == b"+PONG\r\n")
+    };
+    ping().unwrap_or(false)
+}
+
+/// Runs a command quietly.
+///
+/// # Errors
+/// When it cannot be started or fails; the error holds its whole output.
+pub(crate) fn run_quietly(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {command:?}"))?;
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        bail!("{command:?} failed ({}):\n{text}", output.status);
+    }
+    Ok(text)
+}

@@ -1,0 +1,99 @@
+//! Runs one file of the suite against one port, with a limit on its time.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::output::{Outcome, parse};
+
+/// Seconds without any progress after which the suite itself reports the test that hangs.
+const STALL_SECONDS: u64 = 60;
+
+/// A file in which more tests than this hang is given up.
+const HANGS_PER_FILE: usize = 3;
+
+/// What needs replication or writes to disk is left out by the suite's own tags, for every server alike.
+const TAGS: &str = "-needs:repl -needs:save";
+
+/// Left out for every server: kills the child process of a BGSAVE, which an external run cannot know, and when it fails
+/// half-way it leaves settings behind that break the tests after it.
+const UNFIT: &str = "SRANDMEMBER with a dict containing long chain";
+
+/// Runs files of the suite.
+pub(super) struct Runner {
+    tree: PathBuf,
+    cache: PathBuf,
+    time_limit: Duration,
+}
+
+impl Runner {
+    /// A runner for the suite in `tree`, with logs below `cache`.
+    pub(super) fn new(tree: PathBuf, cache: PathBuf, time_limit_seconds: u64) -> Self {
+        Self { tree, cache, time_limit: Duration::from_secs(time_limit_seconds) }
+    }
+
+    /// Where results are kept between runs.
+    pub(super) fn cache(&self) -> &PathBuf {
+        &self.cache
+    }
+
+    /// Runs one file; after a test that hangs, again without it, so that the rest is counted too.
+    ///
+    /// # Errors
+    /// When the suite cannot be started.
+    pub(super) fn run(&self, unit: &str, port: u16) -> Result<Outcome> {
+        let deadline = Instant::now() + self.time_limit;
+        let mut hung: Vec<String> = Vec::new();
+        loop {
+            let mut outcome = self.run_once(unit, port, &hung, deadline)?;
+            let stalled = std::mem::take(&mut outcome.hung);
+            let repeated = stalled.iter().all(|name| hung.contains(name));
+            hung.extend(stalled);
+            if repeated || hung.len() >= HANGS_PER_FILE || Instant::now() >= deadline {
+                outcome.hung = hung;
+                return Ok(outcome);
+            }
+        }
+    }
+
+    fn run_once(&self, unit: &str, port: u16, skipped: &[String], deadline: Instant) -> Result<Outcome> {
+        let logs = self.cache.join("logs");
+        fs::create_dir_all(&logs)?;
+        let log = logs.join(format!("{}-{port}.log", unit.replace('/', "-")));
+        let output = File::create(&log)?;
+        let mut command = Command::new("./runtest");
+        command.current_dir(&self.tree).args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+        // Durable: an exception ends one test, not the file.
+        command.args(["--single", unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
+        command.args(["--skiptest", UNFIT]);
+        skipped.iter().for_each(|name| {
+            command.args(["--skiptest", name]);
+        });
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
+        let mut child = command.spawn().context("cannot start the suite")?;
+        let in_time = wait(&mut child, deadline)?;
+        let mut outcome = parse(&String::from_utf8_lossy(&fs::read(&log)?));
+        if !in_time {
+            outcome.hung.push(format!("({unit}: over its time limit)"));
+        }
+        Ok(outcome)
+    }
+}
+
+/// Waits for the suite until the deadline, then ends its process group; false when it had to.
+fn wait(child: &mut Child, deadline: Instant) -> Result<bool> {
+    while Instant::now() < deadline {
+        if child.try_wait()?.is_some() {
+            return Ok(true);
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+    child.wait()?;
+    Ok(false)
+}

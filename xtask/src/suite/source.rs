@@ -1,0 +1,152 @@
+//! Brings Debian's source package `redis` into a cache folder and makes its suite runnable there.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::run_quietly;
+
+/// Programs that the suite calls as `src/NAME`; the installed ones are linked there.
+const PROGRAMS: &[&str] = &["redis-server", "redis-cli", "redis-benchmark", "redis-check-aof", "redis-check-rdb"];
+
+/// The unpacked source tree below `cache`, fetched when it is not there yet.
+///
+/// # Errors
+/// When apt cannot fetch the package, or `dpkg-source` or `tclsh` is missing.
+pub(super) fn fetch(cache: &Path) -> Result<PathBuf> {
+    let tree = cache.join("redis");
+    let complete = cache.join("complete");
+    if complete.exists() {
+        return Ok(tree);
+    }
+    let apt = cache.join("apt");
+    fs::create_dir_all(apt.join("lists/partial"))?;
+    fs::write(apt.join("sources.list"), source_entries(Path::new("/etc/apt"))?)?;
+    run_quietly(apt_get(&apt).arg("update"))?;
+    run_quietly(apt_get(&apt).args(["source", "--download-only", "redis"]).current_dir(cache))?;
+    let description = fs::read_dir(cache)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "dsc"))
+        .context("apt-get source left no .dsc file")?;
+    if tree.exists() {
+        fs::remove_dir_all(&tree)?;
+    }
+    // apt has checked the signature of the list that names this file's hash.
+    run_quietly(Command::new("dpkg-source").args(["--no-check", "-x"]).arg(description).arg(&tree))?;
+    link_programs(&tree)?;
+    tolerate_missing_functions(&tree)?;
+    fs::write(complete, "")?;
+    Ok(tree)
+}
+
+/// apt-get with lists of its own, so that the machine's configuration stays as it is.
+fn apt_get(folder: &Path) -> Command {
+    let mut command = Command::new("apt-get");
+    command.arg("-qq");
+    for (option, value) in [
+        ("Dir::Etc::sourcelist", folder.join("sources.list").display().to_string()),
+        ("Dir::Etc::sourceparts", "-".to_owned()),
+        ("Dir::State::lists", folder.join("lists").display().to_string()),
+    ] {
+        command.arg("-o").arg(format!("{option}={value}"));
+    }
+    command
+}
+
+/// `deb-src` lines for every Debian archive that the machine takes binary packages from.
+fn source_entries(etc: &Path) -> Result<String> {
+    let mut files = vec![etc.join("sources.list")];
+    if let Ok(parts) = fs::read_dir(etc.join("sources.list.d")) {
+        files.extend(parts.filter_map(|entry| Some(entry.ok()?.path())));
+    }
+    let mut entries = String::new();
+    for file in files.iter().filter(|file| file.exists()) {
+        let text = fs::read_to_string(file)?;
+        if file.extension().is_some_and(|extension| extension == "sources") {
+            text.split("\n\n").for_each(|stanza| entries.push_str(&from_stanza(stanza)));
+        } else {
+            text.lines().filter_map(from_line).for_each(|line| entries.push_str(&line));
+        }
+    }
+    if entries.is_empty() {
+        bail!("no Debian archive among apt's sources: the suite cannot be fetched");
+    }
+    Ok(entries)
+}
+
+/// Other archives (a cloud's, a language's) have no package `redis`.
+fn is_debian(uri: &str) -> bool {
+    uri.contains("debian") || uri.contains("ubuntu")
+}
+
+fn from_line(line: &str) -> Option<String> {
+    let rest = line.trim().strip_prefix("deb ")?;
+    is_debian(rest).then(|| format!("deb-src {rest}\n"))
+}
+
+/// One stanza of the deb822 format as one-line entries.
+fn from_stanza(stanza: &str) -> String {
+    let field = |name: &str| {
+        let line = stanza.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")));
+        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim())
+    };
+    let (Some(uris), Some(suites), Some(components)) = (field("uris"), field("suites"), field("components")) else {
+        return String::new();
+    };
+    let options = field("signed-by").map_or_else(String::new, |key| format!("[signed-by={key}] "));
+    let mut entries = String::new();
+    for uri in uris.split_whitespace().filter(|uri| is_debian(uri)) {
+        for suite in suites.split_whitespace() {
+            entries.push_str(&format!("deb-src {options}{uri} {suite} {components}\n"));
+        }
+    }
+    entries
+}
+
+fn link_programs(tree: &Path) -> Result<()> {
+    for program in PROGRAMS {
+        let link = tree.join("src").join(program);
+        let installed = Path::new("/usr/bin").join(program);
+        if installed.exists() && !link.exists() {
+            symlink(installed, link)?;
+        }
+    }
+    Ok(())
+}
+
+/// Before each group of tests the suite flushes the function library: a server without functions must not fail there.
+fn tolerate_missing_functions(tree: &Path) -> Result<()> {
+    let file = tree.join("tests/support/server.tcl");
+    let text = fs::read_to_string(&file)?;
+    let changed = text.replace("\n    r function flush\n", "\n    catch {r function flush}\n");
+    if changed == text {
+        bail!("{} is not the file this command knows", file.display());
+    }
+    Ok(fs::write(file, changed)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apt_sources_become_source_entries() {
+        let check = |line: &str, expected: Option<&str>| assert_eq!(from_line(line).as_deref(), expected, "{line}");
+        check(
+            "deb http://mirror.example/debian stable main",
+            Some("deb-src http://mirror.example/debian stable main\n"),
+        );
+        check("# deb http://mirror.example/debian stable main", None);
+        check("deb http://mirror.example/cloud-sdk stable main", None);
+
+        let stanza =
+            "Types: deb\n# note\nURIs: http://m.example/debian\nSuites: a b\nComponents: main\nSigned-By: /k.gpg";
+        let expected = "deb-src [signed-by=/k.gpg] http://m.example/debian a main\n\
+                        deb-src [signed-by=/k.gpg] http://m.example/debian b main\n";
+        assert_eq!(from_stanza(stanza), expected);
+        assert_eq!(from_stanza("Types: deb"), "");
+    }
+}

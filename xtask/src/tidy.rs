@@ -1,0 +1,282 @@
+//! House rules that no compiler checks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::run_quietly;
+
+/// Which packages of ours a package may depend on; one that is not listed may depend on none.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("redis-server", &["server-runtime"]),
+    ("http-server", &["server-runtime"]),
+    ("grpc-server", &["server-runtime"]),
+    ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),
+];
+
+/// Past this a source file is hard to read.
+const MAX_LINES: usize = 800;
+
+/// Sources of redis-server outside of `server/` that may name tokio: the program's ends, and the hand-over of a parked
+/// command's reply to its waiting connection (a channel's sender; it does not wait itself).
+const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "blocking.rs"];
+
+/// Documents that every reader looks for.
+const DOCUMENTS: &[&str] =
+    &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+/// Unfinished work is an issue, not a comment. Joined here so that this file keeps its own rule.
+const UNFINISHED: &[&str] =
+    &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimple", "mented!(")];
+
+/// Paths of one person's machine.
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/opt/", "peers")];
+
+/// Checks every rule.
+///
+/// # Errors
+/// When a rule is broken; each breach is printed on a line of its own.
+pub(crate) fn run() -> Result<()> {
+    let tree = Tree::read(crate::root())?;
+    let breaches = tree.breaches();
+    for breach in &breaches {
+        eprintln!("{breach}");
+    }
+    if !breaches.is_empty() {
+        bail!("tidy: {} breaches of the house rules", breaches.len());
+    }
+    println!("tidy: {} files follow the house rules", tree.files.len());
+    Ok(())
+}
+
+/// The tracked text files by path.
+struct Tree {
+    files: BTreeMap<String, String>,
+}
+
+impl Tree {
+    fn read(root: &Path) -> Result<Self> {
+        let mut command = Command::new("git");
+        // Files that are about to be committed count too.
+        command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
+        let names = run_quietly(&mut command)?;
+        let mut files = BTreeMap::new();
+        for name in names.split('\0').filter(|name| !name.is_empty()) {
+            // A file that is not text, or deleted and not yet committed, has no rules.
+            if let Ok(text) = fs::read_to_string(root.join(name)) {
+                files.insert(name.to_owned(), text);
+            }
+        }
+        Ok(Self { files })
+    }
+
+    fn breaches(&self) -> Vec<String> {
+        let mut breaches = Vec::new();
+        for (path, text) in &self.files {
+            breaches.extend(check_text(path, text));
+            if path.ends_with(".rs") {
+                breaches.extend(check_source(path, text));
+            }
+            if path.ends_with(".md") {
+                breaches.extend(self.check_links(path, text));
+            }
+            if path.ends_with("Cargo.toml") {
+                breaches.extend(self.check_manifest(path, text));
+            }
+        }
+        let missing = DOCUMENTS.iter().filter(|name| !self.files.contains_key(**name));
+        breaches.extend(missing.map(|name| format!("{name}: missing")));
+        breaches
+    }
+
+    /// Relative links lead to tracked files or folders.
+    fn check_links(&self, path: &str, text: &str) -> Vec<String> {
+        let folder = Path::new(path).parent().unwrap_or_else(|| Path::new(""));
+        let broken = links(text).into_iter().filter(|link| {
+            let target = link.split('#').next().unwrap_or_default();
+            let target = normalised(&folder.join(target));
+            let folder = format!("{target}/");
+            !target.is_empty() && !self.files.keys().any(|file| *file == target || file.starts_with(&folder))
+        });
+        broken.map(|link| format!("{path}: link to `{link}` leads nowhere")).collect()
+    }
+
+    /// A package is named like its folder and depends only on what [`ARROWS`] allows.
+    fn check_manifest(&self, path: &str, text: &str) -> Vec<String> {
+        let mut breaches = Vec::new();
+        let Some((folder, _)) = path.rsplit_once('/') else {
+            return breaches;
+        };
+        let name = package_name(text);
+        if name.as_deref() != folder.rsplit('/').next() && folder != "fuzz" {
+            breaches.push(format!("{path}: the package is not named like its folder"));
+        }
+        // Fuzz targets and benchmarks call what they test.
+        if folder == "fuzz" || folder.starts_with("benches") {
+            return breaches;
+        }
+        let name = name.unwrap_or_default();
+        let allowed = ARROWS.iter().find(|(package, _)| *package == name).map_or(&[][..], |(_, allowed)| allowed);
+        for dependency in dependencies(text) {
+            let ours = self.files.contains_key(&format!("{dependency}/Cargo.toml"));
+            if ours && dependency != name && !allowed.contains(&dependency.as_str()) {
+                breaches.push(format!("{path}: {name} must not depend on {dependency}"));
+            }
+        }
+        breaches
+    }
+}
+
+/// Rules for any text.
+fn check_text(path: &str, text: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for word in UNFINISHED.iter().filter(|word| line.contains(**word)) {
+            breaches.push(format!("{path}:{}: {word}", number + 1));
+        }
+        for prefix in MACHINE_PATHS.iter().filter(|prefix| line.contains(**prefix)) {
+            breaches.push(format!("{path}:{}: {prefix} is a path of one machine", number + 1));
+        }
+    }
+    breaches
+}
+
+/// Rules for Rust.
+fn check_source(path: &str, text: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    let length = text.lines().count();
+    if length > MAX_LINES {
+        breaches.push(format!("{path}: {length} lines, more than {MAX_LINES}"));
+    }
+    let Some(inner) = path.strip_prefix("redis-server/src/") else {
+        return breaches;
+    };
+    let waits = inner.starts_with("server/") || MAY_NAME_TOKIO.contains(&inner);
+    for (number, line) in text.lines().enumerate() {
+        let words = code_words(line);
+        let has = |word: &str| words.contains(&word);
+        if !waits && (has("async") || has("await") || has("tokio")) {
+            breaches.push(format!("{path}:{}: only server/ may wait", number + 1));
+        }
+        if !inner.starts_with("db/") && (has("dashmap") || has("DashMap")) {
+            breaches.push(format!("{path}:{}: only db/ knows the map behind the keyspace", number + 1));
+        }
+    }
+    breaches
+}
+
+/// The identifiers of a line, without those in comments and string literals on that line.
+fn code_words(line: &str) -> Vec<&str> {
+    let code = line.split("//").next().unwrap_or_default();
+    let outside_of_strings = code.split('"').step_by(2);
+    outside_of_strings.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_')).collect()
+}
+
+/// Targets of the relative links of a Markdown text, code blocks left out.
+fn links(text: &str) -> Vec<&str> {
+    let mut links = Vec::new();
+    let prose = text.split("```").step_by(2);
+    for part in prose.flat_map(|prose| prose.split("](").skip(1)) {
+        let Some((link, _)) = part.split_once(')') else { continue };
+        if !link.contains("://") && !link.starts_with('#') && !link.starts_with("mailto:") {
+            links.push(link);
+        }
+    }
+    links
+}
+
+/// A relative path without `.` and `..`.
+fn normalised(path: &Path) -> String {
+    let mut result = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                result.pop();
+            }
+            Component::Normal(name) => result.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    result.display().to_string()
+}
+
+/// The `name` of a manifest's `[package]`.
+fn package_name(manifest: &str) -> Option<String> {
+    let line = manifest.lines().find(|line| line.starts_with("name"))?;
+    Some(line.split_once('=')?.1.trim().trim_matches('"').to_owned())
+}
+
+/// The keys of all dependency tables of a manifest.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(table) = line.strip_prefix('[') {
+            let table = table.trim_end_matches(']');
+            inside = table.ends_with("dependencies");
+            if let Some((_, name)) = table.split_once("dependencies.") {
+                found.push(name.to_owned());
+            }
+        } else if inside && !line.is_empty() && !line.starts_with('#') {
+            found.extend(line.split(['=', '.', ' ']).next().map(str::to_owned));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn breaches(files: &[(&str, &str)]) -> Vec<String> {
+        let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        let all = Tree { files }.breaches();
+        all.into_iter().filter(|breach| !breach.ends_with(": missing")).collect()
+    }
+
+    #[test]
+    fn each_rule_finds_its_breach() {
+        let check = |path: &str, text: &str, expected: Option<&str>| {
+            assert_eq!(breaches(&[(path, text)]).first().map(String::as_str), expected, "{path}: {text}");
+        };
+        check("a.md", "text", None);
+        check("a.md", &format!("x\n{} y", UNFINISHED[0]), Some(&format!("a.md:2: {}", UNFINISHED[0])));
+        check("a.md", MACHINE_PATHS[0], Some(&format!("a.md:1: {} is a path of one machine", MACHINE_PATHS[0])));
+        check("docs/a.md", "[x](../b.md)", Some("docs/a.md: link to `../b.md` leads nowhere"));
+        check("docs/a.md", "[x](a.md#top) [y](https://example.com) [z](../docs) [t](#top)", None);
+        check("a.rs", &"\n".repeat(MAX_LINES + 1), Some("a.rs: 801 lines, more than 800"));
+        check(
+            "redis-server/src/types/a.rs",
+            "use tokio::x;",
+            Some("redis-server/src/types/a.rs:1: only server/ may wait"),
+        );
+        check("redis-server/src/types/a.rs", "// tokio\nlet x = \"async\"; flush_async();", None);
+        check("redis-server/src/server/a.rs", "async fn x() {}", None);
+        let knows = "redis-server/src/types/a.rs:1: only db/ knows the map behind the keyspace";
+        check("redis-server/src/types/a.rs", "use dashmap::DashMap;", Some(knows));
+        check("redis-server/src/db/a.rs", "use dashmap::DashMap;", None);
+    }
+
+    #[test]
+    fn arrows_between_packages_are_checked() {
+        let manifest = |name: &str, dependency: &str| {
+            format!("[package]\nname = \"{name}\"\n[dependencies]\n{dependency}.workspace = true\nbytes = \"1\"\n")
+        };
+        let server = manifest("redis-server", "server-runtime");
+        let runtime = manifest("server-runtime", "redis-server");
+        let found = breaches(&[("redis-server/Cargo.toml", &server), ("server-runtime/Cargo.toml", &runtime)]);
+        assert_eq!(found, ["server-runtime/Cargo.toml: server-runtime must not depend on redis-server"]);
+        let found = breaches(&[("other/Cargo.toml", &manifest("redis-server", "bytes"))]);
+        assert_eq!(found, ["other/Cargo.toml: the package is not named like its folder"]);
+    }
+
+    #[test]
+    fn the_workspace_itself_is_tidy() {
+        let tree = Tree::read(crate::root()).unwrap();
+        assert_eq!(tree.breaches(), Vec::<String>::new());
+    }
+}
