@@ -158,7 +158,10 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     for call in calls {
         collect_keys(database, call, &mut keys);
     }
-    let (db, others) = lock(worker, client, calls, &keys);
+    let (mut db, others) = lock(worker, client, calls, &keys);
+    if client.no_touch {
+        db.no_touch();
+    }
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }

@@ -12,6 +12,10 @@ use crate::db::Database;
 use crate::stats::Stats;
 use crate::worker::now_ms;
 
+/// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
+/// workers, two of them rarely want the same shard.
+const DEFAULT_SHARDS: usize = 256;
+
 /// One server.
 #[derive(Debug)]
 pub struct Instance {
@@ -44,7 +48,11 @@ pub struct Pause {
 impl Instance {
     /// An empty server.
     pub fn new(config: Arc<Config>) -> Self {
-        let shards = config.size(settings::SHARDS);
+        let shards = match config.size(settings::SHARDS) {
+            0 => DEFAULT_SHARDS,
+            // DashMap has two shards at least.
+            shards => shards.max(2),
+        };
         let hasher = RandomState::default();
         let databases = (0..config.size(settings::DATABASES)).map(|_| Database::new(shards, hasher.clone())).collect();
         Self {

@@ -67,14 +67,11 @@ impl Worker {
 impl Worker {
     /// Accounts for a call that has run, in `nanos` nanoseconds.
     #[inline]
-    pub fn finished(&self, _cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+    pub fn finished(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
         self.stats.ran(call.row.id, nanos);
-    }
-
-    /// Counts a reading command's look at a key.
-    #[inline]
-    pub fn count_lookup(&self, found: bool) {
-        if found { self.stats.hits.add(1) } else { self.stats.misses.add(1) }
+        let (hits, misses) = cx.db.take_lookups();
+        self.stats.hits.add(hits.into());
+        self.stats.misses.add(misses.into());
     }
 
     /// Accounts for a call that has run and failed.

@@ -78,6 +78,14 @@ impl Ctx<'_> {
         }
     }
 
+    /// Removes a collection that has lost its last element; to be called after elements were taken.
+    pub fn drop_if_empty(&mut self, key: &Key<'_>) {
+        if self.db.peek(key).is_some_and(|entry| entry.value().is_empty_collection()) {
+            self.db.remove(key);
+            self.changed(key, Event("del"));
+        }
+    }
+
     /// Leaves the wish to wait for `keys` (positions among the declared ones), or answers null where waiting is not
     /// allowed. `timeout_ms` 0 waits for ever.
     pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {

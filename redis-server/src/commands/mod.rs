@@ -1,14 +1,37 @@
 //! What each command does: one file per family, ending in its table.
 
+mod bitmap;
 mod connection;
+mod generic;
+mod hash;
+mod limits;
+mod list;
+mod pubsub;
+mod scan;
+mod server;
+mod set;
+mod sorted_set;
 mod string;
+mod transaction;
 
 use crate::client::Client;
 use crate::command::Family;
 use crate::worker::Worker;
 
 /// Every family.
-pub const FAMILIES: &[&Family] = &[&string::FAMILY, &connection::FAMILY];
+pub const FAMILIES: &[&Family] = &[
+    &string::FAMILY,
+    &bitmap::FAMILY,
+    &generic::FAMILY,
+    &hash::FAMILY,
+    &list::FAMILY,
+    &set::FAMILY,
+    &sorted_set::FAMILY,
+    &pubsub::FAMILY,
+    &transaction::FAMILY,
+    &connection::FAMILY,
+    &server::FAMILY,
+];
 
 /// Undoes what a session has left behind, at its end or at RESET: watched keys and subscriptions.
 pub fn leave(worker: &Worker, client: &mut Client) {

@@ -7,7 +7,6 @@ use crate::resp::Reply;
 /// GET key
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let found = cx.db.string(args.key(0))?;
-    cx.worker.count_lookup(found.is_some());
     match found {
         Some(value) => reply_string(cx.reply, value),
         None => cx.reply.null(),

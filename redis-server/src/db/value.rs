@@ -91,6 +91,17 @@ impl ValueRef<'_> {
         }
     }
 
+    /// Whether it is a collection without elements, which no command leaves behind.
+    pub fn is_empty_collection(&self) -> bool {
+        match self {
+            Self::Str(_) => false,
+            Self::List(list) => list.is_empty(),
+            Self::Hash(hash) => hash.is_empty(),
+            Self::Set(set) => set.is_empty(),
+            Self::SortedSet(set) => set.is_empty(),
+        }
+    }
+
     /// The representation's name, as `OBJECT ENCODING` prints it.
     pub fn encoding(&self) -> &'static str {
         match self {

@@ -1,5 +1,7 @@
 //! The locked shards of a call, and the entries in them.
 
+use std::cell::Cell;
+
 use dashmap::{RwLockReadGuard, RwLockWriteGuard, SharedValue};
 use smallvec::SmallVec;
 
@@ -41,6 +43,11 @@ pub struct View<'a> {
     shards: SmallVec<[u32; 4]>,
     guards: SmallVec<[Guard<'a>; 4]>,
     now: u64,
+    /// Seconds of Unix time that entries remember as their last use; `None` leaves them alone.
+    clock: Option<u32>,
+    /// Looks at keys by reading commands that found one, and that did not.
+    hits: Cell<u32>,
+    misses: Cell<u32>,
 }
 
 impl Database {
@@ -56,7 +63,7 @@ impl Database {
             wanted.reverse();
         }
         let guards = wanted.iter().map(|&(shard, access)| self.guard(shard as usize, access)).collect();
-        View { db: self, shards: wanted.iter().map(|&(shard, _)| shard).collect(), guards, now }
+        View { shards: wanted.iter().map(|&(shard, _)| shard).collect(), guards, ..self.lock_none(now) }
     }
 
     /// Locks every shard.
@@ -66,7 +73,15 @@ impl Database {
 
     /// A view without any lock, for commands that have no keys or walk the database shard by shard.
     pub fn lock_none(&self, now: u64) -> View<'_> {
-        View { db: self, shards: SmallVec::new(), guards: SmallVec::new(), now }
+        View {
+            db: self,
+            shards: SmallVec::new(),
+            guards: SmallVec::new(),
+            now,
+            clock: Some((now / 1000) as u32),
+            hits: Cell::new(0),
+            misses: Cell::new(0),
+        }
     }
 }
 
@@ -79,6 +94,16 @@ impl<'a> View<'a> {
     /// The moment of the call, in milliseconds of Unix time.
     pub fn now(&self) -> u64 {
         self.now
+    }
+
+    /// Leaves the entries' last use as it is (`CLIENT NO-TOUCH`).
+    pub fn no_touch(&mut self) {
+        self.clock = None;
+    }
+
+    /// Hits and misses since the last call.
+    pub fn take_lookups(&self) -> (u32, u32) {
+        (self.hits.take(), self.misses.take())
     }
 
     /// Hashes a key that the table of commands does not declare; its shard must be locked for it to be looked up.
@@ -109,9 +134,21 @@ impl<'a> View<'a> {
         self.guards[at].table_mut()
     }
 
-    /// The live entry of `key`.
+    /// The live entry of `key` for a command that reads: counted as hit or miss, and remembered as used.
     #[inline]
     pub fn get(&self, key: &Key<'_>) -> Option<&Entry> {
+        let found = self.peek(key);
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.set(counter.get() + 1);
+        if let (Some(entry), Some(clock)) = (found, self.clock) {
+            entry.set_access(clock);
+        }
+        found
+    }
+
+    /// The live entry of `key`, looked at without a trace.
+    #[inline]
+    pub fn peek(&self, key: &Key<'_>) -> Option<&Entry> {
         let (entry, _) = self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes)?;
         (!entry.is_expired(self.now)).then_some(entry)
     }
@@ -119,8 +156,13 @@ impl<'a> View<'a> {
     /// The live entry of `key`, to be changed; an expired one is removed. Expiry is changed by [`View::expire`] only.
     #[inline]
     pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
-        let (db, now) = (self.db, self.now);
-        table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.has_expired(key, &entry))
+        let (db, now, clock) = (self.db, self.now, self.clock);
+        let entry =
+            table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.has_expired(key, &entry))?;
+        if let Some(clock) = clock {
+            entry.set_access(clock);
+        }
+        Some(entry)
     }
 
     /// Stores a value under `key` in place of what there was; `expire_at` in milliseconds of Unix time.
@@ -138,7 +180,7 @@ impl<'a> View<'a> {
 
     /// Replaces only the value; the expiry stays.
     pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
-        let expire_at = self.get(key).and_then(Entry::expire_at);
+        let expire_at = self.peek(key).and_then(Entry::expire_at);
         self.set(key, value, expire_at);
     }
 
@@ -323,7 +365,7 @@ impl<'a> View<'a> {
         self.db.swap_expiry(other.db);
     }
 
-    /// The value of `key`, for reading.
+    /// The value of `key`, for a command that reads (see [`View::get`]).
     pub fn value(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         self.get(key).map(Entry::value)
     }

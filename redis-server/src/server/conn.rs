@@ -298,7 +298,8 @@ impl Conn {
             let before = used;
             let progress = self.process_batch(scratch, input, owner, &mut spans, &mut used);
             match progress {
-                Ok(Progress::Done) if used > before && used < input.len() => {}
+                // An unfinished command at the end waits for more input.
+                Ok(Progress::Done) if used > before && used < input.len() && !self.parser.in_command() => {}
                 Ok(progress) => break progress,
                 Err(error) => {
                     scratch.reply.error(&format_args!("ERR {error}"));
