@@ -59,5 +59,5 @@ const SET_KEY: KeySpec = write(1).flags("RW access update variable_flags");
 pub(super) static FAMILY: Family = Family { group: "string", category: Categories::STRING, commands: &[
     cmd("get",   2, get,  READ,  &[read(1)]),
     cmd("mset", -3, mset, WRITE, &[writes(1, -1, 2)]),
-    cmd("set",  -3, set,  WRITE, &[SET_KEY]),
+    cmd("set",  -3, set,  WRITE, &[SET_KEY]).batched(),
 ] };
