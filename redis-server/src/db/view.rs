@@ -137,13 +137,25 @@ impl<'a> View<'a> {
     /// The live entry of `key` for a command that reads: counted as hit or miss, and remembered as used.
     #[inline]
     pub fn get(&self, key: &Key<'_>) -> Option<&Entry> {
-        let found = self.peek(key);
-        let counter = if found.is_some() { &self.hits } else { &self.misses };
-        counter.set(counter.get() + 1);
+        let found = self.look(key);
         if let (Some(entry), Some(clock)) = (found, self.clock) {
             entry.set_access(clock);
         }
         found
+    }
+
+    /// The live entry of `key` for a command that only asks about it: counted, but not remembered as used.
+    #[inline]
+    pub fn look(&self, key: &Key<'_>) -> Option<&Entry> {
+        let found = self.peek(key);
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.set(counter.get() + 1);
+        found
+    }
+
+    /// Whether there is an entry of `key`, even one whose time is over.
+    pub fn holds(&self, key: &Key<'_>) -> bool {
+        self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes).is_some()
     }
 
     /// The live entry of `key`, looked at without a trace.
