@@ -225,7 +225,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
     let database = instance.database(client.db);
     let now = now_ms();
     match footprint(calls, client.multi.as_ref()) {
-        Footprint::Keys => {
+        Footprint::Keys | Footprint::Walk => {
             let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
             let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
             let mut all: SmallVec<[(u32, Access); WINDOW]> = declared.collect();
@@ -250,29 +250,36 @@ fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
     matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
 }
 
-/// The widest footprint among the calls, and among those that EXEC will run.
+/// The footprint of the calls; EXEC's is that of all commands it will run.
 fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
     let [call] = calls else { return Footprint::Keys };
-    let mut widest = call.row.command.footprint_of(call.args);
-    if call.row.command.name == "exec"
-        && let Some(multi) = multi
-    {
-        for (row, args) in &multi.queue {
-            widest = match (widest, row.command.footprint_of(args.args())) {
-                // Keys behind a SELECT belong to a database that is not known yet.
-                _ if row.command.name == "select" => Footprint::Everything,
-                (Footprint::Everything | Footprint::Depends(_), _) => Footprint::Everything,
-                (_, Footprint::Everything | Footprint::Depends(_)) => Footprint::Everything,
-                (Footprint::Database(_), Footprint::Keys) if row.command.flags.has(Flags::WRITE) => {
-                    Footprint::Database(Access::Write)
-                }
-                (Footprint::Database(a), Footprint::Database(b)) => Footprint::Database(a.max(b)),
-                (Footprint::Keys, wider) => wider,
-                (wider, Footprint::Keys) => wider,
-            };
+    match multi {
+        Some(multi) if call.row.command.name == "exec" => footprint_of_queue(multi),
+        _ => call.row.command.footprint_of(call.args),
+    }
+}
+
+/// The widest footprint among the commands of a transaction.
+fn footprint_of_queue(multi: &Multi) -> Footprint {
+    let (mut whole, mut access) = (false, Access::Read);
+    for (row, args) in &multi.queue {
+        let command = row.command;
+        if command.flags.has(Flags::WRITE) {
+            access = Access::Write;
+        }
+        match command.footprint_of(args.args()) {
+            // Keys behind a SELECT belong to a database that is not known yet.
+            _ if command.name == "select" => return Footprint::Everything,
+            Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
+            Footprint::Database(wanted) => {
+                access = access.max(wanted);
+                whole = true;
+            }
+            Footprint::Walk => whole = true,
+            Footprint::Keys => {}
         }
     }
-    widest
+    if whole { Footprint::Database(access) } else { Footprint::Keys }
 }
 
 /// Runs a queued command inside EXEC, under EXEC's locks.

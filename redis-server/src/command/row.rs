@@ -20,6 +20,9 @@ pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 pub enum Footprint {
     /// The keys that the row declares (none, if it declares none).
     Keys,
+    /// The shards of the client's database one after the other, which the handler locks by walking through them; in
+    /// a transaction, all of them from its beginning on.
+    Walk,
     /// Every shard of the client's database.
     Database(Access),
     /// Every shard of every database.
