@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::args::Args;
 use super::row::Result;
 use crate::client::Client;
-use crate::db::{Database, Key, View};
+use crate::db::{Database, Entry, Garbage, Key, View};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::resp::Reply;
@@ -28,7 +28,12 @@ pub struct Block {
     pub null_array: bool,
 }
 
+/// A key that became ready for those who wait for it, and the number of its database.
+pub type Ready = (usize, Box<[u8]>);
+
 /// Everything that a handler may touch.
+///
+/// The order of the fields matters: the views go first, so that garbage is freed when no lock is held any more.
 pub struct Ctx<'a> {
     /// The server.
     pub instance: &'a Instance,
@@ -49,9 +54,11 @@ pub struct Ctx<'a> {
     /// The handler's wish to wait.
     pub block: Option<Block>,
     /// Keys that became ready for those who wait for them.
-    pub ready: Vec<Box<[u8]>>,
+    pub ready: Vec<Ready>,
     /// Changes made since the call began.
     pub dirty: u64,
+    /// What takes long to free: it is dropped behind the locks.
+    pub garbage: Vec<Garbage>,
 }
 
 impl Ctx<'_> {
@@ -74,7 +81,24 @@ impl Ctx<'_> {
         let db = self.db.database();
         db.watched.touch(key);
         if db.waiters.any(key) {
-            self.ready.push(key.into());
+            self.ready.push((self.client.db, key.into()));
+        }
+    }
+
+    /// Frees an entry that was taken out, without holding up those who wait for the locks: a large one when they are
+    /// released, or on a thread of its own if it may go `in_background`.
+    pub fn discard(&mut self, entry: Entry, in_background: bool) {
+        if entry.is_heavy() {
+            self.discard_all(Garbage::Entry(entry), in_background);
+        }
+    }
+
+    /// [`Ctx::discard`] for garbage of any kind.
+    pub fn discard_all(&mut self, garbage: Garbage, in_background: bool) {
+        if in_background {
+            self.instance.reaper.free(garbage);
+        } else {
+            self.garbage.push(garbage);
         }
     }
 
@@ -103,7 +127,7 @@ impl Ctx<'_> {
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
         let wait = !self.serving && self.may_block && self.db.database().waiters.any(key.bytes);
         if wait {
-            self.ready.push(key.bytes.into());
+            self.ready.push((self.client.db, key.bytes.into()));
         }
         wait
     }

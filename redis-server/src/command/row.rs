@@ -16,14 +16,19 @@ pub type Result<T = ()> = std::result::Result<T, Error>;
 pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
 /// What a command needs locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Footprint {
     /// The keys that the row declares (none, if it declares none).
     Keys,
+    /// The shards of the client's database one after the other, which the handler locks by walking through them; in
+    /// a transaction, all of them from its beginning on.
+    Walk,
     /// Every shard of the client's database.
     Database(Access),
     /// Every shard of every database.
     Everything,
+    /// What the function makes of the arguments; never this variant again.
+    Depends(fn(Args<'_>) -> Self),
 }
 
 /// One command, or subcommand.
@@ -133,6 +138,15 @@ impl Command {
     #[inline]
     pub fn accepts(&self, len: usize) -> bool {
         if self.arity >= 0 { len == self.arity as usize } else { len >= self.arity.unsigned_abs() as usize }
+    }
+
+    /// What a call with `args` needs locked.
+    #[inline]
+    pub fn footprint_of(&self, args: Args<'_>) -> Footprint {
+        match self.footprint {
+            Footprint::Depends(judge) => judge(args),
+            fixed => fixed,
+        }
     }
 
     /// The subcommand that `name` names.
