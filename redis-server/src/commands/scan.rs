@@ -3,7 +3,6 @@
 use crate::command::{Args, Result};
 use crate::error::Error;
 use crate::glob;
-use crate::number;
 use crate::resp::Reply;
 
 /// Elements that one call looks at unless COUNT says otherwise.
@@ -51,14 +50,20 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// A cursor.
+/// A cursor, as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0.
 ///
 /// # Errors
 /// `ERR invalid cursor`.
 pub(super) fn cursor(arg: &[u8]) -> Result<u64> {
-    let digits = !arg.is_empty() && arg.iter().all(u8::is_ascii_digit);
-    let value = std::str::from_utf8(arg).ok().filter(|_| digits).and_then(|text| text.parse().ok());
-    value.or_else(|| number::parse_i64(arg).map(|value| value as u64)).ok_or(Error::Static("ERR invalid cursor"))
+    let (negative, digits) = match arg {
+        [] => return Ok(0),
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    let is_number = digits.iter().all(u8::is_ascii_digit);
+    let value = std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse::<u64>().ok());
+    let value = value.ok_or(Error::Static("ERR invalid cursor"))?;
+    Ok(if negative { value.wrapping_neg() } else { value })
 }
 
 /// Appends the answer of a scan: `scan` writes the elements, and returns the next cursor and how many it wrote.
