@@ -8,6 +8,7 @@ mod hash;
 mod limits;
 mod list;
 mod pubsub;
+mod random;
 mod scan;
 mod server;
 mod set;
