@@ -138,13 +138,11 @@ impl Ctx<'_> {
     /// The texts of the genuine server.
     pub fn timeout(&self, args: Args<'_>, index: usize) -> Result<u64> {
         let invalid = Error::Static("ERR timeout is not a float or out of range");
-        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| s.is_finite()).ok_or(invalid)?;
-        if seconds < 0.0 {
-            return Err(Error::Static("ERR timeout is negative"));
-        }
+        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| !s.is_nan()).ok_or(invalid)?;
         let ms = (seconds * 1000.0).ceil();
-        if ms >= i64::MAX as f64 - self.now() as f64 {
-            return Err(Error::Static("ERR timeout is out of range"));
+        // The genuine server converts to 64 bits before it looks at the sign: what does not fit is "negative".
+        if ms < 0.0 || ms >= i64::MAX as f64 {
+            return Err(Error::Static("ERR timeout is negative"));
         }
         Ok(ms as u64)
     }
