@@ -102,6 +102,12 @@ impl Ctx<'_> {
         }
     }
 
+    /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.
+    pub fn notify(&mut self, key: &Key<'_>, event: Event) {
+        self.changed(key, event);
+        self.dirty -= 1;
+    }
+
     /// Removes a collection that has lost its last element; to be called after elements were taken.
     pub fn drop_if_empty(&mut self, key: &Key<'_>) {
         if self.db.peek(key).is_some_and(|entry| entry.value().is_empty_collection()) {
@@ -232,6 +238,18 @@ impl View<'_> {
             None => Ok(None),
             Some(crate::db::ValueRef::Str(value)) => Ok(Some(value)),
             Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    /// The entry of the string at `key`, to be changed.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut crate::db::Entry>> {
+        match self.get_mut(key) {
+            Some(entry) if entry.string().is_none() => Err(Error::WrongType),
+            found => Ok(found),
         }
     }
 }
