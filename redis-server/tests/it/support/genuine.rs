@@ -32,6 +32,7 @@ impl Genuine {
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
         let started = Command::new("redis-server")
             .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .args(["--enable-debug-command", "yes"])
             .args(flags)
             .current_dir(&folder)
             .stdin(Stdio::null())

@@ -20,7 +20,8 @@ pub(crate) struct Server {
 
 /// A configuration with these settings: `&[("maxclients", "10")]`.
 pub(crate) fn config(settings: &[(String, String)]) -> Config {
-    let flags: Vec<_> = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect();
+    let mut flags: Vec<_> = ["--enable-debug-command", "yes"].map(str::to_owned).to_vec();
+    flags.extend(settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]));
     let flags: Vec<_> = flags.iter().map(String::as_str).collect();
     let launch = Launch::from_flags(&flags).unwrap();
     Config::load(&launch, std::iter::empty()).unwrap().0

@@ -68,17 +68,24 @@ fn about(actual: &str, expected: &str, kind: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Tree {
     Leaf(String),
+    /// An element of a map whose value has elements.
+    Pair(String, Box<Tree>),
     Node(Vec<Tree>),
 }
 
 impl Tree {
     fn of(lines: &[String]) -> Self {
         let Some(first) = lines.first() else { return Self::Leaf(String::new()) };
-        let Some(width) = numbered(first) else { return Self::Leaf(lines.join("\n")) };
+        let Some(width) = numbered(first) else {
+            return match first.strip_suffix(" =>") {
+                Some(key) => Self::Pair(key.to_owned(), Box::new(Self::of(&lines[1..]))),
+                None => Self::Leaf(lines.join("\n")),
+            };
+        };
         let mut elements: Vec<Vec<String>> = Vec::new();
         for line in lines {
             // A line of the same element is indented by the width of its number.
-            let (head, rest) = line.split_at(width.min(line.len()));
+            let (head, rest) = line.split_at_checked(width).unwrap_or((line, ""));
             match elements.last_mut() {
                 Some(element) if head.trim().is_empty() => element.push(rest.to_owned()),
                 _ => elements.push(vec![rest.to_owned()]),
@@ -88,7 +95,11 @@ impl Tree {
     }
 
     fn sort(&mut self, order: Order) {
-        let Self::Node(elements) = self else { return };
+        let elements = match self {
+            Self::Leaf(_) => return,
+            Self::Pair(_, value) => return value.sort(order),
+            Self::Node(elements) => elements,
+        };
         elements.iter_mut().for_each(|element| element.sort(order));
         if order == Order::AnyPairs && elements.len() % 2 == 0 {
             let mut pairs: Vec<_> = elements.chunks(2).map(<[Self]>::to_vec).collect();
@@ -100,13 +111,14 @@ impl Tree {
     }
 
     fn lines(&self) -> Vec<String> {
+        let below = |head: &str, tree: &Self| {
+            let indented = tree.lines().into_iter().map(|line| format!(" {line}"));
+            std::iter::once(head.to_owned()).chain(indented).collect::<Vec<_>>()
+        };
         match self {
             Self::Leaf(text) => text.lines().map(str::to_owned).collect(),
-            Self::Node(elements) => {
-                let indented =
-                    |tree: &Self| tree.lines().into_iter().map(|line| format!(" {line}")).collect::<Vec<_>>();
-                elements.iter().flat_map(|tree| [vec!["-".to_owned()], indented(tree)].concat()).collect()
-            }
+            Self::Pair(key, value) => below(key, value),
+            Self::Node(elements) => elements.iter().flat_map(|tree| below("-", tree)).collect(),
         }
     }
 }
@@ -148,6 +160,8 @@ fn replies_are_judged() {
         &pairs,
         false,
     );
+    let map = "%2\r\n+a\r\n~2\r\n:1\r\n:2\r\n+b\r\n:3\r\n";
+    check(map, "1# b => (integer) 3\n2# a =>\n   1~ (integer) 2\n   2~ (integer) 1", &any, true);
     check("$9\r\nname=x id\r\n", "\"name=*\"", &like, true);
     check("*3\r\n:1\r\n:2\r\n:3\r\n", "1) (integer) 1\n...", &like, true);
 }

@@ -52,10 +52,13 @@ fn write_map(pairs: &[(Value, Value)], indent: usize, out: &mut String) {
     for (index, (key, value)) in pairs.iter().enumerate() {
         number(index, width, '#', indent, out);
         write(key, indent + width + 2, out);
-        // The value stands behind the key's last line.
+        // A scalar stands behind the key's last line, anything else below it.
         out.pop();
-        *out += " => ";
-        write(value, indent + width + 2, out);
+        let below = matches!(value, Value::Array(v) | Value::Push(v) | Value::Set(v) if !v.is_empty())
+            || matches!(value, Value::Map(v) if !v.is_empty());
+        let indent = indent + width + 2;
+        *out += &if below { format!(" =>\n{}", " ".repeat(indent)) } else { " => ".to_owned() };
+        write(value, indent, out);
     }
 }
 
@@ -96,7 +99,7 @@ fn rendered_as_redis_cli_does() {
         assert_eq!(render(&value).join("\n"), expected);
     };
     check("*2\r\n*2\r\n$1\r\na\r\n:1\r\n*0\r\n", "1) 1) \"a\"\n   2) (integer) 1\n2) (empty array)");
-    check("%1\r\n+k\r\n~2\r\n#t\r\n,1.5\r\n", "1# k => 1~ (true)\n   2~ (double) 1.5");
+    check("%1\r\n+k\r\n~2\r\n#t\r\n,1.5\r\n", "1# k =>\n   1~ (true)\n   2~ (double) 1.5");
     check("$4\r\na\"\n\u{1}\r\n", "\"a\\\"\\n\\x01\"");
     check("-ERR no\r\n", "(error) ERR no");
     check("_\r\n", "(nil)");
