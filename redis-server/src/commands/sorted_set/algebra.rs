@@ -219,14 +219,15 @@ fn answer(cx: &mut Ctx<'_>, args: Args<'_>, operation: Operation, name: &str) ->
     let numkeys = numkeys(args, 1, name)?;
     let mut inputs = inputs(&cx.db, args.keys())?;
     let options = Options::parse(args, 2 + numkeys, operation, false, &mut inputs)?;
-    let result = compute(operation, inputs, options.aggregate).finish(cx.sorted_set_limits());
-    reply_head(cx.reply, result.len(), options.with_scores);
+    let result = compute(operation, inputs, options.aggregate);
+    let members = result.sorted();
+    reply_head(cx.reply, members.len(), options.with_scores);
     let nested = cx.reply.is_resp3();
-    for (member, score) in result.iter() {
+    for (member, score) in members {
         if options.with_scores {
-            reply_pair(cx.reply, &member, score, nested);
+            reply_pair(cx.reply, member, score, nested);
         } else {
-            cx.reply.bulk(&member);
+            cx.reply.bulk(member);
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Making a sorted set at once, from members in any order.
 
 use super::packed::Packed;
-use super::tree::RankTree;
+use super::tree::{Key, RankTree};
 use super::{Repr, Scored, SortedSet, SortedSetLimits, Table};
 use crate::types::dense::Dense;
 use crate::types::small_bytes::SmallBytes;
@@ -54,20 +54,35 @@ impl SortedSetBuilder {
         }
     }
 
+    /// The members in order, without making a sorted set of them.
+    pub fn sorted(&self) -> impl ExactSizeIterator<Item = (&[u8], f64)> {
+        self.keys().into_iter().map(|(score, id)| (self.member(id), score))
+    }
+
     /// The sorted set.
     pub fn finish(self, limits: SortedSetLimits) -> SortedSet {
-        let entries = self.members.entries();
-        let mut keys: Vec<_> = entries.iter().zip(0..).map(|(scored, id)| (scored.score, id)).collect();
-        let member = |id: u32| &*entries[id as usize].member;
-        keys.sort_unstable_by(|a, b| {
-            // Scores are never NaN; 0 and -0 are the same.
-            a.0.partial_cmp(&b.0).filter(|order| order.is_ne()).unwrap_or_else(|| member(a.1).cmp(member(b.1)))
-        });
+        let keys = self.keys();
         if keys.len() <= limits.max_listpack_entries && self.longest <= limits.max_listpack_value {
             let mut packed = Packed::default();
-            keys.iter().for_each(|&(score, id)| packed.push(member(id), score));
+            keys.iter().for_each(|&(score, id)| packed.push(self.member(id), score));
             return SortedSet(Repr::Packed(packed));
         }
         SortedSet(Repr::Table(Box::new(Table { order: RankTree::from_sorted(&keys), members: self.members })))
+    }
+
+    fn member(&self, id: u32) -> &[u8] {
+        &self.members.entry(id).member
+    }
+
+    /// Scores and ids in order.
+    fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> =
+            self.members.entries().iter().zip(0..).map(|(scored, id)| (scored.score, id)).collect();
+        keys.sort_unstable_by(|a, b| {
+            // Scores are never NaN; 0 and -0 are the same.
+            let by_score = a.0.partial_cmp(&b.0).filter(|order| order.is_ne());
+            by_score.unwrap_or_else(|| self.member(a.1).cmp(self.member(b.1)))
+        });
+        keys
     }
 }
