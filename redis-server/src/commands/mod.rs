@@ -2,6 +2,7 @@
 
 mod bitmap;
 mod connection;
+mod databases;
 mod generic;
 mod hash;
 mod limits;
@@ -24,6 +25,7 @@ pub const FAMILIES: &[&Family] = &[
     &string::FAMILY,
     &bitmap::FAMILY,
     &generic::FAMILY,
+    &databases::FAMILY,
     &hash::FAMILY,
     &list::FAMILY,
     &set::FAMILY,
