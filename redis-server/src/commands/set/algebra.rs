@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, Result};
+use crate::config::settings;
 use crate::db::{Key, Object, Value, View};
 use crate::error::Error;
 use crate::number;
@@ -164,10 +165,15 @@ fn subtract(sets: Sets<'_>, limits: SetLimits, mut visit: impl FnMut(&[u8])) {
 /// Puts `result` in the place of what `key` holds, or removes that when the result is empty; answers its length.
 fn store(cx: &mut Ctx<'_>, key: &Key<'_>, result: Set, event: Event) {
     cx.reply.count(result.len());
+    let old = cx.db.remove(key);
     if !result.is_empty() {
         cx.db.set(key, Value::Object(Object::Set(Box::new(result))), None);
         cx.changed(key, event);
-    } else if cx.db.remove(key).is_some() {
+    } else if old.is_some() {
         cx.changed(key, Event("del"));
+    }
+    if let Some(old) = old {
+        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        cx.discard(old, in_background);
     }
 }
