@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, Result};
-use crate::config::settings;
-use crate::db::{Key, Object, Value, View};
+use crate::commands::store;
+use crate::db::{Key, Object, View};
 use crate::error::Error;
 use crate::number;
 use crate::types::{Set, SetLimits, Text};
@@ -185,18 +185,7 @@ impl<'a> Difference<'a> {
     }
 }
 
-/// Puts `result` in the place of what `key` holds, or removes that when the result is empty; answers its length.
-fn store(cx: &mut Ctx<'_>, key: &Key<'_>, result: Set, event: Event) {
-    cx.reply.count(result.len());
-    let old = cx.db.remove(key);
-    if !result.is_empty() {
-        cx.db.set(key, Value::Object(Object::Set(Box::new(result))), None);
-        cx.changed(key, event);
-    } else if old.is_some() {
-        cx.changed(key, Event("del"));
-    }
-    if let Some(old) = old {
-        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
-        cx.discard(old, in_background);
-    }
+/// Puts a computed set in the place of `key` and answers its size.
+fn store(cx: &mut Ctx<'_>, key: &Key<'_>, set: Set, event: Event) {
+    store::store(cx, key, set.len(), Object::Set(Box::new(set)), event);
 }
