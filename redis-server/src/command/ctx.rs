@@ -209,11 +209,11 @@ macro_rules! typed {
                 /// # Errors
                 /// The key holds another type.
                 pub fn $create(&mut self, key: &Key<'_>) -> Result<&mut $type> {
-                    if self.get_mut(key).is_none() {
-                        let empty = crate::db::Object::$type(Box::default());
-                        self.set(key, crate::db::Value::Object(empty), None);
+                    let empty = || crate::db::Value::Object(crate::db::Object::$type(Box::default()));
+                    match self.get_or_insert_with(key, empty).object_mut() {
+                        Some(crate::db::Object::$type(value)) => Ok(value),
+                        _ => Err(Error::WrongType),
                     }
-                    self.$get_mut(key)?.ok_or(Error::NoSuchKey)
                 }
             )*
         }

@@ -262,6 +262,24 @@ impl<'a> View<'a> {
         Some(entry)
     }
 
+    /// The live entry of `key`, to be changed; if there is none it is made with what `make` gives, without expiry.
+    #[inline]
+    pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
+        let (db, now, clock) = (self.db, self.now, self.clock);
+        let expired = |entry| db.has_expired(key, &entry);
+        let make = || {
+            let entry = Entry::new(key.bytes, make(), None);
+            entry.set_access((now / 1000) as u32);
+            entry
+        };
+        let hashed = (key.hash, key.bytes);
+        let entry = table::live_or_insert(self.table_mut(key), hashed, now, expired, make, db.rehash());
+        if let Some(clock) = clock {
+            entry.set_access(clock);
+        }
+        entry
+    }
+
     /// Stores a value under `key` in place of what there was; `expire_at` in milliseconds of Unix time.
     #[inline]
     pub fn set(&mut self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) {
