@@ -98,6 +98,9 @@ impl Entry {
             Value::Raw(bytes) => Self::with_bytes(key, bytes, RAW | expires),
             Value::Shared(bytes) if bytes.len() < SHARED_MIN => Self::with_bytes(key, &bytes, expires),
             Value::Shared(bytes) => Self::with_object(key, Object::Shared(Box::new(bytes)), expires),
+            Value::Object(Object::Buffer(bytes)) if bytes.len() <= GROW_INLINE_MAX => {
+                Self::with_bytes(key, &bytes, RAW | expires)
+            }
             Value::Object(object) => Self::with_object(key, object, expires),
         };
         if let Some(at) = expire_at {
