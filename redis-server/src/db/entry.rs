@@ -24,9 +24,14 @@ use crate::number;
 
 /// Strings from this length on live in a buffer of their own, which replies share instead of copying.
 const SHARED_MIN: usize = 16 * 1024;
+<<<<<<< HEAD
+/// Values of more blocks than this are heavy; freeing fewer takes a few microseconds.
+const HEAVY_MIN: usize = 64;
+=======
 /// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
 /// mostly has room; longer ones get a buffer with room to spare.
 const GROW_INLINE_MAX: usize = 1024;
+>>>>>>> strings
 /// Longest text that can be an integer: `-9223372036854775808`.
 const MAX_INT_LEN: usize = 20;
 
@@ -223,11 +228,10 @@ impl Entry {
     /// The value.
     #[inline]
     pub fn value(&self) -> ValueRef<'_> {
-        let shape = self.shape();
-        if shape.flags & OBJECT != 0 {
-            // SAFETY: OBJECT says that an initialised object stands at OBJECT_AT.
-            return unsafe { &*self.at(OBJECT_AT).cast::<Object>() }.as_ref();
+        if let Some(object) = self.object() {
+            return object.as_ref();
         }
+        let shape = self.shape();
         let bytes = self.bytes(shape.value_at(), shape.value_len);
         ValueRef::Str(match bytes.try_into() {
             Ok(int) if shape.flags & INT != 0 => StrRef::Int(i64::from_ne_bytes(int)),
@@ -235,6 +239,11 @@ impl Entry {
         })
     }
 
+<<<<<<< HEAD
+    fn object(&self) -> Option<&Object> {
+        // SAFETY: OBJECT says that an initialised object stands at OBJECT_AT.
+        (self.shape().flags & OBJECT != 0).then(|| unsafe { &*self.at(OBJECT_AT).cast::<Object>() })
+=======
     /// The value, if it is a string.
     #[inline]
     pub fn string(&self) -> Option<StrRef<'_>> {
@@ -242,6 +251,7 @@ impl Entry {
             ValueRef::Str(string) => Some(string),
             ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) => None,
         }
+>>>>>>> strings
     }
 
     /// The object, when the value is not a string inside the block.
@@ -416,6 +426,38 @@ impl Entry {
     fn take_value(&mut self) -> Taken {
         let Some(object) = self.object_mut() else { return Taken::Bytes };
         Taken::Object(std::mem::replace(object, Object::Shared(Box::default())))
+    }
+
+    /// This entry under another key: value, expiry and last use go over.
+    pub fn renamed(mut self, key: &[u8]) -> Self {
+        let Taken::Object(object) = self.take_value() else { return self.with_key(key, None) };
+        self.with_key(key, Some(object))
+    }
+
+    /// A copy under another key, with nothing shared but what never changes.
+    pub fn copied(&self, key: &[u8]) -> Self {
+        self.with_key(key, self.object().cloned())
+    }
+
+    /// An entry with this one's flags, expiry and last use, whose value is `object`, or this one's bytes.
+    fn with_key(&self, key: &[u8], object: Option<Object>) -> Self {
+        let shape = self.shape();
+        let expire_at = self.expire_at();
+        let flags = shape.flags & !(EXPIRES | OBJECT) | if expire_at.is_some() { EXPIRES } else { 0 };
+        let entry = match object {
+            Some(object) => Self::with_object(key, object, flags),
+            None => Self::with_bytes(key, self.bytes(shape.value_at(), shape.value_len), flags),
+        };
+        if let Some(at) = expire_at {
+            entry.write_expiry(at);
+        }
+        entry.set_access(self.access());
+        entry
+    }
+
+    /// Whether freeing the value takes long: it consists of many blocks.
+    pub fn is_heavy(&self) -> bool {
+        self.value().blocks() > HEAVY_MIN
     }
 
     /// Bytes of the block itself.

@@ -21,6 +21,7 @@ pub enum Value<'a> {
 }
 
 /// A value that lives outside its entry.
+#[derive(Clone)]
 pub enum Object {
     /// A large string that replies share.
     Shared(Box<Bytes>),
@@ -109,6 +110,18 @@ impl ValueRef<'_> {
             Self::Set(set) => set.is_empty(),
             Self::SortedSet(set) => set.is_empty(),
         }
+    }
+
+    /// About how many allocations the value consists of.
+    pub fn blocks(&self) -> usize {
+        let elements = match self {
+            Self::Str(_) => return 1,
+            Self::List(list) => list.len(),
+            Self::Hash(hash) => hash.len(),
+            Self::Set(set) => set.len(),
+            Self::SortedSet(set) => set.len(),
+        };
+        if matches!(self.encoding(), "listpack" | "intset") { 1 } else { elements }
     }
 
     /// The representation's name, as `OBJECT ENCODING` prints it.

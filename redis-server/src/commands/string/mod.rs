@@ -126,7 +126,7 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("mset",        -3, set::mset,           WRITE,       &[writes(1, -1, 2)]).tips(MSET_TIPS),
     cmd("msetnx",      -3, set::msetnx,         WRITE,       &[INSERTS]).tips(MSETNX_TIPS),
     cmd("psetex",       4, set::psetex,         WRITE,       &[write(1)]),
-    cmd("set",         -3, set::set,            WRITE,       &[SET_KEY]),
+    cmd("set",         -3, set::set,            WRITE,       &[SET_KEY]).batched(),
     cmd("setex",        4, set::setex,          WRITE,       &[write(1)]),
     cmd("setnx",        3, set::setnx,          WRITE_FAST,  &[INSERT]),
     cmd("setrange",     4, range::setrange,     WRITE,       &[update(1).flags("RW update")]),
