@@ -35,7 +35,7 @@ pub fn expire(instance: &Instance) {
     }
     for database in instance.databases() {
         for shard in 0..database.shards() {
-            database.expire_shard(shard, now_ms(), usize::MAX, |_| ());
+            database.expire_shard(shard, now_ms(), usize::MAX);
         }
     }
 }
