@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 use crate::number;
 
@@ -223,6 +224,13 @@ impl Reply {
         self.head_at(mark, b'*', len);
     }
 
+    /// Inserts a bulk string before what was written since `mark`.
+    pub fn bulk_at(&mut self, mark: Mark, value: &[u8]) {
+        let mut bulk = Self::default();
+        bulk.bulk(value);
+        self.insert(mark, &bulk.buf);
+    }
+
     /// Inserts the head of a set whose members were written since `mark` (RESP2: an array).
     pub fn set_at(&mut self, mark: Mark, len: usize) {
         self.head_at(mark, if self.resp3 { b'~' } else { b'*' }, len);
@@ -236,10 +244,16 @@ impl Reply {
     fn head_at(&mut self, mark: Mark, kind: u8, len: usize) {
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(len).as_bytes();
-        let head = std::iter::once(kind).chain(digits.iter().copied()).chain(*b"\r\n");
-        self.buf.splice(mark.len..mark.len, head);
+        let mut head = SmallVec::<[u8; 24]>::from_slice(&[kind]);
+        head.extend_from_slice(digits);
+        head.extend_from_slice(b"\r\n");
+        self.insert(mark, &head);
+    }
+
+    fn insert(&mut self, mark: Mark, bytes: &[u8]) {
+        self.buf.splice(mark.len..mark.len, bytes.iter().copied());
         for (at, _) in &mut self.blobs[mark.blobs..] {
-            *at += digits.len() + 3;
+            *at += bytes.len();
         }
     }
 
