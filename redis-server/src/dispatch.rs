@@ -119,18 +119,8 @@ fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     }
 }
 
-/// Whether a command may share its locks with its neighbours in a pipeline: one key, quick, and never special.
-#[inline]
-pub fn joins_window(row: &Row) -> bool {
-    let command = row.command;
-    command.only_key != 0
-        && command.flags.has(Flags::FAST)
-        && !command.flags.has(Flags::BLOCKING)
-        && matches!(command.footprint, Footprint::Keys)
-}
-
 /// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
-/// All but one-call windows consist of calls that [`joins_window`] allows.
+/// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
 ///
 /// Returns what to wait for, when the (only) call blocks.
 pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {

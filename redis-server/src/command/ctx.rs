@@ -102,6 +102,12 @@ impl Ctx<'_> {
         }
     }
 
+    /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.
+    pub fn notify(&mut self, key: &Key<'_>, event: Event) {
+        self.changed(key, event);
+        self.dirty -= 1;
+    }
+
     /// Removes a collection that has lost its last element; to be called after elements were taken.
     pub fn drop_if_empty(&mut self, key: &Key<'_>) {
         if self.db.peek(key).is_some_and(|entry| entry.value().is_empty_collection()) {
@@ -138,13 +144,11 @@ impl Ctx<'_> {
     /// The texts of the genuine server.
     pub fn timeout(&self, args: Args<'_>, index: usize) -> Result<u64> {
         let invalid = Error::Static("ERR timeout is not a float or out of range");
-        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| s.is_finite()).ok_or(invalid)?;
-        if seconds < 0.0 {
-            return Err(Error::Static("ERR timeout is negative"));
-        }
+        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| !s.is_nan()).ok_or(invalid)?;
         let ms = (seconds * 1000.0).ceil();
-        if ms >= i64::MAX as f64 - self.now() as f64 {
-            return Err(Error::Static("ERR timeout is out of range"));
+        // The genuine server converts to 64 bits before it looks at the sign: what does not fit is "negative".
+        if ms < 0.0 || ms >= i64::MAX as f64 {
+            return Err(Error::Static("ERR timeout is negative"));
         }
         Ok(ms as u64)
     }
@@ -234,6 +238,18 @@ impl View<'_> {
             None => Ok(None),
             Some(crate::db::ValueRef::Str(value)) => Ok(Some(value)),
             Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    /// The entry of the string at `key`, to be changed.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut crate::db::Entry>> {
+        match self.get_mut(key) {
+            Some(entry) if entry.string().is_none() => Err(Error::WrongType),
+            found => Ok(found),
         }
     }
 }

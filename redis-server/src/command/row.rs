@@ -54,6 +54,8 @@ pub struct Command {
     pub subcommands: &'static [Command],
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
     pub only_key: u8,
+    /// Whether neighbours in a pipeline may run under the same locks: one key, and little work.
+    pub batched: bool,
 }
 
 /// The commands of one group.
@@ -84,6 +86,7 @@ pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, 
         tips: &[],
         subcommands: &[],
         only_key,
+        batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
     }
 }
 
@@ -108,12 +111,20 @@ impl Command {
     /// The same row with another footprint.
     pub const fn locks(mut self, footprint: Footprint) -> Self {
         self.footprint = footprint;
+        self.batched = false;
         self
     }
 
     /// The same row with more ACL categories.
     pub const fn also(mut self, categories: Categories) -> Self {
         self.categories = categories;
+        self
+    }
+
+    /// The same row, to run under the same locks as its neighbours in a pipeline though the table does not call it fast.
+    pub const fn batched(mut self) -> Self {
+        assert!(self.only_key != 0, "a window locks one key per command");
+        self.batched = true;
         self
     }
 

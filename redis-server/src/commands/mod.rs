@@ -9,6 +9,7 @@ mod help;
 mod limits;
 mod list;
 mod pubsub;
+mod random;
 mod scan;
 mod server;
 mod set;

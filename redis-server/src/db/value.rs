@@ -8,6 +8,8 @@ use crate::types::{Hash, List, Set, SortedSet};
 pub enum Value<'a> {
     /// A string as a client sent it: stored as an integer where it is one.
     Bytes(&'a [u8]),
+    /// A string that stays text even where it reads as an integer.
+    Text(&'a [u8]),
     /// A string that was put together by the server (`OBJECT ENCODING`: `raw`).
     Raw(&'a [u8]),
     /// An integer.

@@ -232,8 +232,10 @@ impl<'a> View<'a> {
 
     /// Replaces only the value; the expiry stays.
     pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
-        let expire_at = self.peek(key).and_then(Entry::expire_at);
-        self.set(key, value, expire_at);
+        match self.get_mut(key) {
+            Some(entry) => entry.replace_value(value),
+            None => self.insert(key, Entry::new(key.bytes, value, None)),
+        }
     }
 
     /// Adds an entry whose key is not there.

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use bytes::Bytes;
-use smallvec::SmallVec;
 
 use crate::number;
 
@@ -224,13 +223,6 @@ impl Reply {
         self.head_at(mark, b'*', len);
     }
 
-    /// Inserts a bulk string before what was written since `mark`.
-    pub fn bulk_at(&mut self, mark: Mark, value: &[u8]) {
-        let mut bulk = Self::default();
-        bulk.bulk(value);
-        self.insert(mark, &bulk.buf);
-    }
-
     /// Inserts the head of a set whose members were written since `mark` (RESP2: an array).
     pub fn set_at(&mut self, mark: Mark, len: usize) {
         self.head_at(mark, if self.resp3 { b'~' } else { b'*' }, len);
@@ -241,19 +233,23 @@ impl Reply {
         if self.resp3 { self.head_at(mark, b'%', pairs) } else { self.head_at(mark, b'*', pairs * 2) }
     }
 
-    fn head_at(&mut self, mark: Mark, kind: u8, len: usize) {
-        let mut digits = itoa::Buffer::new();
-        let digits = digits.format(len).as_bytes();
-        let mut head = SmallVec::<[u8; 24]>::from_slice(&[kind]);
-        head.extend_from_slice(digits);
-        head.extend_from_slice(b"\r\n");
-        self.insert(mark, &head);
+    /// Inserts a short bulk string before what was written since `mark`.
+    pub fn bulk_at(&mut self, mark: Mark, value: &[u8]) {
+        let mut head = itoa::Buffer::new();
+        let head = head.format(value.len()).as_bytes();
+        self.insert(mark, &[b"$", head, b"\r\n", value, b"\r\n"]);
     }
 
-    fn insert(&mut self, mark: Mark, bytes: &[u8]) {
-        self.buf.splice(mark.len..mark.len, bytes.iter().copied());
+    fn head_at(&mut self, mark: Mark, kind: u8, len: usize) {
+        self.insert(mark, &[&[kind], itoa::Buffer::new().format(len).as_bytes(), b"\r\n"]);
+    }
+
+    fn insert(&mut self, mark: Mark, parts: &[&[u8]]) {
+        let len = self.buf.len();
+        self.buf.splice(mark.len..mark.len, parts.iter().flat_map(|part| part.iter().copied()));
+        let inserted = self.buf.len() - len;
         for (at, _) in &mut self.blobs[mark.blobs..] {
-            *at += bytes.len();
+            *at += inserted;
         }
     }
 
@@ -309,7 +305,8 @@ mod tests {
         let mark = reply.mark();
         reply.blob(&Bytes::from(vec![b'x'; BLOB_MIN]));
         reply.array_at(mark, 1);
-        let expected = format!("+OK\r\n*1\r\n${BLOB_MIN}\r\n{}\r\n", "x".repeat(BLOB_MIN));
+        reply.bulk_at(mark, b"42");
+        let expected = format!("+OK\r\n$2\r\n42\r\n*1\r\n${BLOB_MIN}\r\n{}\r\n", "x".repeat(BLOB_MIN));
         assert_eq!(reply.to_vec(), expected.as_bytes());
         assert_eq!(reply.len(), expected.len());
         reply.truncate(mark);
