@@ -151,6 +151,9 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     if client.no_touch {
         db.no_touch();
     }
+    if instance.paused(db.now()).is_some() {
+        db.keep_expired();
+    }
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }

@@ -105,6 +105,12 @@ impl Database {
         self.map.shards().iter().map(|shard| shard.read().len()).sum()
     }
 
+    /// Number of buckets that the tables have.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.map.shards().iter().map(|shard| shard.read().buckets()).sum()
+    }
+
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
