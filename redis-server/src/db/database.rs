@@ -143,7 +143,7 @@ impl Database {
         }
         let mut table = self.map.shards()[shard].write();
         // Stale records are dropped on the way; they cost time too, though less.
-        for _ in 0..2 * limit {
+        for _ in 0..limit.saturating_mul(2) {
             let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };
