@@ -196,6 +196,7 @@ pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
             block: None,
             ready: vec![next],
             dirty: 0,
+            garbage: Vec::new(),
         };
         serve_ready(&mut cx);
         ready.extend(cx.ready);

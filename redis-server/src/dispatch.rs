@@ -119,18 +119,8 @@ fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     }
 }
 
-/// Whether a command may share its locks with its neighbours in a pipeline: one key, quick, and never special.
-#[inline]
-pub fn joins_window(row: &Row) -> bool {
-    let command = row.command;
-    command.only_key != 0
-        && command.flags.has(Flags::FAST)
-        && !command.flags.has(Flags::BLOCKING)
-        && matches!(command.footprint, Footprint::Keys)
-}
-
 /// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
-/// All but one-call windows consist of calls that [`joins_window`] allows.
+/// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
 ///
 /// Returns what to wait for, when the (only) call blocks.
 pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {
@@ -177,6 +167,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         block: None,
         ready: Vec::new(),
         dirty: 0,
+        garbage: Vec::new(),
     };
     let began = Instant::now();
     let mut done = 0;
@@ -227,7 +218,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
     let database = instance.database(client.db);
     let now = now_ms();
     match footprint(calls, client.multi.as_ref()) {
-        Footprint::Keys => {
+        Footprint::Keys | Footprint::Walk => {
             let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
             let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
             let mut all: SmallVec<[(u32, Access); WINDOW]> = declared.collect();
@@ -239,7 +230,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
             (database.lock(all.into_iter(), now), Vec::new())
         }
         Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
-        Footprint::Everything => {
+        Footprint::Everything | Footprint::Depends(_) => {
             let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
             let db = std::mem::replace(&mut others[client.db], database.lock_none(now));
             (db, others)
@@ -252,28 +243,36 @@ fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
     matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
 }
 
-/// The widest footprint among the calls, and among those that EXEC will run.
+/// The footprint of the calls; EXEC's is that of all commands it will run.
 fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
     let [call] = calls else { return Footprint::Keys };
-    let mut widest = call.row.command.footprint;
-    if call.row.command.name == "exec"
-        && let Some(multi) = multi
-    {
-        for (row, _) in &multi.queue {
-            widest = match (widest, row.command.footprint) {
-                // Keys behind a SELECT belong to a database that is not known yet.
-                _ if row.command.name == "select" => Footprint::Everything,
-                (Footprint::Everything, _) | (_, Footprint::Everything) => Footprint::Everything,
-                (Footprint::Database(_), Footprint::Keys) if row.command.flags.has(Flags::WRITE) => {
-                    Footprint::Database(Access::Write)
-                }
-                (Footprint::Database(a), Footprint::Database(b)) => Footprint::Database(a.max(b)),
-                (Footprint::Keys, wider) => wider,
-                (wider, Footprint::Keys) => wider,
-            };
+    match multi {
+        Some(multi) if call.row.command.name == "exec" => footprint_of_queue(multi),
+        _ => call.row.command.footprint_of(call.args),
+    }
+}
+
+/// The widest footprint among the commands of a transaction.
+fn footprint_of_queue(multi: &Multi) -> Footprint {
+    let (mut whole, mut access) = (false, Access::Read);
+    for (row, args) in &multi.queue {
+        let command = row.command;
+        if command.flags.has(Flags::WRITE) {
+            access = Access::Write;
+        }
+        match command.footprint_of(args.args()) {
+            // Keys behind a SELECT belong to a database that is not known yet.
+            _ if command.name == "select" => return Footprint::Everything,
+            Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
+            Footprint::Database(wanted) => {
+                access = access.max(wanted);
+                whole = true;
+            }
+            Footprint::Walk => whole = true,
+            Footprint::Keys => {}
         }
     }
-    widest
+    if whole { Footprint::Database(access) } else { Footprint::Keys }
 }
 
 /// Runs a queued command inside EXEC, under EXEC's locks.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::args::Args;
 use super::row::Result;
 use crate::client::Client;
-use crate::db::{Database, Key, View};
+use crate::db::{Database, Entry, Garbage, Key, View};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::resp::Reply;
@@ -38,6 +38,8 @@ pub struct Ready {
 }
 
 /// Everything that a handler may touch.
+///
+/// The order of the fields matters: the views go first, so that garbage is freed when no lock is held any more.
 pub struct Ctx<'a> {
     /// The server.
     pub instance: &'a Instance,
@@ -61,6 +63,8 @@ pub struct Ctx<'a> {
     pub ready: Vec<Ready>,
     /// Changes made since the call began.
     pub dirty: u64,
+    /// What takes long to free: it is dropped behind the locks.
+    pub garbage: Vec<Garbage>,
 }
 
 impl Ctx<'_> {
@@ -103,6 +107,29 @@ impl Ctx<'_> {
     pub fn all_ready(&mut self, db: usize) {
         let keys = self.instance.database(db).waiters.keys();
         self.ready.extend(keys.into_iter().map(|key| Ready { db, key, shards: Vec::new() }));
+    }
+
+    /// Frees an entry that was taken out, without holding up those who wait for the locks: a large one when they are
+    /// released, or on a thread of its own if it may go `in_background`.
+    pub fn discard(&mut self, entry: Entry, in_background: bool) {
+        if entry.is_heavy() {
+            self.discard_all(Garbage::Entry(entry), in_background);
+        }
+    }
+
+    /// [`Ctx::discard`] for garbage of any kind.
+    pub fn discard_all(&mut self, garbage: Garbage, in_background: bool) {
+        if in_background {
+            self.instance.reaper.free(garbage);
+        } else {
+            self.garbage.push(garbage);
+        }
+    }
+
+    /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.
+    pub fn notify(&mut self, key: &Key<'_>, event: Event) {
+        self.changed(key, event);
+        self.dirty -= 1;
     }
 
     /// Removes a collection that has lost its last element; to be called after elements were taken.
@@ -235,6 +262,18 @@ impl View<'_> {
             None => Ok(None),
             Some(crate::db::ValueRef::Str(value)) => Ok(Some(value)),
             Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    /// The entry of the string at `key`, to be changed.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut crate::db::Entry>> {
+        match self.get_mut(key) {
+            Some(entry) if entry.string().is_none() => Err(Error::WrongType),
+            found => Ok(found),
         }
     }
 }
