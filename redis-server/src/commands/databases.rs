@@ -85,10 +85,8 @@ fn swap(cx: &mut Ctx<'_>, first: usize, second: usize) {
         db.watched.touch_where(|key| a.holds(&db.key(key)) || b.holds(&db.key(key)));
     }
     Database::swap(a, b);
-    for (number, view) in [(low, a), (high, b)] {
-        let waited = view.database().waiters.keys().into_iter();
-        cx.ready.extend(waited.filter(|key| view.holds(&view.key(key))).map(|key| (number, key)));
-    }
+    cx.all_ready(low);
+    cx.all_ready(high);
 }
 
 const DANGEROUS: Categories = Categories::KEYSPACE.and(Categories::DANGEROUS);

@@ -165,6 +165,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether `key`'s shard is locked for writing.
+    pub fn is_writable(&self, key: &Key<'_>) -> bool {
+        self.position(key.shard).is_some_and(|at| matches!(self.guards[at], Guard::Exclusive(_)))
+    }
+
     #[inline]
     fn table(&self, key: &Key<'_>) -> &Table {
         let at = self.position(key.shard).expect("dispatch has locked the shards of all declared keys");
