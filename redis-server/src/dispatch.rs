@@ -175,7 +175,7 @@ pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: 
     while !calls.is_empty() {
         let (done, ready, waiting) = run_window(worker, client, calls, reply);
         if !ready.is_empty() {
-            blocking::serve(worker, ready);
+            blocking::serve_rest(worker, client, ready);
         }
         if waiting.is_some() {
             return waiting;
@@ -200,6 +200,9 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     if client.no_touch {
         db.no_touch();
     }
+    if instance.paused(db.now()).is_some() {
+        db.keep_expired();
+    }
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
@@ -221,9 +224,11 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     let mut done = 0;
     if let [call] = calls {
         let call = Call { args: call.args.with_keys(&keys), ..*call };
+        let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
         invoke(&mut cx, &call);
         worker.finished(&cx, &call, worker.tick());
-        let waiting = cx.block.take().map(|block| blocking::park(worker, cx.client, &call, block));
+        let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
+        blocking::serve(&mut cx);
         return (1, cx.ready, waiting);
     }
     for (call, key) in calls.iter().zip(&keys) {
@@ -238,6 +243,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     for call in &calls[..done] {
         worker.finished(&cx, call, share);
     }
+    blocking::serve(&mut cx);
     (done, cx.ready, None)
 }
 
@@ -335,36 +341,9 @@ pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     cx.worker.finished(cx, &call, began.elapsed().as_nanos() as u64);
 }
 
-/// Runs a parked command again, under the locks of its keys. Returns the keys that it made ready in turn.
-pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Vec<Ready> {
-    let instance = &*worker.instance;
-    let database = instance.database(client.db);
-    let mut keys: Keys<'_> = SmallVec::new();
-    collect_keys(database, call, &mut keys);
-    worker.tick();
-    let (db, others) = lock(worker, client, std::slice::from_ref(call), &mut keys);
-    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    let mut cx = Ctx {
-        instance,
-        worker,
-        db,
-        others,
-        reply,
-        client,
-        may_block: true,
-        serving: true,
-        block: None,
-        ready: Vec::new(),
-        dirty: 0,
-        garbage: Vec::new(),
-    };
-    invoke(&mut cx, &Call { args: call.args.with_keys(&keys), ..*call });
-    cx.ready
-}
-
 /// Calls the handler; an error takes the place of what it wrote.
 #[inline]
-fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
+pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let result = (call.row.command.handler)(cx, call.args);
     if let Err(error) = result {

@@ -19,7 +19,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::blocking::{self, Waiting};
+use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared};
 use crate::command::Args;
 use crate::config::settings;
@@ -160,12 +160,15 @@ impl Session {
     /// Ends the wait if its answer has come, or its deadline.
     fn end_wait(&mut self) {
         let Some(waiting) = &mut self.waiting else { return };
-        if let Ok(answer) = waiting.answer.try_recv() {
-            self.reply.raw(&answer);
+        let answer = if let Ok(answer) = waiting.answer.try_recv() {
+            answer
         } else if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() {
-            self.reply.raw(&waiting.parked.null());
+            waiting.parked.null()
         } else {
             return;
+        };
+        if !waiting.muted {
+            self.reply.raw(&answer);
         }
         self.leave();
     }
@@ -173,7 +176,7 @@ impl Session {
     fn leave(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             waiting.parked.abandon();
-            blocking::leave(&self.worker, &self.client, &waiting.parked);
+            *self.client.shared.blocked() = None;
         }
     }
 }

@@ -5,6 +5,7 @@ mod connection;
 mod databases;
 mod generic;
 mod hash;
+mod help;
 mod limits;
 mod list;
 mod pubsub;

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
 use super::output::Output;
-use crate::blocking::{self, Waiting};
+use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared, flag};
 use crate::command::Args;
 use crate::config::settings;
@@ -471,7 +471,9 @@ impl Conn {
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {
             // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
-            scratch.reply.raw(&answer.unwrap_or_default());
+            if !waiting.muted {
+                scratch.reply.raw(&answer.unwrap_or_default());
+            }
             self.end_wait();
             return Ok(true);
         }
@@ -485,7 +487,9 @@ impl Conn {
                 // Somebody answers at this very moment.
                 return Ok(false);
             }
-            scratch.reply.raw(&waiting.parked.null());
+            if !waiting.muted {
+                scratch.reply.raw(&waiting.parked.null());
+            }
             self.end_wait();
         }
         Ok(true)
@@ -495,7 +499,7 @@ impl Conn {
         self.timer = None;
         if let Some(waiting) = self.waiting.take() {
             waiting.parked.abandon();
-            blocking::leave(&self.worker, &self.client, &waiting.parked);
+            *self.client.shared.blocked() = None;
         }
     }
 
