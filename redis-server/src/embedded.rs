@@ -159,31 +159,23 @@ impl Session {
 
     /// Ends the wait if its answer has come, or its deadline.
     fn end_wait(&mut self) {
-        let Some(waiting) = &mut self.waiting else { return };
-        let answer = if let Ok(answer) = waiting.answer.try_recv() {
-            answer
-        } else if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() {
-            waiting.parked.null()
-        } else {
-            return;
+        let Some(mut waiting) = self.waiting.take() else { return };
+        let answer = match waiting.answer.try_recv() {
+            Ok(answer) => answer,
+            Err(_) if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() => {
+                waiting.parked.null()
+            }
+            Err(_) => return self.waiting = Some(waiting),
         };
-        if !waiting.muted {
-            self.reply.raw(&answer);
-        }
-        self.leave();
-    }
-
-    fn leave(&mut self) {
-        if let Some(waiting) = self.waiting.take() {
-            waiting.parked.abandon();
-            *self.client.shared.blocked() = None;
-        }
+        waiting.conclude(&self.client, &mut self.reply, &answer);
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.leave();
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
         crate::commands::leave(&self.worker, &mut self.client);
         self.worker.instance.remove_client(self.client.shared.id);
     }

@@ -471,10 +471,7 @@ impl Conn {
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {
             // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
-            if !waiting.muted {
-                scratch.reply.raw(&answer.unwrap_or_default());
-            }
-            self.end_wait();
+            self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
         let Some(timer) = &mut self.timer else { return Ok(false) };
@@ -487,19 +484,16 @@ impl Conn {
                 // Somebody answers at this very moment.
                 return Ok(false);
             }
-            if !waiting.muted {
-                scratch.reply.raw(&waiting.parked.null());
-            }
-            self.end_wait();
+            let null = waiting.parked.null();
+            self.end_wait(scratch, &null);
         }
         Ok(true)
     }
 
-    fn end_wait(&mut self) {
+    fn end_wait(&mut self, scratch: &mut Scratch, answer: &[u8]) {
         self.timer = None;
         if let Some(waiting) = self.waiting.take() {
-            waiting.parked.abandon();
-            *self.client.shared.blocked() = None;
+            waiting.conclude(&self.client, &mut scratch.reply, answer);
         }
     }
 
@@ -530,7 +524,9 @@ fn sleep_until(at: u64) -> Pin<Box<Sleep>> {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        self.end_wait();
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
         crate::commands::leave(&self.worker, &mut self.client);
         self.worker.instance.remove_client(self.client.shared.id);
     }
