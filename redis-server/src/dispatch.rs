@@ -62,10 +62,10 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     };
     let command = row.command;
     let flags = command.flags;
-    if !client.authenticated && !flags.has(Flags::NO_AUTH) {
+    if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if client.subscriptions() > 0 && !client.resp3 && !allowed_while_subscribed(command.name) {
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -224,7 +224,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let now = now_ms();
-    match footprint(calls, client.multi.as_ref()) {
+    match footprint(calls, client.multi.as_deref()) {
         Footprint::Keys => {
             let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
             let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
@@ -247,7 +247,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
 
 /// The transaction whose keys must be locked too, if the call is EXEC.
 fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
-    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
+    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_deref()).flatten()
 }
 
 /// The widest footprint among the calls, and among those that EXEC will run.

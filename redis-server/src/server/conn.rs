@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 
 use super::output::Output;
 use crate::blocking::{self, Waiting};
-use crate::client::{Client, ClientShared, ReplyMode, flag};
+use crate::client::{Client, ClientShared, ReplyMode, count, flag};
 use crate::command::Args;
 use crate::config::settings;
 use crate::dispatch::{self, Call, Gate};
@@ -331,7 +331,7 @@ impl Conn {
     ) -> Result<Progress, ProtocolError> {
         let limits = RequestLimits {
             max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated,
+            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
         };
         if !self.parser.in_command() && input.get(*used).is_some_and(|&byte| byte != b'*') {
             return self.process_inline(scratch, &input[*used..], used);
@@ -448,13 +448,12 @@ impl Conn {
             Gate::Queue(row) => {
                 if let Some(multi) = &mut self.client.multi {
                     multi.queue.push((row, args.to_owned()));
+                    self.client.shared.counts[count::MULTI].store(multi.queue.len() as u32 + 1, Relaxed);
                 }
                 self.quiet_reply(scratch, |reply| reply.simple("QUEUED"));
             }
             Gate::Refuse(error, row) => {
-                if let Some(multi) = &mut self.client.multi {
-                    multi.aborted = true;
-                }
+                let error = crate::commands::refused(&self.worker, &mut self.client, row, error);
                 self.worker.refused(row, &error);
                 self.quiet_reply(scratch, |reply| reply.error(&error));
             }
@@ -536,7 +535,7 @@ impl Conn {
 
     /// Whether the output passes `client-output-buffer-limit`.
     fn over_limit(&mut self) -> bool {
-        let class = if self.client.subscriptions() > 0 { 2 } else { 0 };
+        let class = if self.client.is_subscribed() { 2 } else { 0 };
         let limit = self.worker.instance.config.output_limits()[class];
         let len = self.output.len() as u64;
         if limit.soft == 0 || len <= limit.soft {
