@@ -8,7 +8,7 @@ use foldhash::quality::RandomState;
 
 use crate::client::ClientShared;
 use crate::config::{Config, settings};
-use crate::db::Database;
+use crate::db::{Database, Reaper};
 use crate::stats::Stats;
 use crate::worker::now_ms;
 
@@ -25,6 +25,8 @@ pub struct Instance {
     pub stats: Stats,
     /// When it started, in milliseconds of Unix time.
     pub started_at: u64,
+    /// Frees on a thread of its own what takes long.
+    pub reaper: Reaper,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -59,6 +61,7 @@ impl Instance {
             config,
             stats: Stats::default(),
             started_at: now_ms(),
+            reaper: Reaper::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),

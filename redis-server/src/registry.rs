@@ -1,6 +1,6 @@
 //! All commands in one compile-time table, with an index by name.
 
-use crate::command::{Command, Family};
+use crate::command::{Categories, Command, Family, Flags};
 use crate::commands::FAMILIES;
 
 /// A command or subcommand in the table.
@@ -23,6 +23,21 @@ impl Row {
             Some(parent) => format!("{}|{}", parent.name, self.command.name),
             None => self.command.name.to_owned(),
         }
+    }
+
+    /// Its ACL categories: its own, its family's, and those that its flags imply.
+    pub fn categories(&self) -> Categories {
+        let flags = self.command.flags;
+        let implied = [
+            (Flags::WRITE, Categories::WRITE),
+            (Flags::READONLY, Categories::READ),
+            (Flags::ADMIN, Categories::ADMIN.and(Categories::DANGEROUS)),
+            (Flags::PUBSUB, Categories::PUBSUB),
+            (Flags::BLOCKING, Categories::BLOCKING),
+        ];
+        let speed = if flags.has(Flags::FAST) { Categories::FAST } else { Categories::SLOW };
+        let own = self.family.category.and(self.command.categories).and(speed);
+        implied.iter().filter(|(flag, _)| flags.has(*flag)).fold(own, |all, (_, category)| all.and(*category))
     }
 
     /// The rows of its subcommands, which stand right behind it.

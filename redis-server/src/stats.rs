@@ -80,6 +80,15 @@ impl Default for WorkerStats {
 }
 
 impl WorkerStats {
+    fn reset(&self) {
+        for command in &self.commands {
+            let CommandStats { calls, nanos, rejected, failed, durations } = command;
+            [calls, nanos, rejected, failed].into_iter().chain(durations).for_each(Counter::reset);
+        }
+        let Self { commands: _, hits, misses, input, output, reads, writes, errors } = self;
+        [hits, misses, input, output, reads, writes, errors].into_iter().for_each(Counter::reset);
+    }
+
     /// Counts `calls` of a command that took `nanos` together.
     #[inline]
     pub fn ran(&self, id: u16, nanos: u64) {
@@ -119,6 +128,12 @@ impl Stats {
     /// Error replies by their code, for `INFO errorstats`.
     pub fn errors(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.errors.lock().expect("no code that holds the error counts panics")
+    }
+
+    /// All counters back to zero (CONFIG RESETSTAT).
+    pub fn reset(&self) {
+        self.workers().iter().for_each(|worker| worker.reset());
+        self.errors().clear();
     }
 
     /// One figure over all workers.

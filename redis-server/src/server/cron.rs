@@ -25,7 +25,7 @@ async fn expire(worker: &Worker) {
     }
     for database in instance.databases() {
         for shard in 0..database.shards() {
-            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE, |_| ()) == EXPIRE_SLICE {
+            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {
                 tokio::task::yield_now().await;
             }
         }

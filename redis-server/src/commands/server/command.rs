@@ -1,0 +1,273 @@
+//! `COMMAND`: what the table of commands says, for clients.
+
+use super::{ANY_TIME, help, sub, with_subcommands};
+use crate::command::{Args, Begin, Categories, Command, Ctx, Find, Flags, KeySpec, Result, cmd};
+use crate::dispatch;
+use crate::error::Error;
+use crate::glob;
+use crate::registry::{self, ROWS, Row};
+use crate::resp::Reply;
+
+/// COMMAND
+fn command(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    all(cx.reply);
+    Ok(())
+}
+
+fn all(reply: &mut Reply) {
+    reply.array(commands().count());
+    commands().for_each(|row| describe(reply, row));
+}
+
+/// The rows that are no subcommands.
+fn commands() -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(|row| row.parent.is_none())
+}
+
+/// COMMAND COUNT
+fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    cx.reply.count(commands().count());
+    Ok(())
+}
+
+/// COMMAND INFO [command-name …]
+fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if args.len() == 2 {
+        all(cx.reply);
+        return Ok(());
+    }
+    cx.reply.array(args.len() - 2);
+    for name in args.from(2).iter() {
+        match registry::lookup_full(name) {
+            Some(row) => describe(cx.reply, row),
+            None => cx.reply.null_array(),
+        }
+    }
+    Ok(())
+}
+
+/// Writes one row the way `COMMAND INFO` does.
+fn describe(reply: &mut Reply, row: &'static Row) {
+    let command = row.command;
+    let (first, last, step) = legacy_range(command.keys);
+    reply.array(10);
+    reply.bulk(row.name().as_bytes());
+    reply.int(command.arity.into());
+    names(reply, command.flags.names());
+    reply.int(first);
+    reply.int(last);
+    reply.int(step);
+    names(reply, row.categories().names());
+    reply.set(command.tips.len());
+    command.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
+    reply.set(command.keys.len());
+    command.keys.iter().for_each(|spec| describe_keys(reply, spec));
+    // An oddity of the genuine server: no subcommands are an empty set, some are an array.
+    if command.subcommands.is_empty() {
+        reply.set(0);
+    } else {
+        reply.array(command.subcommands.len());
+    }
+    row.subcommands().iter().for_each(|row| describe(reply, row));
+}
+
+fn names<'a>(reply: &mut Reply, names: impl Iterator<Item = &'a str>) {
+    let mark = reply.mark();
+    let count = names.map(|name| reply.simple(name)).count();
+    reply.set_at(mark, count);
+}
+
+/// First key, last key and step, as clients older than key specifications want them; zeros without such keys.
+fn legacy_range(specs: &[KeySpec]) -> (i64, i64, i64) {
+    let mut whole: Option<(i64, i64, i64)> = None;
+    for spec in specs {
+        let (Begin::Index(begin), Find::Range { last, step, .. }) = (spec.begin, spec.find) else { continue };
+        let (begin, step) = (i64::from(begin), i64::from(step));
+        let last = if last >= 0 { begin + i64::from(last) } else { i64::from(last) };
+        whole = match whole {
+            None if step == 1 || specs.len() == 1 => Some((begin, last, step)),
+            Some((first, before, 1)) if before + 1 == begin && step == 1 => Some((first, last, 1)),
+            // A gap: what follows cannot be said in this form.
+            Some(_) => break,
+            None => None,
+        };
+    }
+    whole.unwrap_or_default()
+}
+
+/// Writes one key specification.
+fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
+    reply.map(3);
+    reply.bulk(b"flags");
+    names(reply, spec.usage.flags.split(' '));
+    reply.bulk(b"begin_search");
+    match spec.begin {
+        Begin::Index(index) => {
+            spec_type(reply, "index", 1);
+            pair(reply, "index", index.into());
+        }
+        Begin::Keyword { word, from } => {
+            spec_type(reply, "keyword", 2);
+            reply.bulk(b"keyword");
+            reply.bulk(word.as_bytes());
+            pair(reply, "startfrom", from.into());
+        }
+    }
+    reply.bulk(b"find_keys");
+    match spec.find {
+        Find::Range { last, step, limit } => {
+            spec_type(reply, "range", 3);
+            pair(reply, "lastkey", last.into());
+            pair(reply, "keystep", step.into());
+            pair(reply, "limit", limit.into());
+        }
+        Find::KeyNum { count, first, step } => {
+            spec_type(reply, "keynum", 3);
+            pair(reply, "keynumidx", count.into());
+            pair(reply, "firstkey", first.into());
+            pair(reply, "keystep", step.into());
+        }
+    }
+}
+
+fn spec_type(reply: &mut Reply, name: &str, pairs: usize) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(name.as_bytes());
+    reply.bulk(b"spec");
+    reply.map(pairs);
+}
+
+fn pair(reply: &mut Reply, name: &str, value: i64) {
+    reply.bulk(name.as_bytes());
+    reply.int(value);
+}
+
+/// COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]
+fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let mark = cx.reply.mark();
+    let mut write = |row: &Row| cx.reply.bulk(row.name().as_bytes());
+    let count = match args.len() {
+        2 => commands().map(&mut write).count(),
+        5 if args.is(2, "FILTERBY") && args.is(3, "MODULE") => 0,
+        5 if args.is(2, "FILTERBY") && args.is(3, "ACLCAT") => {
+            let wanted = |name: &str| name[1..].as_bytes().eq_ignore_ascii_case(args.at(4));
+            ROWS.iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
+        }
+        5 if args.is(2, "FILTERBY") && args.is(3, "PATTERN") => {
+            let wanted = |row: &&Row| glob::matches(args.at(4), row.name().as_bytes(), true);
+            ROWS.iter().filter(wanted).map(&mut write).count()
+        }
+        _ => return Err(Error::Syntax),
+    };
+    cx.reply.array_at(mark, count);
+    Ok(())
+}
+
+/// A key of a call, and what would happen to it.
+type Found<'a> = (&'a [u8], &'static str);
+
+/// The keys of the call in `args`.
+fn find_keys(args: Args<'_>) -> Result<Vec<Found<'_>>> {
+    let row = match dispatch::resolve(args) {
+        Ok(row) => row,
+        Err(Error::WrongArity(_)) => {
+            return Err(Error::Static("ERR Invalid number of arguments specified for command"));
+        }
+        Err(_) => return Err(Error::Static("ERR Invalid command specified")),
+    };
+    let command = row.command;
+    if command.keys.is_empty() {
+        return Err(Error::Static("ERR The command has no key arguments"));
+    }
+    let mut keys = Vec::new();
+    for spec in command.keys {
+        let mut found = smallvec::SmallVec::new();
+        let fits = spec.find(args, &mut found).is_some();
+        if !fits && !command.flags.has(Flags::NO_MANDATORY_KEYS) {
+            return Err(Error::Static("ERR Invalid arguments specified for command"));
+        }
+        let flags = usage(command.name, spec.usage.flags, args);
+        keys.extend(found.iter().map(|(at, _)| (args.at(*at), flags)));
+    }
+    Ok(keys)
+}
+
+/// Flags of a key; for a few commands they depend on the options of the call.
+fn usage(name: &str, flags: &'static str, args: Args<'_>) -> &'static str {
+    if !flags.contains("variable_flags") {
+        return flags;
+    }
+    let has = |from: usize, words: &[&str]| (from..args.len()).any(|at| words.iter().any(|word| args.is(at, word)));
+    match name {
+        "set" if has(3, &["GET"]) => "RW access update",
+        "set" => "OW update",
+        "bitfield" if !has(2, &["SET", "INCRBY"]) => "RO access",
+        _ => "RW access update",
+    }
+}
+
+/// COMMAND GETKEYS command [arg …]
+fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let keys = find_keys(args.from(2))?;
+    cx.reply.array(keys.len());
+    keys.iter().for_each(|(key, _)| cx.reply.bulk(key));
+    Ok(())
+}
+
+/// COMMAND GETKEYSANDFLAGS command [arg …]
+fn get_keys_and_flags(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let keys = find_keys(args.from(2))?;
+    cx.reply.array(keys.len());
+    for (key, flags) in keys {
+        cx.reply.array(2);
+        cx.reply.bulk(key);
+        names(cx.reply, flags.split(' '));
+    }
+    Ok(())
+}
+
+/// COMMAND HELP
+fn command_help(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    help(cx, "COMMAND", HELP);
+    Ok(())
+}
+
+const HELP: &[&str] = &[
+    "(no subcommand)",
+    "    Return details about all Redis commands.",
+    "COUNT",
+    "    Return the total number of commands in this Redis server.",
+    "LIST",
+    "    Return a list of all commands in this Redis server.",
+    "INFO [<command-name> ...]",
+    "    Return details about multiple Redis commands.",
+    "    If no command names are given, documentation details for all",
+    "    commands are returned.",
+    "DOCS [<command-name> ...]",
+    "    Return documentation details about multiple Redis commands.",
+    "    If no command names are given, documentation details for all",
+    "    commands are returned.",
+    "GETKEYS <full-command>",
+    "    Return the keys from a full Redis command.",
+    "GETKEYSANDFLAGS <full-command>",
+    "    Return the keys and the access flags from a full Redis command.",
+];
+
+/// The row.
+#[rustfmt::skip]
+pub(super) const COMMAND: Command = with_subcommands(
+    cmd("command", -1, command, ANY_TIME, &[]).also(Categories::CONNECTION).tips(&["nondeterministic_output_order"]),
+    &[
+        about("count",            2, count),
+        about("getkeys",         -4, get_keys),
+        about("getkeysandflags", -4, get_keys_and_flags),
+        about("help",             2, command_help),
+        about("info",            -2, info).tips(&["nondeterministic_output_order"]),
+        about("list",            -2, list).tips(&["nondeterministic_output_order"]),
+    ],
+);
+
+const fn about(name: &'static str, arity: i8, handler: crate::command::Handler) -> Command {
+    sub(name, arity, handler, ANY_TIME, &[]).also(Categories::CONNECTION)
+}

@@ -1,0 +1,112 @@
+//! `CONFIG`: the settings in force, and what a change brings about.
+
+use super::{ADMIN, ANY_TIME, help, sub};
+use crate::client::flag;
+use crate::command::{Args, Command, Ctx, Result, container};
+use crate::config::{Caller, Id, SetError, settings};
+use crate::error::Error;
+use crate::instance::Instance;
+
+/// CONFIG GET parameter [parameter …]
+fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let patterns: Vec<&[u8]> = args.from(2).iter().collect();
+    let found = cx.instance.config.get(&patterns);
+    cx.reply.map(found.len());
+    for (name, value) in found {
+        cx.reply.bulk(name.as_bytes());
+        cx.reply.bulk(&value);
+    }
+    Ok(())
+}
+
+/// CONFIG SET parameter value [parameter value …]
+fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if args.len() % 2 != 0 {
+        return Err(Error::Syntax);
+    }
+    let pairs: Vec<(&[u8], &[u8])> = (2..args.len()).step_by(2).map(|at| (args.at(at), args.at(at + 1))).collect();
+    let instance = cx.instance;
+    let changed = instance.config.set_and(&pairs, caller(cx), |changed| {
+        changed.iter().try_for_each(|&id| apply(instance, id).map_err(|reason| (id, reason)))
+    });
+    changed.map_err(refused)?;
+    cx.reply.ok();
+    Ok(())
+}
+
+/// What a changed setting brings about at once; all others are read where they are used.
+fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
+    let config = &instance.config;
+    let is = |other: Id| id == other;
+    if is(settings::MAXCLIENTS.id()) {
+        let wanted = config.size(settings::MAXCLIENTS);
+        let granted = instance.runtime().map_or(wanted, |runtime| runtime.set_max_connections(wanted));
+        if granted < wanted {
+            return Err(format!(
+                "The operating system is not able to handle the specified number of clients, try with {granted}"
+            ));
+        }
+    } else if is(settings::DIR.id()) {
+        let dir = config.string(settings::DIR).unwrap_or_default();
+        std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
+    } else if is(settings::PORT.id()) || is(settings::TLS_PORT.id()) {
+        return Err("Unable to listen on this port: the server listens where it was started".to_owned());
+    } else if is(settings::BIND.id()) {
+        return Err("Failed to bind to specified addresses: the server listens where it was started".to_owned());
+    }
+    Ok(())
+}
+
+/// CONFIG REWRITE
+fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    cx.instance.config.rewrite().map_err(refused)?;
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CONFIG RESETSTAT
+fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    cx.instance.stats.reset();
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CONFIG HELP
+fn config_help(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    help(cx, "CONFIG", HELP);
+    Ok(())
+}
+
+fn refused(error: SetError) -> Error {
+    Error::Message(format!("ERR {error}"))
+}
+
+/// Whether the client is on this machine.
+pub(super) fn caller(cx: &Ctx<'_>) -> Caller {
+    let client = &cx.client.shared;
+    let unix = client.flags.load(std::sync::atomic::Ordering::Relaxed) & flag::UNIX != 0;
+    let addr = client.addr.parse::<std::net::SocketAddr>();
+    let local = unix || addr.is_ok_and(|addr| addr.ip().to_canonical().is_loopback());
+    if local { Caller::Local } else { Caller::Remote }
+}
+
+const HELP: &[&str] = &[
+    "GET <pattern>",
+    "    Return parameters matching the glob-like <pattern> and their values.",
+    "SET <directive> <value>",
+    "    Set the configuration <directive> to <value>.",
+    "RESETSTAT",
+    "    Reset statistics reported by the INFO command.",
+    "REWRITE",
+    "    Rewrite the configuration file.",
+];
+
+/// The row.
+#[rustfmt::skip]
+pub(super) const COMMAND: Command = container("config", -2, &[
+    sub("get",       -3, get,         ADMIN,    &[]),
+    sub("help",       2, config_help, ANY_TIME, &[]),
+    sub("resetstat",  2, resetstat,   ADMIN,    &[]),
+    sub("rewrite",    2, rewrite,     ADMIN,    &[]),
+    sub("set",       -4, set,         ADMIN,    &[]).tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]),
+]);
