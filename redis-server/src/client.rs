@@ -99,6 +99,11 @@ impl Client {
         }
     }
 
+    /// Shows others which command ran last.
+    pub fn note_command(&self, row: &Row) {
+        self.shared.last_command.store(u32::from(row.id) + 1, Ordering::Relaxed);
+    }
+
     /// Whether the client has subscribed to anything.
     #[inline]
     pub fn is_subscribed(&self) -> bool {
