@@ -1,11 +1,12 @@
 //! The gate: from the words that a client sent to a handler that runs under the right locks.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 
 use crate::blocking::{self, Waiting};
-use crate::client::{Client, Multi, ReplyMode};
+use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
@@ -62,10 +63,10 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     };
     let command = row.command;
     let flags = command.flags;
-    if !client.authenticated && !flags.has(Flags::NO_AUTH) {
+    if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if client.subscriptions() > 0 && !client.resp3 && !allowed_while_subscribed(command.name) {
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -143,13 +144,12 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
         Gate::Queue(row) => {
             if let Some(multi) = &mut client.multi {
                 multi.queue.push((row, args.to_owned()));
+                client.shared.counts[count::MULTI].store(multi.queue.len() as u32 + 1, Relaxed);
             }
             quiet_reply(client, || reply.simple("QUEUED"));
         }
         Gate::Refuse(error, row) => {
-            if let Some(multi) = &mut client.multi {
-                multi.aborted = true;
-            }
+            let error = crate::commands::refused(worker, client, row, error);
             worker.refused(row, &error);
             quiet_reply(client, || reply.error(&error));
         }
@@ -272,7 +272,7 @@ fn lock<'a>(
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let now = worker.now_ms();
-    match footprint(calls, client.multi.as_ref()) {
+    match footprint(calls, client.multi.as_deref()) {
         Footprint::Keys | Footprint::Walk => {
             let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
             let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
@@ -294,7 +294,7 @@ fn lock<'a>(
 
 /// The transaction whose keys must be locked too, if the call is EXEC.
 fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
-    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
+    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_deref()).flatten()
 }
 
 /// The footprint of the calls; EXEC's is that of all commands it will run.

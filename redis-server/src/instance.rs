@@ -72,6 +72,11 @@ impl Instance {
         }
     }
 
+    /// Whether clients must authenticate.
+    pub fn needs_password(&self) -> bool {
+        !self.config.text(settings::REQUIREPASS).is_empty()
+    }
+
     /// Database `index`, which must exist.
     #[inline]
     pub fn database(&self, index: usize) -> &Database {

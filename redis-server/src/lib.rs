@@ -23,5 +23,8 @@ pub mod stats;
 pub mod types;
 pub mod worker;
 
+/// The version of Redis whose protocol and commands are spoken, as HELLO and INFO tell it.
+pub const REDIS_VERSION: &str = "7.2.0";
+
 #[cfg(test)]
 mod oracle;
