@@ -100,11 +100,15 @@ pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     // The cursor is known when the members are, and stands before them.
     let mut members = crate::resp::Reply::default();
     let mut found = 0;
+    let packed = set.encoding() == "listpack";
     let next = set.scan(cursor, options.count, &mut |member, score| {
         if options.selects(member) {
             members.bulk(member);
-            // Text in RESP3 too, as in the genuine server.
-            members.bulk(&format_f64(score));
+            // Text in RESP3 too, as in the genuine server; and a listpack's integers as they stand in it.
+            match packed.then(|| listpack_int(score)).flatten() {
+                Some(int) => members.bulk_int(int),
+                None => members.bulk(&format_f64(score)),
+            }
             found += 2;
         }
     });
@@ -112,4 +116,11 @@ pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.array(found);
     cx.reply.raw(members.parts().0);
     Ok(())
+}
+
+/// The integer as which the genuine server's listpacks keep a score.
+fn listpack_int(score: f64) -> Option<i64> {
+    const MAX: f64 = (i64::MAX / 2) as f64;
+    let int = score as i64;
+    (score.abs() <= MAX && int as f64 == score).then_some(int)
 }
