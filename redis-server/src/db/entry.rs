@@ -24,14 +24,11 @@ use crate::number;
 
 /// Strings from this length on live in a buffer of their own, which replies share instead of copying.
 const SHARED_MIN: usize = 16 * 1024;
-<<<<<<< HEAD
 /// Values of more blocks than this are heavy; freeing fewer takes a few microseconds.
 const HEAVY_MIN: usize = 64;
-=======
 /// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
 /// mostly has room; longer ones get a buffer with room to spare.
 const GROW_INLINE_MAX: usize = 1024;
->>>>>>> strings
 /// Longest text that can be an integer: `-9223372036854775808`.
 const MAX_INT_LEN: usize = 20;
 
@@ -236,11 +233,11 @@ impl Entry {
         })
     }
 
-<<<<<<< HEAD
     fn object(&self) -> Option<&Object> {
         // SAFETY: OBJECT says that an initialised object stands at OBJECT_AT.
         (self.shape().flags & OBJECT != 0).then(|| unsafe { &*self.at(OBJECT_AT).cast::<Object>() })
-=======
+    }
+
     /// The value, if it is a string.
     #[inline]
     pub fn string(&self) -> Option<StrRef<'_>> {
@@ -248,7 +245,6 @@ impl Entry {
             ValueRef::Str(string) => Some(string),
             ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) => None,
         }
->>>>>>> strings
     }
 
     /// The object, when the value is not a string inside the block.
