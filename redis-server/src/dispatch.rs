@@ -65,6 +65,9 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     if !client.authenticated && !flags.has(Flags::NO_AUTH) {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
+    if flags.has(Flags::DENYOOM) && worker.instance.is_short_of_memory() {
+        return Gate::Refuse(Error::OutOfMemory, Some(row));
+    }
     if client.subscriptions() > 0 && !client.resp3 && !allowed_while_subscribed(command.name) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
@@ -189,12 +192,21 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         let waiting = cx.block.take().map(|block| blocking::park(worker, cx.client, &call, block));
         return (1, cx.ready, waiting);
     }
+    let one_by_one = instance.observers.one_by_one();
     for (call, key) in calls.iter().zip(&keys) {
-        invoke(&mut cx, &Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call });
+        let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
+        if one_by_one {
+            timed(&mut cx, &call);
+        } else {
+            invoke(&mut cx, &call);
+        }
         done += 1;
         if !cx.ready.is_empty() {
             break;
         }
+    }
+    if one_by_one {
+        return (done, cx.ready, None);
     }
     // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
     let share = began.elapsed().as_nanos() as u64 / done as u64;
@@ -261,6 +273,8 @@ fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
             widest = match (widest, row.command.footprint) {
                 // Keys behind a SELECT belong to a database that is not known yet.
                 _ if row.command.name == "select" => Footprint::Everything,
+                // INFO and MEMORY STATS look into all databases: with some locks held they must hold the others too.
+                _ if matches!(row.command.name, "info" | "stats") => Footprint::Everything,
                 (Footprint::Everything, _) | (_, Footprint::Everything) => Footprint::Everything,
                 (Footprint::Database(_), Footprint::Keys) if row.command.flags.has(Flags::WRITE) => {
                     Footprint::Database(Access::Write)
@@ -280,10 +294,14 @@ pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     let call = Call { row, args };
     collect_keys(cx.db.database(), &call, &mut keys);
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    let call = Call { row, args: args.with_keys(&keys) };
+    timed(cx, &Call { row, args: args.with_keys(&keys) });
+}
+
+/// Runs a call and accounts for it alone.
+fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let began = Instant::now();
-    invoke(cx, &call);
-    cx.worker.finished(cx, &call, began.elapsed().as_nanos() as u64);
+    invoke(cx, call);
+    cx.worker.finished(cx, call, began.elapsed().as_nanos() as u64);
 }
 
 /// Runs a parked command again, under the locks of its keys. Returns the keys that it made ready in turn.
@@ -307,7 +325,14 @@ pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply
         ready: Vec::new(),
         dirty: 0,
     };
-    invoke(&mut cx, &Call { args: call.args.with_keys(&keys), ..*call });
+    let call = Call { args: call.args.with_keys(&keys), ..*call };
+    let began = Instant::now();
+    invoke(&mut cx, &call);
+    let nanos = began.elapsed().as_nanos() as u64;
+    // It was counted when it was parked; whether it is worth a record is known only now.
+    if !cx.reply.is_empty() && nanos >= instance.observers.threshold() {
+        worker.observe(&cx, &call, nanos);
+    }
     cx.ready
 }
 

@@ -1,6 +1,7 @@
 //! What all workers share: the databases, the configuration, the clients, the counters.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -9,7 +10,9 @@ use foldhash::quality::RandomState;
 use crate::client::ClientShared;
 use crate::config::{Config, settings};
 use crate::db::Database;
-use crate::stats::Stats;
+use crate::memory;
+use crate::observe::Observers;
+use crate::stats::{Stats, Totals};
 use crate::worker::now_ms;
 
 /// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
@@ -34,6 +37,10 @@ pub struct Instance {
     /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
+    /// What is recorded of single calls.
+    pub observers: Observers,
+    /// Forty hexadecimal digits that name this run of the server.
+    pub run_id: String,
 }
 
 /// What `CLIENT PAUSE` holds back.
@@ -54,6 +61,9 @@ impl Instance {
             shards => shards.max(2),
         };
         let hasher = RandomState::default();
+        let observers = Observers::new(&config);
+        let run_id =
+            (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let databases = (0..config.size(settings::DATABASES)).map(|_| Database::new(shards, hasher.clone())).collect();
         Self {
             config,
@@ -66,6 +76,8 @@ impl Instance {
             pause: AtomicU64::new(0),
             active_expire: AtomicBool::new(true),
             runtime: OnceLock::new(),
+            observers,
+            run_id: run_id[..40].to_owned(),
         }
     }
 
@@ -112,6 +124,22 @@ impl Instance {
     /// Counts clients that wait for keys.
     pub fn blocked_clients(&self, change: i64) -> i64 {
         self.blocked.fetch_add(change, Relaxed) + change
+    }
+
+    /// Whether `maxmemory` is passed. Never, where the process has an allocator that does not count.
+    #[inline]
+    pub fn is_short_of_memory(&self) -> bool {
+        let limit = self.config.uint(settings::MAXMEMORY);
+        limit != 0 && memory::used() > limit
+    }
+
+    /// Figures that are counted outside of [`Stats`], since the start.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
+            refused: self.runtime().map_or(0, server_runtime::Handle::refused),
+            expired: self.databases.iter().map(Database::expired_count).sum(),
+        }
     }
 
     /// What commands are held back at `now`, if any.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use redis_server::config::{Config, Launch, Request, help, settings};
+use redis_server::memory::Counting;
 use server_runtime::{LogFormat, LogOptions, init_logging, shutdown_on_signals};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     match run() {

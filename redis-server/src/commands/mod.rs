@@ -36,6 +36,7 @@ pub const FAMILIES: &[&Family] = &[
 /// Undoes what a session has left behind, at its end or at RESET: watched keys and subscriptions.
 pub fn leave(worker: &Worker, client: &mut Client) {
     unwatch(worker, client);
+    server::stop_monitoring(worker, client);
 }
 
 /// Forgets the watched keys.

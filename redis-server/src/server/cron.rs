@@ -13,6 +13,7 @@ pub(super) async fn run(worker: Worker) {
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        worker.instance.stats.sample(now_ms());
         expire(&worker).await;
     }
 }
@@ -25,7 +26,15 @@ async fn expire(worker: &Worker) {
     }
     for database in instance.databases() {
         for shard in 0..database.shards() {
-            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE, |_| ()) == EXPIRE_SLICE {
+            loop {
+                let began = now_ms();
+                let removed = database.expire_shard(shard, began, EXPIRE_SLICE, |_| ());
+                let now = now_ms();
+                let took = now.saturating_sub(began);
+                instance.observers.latency(&instance.config, "expire-cycle", took, now);
+                if removed < EXPIRE_SLICE {
+                    break;
+                }
                 tokio::task::yield_now().await;
             }
         }

@@ -30,6 +30,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         changed.iter().try_for_each(|&id| apply(instance, id).map_err(|reason| (id, reason)))
     });
     changed.map_err(refused)?;
+    instance.observers.refresh(&instance.config);
     cx.reply.ok();
     Ok(())
 }
@@ -66,7 +67,7 @@ fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 
 /// CONFIG RESETSTAT
 fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.instance.stats.reset();
+    cx.instance.stats.reset(cx.instance.totals());
     cx.reply.ok();
     Ok(())
 }
