@@ -1,11 +1,12 @@
 //! Commands that wait: parking them, and running them again when a key becomes ready.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::oneshot;
 
 use crate::client::{Client, ClientShared, flag};
-use crate::command::{Block, OwnedArgs};
+use crate::command::{Block, OwnedArgs, Ready};
 use crate::dispatch::{self, Call};
 use crate::registry::Row;
 use crate::resp::Reply;
@@ -105,10 +106,11 @@ pub fn leave(worker: &Worker, client: &Client, parked: &Arc<Parked>) {
     worker.instance.blocked_clients(-1);
 }
 
-/// Runs the commands that wait for `ready` keys of database `db`, in order, until no key is ready any more.
-pub fn serve(worker: &Worker, db: usize, mut ready: Vec<Box<[u8]>>) {
-    let waiters = &worker.instance.database(db).waiters;
-    while let Some(key) = ready.pop() {
+/// Runs the commands that wait for `ready` keys, in the order in which they became ready, until there are none any more.
+pub fn serve(worker: &Worker, ready: Vec<Ready>) {
+    let mut ready = VecDeque::from(ready);
+    while let Some((db, key)) = ready.pop_front() {
+        let waiters = &worker.instance.database(db).waiters;
         for parked in waiters.queue(&key) {
             let mut reply = Reply::default();
             reply.set_resp3(parked.resp3);

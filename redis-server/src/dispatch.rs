@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::blocking::{self, Waiting};
 use crate::client::{Client, Multi, ReplyMode};
-use crate::command::{Args, Ctx, Flags, Footprint};
+use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
 use crate::registry::{self, Row};
@@ -122,26 +122,15 @@ fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     }
 }
 
-/// Whether a command may share its locks with its neighbours in a pipeline: one key, quick, and never special.
-#[inline]
-pub fn joins_window(row: &Row) -> bool {
-    let command = row.command;
-    command.only_key != 0
-        && command.flags.has(Flags::FAST)
-        && !command.flags.has(Flags::BLOCKING)
-        && matches!(command.footprint, Footprint::Keys)
-}
-
 /// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
-/// All but one-call windows consist of calls that [`joins_window`] allows.
+/// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
 ///
 /// Returns what to wait for, when the (only) call blocks.
 pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {
     while !calls.is_empty() {
-        let db = client.db;
         let (done, ready, waiting) = run_window(worker, client, calls, reply);
         if !ready.is_empty() {
-            blocking::serve(worker, db, ready);
+            blocking::serve(worker, ready);
         }
         if waiting.is_some() {
             return waiting;
@@ -151,7 +140,7 @@ pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: 
     None
 }
 
-type Ran = (usize, Vec<Box<[u8]>>, Option<Waiting>);
+type Ran = (usize, Vec<Ready>, Option<Waiting>);
 
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
@@ -181,6 +170,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         block: None,
         ready: Vec::new(),
         dirty: 0,
+        garbage: Vec::new(),
     };
     let began = Instant::now();
     let mut done = 0;
@@ -237,7 +227,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
     let database = instance.database(client.db);
     let now = now_ms();
     match footprint(calls, client.multi.as_ref()) {
-        Footprint::Keys => {
+        Footprint::Keys | Footprint::Walk => {
             let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
             let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
             let mut all: SmallVec<[(u32, Access); WINDOW]> = declared.collect();
@@ -249,7 +239,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys
             (database.lock(all.into_iter(), now), Vec::new())
         }
         Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
-        Footprint::Everything => {
+        Footprint::Everything | Footprint::Depends(_) => {
             let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
             let db = std::mem::replace(&mut others[client.db], database.lock_none(now));
             (db, others)
@@ -262,30 +252,37 @@ fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
     matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
 }
 
-/// The widest footprint among the calls, and among those that EXEC will run.
+/// The footprint of the calls; EXEC's is that of all commands it will run.
 fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
     let [call] = calls else { return Footprint::Keys };
-    let mut widest = call.row.command.footprint;
-    if call.row.command.name == "exec"
-        && let Some(multi) = multi
-    {
-        for (row, _) in &multi.queue {
-            widest = match (widest, row.command.footprint) {
-                // Keys behind a SELECT belong to a database that is not known yet.
-                _ if row.command.name == "select" => Footprint::Everything,
-                // INFO and MEMORY STATS look into all databases: with some locks held they must hold the others too.
-                _ if matches!(row.command.name, "info" | "stats") => Footprint::Everything,
-                (Footprint::Everything, _) | (_, Footprint::Everything) => Footprint::Everything,
-                (Footprint::Database(_), Footprint::Keys) if row.command.flags.has(Flags::WRITE) => {
-                    Footprint::Database(Access::Write)
-                }
-                (Footprint::Database(a), Footprint::Database(b)) => Footprint::Database(a.max(b)),
-                (Footprint::Keys, wider) => wider,
-                (wider, Footprint::Keys) => wider,
-            };
+    match multi {
+        Some(multi) if call.row.command.name == "exec" => footprint_of_queue(multi),
+        _ => call.row.command.footprint_of(call.args),
+    }
+}
+
+/// The widest footprint among the commands of a transaction.
+fn footprint_of_queue(multi: &Multi) -> Footprint {
+    let (mut whole, mut access) = (false, Access::Read);
+    for (row, args) in &multi.queue {
+        let command = row.command;
+        if command.flags.has(Flags::WRITE) {
+            access = Access::Write;
+        }
+        match command.footprint_of(args.args()) {
+            // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
+            // databases, which they must not wait for while they hold a part of one.
+            _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
+            Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
+            Footprint::Database(wanted) => {
+                access = access.max(wanted);
+                whole = true;
+            }
+            Footprint::Walk => whole = true,
+            Footprint::Keys => {}
         }
     }
-    widest
+    if whole { Footprint::Database(access) } else { Footprint::Keys }
 }
 
 /// Runs a queued command inside EXEC, under EXEC's locks.
@@ -305,7 +302,7 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
 }
 
 /// Runs a parked command again, under the locks of its keys. Returns the keys that it made ready in turn.
-pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Vec<Box<[u8]>> {
+pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Vec<Ready> {
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
@@ -324,6 +321,7 @@ pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply
         block: None,
         ready: Vec::new(),
         dirty: 0,
+        garbage: Vec::new(),
     };
     let call = Call { args: call.args.with_keys(&keys), ..*call };
     let began = Instant::now();

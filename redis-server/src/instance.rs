@@ -9,7 +9,7 @@ use foldhash::quality::RandomState;
 
 use crate::client::ClientShared;
 use crate::config::{Config, settings};
-use crate::db::Database;
+use crate::db::{Database, Reaper};
 use crate::memory;
 use crate::observe::Observers;
 use crate::stats::{Stats, Totals};
@@ -28,6 +28,8 @@ pub struct Instance {
     pub stats: Stats,
     /// When it started, in milliseconds of Unix time.
     pub started_at: u64,
+    /// Frees on a thread of its own what takes long.
+    pub reaper: Reaper,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -69,6 +71,7 @@ impl Instance {
             config,
             stats: Stats::default(),
             started_at: now_ms(),
+            reaper: Reaper::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),

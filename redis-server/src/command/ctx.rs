@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::args::Args;
 use super::row::Result;
 use crate::client::Client;
-use crate::db::{Database, Key, View};
+use crate::db::{Database, Entry, Garbage, Key, View};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::resp::Reply;
@@ -28,7 +28,12 @@ pub struct Block {
     pub null_array: bool,
 }
 
+/// A key that became ready for those who wait for it, and the number of its database.
+pub type Ready = (usize, Box<[u8]>);
+
 /// Everything that a handler may touch.
+///
+/// The order of the fields matters: the views go first, so that garbage is freed when no lock is held any more.
 pub struct Ctx<'a> {
     /// The server.
     pub instance: &'a Instance,
@@ -49,9 +54,11 @@ pub struct Ctx<'a> {
     /// The handler's wish to wait.
     pub block: Option<Block>,
     /// Keys that became ready for those who wait for them.
-    pub ready: Vec<Box<[u8]>>,
+    pub ready: Vec<Ready>,
     /// Changes made since the call began.
     pub dirty: u64,
+    /// What takes long to free: it is dropped behind the locks.
+    pub garbage: Vec<Garbage>,
 }
 
 impl Ctx<'_> {
@@ -74,8 +81,31 @@ impl Ctx<'_> {
         let db = self.db.database();
         db.watched.touch(key);
         if db.waiters.any(key) {
-            self.ready.push(key.into());
+            self.ready.push((self.client.db, key.into()));
         }
+    }
+
+    /// Frees an entry that was taken out, without holding up those who wait for the locks: a large one when they are
+    /// released, or on a thread of its own if it may go `in_background`.
+    pub fn discard(&mut self, entry: Entry, in_background: bool) {
+        if entry.is_heavy() {
+            self.discard_all(Garbage::Entry(entry), in_background);
+        }
+    }
+
+    /// [`Ctx::discard`] for garbage of any kind.
+    pub fn discard_all(&mut self, garbage: Garbage, in_background: bool) {
+        if in_background {
+            self.instance.reaper.free(garbage);
+        } else {
+            self.garbage.push(garbage);
+        }
+    }
+
+    /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.
+    pub fn notify(&mut self, key: &Key<'_>, event: Event) {
+        self.changed(key, event);
+        self.dirty -= 1;
     }
 
     /// Removes a collection that has lost its last element; to be called after elements were taken.
@@ -103,7 +133,7 @@ impl Ctx<'_> {
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
         let wait = !self.serving && self.may_block && self.db.database().waiters.any(key.bytes);
         if wait {
-            self.ready.push(key.bytes.into());
+            self.ready.push((self.client.db, key.bytes.into()));
         }
         wait
     }
@@ -114,13 +144,11 @@ impl Ctx<'_> {
     /// The texts of the genuine server.
     pub fn timeout(&self, args: Args<'_>, index: usize) -> Result<u64> {
         let invalid = Error::Static("ERR timeout is not a float or out of range");
-        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| s.is_finite()).ok_or(invalid)?;
-        if seconds < 0.0 {
-            return Err(Error::Static("ERR timeout is negative"));
-        }
+        let seconds = crate::number::parse_f64(args.at(index)).filter(|s| !s.is_nan()).ok_or(invalid)?;
         let ms = (seconds * 1000.0).ceil();
-        if ms >= i64::MAX as f64 - self.now() as f64 {
-            return Err(Error::Static("ERR timeout is out of range"));
+        // The genuine server converts to 64 bits before it looks at the sign: what does not fit is "negative".
+        if ms < 0.0 || ms >= i64::MAX as f64 {
+            return Err(Error::Static("ERR timeout is negative"));
         }
         Ok(ms as u64)
     }
@@ -210,6 +238,18 @@ impl View<'_> {
             None => Ok(None),
             Some(crate::db::ValueRef::Str(value)) => Ok(Some(value)),
             Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    /// The entry of the string at `key`, to be changed.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut crate::db::Entry>> {
+        match self.get_mut(key) {
+            Some(entry) if entry.string().is_none() => Err(Error::WrongType),
+            found => Ok(found),
         }
     }
 }

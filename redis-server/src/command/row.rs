@@ -16,14 +16,19 @@ pub type Result<T = ()> = std::result::Result<T, Error>;
 pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
 /// What a command needs locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Footprint {
     /// The keys that the row declares (none, if it declares none).
     Keys,
+    /// The shards of the client's database one after the other, which the handler locks by walking through them; in
+    /// a transaction, all of them from its beginning on.
+    Walk,
     /// Every shard of the client's database.
     Database(Access),
     /// Every shard of every database.
     Everything,
+    /// What the function makes of the arguments; never this variant again.
+    Depends(fn(Args<'_>) -> Self),
 }
 
 /// One command, or subcommand.
@@ -49,6 +54,8 @@ pub struct Command {
     pub subcommands: &'static [Command],
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
     pub only_key: u8,
+    /// Whether neighbours in a pipeline may run under the same locks: one key, and little work.
+    pub batched: bool,
 }
 
 /// The commands of one group.
@@ -79,6 +86,7 @@ pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, 
         tips: &[],
         subcommands: &[],
         only_key,
+        batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
     }
 }
 
@@ -103,12 +111,20 @@ impl Command {
     /// The same row with another footprint.
     pub const fn locks(mut self, footprint: Footprint) -> Self {
         self.footprint = footprint;
+        self.batched = false;
         self
     }
 
     /// The same row with more ACL categories.
     pub const fn also(mut self, categories: Categories) -> Self {
         self.categories = categories;
+        self
+    }
+
+    /// The same row, to run under the same locks as its neighbours in a pipeline though the table does not call it fast.
+    pub const fn batched(mut self) -> Self {
+        assert!(self.only_key != 0, "a window locks one key per command");
+        self.batched = true;
         self
     }
 
@@ -122,6 +138,15 @@ impl Command {
     #[inline]
     pub fn accepts(&self, len: usize) -> bool {
         if self.arity >= 0 { len == self.arity as usize } else { len >= self.arity.unsigned_abs() as usize }
+    }
+
+    /// What a call with `args` needs locked.
+    #[inline]
+    pub fn footprint_of(&self, args: Args<'_>) -> Footprint {
+        match self.footprint {
+            Footprint::Depends(judge) => judge(args),
+            fixed => fixed,
+        }
     }
 
     /// The subcommand that `name` names.

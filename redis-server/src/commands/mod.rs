@@ -2,11 +2,13 @@
 
 mod bitmap;
 mod connection;
+mod databases;
 mod generic;
 mod hash;
 mod limits;
 mod list;
 mod pubsub;
+mod random;
 mod scan;
 mod server;
 mod set;
@@ -23,6 +25,7 @@ pub const FAMILIES: &[&Family] = &[
     &string::FAMILY,
     &bitmap::FAMILY,
     &generic::FAMILY,
+    &databases::FAMILY,
     &hash::FAMILY,
     &list::FAMILY,
     &set::FAMILY,

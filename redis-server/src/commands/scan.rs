@@ -3,7 +3,7 @@
 use crate::command::{Args, Result};
 use crate::error::Error;
 use crate::glob;
-use crate::number;
+use crate::resp::Reply;
 
 /// Elements that one call looks at unless COUNT says otherwise.
 const DEFAULT_COUNT: usize = 10;
@@ -50,12 +50,32 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// A cursor.
+/// A cursor, as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0.
 ///
 /// # Errors
 /// `ERR invalid cursor`.
 pub(super) fn cursor(arg: &[u8]) -> Result<u64> {
-    let digits = !arg.is_empty() && arg.iter().all(u8::is_ascii_digit);
-    let value = std::str::from_utf8(arg).ok().filter(|_| digits).and_then(|text| text.parse().ok());
-    value.or_else(|| number::parse_i64(arg).map(|value| value as u64)).ok_or(Error::Static("ERR invalid cursor"))
+    let (negative, digits) = match arg {
+        [] => return Ok(0),
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    let is_number = digits.iter().all(u8::is_ascii_digit);
+    let value = std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse::<u64>().ok());
+    let value = value.ok_or(Error::Static("ERR invalid cursor"))?;
+    Ok(if negative { value.wrapping_neg() } else { value })
+}
+
+/// Appends the answer of a scan: `scan` writes the elements, and returns the next cursor and how many it wrote.
+pub(super) fn reply(reply: &mut Reply, scan: impl FnOnce(&mut Reply) -> (u64, usize)) {
+    reply.array(2);
+    let mark = reply.mark();
+    let (next, elements) = scan(reply);
+    reply.array_at(mark, elements);
+    reply.bulk_at(mark, itoa::Buffer::new().format(next).as_bytes());
+}
+
+/// The answer of a scan where there is nothing.
+pub(super) fn reply_nothing(reply: &mut Reply) {
+    self::reply(reply, |_| (0, 0));
 }

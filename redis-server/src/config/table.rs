@@ -123,7 +123,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Encodings, "list-max-listpack-size", int(i32::MIN as i64, i32::MAX as i64), "-2", MUT, "elements of a list's node, or -1..-5 for 4..64 KiB").alias("list-max-ziplist-size"),
     row(Encodings, "list-compress-depth", U31, "0", INERT, "nodes at both ends of a list that stay uncompressed"),
     row(Encodings, "set-max-intset-entries", U63, "512", MUT, "largest set of integers kept compact"),
-    row(Encodings, "set-max-listpack-entries", U63, "128", MUT, "largest set kept compact"),
+    row(Encodings, "set-max-listpack-entries", U63, "0", MUT, "largest set of other members kept compact; 0 never, as in Redis 7.0"),
     row(Encodings, "set-max-listpack-value", BYTES, "64", MUT, "longest element of a compact set, bytes"),
     row(Encodings, "zset-max-listpack-entries", U63, "128", MUT, "largest sorted set kept compact").alias("zset-max-ziplist-entries"),
     row(Encodings, "zset-max-listpack-value", BYTES, "64", MUT, "longest element of a compact sorted set, bytes").alias("zset-max-ziplist-value"),

@@ -15,6 +15,9 @@ use super::waiters::Waiters;
 use super::watch::WatchedKeys;
 use crate::blocking::Parked;
 
+/// Expiring keys per shard that the estimated mean time to live looks at.
+const TTL_SAMPLE: usize = 8;
+
 /// How a command uses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
@@ -125,23 +128,50 @@ impl Database {
         self.watched.touch(entry.key());
     }
 
-    /// Removes entries of shard `shard` that are due at `now`, at most `limit`, and calls `removed` with each key
-    /// under the lock. Returns how many there were.
-    pub fn expire_shard(&self, shard: usize, now: u64, limit: usize, mut removed: impl FnMut(&[u8])) -> usize {
-        if self.expiry(shard).earliest().is_none_or(|(deadline, _)| deadline > now) {
-            return 0;
+    /// Takes out entries of shard `shard` that are due at `now`, at most `limit`. They are to be dropped without its
+    /// lock, so they are returned.
+    pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Vec<Entry> {
+        let mut removed = Vec::new();
+        if self.expiry(shard).earliest().is_none_or(|deadline| deadline > now) {
+            return removed;
         }
         let mut table = self.map.shards()[shard].write();
-        let mut count = 0;
-        while count < limit {
+        // Stale records are dropped on the way; they cost time too, though less.
+        for _ in 0..2 * limit {
             let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
-            let due = |(entry, _): &table::Slot| entry.expire_at() == Some(deadline);
-            let Some((entry, _)) = table.remove_entry(hash, due) else { continue };
+            let due = |entry: &Entry| entry.expire_at() == Some(deadline);
+            let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };
             self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32 }, &entry);
-            removed(entry.key());
-            count += 1;
+            removed.push(entry);
+            if removed.len() == limit {
+                break;
+            }
         }
-        count
+        removed
+    }
+
+    /// Removes an entry that a reader found expired, unless somebody holds the shard's lock: the periodic removal
+    /// gets it then.
+    #[cold]
+    pub(super) fn expire_found(&self, shard: u32, hash: u64, now: u64) {
+        let Some(mut table) = self.map.shards()[shard as usize].try_write() else { return };
+        let removed = table::take(&mut table, hash, |entry| entry.is_expired(now), self.rehash());
+        if let Some(entry) = &removed {
+            self.has_expired(&Key { bytes: entry.key(), hash, shard }, entry);
+        }
+        drop(table);
+    }
+
+    /// Mean time that expiring keys have left at `now`, in milliseconds, estimated from a sample; 0 if there is none.
+    pub fn average_ttl(&self, now: u64) -> u64 {
+        let (mut sum, mut count) = (0u64, 0);
+        for shard in 0..self.shards() {
+            for deadline in self.expiry(shard).sample(TTL_SAMPLE) {
+                sum = sum.saturating_add(deadline.saturating_sub(now));
+                count += 1;
+            }
+        }
+        sum.checked_div(count).unwrap_or(0)
     }
 
     /// Exchanges the entries of two databases, shard by shard; both views must hold every lock exclusively.

@@ -12,7 +12,7 @@
     reason = "a thin, variable-sized node: 8 bytes per table slot instead of 16 (see the module's head)"
 )]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -24,6 +24,11 @@ use crate::number;
 
 /// Strings from this length on live in a buffer of their own, which replies share instead of copying.
 const SHARED_MIN: usize = 16 * 1024;
+/// Values of more blocks than this are heavy; freeing fewer takes a few microseconds.
+const HEAVY_MIN: usize = 64;
+/// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
+/// mostly has room; longer ones get a buffer with room to spare.
+const GROW_INLINE_MAX: usize = 1024;
 /// Longest text that can be an integer: `-9223372036854775808`.
 const MAX_INT_LEN: usize = 20;
 
@@ -91,7 +96,7 @@ impl Entry {
         let expires = if expire_at.is_some() { EXPIRES } else { 0 };
         let entry = match value.compact() {
             Value::Int(value) => Self::with_bytes(key, &value.to_ne_bytes(), INT | expires),
-            Value::Bytes(bytes) => Self::with_bytes(key, bytes, expires),
+            Value::Bytes(bytes) | Value::Text(bytes) => Self::with_bytes(key, bytes, expires),
             Value::Raw(bytes) => Self::with_bytes(key, bytes, RAW | expires),
             Value::Shared(bytes) if bytes.len() < SHARED_MIN => Self::with_bytes(key, &bytes, expires),
             Value::Shared(bytes) => Self::with_object(key, Object::Shared(Box::new(bytes)), expires),
@@ -217,16 +222,29 @@ impl Entry {
     /// The value.
     #[inline]
     pub fn value(&self) -> ValueRef<'_> {
-        let shape = self.shape();
-        if shape.flags & OBJECT != 0 {
-            // SAFETY: OBJECT says that an initialised object stands at OBJECT_AT.
-            return unsafe { &*self.at(OBJECT_AT).cast::<Object>() }.as_ref();
+        if let Some(object) = self.object() {
+            return object.as_ref();
         }
+        let shape = self.shape();
         let bytes = self.bytes(shape.value_at(), shape.value_len);
         ValueRef::Str(match bytes.try_into() {
             Ok(int) if shape.flags & INT != 0 => StrRef::Int(i64::from_ne_bytes(int)),
             _ => StrRef::Bytes { bytes, raw: shape.flags & RAW != 0 },
         })
+    }
+
+    fn object(&self) -> Option<&Object> {
+        // SAFETY: OBJECT says that an initialised object stands at OBJECT_AT.
+        (self.shape().flags & OBJECT != 0).then(|| unsafe { &*self.at(OBJECT_AT).cast::<Object>() })
+    }
+
+    /// The value, if it is a string.
+    #[inline]
+    pub fn string(&self) -> Option<StrRef<'_>> {
+        match self.value() {
+            ValueRef::Str(string) => Some(string),
+            ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) => None,
+        }
     }
 
     /// The object, when the value is not a string inside the block.
@@ -238,33 +256,130 @@ impl Entry {
         Some(unsafe { &mut *self.at(OBJECT_AT).cast::<Object>() })
     }
 
-    /// The bytes of a string that stands inside the block (not an integer), to be changed in place.
-    pub fn inline_mut(&mut self) -> Option<&mut [u8]> {
-        let shape = self.shape();
-        if shape.flags & (OBJECT | INT) != 0 {
-            return None;
+    /// A string's bytes, made at least `len` long by zeros behind them, to be changed in place; it is `raw` from now
+    /// on. `None` for a collection.
+    pub fn bytes_mut(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.make_raw(len)?;
+        if self.shape().flags & OBJECT == 0 {
+            let missing = len.saturating_sub(self.shape().value_len);
+            self.extend_inline(missing);
+            return Some(self.inline_mut());
         }
-        self.header().meta.fetch_or(RAW, Relaxed);
-        // SAFETY: as in `bytes`; `&mut self` makes the borrow unique.
-        Some(unsafe { slice::from_raw_parts_mut(self.at(shape.value_at()), shape.value_len) })
+        let Some(Object::Buffer(buffer)) = self.object_mut() else { return None };
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        Some(buffer)
+    }
+
+    /// Appends to a string and returns the new length; it is `raw` from now on. `None` for a collection.
+    pub fn append(&mut self, tail: &[u8]) -> Option<usize> {
+        let old = self.string()?.len();
+        self.make_raw(old + tail.len())?;
+        if self.shape().flags & OBJECT == 0 {
+            self.extend_inline(tail.len());
+            self.inline_mut()[old..].copy_from_slice(tail);
+        } else if let Some(Object::Buffer(buffer)) = self.object_mut() {
+            buffer.truncate(old);
+            buffer.extend_from_slice(tail);
+        }
+        Some(old + tail.len())
+    }
+
+    /// Turns a string into one that can be changed in place: text inside the block, or a buffer of its own if it is to
+    /// grow to `len` bytes and that is much (the buffer has them then). `None` for a collection.
+    fn make_raw(&mut self, len: usize) -> Option<()> {
+        let shape = self.shape();
+        if shape.flags & OBJECT != 0 {
+            match self.object_mut()? {
+                Object::Buffer(_) => {}
+                // Replies on their way may still hold the shared bytes: `Vec::from` copies them only then.
+                Object::Shared(shared) => {
+                    let bytes = std::mem::take(&mut **shared);
+                    *self.object_mut()? = Object::Buffer(Box::new(bytes.into()));
+                }
+                Object::List(_) | Object::Hash(_) | Object::Set(_) | Object::SortedSet(_) => return None,
+            }
+            return Some(());
+        }
+        if len > shape.value_len.max(GROW_INLINE_MAX) {
+            // Fresh pages of the system are zero: only those of the old bytes are written.
+            let mut buffer = vec![0; len];
+            self.string()?.with(|old| buffer[..old.len()].copy_from_slice(old));
+            self.replace_value(Value::Object(Object::Buffer(Box::new(buffer))));
+        } else if let Some(StrRef::Int(int)) = self.string() {
+            self.replace_value(Value::Raw(itoa::Buffer::new().format(int).as_bytes()));
+        } else {
+            self.header().meta.fetch_or(RAW, Relaxed);
+        }
+        Some(())
+    }
+
+    /// The bytes of a string inside the block, to be changed in place. The value is no object and no integer.
+    fn inline_mut(&mut self) -> &mut [u8] {
+        let shape = self.shape();
+        debug_assert!(shape.flags & (OBJECT | INT) == 0, "the value is text inside the block");
+        // SAFETY: as in `bytes`, whatever the value is; `&mut self` makes the borrow unique.
+        unsafe { slice::from_raw_parts_mut(self.at(shape.value_at()), shape.value_len) }
+    }
+
+    /// Adds `extra` zeros to a string inside the block. The value is no object and no integer.
+    fn extend_inline(&mut self, extra: usize) {
+        let shape = self.shape();
+        debug_assert!(shape.flags & (OBJECT | INT) == 0, "the value is text inside the block");
+        if extra == 0 {
+            return;
+        }
+        let longer = Shape { value_len: shape.value_len + extra, ..shape };
+        let layout = longer.layout();
+        // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. What the
+        // block held stays; the `extra` bytes behind it are written before the header says that they are there.
+        unsafe {
+            let block = realloc(self.0.as_ptr().cast(), shape.layout(), layout.size());
+            let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
+            self.0 = head;
+            ptr::write_bytes(self.at(shape.value_at() + shape.value_len), 0, extra);
+            (*head.as_ptr()).value_len = longer.value_len as u32;
+        }
+    }
+
+    /// Replaces the value; the expiry stays.
+    #[inline]
+    pub fn replace_value(&mut self, value: Value<'_>) {
+        self.replace(value, self.expire_at());
     }
 
     /// Replaces value and expiry, in place where the block has the right shape already.
     pub fn replace(&mut self, value: Value<'_>, expire_at: Option<u64>) {
         let value = value.compact();
-        let shape = self.shape();
-        if expire_at.is_none() && shape.flags & (OBJECT | EXPIRES) == 0 {
-            match value {
-                Value::Bytes(bytes) if bytes.len() == shape.value_len => return self.overwrite(bytes, 0),
-                Value::Int(int) if shape.value_len == size_of::<i64>() => {
-                    return self.overwrite(&int.to_ne_bytes(), INT);
-                }
-                _ => {}
-            }
+        if self.replace_in_place(&value, expire_at) {
+            return;
         }
         let access = self.access();
         *self = Self::new(self.key(), value, expire_at);
         self.set_access(access);
+    }
+
+    /// Replaces a string by one of the same length, and the expiry if the block has room for it.
+    #[inline]
+    fn replace_in_place(&mut self, value: &Value<'_>, expire_at: Option<u64>) -> bool {
+        let shape = self.shape();
+        let room = shape.flags & EXPIRES != 0;
+        if shape.flags & OBJECT != 0 || (expire_at.is_some() && !room) {
+            return false;
+        }
+        match value {
+            Value::Int(int) if shape.value_len == size_of::<i64>() => self.overwrite(&int.to_ne_bytes(), INT),
+            Value::Bytes(bytes) | Value::Text(bytes) if bytes.len() == shape.value_len => self.overwrite(bytes, 0),
+            Value::Raw(bytes) if bytes.len() == shape.value_len => self.overwrite(bytes, RAW),
+            Value::Int(_) | Value::Bytes(_) | Value::Text(_) | Value::Raw(_) | Value::Shared(_) | Value::Object(_) => {
+                return false;
+            }
+        }
+        if room {
+            self.write_expiry(expire_at.unwrap_or(u64::MAX));
+        }
+        true
     }
 
     fn overwrite(&mut self, value: &[u8], kind: u32) {
@@ -306,6 +421,38 @@ impl Entry {
         Taken::Object(std::mem::replace(object, Object::Shared(Box::default())))
     }
 
+    /// This entry under another key: value, expiry and last use go over.
+    pub fn renamed(mut self, key: &[u8]) -> Self {
+        let Taken::Object(object) = self.take_value() else { return self.with_key(key, None) };
+        self.with_key(key, Some(object))
+    }
+
+    /// A copy under another key, with nothing shared but what never changes.
+    pub fn copied(&self, key: &[u8]) -> Self {
+        self.with_key(key, self.object().cloned())
+    }
+
+    /// An entry with this one's flags, expiry and last use, whose value is `object`, or this one's bytes.
+    fn with_key(&self, key: &[u8], object: Option<Object>) -> Self {
+        let shape = self.shape();
+        let expire_at = self.expire_at();
+        let flags = shape.flags & !(EXPIRES | OBJECT) | if expire_at.is_some() { EXPIRES } else { 0 };
+        let entry = match object {
+            Some(object) => Self::with_object(key, object, flags),
+            None => Self::with_bytes(key, self.bytes(shape.value_at(), shape.value_len), flags),
+        };
+        if let Some(at) = expire_at {
+            entry.write_expiry(at);
+        }
+        entry.set_access(self.access());
+        entry
+    }
+
+    /// Whether freeing the value takes long: it consists of many blocks.
+    pub fn is_heavy(&self) -> bool {
+        self.value().blocks() > HEAVY_MIN
+    }
+
     /// Bytes of the block itself.
     pub fn block_size(&self) -> usize {
         self.shape().layout().size()
@@ -336,7 +483,7 @@ impl<'a> Value<'a> {
     fn compact(self) -> Self {
         match self {
             Self::Bytes(bytes) if bytes.len() <= MAX_INT_LEN => number::parse_i64(bytes).map_or(self, Value::Int),
-            Self::Bytes(bytes) | Self::Raw(bytes) if bytes.len() >= SHARED_MIN => {
+            Self::Bytes(bytes) | Self::Text(bytes) | Self::Raw(bytes) if bytes.len() >= SHARED_MIN => {
                 Self::Shared(Bytes::copy_from_slice(bytes))
             }
             other => other,

@@ -8,6 +8,9 @@ const STALE_FACTOR: usize = 2;
 /// Heaps below this size are never rebuilt.
 const REBUILD_MIN: usize = 64;
 
+/// Heaps that use less than one place in so many give memory back.
+const SPARSE: usize = 8;
+
 /// The expiring entries of one shard: deadline in milliseconds of Unix time, and the hash of the key.
 ///
 /// Records are added whenever an entry gets a deadline and dropped lazily: one whose entry has another deadline by now
@@ -39,12 +42,24 @@ impl ExpiryIndex {
     /// Takes the earliest record that is due at `now`.
     pub(super) fn pop_due(&mut self, now: u64) -> Option<(u64, u64)> {
         let Reverse(first) = *self.heap.peek()?;
-        (first.0 <= now).then(|| self.heap.pop().map(|Reverse(record)| record)).flatten()
+        if first.0 > now {
+            return None;
+        }
+        self.heap.pop();
+        if self.heap.capacity() > REBUILD_MIN && self.heap.len() < self.heap.capacity() / SPARSE {
+            self.heap.shrink_to(2 * self.heap.len());
+        }
+        Some(first)
     }
 
-    /// The earliest record.
-    pub(super) fn earliest(&self) -> Option<(u64, u64)> {
-        self.heap.peek().map(|Reverse(record)| *record)
+    /// The earliest deadline, perhaps of a stale record.
+    pub(super) fn earliest(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((deadline, _))| *deadline)
+    }
+
+    /// Deadlines of about `count` records, spread evenly over the heap.
+    pub(super) fn sample(&self, count: usize) -> impl Iterator<Item = u64> {
+        self.heap.iter().step_by(self.heap.len().div_ceil(count).max(1)).map(|Reverse((deadline, _))| *deadline)
     }
 
     /// Drops stale records when they outweigh the live ones; `is_live` looks an entry up by deadline and hash.
@@ -56,6 +71,7 @@ impl ExpiryIndex {
         records.sort_unstable();
         records.dedup();
         records.retain(|Reverse((deadline, hash))| is_live(*deadline, *hash));
+        records.shrink_to(2 * records.len());
         self.heap = records.into();
     }
 }

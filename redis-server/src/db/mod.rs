@@ -6,6 +6,7 @@
 mod database;
 mod entry;
 mod expire;
+mod reaper;
 mod table;
 mod value;
 mod view;
@@ -14,6 +15,7 @@ mod watch;
 
 pub use database::{Access, Database, Key};
 pub use entry::Entry;
+pub use reaper::{Garbage, Reaper};
 pub use value::{Object, StrRef, Value, ValueRef};
 pub use view::{Removed, View};
 pub use waiters::Waiters;

@@ -23,6 +23,14 @@ const EMPTY: u8 = 0xff;
 /// Tables below this many buckets are walked whole for every block: probe sequences would wrap around in them.
 const SMALL: usize = 8 * GROUP;
 
+/// Tables of which less than one bucket in so many is used are made smaller.
+const SPARSE: usize = 8;
+/// Tables of so few buckets stay as they are: they take less than a block of memory.
+const SHRINK_MIN: usize = 64;
+/// Random buckets that are looked at before the next used one is taken: in a table that is one eighth full, all miss
+/// once in 5000 times.
+const RANDOM_TRIES: usize = 64;
+
 /// The seven bits of the hash that hashbrown keeps in the control byte.
 fn tag(hash: u64) -> u8 {
     (hash >> 57) as u8
@@ -161,16 +169,45 @@ pub(super) fn live_mut<'t>(
     None
 }
 
-/// The entry in the first full bucket at or behind position `from`.
-pub(super) fn entry_from(table: &Table, from: usize) -> Option<&Entry> {
+/// Takes out the entry of `hash` that `is_it` knows, and gives memory back when the table has become sparse.
+#[inline]
+pub(super) fn take(
+    table: &mut Table,
+    hash: u64,
+    is_it: impl Fn(&Entry) -> bool,
+    rehash: impl Fn(&Slot) -> u64,
+) -> Option<Entry> {
+    let (entry, _) = table.remove_entry(hash, |(entry, _)| is_it(entry))?;
+    if table.len() < table.buckets() / SPARSE && table.buckets() > SHRINK_MIN {
+        shrink(table, rehash);
+    }
+    Some(entry)
+}
+
+/// Leaves room for half as many entries again as there are.
+#[cold]
+fn shrink(table: &mut Table, rehash: impl Fn(&Slot) -> u64) {
+    table.shrink_to(table.len() + table.len() / 2, rehash);
+}
+
+/// An entry that `wanted` accepts, each with the same probability as long as the table is not nearly empty of them.
+pub(super) fn random_entry(
+    table: &Table,
+    mut random: impl FnMut() -> u64,
+    wanted: impl Fn(&Entry) -> bool,
+) -> Option<&Entry> {
     if table.is_empty() {
         return None;
     }
     let mask = mask(table);
-    (0..=mask).map(|offset| (from + offset) & mask).find_map(|index| {
+    let wanted_at = |index: usize| {
         // SAFETY: `index` is masked to the bucket count, and the bucket is read only when it is full.
-        unsafe { table.is_bucket_full(index).then(|| &table.bucket(index).as_ref().0) }
-    })
+        let entry = unsafe { table.is_bucket_full(index).then(|| &table.bucket(index).as_ref().0) };
+        entry.filter(|entry| wanted(entry))
+    };
+    let found = (0..RANDOM_TRIES).find_map(|_| wanted_at(random() as usize & mask));
+    let from = random() as usize;
+    found.or_else(|| (0..=mask).find_map(|offset| wanted_at(from.wrapping_add(offset) & mask)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use crate::types::{Hash, List, Set, SortedSet};
 pub enum Value<'a> {
     /// A string as a client sent it: stored as an integer where it is one.
     Bytes(&'a [u8]),
+    /// A string that stays text even where it reads as an integer.
+    Text(&'a [u8]),
     /// A string that was put together by the server (`OBJECT ENCODING`: `raw`).
     Raw(&'a [u8]),
     /// An integer.
@@ -19,6 +21,7 @@ pub enum Value<'a> {
 }
 
 /// A value that lives outside its entry.
+#[derive(Clone)]
 pub enum Object {
     /// A large string that replies share.
     Shared(Box<Bytes>),
@@ -100,6 +103,18 @@ impl ValueRef<'_> {
             Self::Set(set) => set.is_empty(),
             Self::SortedSet(set) => set.is_empty(),
         }
+    }
+
+    /// About how many allocations the value consists of.
+    pub fn blocks(&self) -> usize {
+        let elements = match self {
+            Self::Str(_) => return 1,
+            Self::List(list) => list.len(),
+            Self::Hash(hash) => hash.len(),
+            Self::Set(set) => set.len(),
+            Self::SortedSet(set) => set.len(),
+        };
+        if matches!(self.encoding(), "listpack" | "intset") { 1 } else { elements }
     }
 
     /// The representation's name, as `OBJECT ENCODING` prints it.

@@ -1,6 +1,6 @@
 //! The locked shards of a call, and the entries in them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use dashmap::{RwLockReadGuard, RwLockWriteGuard, SharedValue};
 use smallvec::SmallVec;
@@ -9,6 +9,11 @@ use super::database::{Access, Database, Key};
 use super::entry::Entry;
 use super::table::{self, Table};
 use super::value::{Value, ValueRef};
+
+/// Expired entries that one view remembers; others wait for the periodic removal.
+const MET_MAX: usize = 1024;
+/// Random shards that are looked at for a random entry before the shards' sizes decide.
+const SHARD_TRIES: usize = 32;
 
 /// One locked shard.
 pub(super) enum Guard<'a> {
@@ -48,6 +53,34 @@ pub struct View<'a> {
     /// Looks at keys by reading commands that found one, and that did not.
     hits: Cell<u32>,
     misses: Cell<u32>,
+    /// Must stand behind the guards: dropping it locks again.
+    met: Met<'a>,
+}
+
+/// Entries that readers met when their time was over: they are removed when the view's locks are released.
+struct Met<'a> {
+    db: &'a Database,
+    now: u64,
+    expired: RefCell<Vec<(u32, u64)>>,
+}
+
+impl Met<'_> {
+    #[cold]
+    fn push(&self, key: &Key<'_>) {
+        let mut expired = self.expired.borrow_mut();
+        if expired.len() < MET_MAX {
+            expired.push((key.shard, key.hash));
+        }
+    }
+}
+
+impl Drop for Met<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        for (shard, hash) in self.expired.get_mut().drain(..) {
+            self.db.expire_found(shard, hash, self.now);
+        }
+    }
 }
 
 impl Database {
@@ -81,6 +114,7 @@ impl Database {
             clock: Some((now / 1000) as u32),
             hits: Cell::new(0),
             misses: Cell::new(0),
+            met: Met { db: self, now, expired: RefCell::default() },
         }
     }
 }
@@ -137,20 +171,36 @@ impl<'a> View<'a> {
     /// The live entry of `key` for a command that reads: counted as hit or miss, and remembered as used.
     #[inline]
     pub fn get(&self, key: &Key<'_>) -> Option<&Entry> {
-        let found = self.peek(key);
-        let counter = if found.is_some() { &self.hits } else { &self.misses };
-        counter.set(counter.get() + 1);
+        let found = self.look(key);
         if let (Some(entry), Some(clock)) = (found, self.clock) {
             entry.set_access(clock);
         }
         found
     }
 
+    /// The live entry of `key` for a command that only asks about it: counted, but not remembered as used.
+    #[inline]
+    pub fn look(&self, key: &Key<'_>) -> Option<&Entry> {
+        let found = self.peek(key);
+        let counter = if found.is_some() { &self.hits } else { &self.misses };
+        counter.set(counter.get() + 1);
+        found
+    }
+
+    /// Whether there is an entry of `key`, even one whose time is over.
+    pub fn holds(&self, key: &Key<'_>) -> bool {
+        self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes).is_some()
+    }
+
     /// The live entry of `key`, looked at without a trace.
     #[inline]
     pub fn peek(&self, key: &Key<'_>) -> Option<&Entry> {
         let (entry, _) = self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes)?;
-        (!entry.is_expired(self.now)).then_some(entry)
+        if entry.is_expired(self.now) {
+            self.met.push(key);
+            return None;
+        }
+        Some(entry)
     }
 
     /// The live entry of `key`, to be changed; an expired one is removed. Expiry is changed by [`View::expire`] only.
@@ -169,7 +219,9 @@ impl<'a> View<'a> {
     #[inline]
     pub fn set(&mut self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) {
         let Some(entry) = self.get_mut(key) else {
-            return self.insert(key, Entry::new(key.bytes, value, expire_at));
+            let entry = Entry::new(key.bytes, value, expire_at);
+            entry.set_access((self.now / 1000) as u32);
+            return self.insert(key, entry);
         };
         let had = entry.expire_at().is_some();
         entry.replace(value, expire_at);
@@ -180,8 +232,10 @@ impl<'a> View<'a> {
 
     /// Replaces only the value; the expiry stays.
     pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
-        let expire_at = self.peek(key).and_then(Entry::expire_at);
-        self.set(key, value, expire_at);
+        match self.get_mut(key) {
+            Some(entry) => entry.replace_value(value),
+            None => self.insert(key, Entry::new(key.bytes, value, None)),
+        }
     }
 
     /// Adds an entry whose key is not there.
@@ -194,6 +248,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Stores a whole entry, which was made for `key`, with its expiry; returns the one whose place it takes.
+    pub fn put(&mut self, key: &Key<'_>, entry: Entry) -> Option<Entry> {
+        let replaced = self.remove(key);
+        self.insert(key, entry);
+        replaced
+    }
+
     /// Removes a live entry and returns it.
     pub fn remove(&mut self, key: &Key<'_>) -> Option<Entry> {
         self.get_mut(key)?;
@@ -201,9 +262,10 @@ impl<'a> View<'a> {
     }
 
     fn take(&mut self, key: &Key<'_>) -> Option<Entry> {
-        let (entry, _) = self.table_mut(key).remove_entry(key.hash, |(entry, _)| entry.key() == key.bytes)?;
+        let db = self.db;
+        let entry = table::take(self.table_mut(key), key.hash, |entry| entry.key() == key.bytes, db.rehash())?;
         if entry.expire_at().is_some() {
-            self.db.expiry(key.shard as usize).forget();
+            self.reindex(key, true, None);
         }
         Some(entry)
     }
@@ -222,14 +284,12 @@ impl<'a> View<'a> {
     fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
         let mut index = self.db.expiry(key.shard as usize);
         match expire_at {
-            Some(at) => {
-                index.add(at, key.hash, had);
-                let table = self.table(key);
-                index.tidy(|deadline, hash| table.get(hash, |(e, _)| e.expire_at() == Some(deadline)).is_some());
-            }
+            Some(at) => index.add(at, key.hash, had),
             None if had => index.forget(),
-            None => {}
+            None => return,
         }
+        let table = self.table(key);
+        index.tidy(|deadline, hash| table.get(hash, |(e, _)| e.expire_at() == Some(deadline)).is_some());
     }
 
     /// Asks the processor for what looking up `keys` will read: four dependent cache misses each, which then overlap.
@@ -317,7 +377,9 @@ impl<'a> View<'a> {
                     |key| self.db.hash(key),
                     |entry| {
                         met += 1;
-                        if !entry.is_expired(self.now) {
+                        if entry.is_expired(self.now) {
+                            self.met.push(&self.db.key(entry.key()));
+                        } else {
                             visit(entry);
                         }
                     },
@@ -331,22 +393,39 @@ impl<'a> View<'a> {
         if shard == shards { 0 } else { at * shards + shard }
     }
 
-    /// A random live entry's key, by two random numbers; `None` when there is none.
-    pub fn random_key(&self, random: u64) -> Option<Vec<u8>> {
+    /// A random live entry's key; `None` when there is none.
+    ///
+    /// Entries of crowded shards come a little less often than others, as the shard is chosen first.
+    pub fn random_key(&self, mut random: impl FnMut() -> u64) -> Option<Vec<u8>> {
         let shards = self.db.shards();
-        (0..shards).find_map(|offset| {
-            self.with_shard((random as usize + offset) % shards, |table| {
-                let from = (random >> 32) as usize;
-                let entry = table::entry_from(table, from)?;
-                if !entry.is_expired(self.now) {
-                    return Some(entry.key().to_vec());
+        let tries = (0..SHARD_TRIES).find_map(|_| {
+            let shard = random() as usize % shards;
+            self.random_key_in(shard, &mut random)
+        });
+        tries.or_else(|| {
+            let sizes: Vec<usize> = (0..shards).map(|shard| self.with_shard(shard, Table::len)).collect();
+            let mut left = random() as usize % sizes.iter().sum::<usize>().max(1);
+            let first = sizes.iter().position(|&size| match left.checked_sub(size) {
+                Some(rest) => {
+                    left = rest;
+                    false
                 }
-                (0..table.buckets())
-                    .filter_map(|at| table::entry_from(table, from.wrapping_add(at)))
-                    .find(|entry| !entry.is_expired(self.now))
-                    .map(|entry| entry.key().to_vec())
-            })
+                None => true,
+            })?;
+            (0..shards).find_map(|offset| self.random_key_in((first + offset) % shards, &mut random))
         })
+    }
+
+    /// A random live key of one shard.
+    fn random_key_in(&self, shard: usize, random: impl FnMut() -> u64) -> Option<Vec<u8>> {
+        let is_live = |entry: &Entry| {
+            let expired = entry.is_expired(self.now);
+            if expired {
+                self.met.push(&self.db.key(entry.key()));
+            }
+            !expired
+        };
+        self.with_shard(shard, |table| table::random_entry(table, random, is_live).map(|entry| entry.key().to_vec()))
     }
 
     /// Takes every entry out. All shards must be locked exclusively.
@@ -354,7 +433,8 @@ impl<'a> View<'a> {
         for shard in 0..self.db.shards() {
             *self.db.expiry(shard) = super::expire::ExpiryIndex::default();
         }
-        self.guards.iter_mut().map(|guard| Removed(std::mem::take(guard.table_mut()))).collect()
+        let tables = self.guards.iter_mut().map(Guard::table_mut).filter(|table| table.buckets() > 1);
+        tables.map(|table| Removed(std::mem::take(table))).collect()
     }
 
     /// Exchanges all entries with another database. Both views must hold every lock exclusively.

@@ -233,13 +233,23 @@ impl Reply {
         if self.resp3 { self.head_at(mark, b'%', pairs) } else { self.head_at(mark, b'*', pairs * 2) }
     }
 
+    /// Inserts a short bulk string before what was written since `mark`.
+    pub fn bulk_at(&mut self, mark: Mark, value: &[u8]) {
+        let mut head = itoa::Buffer::new();
+        let head = head.format(value.len()).as_bytes();
+        self.insert(mark, &[b"$", head, b"\r\n", value, b"\r\n"]);
+    }
+
     fn head_at(&mut self, mark: Mark, kind: u8, len: usize) {
-        let mut digits = itoa::Buffer::new();
-        let digits = digits.format(len).as_bytes();
-        let head = std::iter::once(kind).chain(digits.iter().copied()).chain(*b"\r\n");
-        self.buf.splice(mark.len..mark.len, head);
+        self.insert(mark, &[&[kind], itoa::Buffer::new().format(len).as_bytes(), b"\r\n"]);
+    }
+
+    fn insert(&mut self, mark: Mark, parts: &[&[u8]]) {
+        let len = self.buf.len();
+        self.buf.splice(mark.len..mark.len, parts.iter().flat_map(|part| part.iter().copied()));
+        let inserted = self.buf.len() - len;
         for (at, _) in &mut self.blobs[mark.blobs..] {
-            *at += digits.len() + 3;
+            *at += inserted;
         }
     }
 
@@ -295,7 +305,8 @@ mod tests {
         let mark = reply.mark();
         reply.blob(&Bytes::from(vec![b'x'; BLOB_MIN]));
         reply.array_at(mark, 1);
-        let expected = format!("+OK\r\n*1\r\n${BLOB_MIN}\r\n{}\r\n", "x".repeat(BLOB_MIN));
+        reply.bulk_at(mark, b"42");
+        let expected = format!("+OK\r\n$2\r\n42\r\n*1\r\n${BLOB_MIN}\r\n{}\r\n", "x".repeat(BLOB_MIN));
         assert_eq!(reply.to_vec(), expected.as_bytes());
         assert_eq!(reply.len(), expected.len());
         reply.truncate(mark);

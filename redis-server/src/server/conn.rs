@@ -393,7 +393,7 @@ impl Conn {
             let args = owner.map_or_else(|| Args::new(input, spans), |owner| Args::shared(owner, spans));
             let gate = dispatch::gate(&self.worker, &self.client, args);
             if let Gate::Run(row) = gate
-                && dispatch::joins_window(row)
+                && row.command.batched
             {
                 window.push(Call { row, args });
                 *used = end;

@@ -1,0 +1,136 @@
+//! The options of SET and GETEX, of which most are about expiry.
+
+use super::reply_string;
+use crate::command::{Args, Ctx, Event, Result};
+use crate::error::Error;
+
+/// How a time is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Seconds from now.
+    Ex,
+    /// Milliseconds from now.
+    Px,
+    /// Seconds of Unix time.
+    ExAt,
+    /// Milliseconds of Unix time.
+    PxAt,
+}
+
+const UNITS: [(&str, Unit); 4] = [("EX", Unit::Ex), ("PX", Unit::Px), ("EXAT", Unit::ExAt), ("PXAT", Unit::PxAt)];
+
+/// The options behind SET's value, or GETEX' key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Options {
+    /// NX: only if there is no such key.
+    pub(super) if_missing: bool,
+    /// XX: only if there is one.
+    pub(super) if_present: bool,
+    /// GET: answer with the old value.
+    pub(super) get: bool,
+    /// KEEPTTL: leave the expiry as it is.
+    pub(super) keep_ttl: bool,
+    /// PERSIST: clear the expiry.
+    persist: bool,
+    /// The unit, and which argument is the time.
+    time: Option<(Unit, usize)>,
+}
+
+impl Options {
+    /// The options from argument `first` on, of SET or else GETEX.
+    ///
+    /// # Errors
+    /// A syntax error, also for options that exclude each other.
+    pub(super) fn parse(args: Args<'_>, first: usize, set: bool) -> Result<Self> {
+        let mut options = Self::default();
+        let mut at = first;
+        while at < args.len() {
+            let timeless = options.time.is_none();
+            if set && args.is(at, "NX") && !options.if_present {
+                options.if_missing = true;
+            } else if set && args.is(at, "XX") && !options.if_missing {
+                options.if_present = true;
+            } else if set && args.is(at, "GET") {
+                options.get = true;
+            } else if set && args.is(at, "KEEPTTL") && timeless {
+                options.keep_ttl = true;
+            } else if !set && args.is(at, "PERSIST") && timeless {
+                options.persist = true;
+            } else {
+                options.add_time(args, at)?;
+                at += 1;
+            }
+            at += 1;
+        }
+        Ok(options)
+    }
+
+    /// Takes the unit at `at` and the time behind it. The same unit may be repeated: the last time counts.
+    fn add_time(&mut self, args: Args<'_>, at: usize) -> Result {
+        let unit = UNITS.iter().find(|(word, _)| args.is(at, word)).map(|(_, unit)| *unit).ok_or(Error::Syntax)?;
+        let other = self.time.is_some_and(|(before, _)| before != unit);
+        if other || self.keep_ttl || self.persist || at + 1 == args.len() {
+            return Err(Error::Syntax);
+        }
+        self.time = Some((unit, at + 1));
+        Ok(())
+    }
+
+    /// When the key is to expire, in milliseconds of Unix time, if the options say so.
+    ///
+    /// # Errors
+    /// The time is no integer, or `invalid expire time in '<command>' command`.
+    pub(super) fn expire_at(&self, now: u64, args: Args<'_>, command: &'static str) -> Result<Option<u64>> {
+        self.time.map(|(unit, at)| deadline(now, args, unit, at, command)).transpose()
+    }
+
+    /// Whether the time counts from the epoch, so that it may be over already.
+    fn is_absolute(&self) -> bool {
+        matches!(self.time, Some((Unit::ExAt | Unit::PxAt, _)))
+    }
+}
+
+/// Argument `index` as a moment in milliseconds of Unix time.
+///
+/// # Errors
+/// The time is no integer, or `invalid expire time in '<command>' command`.
+pub(super) fn deadline(now: u64, args: Args<'_>, unit: Unit, index: usize, command: &'static str) -> Result<u64> {
+    let time = Some(args.int(index)?).filter(|&time| time > 0);
+    let ms = match unit {
+        Unit::Px | Unit::PxAt => time,
+        Unit::Ex | Unit::ExAt => time.and_then(|seconds| seconds.checked_mul(1000)),
+    };
+    let at = match unit {
+        Unit::ExAt | Unit::PxAt => ms,
+        Unit::Ex | Unit::Px => ms.and_then(|ms| ms.checked_add_unsigned(now)),
+    };
+    at.map(i64::unsigned_abs).ok_or(Error::InvalidExpire(command))
+}
+
+/// GETEX key [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | PERSIST]
+pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let options = Options::parse(args, 2, false)?;
+    let key = args.key(0);
+    let Some(value) = cx.db.string(key)? else {
+        cx.reply.null();
+        return Ok(());
+    };
+    let expire_at = options.expire_at(cx.now(), args, "getex")?;
+    reply_string(cx.reply, value);
+    match expire_at {
+        Some(at) if options.is_absolute() && at <= cx.now() => {
+            cx.db.remove(key);
+            cx.changed(key, Event("del"));
+        }
+        Some(at) => {
+            cx.db.expire(key, Some(at));
+            cx.changed(key, Event("expire"));
+        }
+        None if options.persist && cx.db.peek(key).is_some_and(|entry| entry.expire_at().is_some()) => {
+            cx.db.expire(key, None);
+            cx.changed(key, Event("persist"));
+        }
+        None => {}
+    }
+    Ok(())
+}

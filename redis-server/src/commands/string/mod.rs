@@ -1,0 +1,135 @@
+//! Strings (<https://redis.io/docs/latest/commands/?group=string>).
+
+mod expiry;
+mod lcs;
+mod number;
+mod range;
+mod set;
+
+use crate::command::{
+    Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, read, reads, update, write, writes,
+};
+use crate::config::settings;
+use crate::db::{Key, StrRef, Value, ValueRef};
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::resp::Reply;
+
+/// Strings from this length on are taken over from the input as they are.
+const TAKE_OVER_MIN: usize = 16 * 1024;
+
+/// GET key
+fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    reply_value(cx, args.key(0)).map(|_| ())
+}
+
+/// Answers with the string at `key`, or null; returns whether there is one.
+#[inline]
+fn reply_value(cx: &mut Ctx<'_>, key: &Key<'_>) -> Result<bool> {
+    match cx.db.string(key)? {
+        Some(value) => {
+            reply_string(cx.reply, value);
+            Ok(true)
+        }
+        None => {
+            cx.reply.null();
+            Ok(false)
+        }
+    }
+}
+
+/// Appends a stored string.
+#[inline]
+fn reply_string(reply: &mut Reply, value: StrRef<'_>) {
+    match value {
+        StrRef::Int(value) => reply.bulk_int(value),
+        StrRef::Bytes { bytes, .. } => reply.bulk(bytes),
+        StrRef::Shared(bytes) => reply.blob(bytes),
+    }
+}
+
+/// Argument `index` as a value to be stored: large ones are taken over from the input.
+#[inline]
+fn new_string(args: Args<'_>, index: usize) -> Value<'_> {
+    let arg = args.at(index);
+    if arg.len() < TAKE_OVER_MIN { Value::Bytes(arg) } else { Value::Shared(args.bytes(index)) }
+}
+
+/// GETDEL key
+fn getdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let key = args.key(0);
+    if reply_value(cx, key)? {
+        cx.db.remove(key);
+        cx.changed(key, Event("del"));
+    }
+    Ok(())
+}
+
+/// MGET key [key …]
+fn mget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    cx.reply.array(args.keys().len());
+    for key in args.keys() {
+        match cx.db.value(key) {
+            Some(ValueRef::Str(value)) => reply_string(cx.reply, value),
+            _ => cx.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+/// STRLEN key
+fn strlen(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let len = cx.db.string(args.key(0))?.map_or(0, StrRef::len);
+    cx.reply.count(len);
+    Ok(())
+}
+
+/// Refuses a string that is to become `len` bytes long, where that is more than `proto-max-bulk-len`.
+fn check_len(instance: &Instance, len: u64) -> Result {
+    if len > instance.config.uint(settings::PROTO_MAX_BULK_LEN) {
+        return Err(Error::Static("ERR string exceeds maximum allowed size (proto-max-bulk-len)"));
+    }
+    Ok(())
+}
+
+const READ: Flags = Flags::READONLY;
+const READ_FAST: Flags = READ.and(Flags::FAST);
+const WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM);
+const WRITE_FAST: Flags = WRITE.and(Flags::FAST);
+/// Needs no memory, so it is allowed when there is none.
+const CHANGE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
+
+const SET_KEY: KeySpec = update(1).flags("RW access update variable_flags");
+const INSERT: KeySpec = write(1).flags("OW insert");
+const INSERTS: KeySpec = writes(1, -1, 2).flags("OW insert");
+
+const MULTI_SHARD: &[&str] = &["request_policy:multi_shard"];
+const MSET_TIPS: &[&str] = &["request_policy:multi_shard", "response_policy:all_succeeded"];
+const MSETNX_TIPS: &[&str] = &["request_policy:multi_shard", "response_policy:agg_min"];
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "string", category: Categories::STRING, commands: &[
+    cmd("append",       3, range::append,       WRITE_FAST,  &[update(1).flags("RW insert")]),
+    cmd("decr",         2, number::decr,        WRITE_FAST,  &[update(1)]),
+    cmd("decrby",       3, number::decrby,      WRITE_FAST,  &[update(1)]),
+    cmd("get",          2, get,                 READ_FAST,   &[read(1)]),
+    cmd("getdel",       2, getdel,              CHANGE_FAST, &[update(1).flags("RW access delete")]),
+    cmd("getex",       -2, expiry::getex,       CHANGE_FAST, &[update(1)]),
+    cmd("getrange",     4, range::getrange,     READ,        &[read(1)]),
+    cmd("getset",       3, set::getset,         WRITE_FAST,  &[update(1)]),
+    cmd("incr",         2, number::incr,        WRITE_FAST,  &[update(1)]),
+    cmd("incrby",       3, number::incrby,      WRITE_FAST,  &[update(1)]),
+    cmd("incrbyfloat",  3, number::incrbyfloat, WRITE_FAST,  &[update(1)]),
+    cmd("lcs",         -3, lcs::lcs,            READ,        &[reads(1, 1, 1)]),
+    cmd("mget",        -2, mget,                READ_FAST,   &[reads(1, -1, 1)]).tips(MULTI_SHARD),
+    cmd("mset",        -3, set::mset,           WRITE,       &[writes(1, -1, 2)]).tips(MSET_TIPS),
+    cmd("msetnx",      -3, set::msetnx,         WRITE,       &[INSERTS]).tips(MSETNX_TIPS),
+    cmd("psetex",       4, set::psetex,         WRITE,       &[write(1)]),
+    cmd("set",         -3, set::set,            WRITE,       &[SET_KEY]).batched(),
+    cmd("setex",        4, set::setex,          WRITE,       &[write(1)]),
+    cmd("setnx",        3, set::setnx,          WRITE_FAST,  &[INSERT]),
+    cmd("setrange",     4, range::setrange,     WRITE,       &[update(1).flags("RW update")]),
+    cmd("strlen",       2, strlen,              READ_FAST,   &[read(1).flags("RO")]),
+    cmd("substr",       4, range::getrange,     READ,        &[read(1)]),
+] };

@@ -1,0 +1,76 @@
+//! Parts of strings.
+
+use std::ops::Range;
+
+use super::{check_len, new_string};
+use crate::command::{Args, Ctx, Event, Result};
+use crate::db::{StrRef, Value};
+use crate::error::Error;
+
+/// APPEND key value
+pub(super) fn append(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let key = args.key(0);
+    let tail = args.at(2);
+    let len = match cx.db.string_mut(key)? {
+        Some(entry) => {
+            let old = entry.string().map_or(0, StrRef::len);
+            check_len(cx.instance, old as u64 + tail.len() as u64)?;
+            entry.append(tail).ok_or(Error::WrongType)?
+        }
+        None => {
+            cx.db.set(key, new_string(args, 2), None);
+            tail.len()
+        }
+    };
+    cx.changed(key, Event("append"));
+    cx.reply.count(len);
+    Ok(())
+}
+
+/// SETRANGE key offset value
+pub(super) fn setrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let key = args.key(0);
+    let value = args.at(3);
+    let offset = u64::try_from(args.int(2)?).map_err(|_| Error::Static("ERR offset is out of range"))?;
+    let old = cx.db.string_mut(key)?.and_then(|entry| entry.string()).map(StrRef::len);
+    if value.is_empty() {
+        cx.reply.count(old.unwrap_or(0));
+        return Ok(());
+    }
+    check_len(cx.instance, offset.saturating_add(value.len() as u64))?;
+    let range = offset as usize..offset as usize + value.len();
+    let len = range.end.max(old.unwrap_or(0));
+    if old.is_none() {
+        cx.db.set(key, Value::Raw(b""), None);
+    }
+    if let Some(bytes) = cx.db.get_mut(key).and_then(|entry| entry.bytes_mut(range.end)) {
+        bytes[range].copy_from_slice(value);
+    }
+    cx.changed(key, Event("setrange"));
+    cx.reply.count(len);
+    Ok(())
+}
+
+/// GETRANGE key start end, SUBSTR key start end
+pub(super) fn getrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let (start, end) = (args.int(2)?, args.int(3)?);
+    match cx.db.string(args.key(0))? {
+        None => cx.reply.bulk(b""),
+        Some(StrRef::Shared(bytes)) => cx.reply.blob(&bytes.slice(clamp(start, end, bytes.len()))),
+        Some(value) => value.with(|bytes| cx.reply.bulk(&bytes[clamp(start, end, bytes.len())])),
+    }
+    Ok(())
+}
+
+/// The part from `start` to `end`, both included, negative ones counted from the end, of a string of `len` bytes.
+fn clamp(start: i64, end: i64, len: usize) -> Range<usize> {
+    // Both before the beginning would become 0, the first byte.
+    if start < 0 && end < 0 && start > end {
+        return 0..0;
+    }
+    let from_start =
+        |at: i64| if at < 0 { at.saturating_add_unsigned(len as u64).max(0) as usize } else { at as usize };
+    let start = from_start(start);
+    let end = from_start(end).saturating_add(1).min(len);
+    if start < end { start..end } else { 0..0 }
+}
