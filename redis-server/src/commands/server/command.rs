@@ -271,3 +271,7 @@ pub(super) const COMMAND: Command = with_subcommands(
 const fn about(name: &'static str, arity: i8, handler: crate::command::Handler) -> Command {
     sub(name, arity, handler, ANY_TIME, &[]).also(Categories::CONNECTION)
 }
+
+#[cfg(test)]
+#[path = "command_oracle.rs"]
+mod oracle;

@@ -282,8 +282,9 @@ fn latency_stats(cx: &Ctx<'_>, fields: &mut Fields) {
             continue;
         }
         let values = percentiles.iter().map(|(word, value)| {
-            let word = word.trim_end_matches('0').trim_end_matches('.');
-            format!("p{}={:.3}", if word.is_empty() { "0" } else { word }, percentile(&durations, *value))
+            // As in the genuine server: `99.90` is p99.9, `50` stays p50.
+            let word = if word.contains('.') { word.trim_end_matches('0').trim_end_matches('.') } else { word };
+            format!("p{word}={:.3}", percentile(&durations, *value))
         });
         let values: Vec<String> = values.collect();
         fields.add(format_args!("latency_percentiles_usec_{}", row.name()), values.join(","));
