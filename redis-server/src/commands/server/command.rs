@@ -1,5 +1,6 @@
 //! `COMMAND`: what the table of commands says, for clients.
 
+use super::docs::docs;
 use super::{ANY_TIME, help, sub, with_subcommands};
 use crate::command::{Args, Begin, Categories, Command, Ctx, Find, Flags, KeySpec, Result, cmd};
 use crate::dispatch;
@@ -260,6 +261,7 @@ pub(super) const COMMAND: Command = with_subcommands(
     cmd("command", -1, command, ANY_TIME, &[]).also(Categories::CONNECTION).tips(&["nondeterministic_output_order"]),
     &[
         about("count",            2, count),
+        about("docs",            -2, docs).tips(&["nondeterministic_output_order"]),
         about("getkeys",         -4, get_keys),
         about("getkeysandflags", -4, get_keys_and_flags),
         about("help",             2, command_help),

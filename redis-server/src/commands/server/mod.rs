@@ -5,6 +5,7 @@ mod command;
 mod config;
 mod debug;
 mod digest;
+mod docs;
 mod info;
 mod latency;
 mod memory;
