@@ -86,6 +86,11 @@ impl Client {
         }
     }
 
+    /// Shows others which command ran last.
+    pub fn note_command(&self, row: &Row) {
+        self.shared.last_command.store(u32::from(row.id) + 1, Ordering::Relaxed);
+    }
+
     /// Number of subscriptions of all kinds.
     pub fn subscriptions(&self) -> usize {
         self.channels.len() + self.patterns.len() + self.shard_channels.len()

@@ -122,6 +122,53 @@ fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     }
 }
 
+/// What has become of a command that ran, or would have run, alone.
+#[derive(Debug)]
+pub enum Passed {
+    /// Its reply is written; the client may want to close.
+    Done,
+    /// It waits for keys.
+    Blocked(Waiting),
+    /// It has not run: CLIENT PAUSE holds it back until then, in milliseconds of Unix time.
+    Paused(u64),
+}
+
+/// Does what the gate has decided about a command that runs alone.
+pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, reply: &mut Reply) -> Passed {
+    match gate {
+        Gate::Run(row) => {
+            client.note_command(row);
+            let waiting = run(worker, client, &[Call { row, args }], reply);
+            reply.set_resp3(client.resp3);
+            return waiting.map_or(Passed::Done, Passed::Blocked);
+        }
+        Gate::Queue(row) => {
+            if let Some(multi) = &mut client.multi {
+                multi.queue.push((row, args.to_owned()));
+            }
+            quiet_reply(client, || reply.simple("QUEUED"));
+        }
+        Gate::Refuse(error, row) => {
+            if let Some(multi) = &mut client.multi {
+                multi.aborted = true;
+            }
+            worker.refused(row, &error);
+            quiet_reply(client, || reply.error(&error));
+        }
+        Gate::Wait(until) => return Passed::Paused(until),
+    }
+    Passed::Done
+}
+
+/// A reply of the gate itself, unless CLIENT REPLY says no.
+fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
+    if client.reply_mode == ReplyMode::On {
+        write();
+    } else if client.reply_mode == ReplyMode::Skip {
+        client.reply_mode = ReplyMode::On;
+    }
+}
+
 /// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
 /// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
 ///

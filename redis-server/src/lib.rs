@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config;
 pub mod db;
 pub mod dispatch;
+pub mod embedded;
 pub mod error;
 pub mod glob;
 pub mod instance;

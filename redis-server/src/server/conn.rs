@@ -17,12 +17,11 @@ use tokio::time::Sleep;
 
 use super::output::Output;
 use crate::blocking::{self, Waiting};
-use crate::client::{Client, ClientShared, ReplyMode, flag};
+use crate::client::{Client, ClientShared, flag};
 use crate::command::Args;
 use crate::config::settings;
-use crate::dispatch::{self, Call, Gate};
+use crate::dispatch::{self, Call, Gate, Passed};
 use crate::error::Error;
-use crate::registry::Row;
 use crate::resp::{Parser, ProtocolError, RequestLimits, Span, split_inline};
 use crate::worker::{Scratch, Worker, now_ms};
 
@@ -419,59 +418,25 @@ impl Conn {
 
     fn run_window(&mut self, scratch: &mut Scratch, window: &mut SmallVec<[Call<'_>; dispatch::WINDOW]>) {
         if let Some(last) = window.last() {
-            self.note_command(last.row);
+            self.client.note_command(last.row);
             dispatch::run(&self.worker, &mut self.client, window, &mut scratch.reply);
             window.clear();
         }
     }
 
-    fn note_command(&self, row: &Row) {
-        self.client.shared.last_command.store(u32::from(row.id) + 1, Relaxed);
-    }
-
     /// Does what the gate has decided about a command that runs alone.
     fn pass(&mut self, scratch: &mut Scratch, gate: Gate, args: Args<'_>) -> Progress {
-        match gate {
-            Gate::Run(row) => {
-                self.note_command(row);
-                let call = Call { row, args };
-                let waiting = dispatch::run(&self.worker, &mut self.client, &[call], &mut scratch.reply);
-                scratch.reply.set_resp3(self.client.resp3);
-                if let Some(waiting) = waiting {
-                    self.wait(waiting);
-                    return Progress::Held;
-                }
-                if self.client.close {
-                    return Progress::Close;
-                }
+        match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut scratch.reply) {
+            Passed::Done if self.client.close => Progress::Close,
+            Passed::Done => Progress::Done,
+            Passed::Blocked(waiting) => {
+                self.wait(waiting);
+                Progress::Held
             }
-            Gate::Queue(row) => {
-                if let Some(multi) = &mut self.client.multi {
-                    multi.queue.push((row, args.to_owned()));
-                }
-                self.quiet_reply(scratch, |reply| reply.simple("QUEUED"));
-            }
-            Gate::Refuse(error, row) => {
-                if let Some(multi) = &mut self.client.multi {
-                    multi.aborted = true;
-                }
-                self.worker.refused(row, &error);
-                self.quiet_reply(scratch, |reply| reply.error(&error));
-            }
-            Gate::Wait(until) => {
+            Passed::Paused(until) => {
                 self.timer = Some(sleep_until(until));
-                return Progress::Held;
+                Progress::Held
             }
-        }
-        Progress::Done
-    }
-
-    /// A reply of the gate itself, unless CLIENT REPLY says no.
-    fn quiet_reply(&mut self, scratch: &mut Scratch, write: impl FnOnce(&mut crate::resp::Reply)) {
-        if self.client.reply_mode == ReplyMode::On {
-            write(&mut scratch.reply);
-        } else if self.client.reply_mode == ReplyMode::Skip {
-            self.client.reply_mode = ReplyMode::On;
         }
     }
 

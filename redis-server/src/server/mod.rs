@@ -5,4 +5,4 @@ mod cron;
 mod output;
 mod service;
 
-pub use service::{Server, StartError, start};
+pub use service::{Server, StartError, start, start_at};

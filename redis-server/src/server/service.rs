@@ -82,17 +82,26 @@ impl std::error::Error for StartError {}
 /// # Errors
 /// [`StartError`]: a place to listen that cannot be had, or TLS files that cannot be used.
 pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
-    let options = options(&config)?;
+    let places = places(&config)?;
+    start_at(places, config)
+}
+
+/// [`start`], listening at these places instead of those that the configuration names: port 0 is any free one.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Instance>), StartError> {
+    let options = options(places, &config)?;
     let instance = Arc::new(Instance::new(Arc::new(config)));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
     let running = server_runtime::start(options, server).map_err(StartError::Runtime)?;
     Ok((running, instance))
 }
 
-fn options(config: &Config) -> Result<Options, StartError> {
+fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> {
     let keepalive = config.uint(settings::TCP_KEEPALIVE);
     Ok(Options {
-        listen: places(config)?,
+        listen: places,
         workers: config.size(settings::WORKERS),
         max_connections: config.size(settings::MAXCLIENTS),
         drain: Duration::from_secs(config.uint(settings::DRAIN_TIMEOUT)),
@@ -108,9 +117,11 @@ fn places(config: &Config) -> Result<Vec<Listen>, StartError> {
     let mut places = Vec::new();
     let ports = [(settings::PORT, Listen::Tcp as fn(SocketAddr) -> Listen), (settings::TLS_PORT, Listen::Tls)];
     for (setting, place) in ports {
-        // Port 0 means "none" in a configuration; tests and embedders ask for a free one with a port of -1.
-        let port = config.int(setting);
-        let port = if port == 0 { continue } else { u16::try_from(port).unwrap_or(0) };
+        let port = match u16::try_from(config.int(setting)) {
+            // Port 0 means "none" in a configuration.
+            Ok(0) | Err(_) => continue,
+            Ok(port) => port,
+        };
         for word in config.words(settings::BIND) {
             let word = String::from_utf8_lossy(&word).into_owned();
             if let Some(ip) = address(&word)? {

@@ -21,4 +21,4 @@ pub use list::{List, ListIter, ListLimits};
 pub use listpack::{Listpack, ListpackIter, Text};
 pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;
-pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetIter, SortedSetLimits};
+pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetBuilder, SortedSetIter, SortedSetLimits};

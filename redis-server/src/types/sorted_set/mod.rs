@@ -3,12 +3,14 @@
 //! The small form is a listpack; the large one a dense table of members with their scores, beside a tree of
 //! (score, id of the member) that knows ranks. A member's bytes are stored once.
 
+mod build;
 mod packed;
 mod range;
 mod tree;
 
 use std::ops::Range;
 
+pub use build::SortedSetBuilder;
 pub use range::{LexBound, LexRange, ScoreRange};
 
 use self::packed::{Packed, PackedIter};
@@ -220,6 +222,16 @@ impl SortedSet {
     /// All members in order.
     pub fn iter(&self) -> SortedSetIter<'_> {
         self.range(0..self.len())
+    }
+
+    /// All members, in no order: faster than [`SortedSet::iter`].
+    pub fn members(&self) -> impl Iterator<Item = (Text<'_>, f64)> {
+        let (packed, table) = match &self.0 {
+            Repr::Packed(packed) => (Some(packed.range(0, packed.len())), None),
+            Repr::Table(table) => (None, Some(table.members.entries())),
+        };
+        let scored = table.unwrap_or_default().iter().map(|scored| (Text::Bytes(&scored.member), scored.score));
+        packed.into_iter().flatten().chain(scored)
     }
 
     /// The members with these ranks, in order; backwards with `rev()`. The range is cut to the set.

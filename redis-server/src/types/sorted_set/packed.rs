@@ -47,6 +47,11 @@ impl Packed {
         self.0.insert(position, &[Form::new(member), score_form(score, &score.to_le_bytes())]);
     }
 
+    /// Adds a member that belongs behind all others.
+    pub(super) fn push(&mut self, member: &[u8], score: f64) {
+        self.0.push_back(&[Form::new(member), score_form(score, &score.to_le_bytes())]);
+    }
+
     pub(super) fn remove(&mut self, member: &[u8]) -> Option<f64> {
         let (position, score) = self.find(member)?;
         self.0.remove(position, 2);

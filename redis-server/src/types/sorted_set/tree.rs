@@ -3,11 +3,18 @@
 //! The tree does not know the members that ids stand for; whoever searches brings the comparison. Every question is
 //! asked as "how many keys, from the first on, satisfy this": ranks are the only positions.
 
+use std::ops::Range;
+
 /// Keys of a leaf; a leaf then takes 760 bytes, just under an allocator's size class.
 const LEAF: usize = 63;
 
 /// Children of a branch.
 const BRANCH: usize = 32;
+
+/// Keys of a leaf, and children of a branch, of a tree that is made at once: full enough to save memory, with room for
+/// additions before nodes split.
+const LEAF_FILL: usize = LEAF * 7 / 8;
+const BRANCH_FILL: usize = BRANCH * 7 / 8;
 
 /// A key: score and id of an element.
 pub(super) type Key = (f64, u32);
@@ -47,6 +54,24 @@ impl Default for RankTree {
 }
 
 impl RankTree {
+    /// The tree of `keys`, which are in order.
+    pub(super) fn from_sorted(keys: &[Key]) -> Self {
+        let mut level: Vec<Node> =
+            shares(keys.len(), LEAF_FILL).map(|share| Leaf::of(&keys[share])).map(Node::Leaf).collect();
+        while level.len() > 1 {
+            let shares = shares(level.len(), BRANCH_FILL);
+            let mut nodes = level.into_iter();
+            level = shares
+                .map(|share| {
+                    let mut children = Vec::with_capacity(BRANCH);
+                    children.extend(nodes.by_ref().take(share.len()).map(Child::new));
+                    Node::Branch(children)
+                })
+                .collect();
+        }
+        level.pop().map_or_else(Self::default, |root| Self { root, len: keys.len() })
+    }
+
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -133,6 +158,12 @@ impl RankTree {
     pub(super) fn memory(&self) -> usize {
         self.root.memory()
     }
+}
+
+/// Cuts `0..len` into the fewest parts of at most `most`, all about the same size.
+fn shares(len: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let parts = len.div_ceil(most);
+    (0..parts).map(move |part| len * part / parts..len * (part + 1) / parts)
 }
 
 /// The child that holds the last key that satisfies `wanted`; the first one where none does.
@@ -269,6 +300,17 @@ fn merge(children: &mut Vec<Child>, index: usize) {
 impl Leaf {
     fn new() -> Box<Self> {
         Box::new(Self { scores: [0.0; LEAF], ids: [0; LEAF], len: 0 })
+    }
+
+    /// A leaf of `keys`, which are in order and not too many.
+    fn of(keys: &[Key]) -> Box<Self> {
+        let mut leaf = Self::new();
+        for (index, &(score, id)) in keys.iter().enumerate() {
+            leaf.scores[index] = score;
+            leaf.ids[index] = id;
+        }
+        leaf.len = keys.len() as u32;
+        leaf
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,0 +1,115 @@
+//! Commands that read members, scores and ranks.
+
+use super::super::scan::{self, ScanOptions};
+use super::parse::{By, Wanted};
+use crate::command::{Args, Ctx, Result};
+use crate::error::Error;
+use crate::number::format_f64;
+
+/// ZCARD key
+pub(super) fn zcard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let len = cx.db.sorted_set(args.key(0))?.map_or(0, |set| set.len());
+    cx.reply.count(len);
+    Ok(())
+}
+
+/// ZSCORE key member
+pub(super) fn zscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    match cx.db.sorted_set(args.key(0))?.and_then(|set| set.score(args.at(2))) {
+        Some(score) => cx.reply.double(score),
+        None => cx.reply.null(),
+    }
+    Ok(())
+}
+
+/// ZMSCORE key member \[member …\]
+pub(super) fn zmscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let set = cx.db.sorted_set(args.key(0))?;
+    let members = args.from(2);
+    cx.reply.array(members.len());
+    for member in members.iter() {
+        match set.and_then(|set| set.score(member)) {
+            Some(score) => cx.reply.double(score),
+            None => cx.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+/// ZRANK key member \[WITHSCORE\]
+pub(super) fn zrank(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    rank(cx, args, false)
+}
+
+/// ZREVRANK key member \[WITHSCORE\]
+pub(super) fn zrevrank(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    rank(cx, args, true)
+}
+
+fn rank(cx: &mut Ctx<'_>, args: Args<'_>, rev: bool) -> Result {
+    let with_score = match args.len() {
+        3 => false,
+        4 if args.is(3, "WITHSCORE") => true,
+        4 => return Err(Error::Syntax),
+        _ => return Err(Error::WrongArity(if rev { "zrevrank" } else { "zrank" }.into())),
+    };
+    let found = cx.db.sorted_set(args.key(0))?.and_then(|set| {
+        let (rank, score) = set.rank(args.at(2))?;
+        Some((if rev { set.len() - 1 - rank } else { rank }, score))
+    });
+    match found {
+        Some((rank, score)) if with_score => {
+            cx.reply.array(2);
+            cx.reply.count(rank);
+            cx.reply.double(score);
+        }
+        Some((rank, _)) => cx.reply.count(rank),
+        None if with_score => cx.reply.null_array(),
+        None => cx.reply.null(),
+    }
+    Ok(())
+}
+
+/// ZCOUNT key min max
+pub(super) fn zcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    count(cx, args, By::Score)
+}
+
+/// ZLEXCOUNT key min max
+pub(super) fn zlexcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    count(cx, args, By::Lex)
+}
+
+fn count(cx: &mut Ctx<'_>, args: Args<'_>, by: By) -> Result {
+    let wanted = Wanted::parse(by, args.at(2), args.at(3))?;
+    let count = cx.db.sorted_set(args.key(0))?.map_or(0, |set| wanted.ranks(set, false).len());
+    cx.reply.count(count);
+    Ok(())
+}
+
+/// ZSCAN key cursor \[MATCH pattern\] \[COUNT count\]
+pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let cursor = scan::cursor(args.at(2))?;
+    cx.reply.array(2);
+    let Some(set) = cx.db.sorted_set(args.key(0))? else {
+        cx.reply.bulk(b"0");
+        cx.reply.array(0);
+        return Ok(());
+    };
+    let options = ScanOptions::parse(args, 3, false)?;
+    // The cursor is known when the members are, and stands before them.
+    let mut members = crate::resp::Reply::default();
+    let mut found = 0;
+    let next = set.scan(cursor, options.count, &mut |member, score| {
+        if options.selects(member) {
+            members.bulk(member);
+            // Text in RESP3 too, as in the genuine server.
+            members.bulk(&format_f64(score));
+            found += 2;
+        }
+    });
+    cx.reply.bulk(itoa::Buffer::new().format(next).as_bytes());
+    cx.reply.array(found);
+    cx.reply.raw(members.parts().0);
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The server without sockets: bytes in, bytes out, for other programs and for tests.
+//!
+//! ```
+//! use std::rc::Rc;
+//! use std::sync::Arc;
+//! use redis_server::{config::Config, embedded::Session, instance::Instance, worker::Worker};
+//!
+//! let instance = Arc::new(Instance::new(Arc::new(Config::default())));
+//! let worker = Rc::new(Worker::new(instance));
+//! let mut session = Session::new(Rc::clone(&worker));
+//! session.receive(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nGET k\r\n");
+//! assert_eq!(session.transmit(), b"+OK\r\n$1\r\nv\r\n");
+//! ```
+//!
+//! Nothing here waits. A blocking command leaves the session [waiting](Session::is_waiting); its reply comes out of
+//! [`Session::transmit`] once another session of the same instance, or its deadline, has ended the wait. [`expire`]
+//! removes what has expired and nobody asks for; call it now and then.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::blocking::{self, Waiting};
+use crate::client::{Client, ClientShared};
+use crate::command::Args;
+use crate::config::settings;
+use crate::dispatch::{self, Passed};
+use crate::instance::Instance;
+use crate::resp::{Parser, ProtocolError, Reply, RequestLimits, split_inline};
+use crate::worker::{Worker, now_ms};
+
+/// Removes every expired key.
+pub fn expire(instance: &Instance) {
+    if !instance.active_expire() {
+        return;
+    }
+    for database in instance.databases() {
+        for shard in 0..database.shards() {
+            database.expire_shard(shard, now_ms(), usize::MAX);
+        }
+    }
+}
+
+/// A client's session without a socket.
+#[derive(Debug)]
+pub struct Session {
+    worker: Rc<Worker>,
+    client: Client,
+    /// What has been received and not been run.
+    input: Vec<u8>,
+    reply: Reply,
+    waiting: Option<Waiting>,
+}
+
+/// Whether a command was taken off the input.
+enum Step {
+    Taken,
+    /// More input, or the end of a wait or pause, must come first.
+    Nothing,
+}
+
+impl Session {
+    /// A client of the worker's instance.
+    pub fn new(worker: Rc<Worker>) -> Self {
+        let instance = &worker.instance;
+        let name = String::from("embedded:0");
+        let shared = Arc::new(ClientShared::new(instance.next_client_id(), name.clone(), name, -1, now_ms()));
+        instance.add_client(&shared);
+        let client = Client::new(shared, instance.config.text(settings::REQUIREPASS).is_empty());
+        Self { worker, client, input: Vec::new(), reply: Reply::default(), waiting: None }
+    }
+
+    /// Takes requests, cut anywhere, and runs those that are complete.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+        self.advance();
+    }
+
+    /// What is to be sent to the client: replies, and messages that others have published.
+    pub fn transmit(&mut self) -> Vec<u8> {
+        self.advance();
+        let mut out = self.reply.to_vec();
+        self.reply.clear();
+        let mail = self.client.shared.take_mail();
+        mail.messages.iter().for_each(|message| out.extend_from_slice(message));
+        self.client.close |= mail.kill;
+        out
+    }
+
+    /// Whether a blocking command waits for its keys.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Whether the server wants the connection to end when its output is sent.
+    pub fn is_closed(&self) -> bool {
+        self.client.close
+    }
+
+    /// Runs what can run.
+    fn advance(&mut self) {
+        self.end_wait();
+        let input = std::mem::take(&mut self.input);
+        let mut used = 0;
+        while !self.client.close {
+            match self.step(&input[used..], &mut used) {
+                Ok(Step::Taken) => {}
+                Ok(Step::Nothing) => break,
+                Err(error) => {
+                    self.reply.error(&format_args!("ERR {error}"));
+                    self.client.close = true;
+                }
+            }
+        }
+        self.input = input;
+        self.input.drain(..used);
+    }
+
+    /// Runs the command at the head of `input`.
+    fn step(&mut self, input: &[u8], used: &mut usize) -> Result<Step, ProtocolError> {
+        if self.waiting.is_some() || input.is_empty() {
+            return Ok(Step::Nothing);
+        }
+        let limits = RequestLimits {
+            max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
+            authenticated: self.client.authenticated,
+        };
+        let mut spans = Vec::new();
+        let (args, len);
+        let inline;
+        if input[0] == b'*' {
+            let Some(end) = Parser::default().parse(input, 0, &mut spans, &limits)? else { return Ok(Step::Nothing) };
+            (args, len) = (Args::new(input, &spans), end);
+        } else {
+            let Some(line) = split_inline(input)? else { return Ok(Step::Nothing) };
+            inline = line.0;
+            (args, len) = (Args::new(&inline.bytes, &inline.spans), line.1);
+        }
+        if args.len() > 0 && !self.run(args) {
+            return Ok(Step::Nothing);
+        }
+        *used += len;
+        Ok(Step::Taken)
+    }
+
+    /// Runs a command; false if CLIENT PAUSE holds it back.
+    fn run(&mut self, args: Args<'_>) -> bool {
+        self.reply.set_resp3(self.client.resp3);
+        let gate = dispatch::gate(&self.worker, &self.client, args);
+        match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut self.reply) {
+            Passed::Done => {}
+            Passed::Blocked(waiting) => self.waiting = Some(waiting),
+            Passed::Paused(_) => return false,
+        }
+        true
+    }
+
+    /// Ends the wait if its answer has come, or its deadline.
+    fn end_wait(&mut self) {
+        let Some(waiting) = &mut self.waiting else { return };
+        if let Ok(answer) = waiting.answer.try_recv() {
+            self.reply.raw(&answer);
+        } else if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() {
+            self.reply.raw(&waiting.parked.null());
+        } else {
+            return;
+        }
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.parked.abandon();
+            blocking::leave(&self.worker, &self.client, &waiting.parked);
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.leave();
+        crate::commands::leave(&self.worker, &mut self.client);
+        self.worker.instance.remove_client(self.client.shared.id);
+    }
+}

@@ -1,0 +1,100 @@
+//! A genuine `redis-server`, where one is installed: the oracle.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::resp::{Value, parse, request};
+use super::{PATIENCE, skip};
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// A genuine server reached by a Unix socket in a folder of its own; ends with this value.
+pub(crate) struct Genuine {
+    process: Child,
+    folder: PathBuf,
+    /// For looking at the server from the side.
+    control: UnixStream,
+    /// `[7, 0]` of 7.0.15.
+    pub(crate) version: [u32; 2],
+}
+
+impl Genuine {
+    /// `None`, and a line that says so, where no genuine server is installed.
+    pub(crate) fn start(settings: &[(String, String)]) -> Option<Self> {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("genuine-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+        let started = Command::new("redis-server")
+            .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .args(["--enable-debug-command", "yes"])
+            .args(flags)
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(folder.join("log")).unwrap())
+            .spawn();
+        let mut process = match started {
+            Ok(process) => process,
+            Err(error) => {
+                skip(&format!("there is no redis-server to compare with: {error}"));
+                return None;
+            }
+        };
+        let control = (0..1000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            let ended = process.try_wait().unwrap().is_some();
+            assert!(!ended, "redis-server: {}", fs::read_to_string(folder.join("log")).unwrap());
+            UnixStream::connect(folder.join("socket")).ok()
+        });
+        let control = control.expect("it listens within 5 s");
+        control.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut genuine = Self { process, folder, control, version: [0, 0] };
+        if let Some((_, password)) = settings.iter().find(|(name, _)| name == "requirepass") {
+            genuine.ask(&["AUTH", password]);
+        }
+        let info = genuine.ask(&["INFO", "server"]).text();
+        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap();
+        let mut parts = version.split('.').map(|part| part.parse().unwrap());
+        genuine.version = [parts.next().unwrap(), parts.next().unwrap()];
+        Some(genuine)
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.folder.join("socket")).unwrap()
+    }
+
+    /// Asks on the control connection.
+    pub(crate) fn ask(&mut self, words: &[&str]) -> Value {
+        self.control.write_all(&request(words)).unwrap();
+        let mut input = Vec::new();
+        loop {
+            if let Some((value, _)) = parse(&input).unwrap() {
+                return value;
+            }
+            let mut chunk = [0; 16 * 1024];
+            let count = self.control.read(&mut chunk).unwrap();
+            assert!(count > 0, "redis-server has ended");
+            input.extend_from_slice(&chunk[..count]);
+        }
+    }
+
+    /// Number of clients that wait for keys.
+    pub(crate) fn blocked(&mut self) -> i64 {
+        let info = self.ask(&["INFO", "clients"]).text();
+        info.lines().find_map(|line| line.strip_prefix("blocked_clients:")?.parse().ok()).unwrap()
+    }
+}
+
+impl Drop for Genuine {
+    fn drop(&mut self) {
+        // It may have ended by itself; there is nobody to tell.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

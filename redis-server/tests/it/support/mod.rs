@@ -1,0 +1,43 @@
+//! What all modules share: servers, and clients that check every byte.
+
+pub(crate) mod genuine;
+pub(crate) mod resp;
+pub(crate) mod server;
+
+use std::time::{Duration, Instant};
+
+/// How long anything may take before a test gives up: long for a busy machine, short for who waits for a result.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits for what another thread or process brings about.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Says that a peer is missing; that is a failure where `REQUIRE_PEERS` is set.
+#[track_caller]
+pub(crate) fn skip(what: &str) {
+    assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "REQUIRE_PEERS is set, and {what}");
+    println!("skipped: {what}");
+}
+
+/// A small generator of random numbers (xorshift64*), the same on every run.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed | 1)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((u128::from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)) * bound as u128) >> 64) as usize
+    }
+}
