@@ -9,6 +9,7 @@ use crate::client::{Client, Multi, ReplyMode};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::Reply;
 use crate::worker::{Worker, now_ms};
@@ -39,12 +40,21 @@ pub enum Gate {
     Wait(u64),
 }
 
+/// The command of this name, as `rename-command` has left it.
+#[inline]
+fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
+    match instance.renamed(name) {
+        Some(target) => target,
+        None => registry::lookup(name),
+    }
+}
+
 /// The command that `args` name, with its subcommand; arity is checked.
 ///
 /// # Errors
 /// Unknown command or subcommand, or a wrong number of arguments.
-pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
-    let Some(mut row) = registry::lookup(args.at(0)) else { return Err(Error::unknown_command(args)) };
+pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Error> {
+    let Some(mut row) = lookup(instance, args.at(0)) else { return Err(Error::unknown_command(args)) };
     if !row.command.subcommands.is_empty()
         && let Some(name) = args.get(1)
     {
@@ -56,9 +66,9 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
 
 /// Decides what becomes of a command in the client's present state.
 pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
-    let row = match resolve(args) {
+    let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
-        Err(error) => return Gate::Refuse(error, registry::lookup(args.at(0))),
+        Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;

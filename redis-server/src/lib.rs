@@ -16,6 +16,7 @@ pub mod error;
 pub mod glob;
 pub mod instance;
 pub mod memory;
+mod metrics;
 pub mod number;
 pub mod observe;
 pub mod registry;

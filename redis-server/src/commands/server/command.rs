@@ -169,8 +169,8 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 type Found<'a> = (&'a [u8], &'static str);
 
 /// The keys of the call in `args`.
-fn find_keys(args: Args<'_>) -> Result<Vec<Found<'_>>> {
-    let row = match dispatch::resolve(args) {
+fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
+    let row = match dispatch::resolve(cx.instance, args) {
         Ok(row) => row,
         Err(Error::WrongArity(_)) => {
             return Err(Error::Static("ERR Invalid number of arguments specified for command"));
@@ -210,7 +210,7 @@ fn usage(name: &str, flags: &'static str, args: Args<'_>) -> &'static str {
 
 /// COMMAND GETKEYS command [arg …]
 fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let keys = find_keys(args.from(2))?;
+    let keys = find_keys(cx, args.from(2))?;
     cx.reply.array(keys.len());
     keys.iter().for_each(|(key, _)| cx.reply.bulk(key));
     Ok(())
@@ -218,7 +218,7 @@ fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// COMMAND GETKEYSANDFLAGS command [arg …]
 fn get_keys_and_flags(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let keys = find_keys(args.from(2))?;
+    let keys = find_keys(cx, args.from(2))?;
     cx.reply.array(keys.len());
     for (key, flags) in keys {
         cx.reply.array(2);
