@@ -41,7 +41,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for name in args.from(2).iter() {
         match registry::lookup_full(name) {
             Some(row) => describe(cx.reply, row),
-            None => cx.reply.null_array(),
+            None => cx.reply.null(),
         }
     }
     Ok(())
