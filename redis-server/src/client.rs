@@ -182,6 +182,8 @@ pub mod flag {
     pub const RESP3: u32 = 1 << 7;
     /// Closes when its output is sent.
     pub const CLOSING: u32 = 1 << 8;
+    /// Is shown every command.
+    pub const MONITOR: u32 = 1 << 9;
 }
 
 /// Index into [`ClientShared::counts`].

@@ -43,6 +43,7 @@ pub const FAMILIES: &[&Family] = &[
 /// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
 pub fn leave(worker: &Worker, client: &mut Client) {
     transaction::discard_transaction(worker, client);
+    server::stop_monitoring(worker, client);
 }
 
 /// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
