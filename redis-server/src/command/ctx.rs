@@ -252,4 +252,25 @@ impl View<'_> {
             found => Ok(found),
         }
     }
+
+    /// Calls `write` with the bytes of the string at `key`, made at least `len` long by zeros (a missing key is an empty
+    /// string). Returns what it returns, and whether the string has grown.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    pub fn write_string<R>(
+        &mut self,
+        key: &Key<'_>,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<(R, bool)> {
+        if let Some(entry) = self.string_mut(key)? {
+            let grown = entry.string().is_some_and(|old| old.len() < len);
+            return Ok((write(entry.bytes_mut(len).ok_or(Error::WrongType)?), grown));
+        }
+        let mut bytes = vec![0; len];
+        let result = write(&mut bytes);
+        self.set(key, crate::db::Value::written(bytes), None);
+        Ok((result, true))
+    }
 }
