@@ -20,6 +20,9 @@ const WALK_SHARE: usize = 16;
 /// Repeated elements may ask for any number; a reply longer than this many bytes is refused.
 const MAX_REPLY: usize = 512 * 1024 * 1024;
 
+/// Bytes of the shortest element, `$0\r\n\r\n`.
+const MIN_ELEMENT: usize = 6;
+
 /// A count argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
@@ -120,6 +123,7 @@ pub(super) fn sample<T>(
         Count::Distinct(count) => {
             distinct_places(len, count, below).into_iter().filter_map(at).for_each(|element| write(reply, &element));
         }
+        Count::Repeated(count) if count > MAX_REPLY / MIN_ELEMENT => return Err(Error::OutOfRange),
         Count::Repeated(count) if count > COLLECT_MIN_PICKS && len <= COLLECT_MAX => {
             let elements: Vec<T> = elements.collect();
             for _ in 0..count {
@@ -226,6 +230,18 @@ mod tests {
         for (len, count) in [(10, 1), (10, 16), (10, 17), (1000, 3000), (2000, 3000)] {
             check(len, Count::Repeated(count));
         }
+    }
+
+    #[test]
+    fn replies_are_limited() {
+        let pick = |count| {
+            let mut reply = Reply::default();
+            let write = |reply: &mut Reply, _: &usize| reply.bulk(b"x");
+            sample(&mut reply, Count::Repeated(count), 0..3, Some, numbers(1), write)
+        };
+        assert_eq!(pick(2), Ok(()));
+        assert_eq!(pick(MAX_REPLY), Err(Error::OutOfRange));
+        assert_eq!(pick(i64::MAX as usize), Err(Error::OutOfRange));
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl Runner {
         let output = File::create(&log)?;
         let mut command = Command::new("./runtest");
         command.current_dir(&self.tree).args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+        command.args(["--baseport", &base_port().to_string()]);
         // Durable: an exception ends one test, not the file.
         command.args(["--single", unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
         command.args(["--skiptest", UNFIT]);
@@ -83,6 +84,12 @@ impl Runner {
         }
         Ok(outcome)
     }
+}
+
+/// The suite's own processes meet at one of the 32 ports below this one; runs at the same time need different ones.
+/// It also wants the port 10,000 above to exist.
+fn base_port() -> u32 {
+    21_111 + 40 * (std::process::id() % 800)
 }
 
 /// Waits for the suite until the deadline, then ends its process group; false when it had to.
