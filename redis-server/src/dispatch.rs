@@ -257,12 +257,7 @@ fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
 }
 
 /// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
-fn lock<'a>(
-    worker: &'a Worker,
-    client: &Client,
-    calls: &[Call<'_>],
-    keys: &mut Keys<'_>,
-) -> (View<'a>, Vec<View<'a>>) {
+fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let now = worker.now_ms();

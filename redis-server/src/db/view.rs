@@ -125,7 +125,8 @@ impl Database {
         for (word, mut bits) in wanted.into_iter().enumerate() {
             while bits != 0 {
                 let shard = word * 64 + bits.trailing_zeros() as usize;
-                let access = if exclusive[word] & bits & bits.wrapping_neg() != 0 { Access::Write } else { Access::Read };
+                let access =
+                    if exclusive[word] & bits & bits.wrapping_neg() != 0 { Access::Write } else { Access::Read };
                 place[shard] = view.guards.len() as u8;
                 view.guards.push(self.guard(shard, access));
                 view.shards.push(shard as u32);
