@@ -147,7 +147,7 @@ impl Options {
 fn add(cx: &mut Ctx<'_>, args: Args<'_>, mut options: Options) -> Result {
     let first = options.read(args);
     let count = args.len() - first;
-    if count == 0 || count % 2 != 0 {
+    if count == 0 || !count.is_multiple_of(2) {
         return Err(Error::Syntax);
     }
     options.check(count / 2)?;

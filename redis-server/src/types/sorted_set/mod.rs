@@ -311,11 +311,12 @@ impl Table {
             if old == score {
                 return Some(old);
             }
-            self.order.remove(&up_to(&self.members, (old, id)));
+            self.order.change((old, id), score, |key| up_to(&self.members, key));
             self.members.entry_mut(id).score = score;
+            return Some(old);
         }
         self.order.insert((score, id), &up_to(&self.members, (score, id)));
-        (!new).then_some(old)
+        None
     }
 
     fn remove(&mut self, id: u32) -> Scored {

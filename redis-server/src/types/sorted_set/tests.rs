@@ -129,6 +129,60 @@ fn long_members_leave_the_compact_form() {
     assert_eq!(set.encoding(), "skiplist");
 }
 
+#[test]
+fn builders_sort() {
+    for (seed, count) in [(1, 0), (2, 1), (3, 20), (4, 21), (5, 55), (6, 56), (7, 3000)] {
+        let (mut builder, mut model, mut rng) =
+            (SortedSetBuilder::with_capacity(count / 2), Model::new(), Rng::new(seed));
+        for number in 0..count {
+            let (member, score) = (number.to_string().into_bytes(), score(&mut rng));
+            builder.push(&member, score);
+            model.insert(member, score);
+        }
+        for _ in 0..count / 2 {
+            let (member, score) = (member(&mut rng, count * 2), score(&mut rng));
+            builder.merge(&member, score, f64::max);
+            model.entry(member).and_modify(|old| *old = old.max(score)).or_insert(score);
+        }
+        assert!(builder.sorted().map(|(member, score)| (member.to_vec(), score)).eq(sorted(&model)));
+        let mut set = builder.finish(LIMITS);
+        assert_eq!(set.encoding(), if model.len() > LIMITS.max_listpack_entries { "skiplist" } else { "listpack" });
+        check(&set, &model, &mut rng);
+        assert_eq!(set.members().map(owned).collect::<Model>(), model);
+        // What was made at once can be changed like any other.
+        for _ in 0..2 * count {
+            let (member, score) = (member(&mut rng, count * 2), score(&mut rng));
+            match rng.below(2) {
+                0 => assert_eq!(set.insert(&member, score, LIMITS), model.insert(member, score)),
+                _ => assert_eq!(set.remove(&member), model.remove(&member)),
+            }
+        }
+        check(&set, &model, &mut rng);
+    }
+}
+
+/// Scores that move a little, within a leaf, to its neighbours, and not at all.
+#[test]
+fn changed_scores_keep_order() {
+    const COUNT: usize = 3000;
+    let (mut set, mut model, mut rng) = (SortedSet::default(), Model::new(), Rng::new(1));
+    for number in 0..COUNT {
+        let member = number.to_string().into_bytes();
+        set.insert(&member, number as f64, LIMITS);
+        model.insert(member, number as f64);
+    }
+    for step in 0..20_000 {
+        let member = rng.below(COUNT).to_string().into_bytes();
+        let moved = [0.25, 1.0, 3.0, 40.0, 1000.0][rng.below(5)] * (rng.below(3) as f64 - 1.0);
+        let score = model[&member] + moved;
+        assert_eq!(set.insert(&member, score, LIMITS), model.insert(member, score));
+        if step % 1000 == 0 {
+            check(&set, &model, &mut rng);
+        }
+    }
+    check(&set, &model, &mut rng);
+}
+
 /// Ascending, descending and random additions and removals, deep enough for three levels.
 #[test]
 fn large_sets_keep_order() {

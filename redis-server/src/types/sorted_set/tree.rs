@@ -99,6 +99,47 @@ impl RankTree {
         }
     }
 
+    /// Gives `key` another score; `up_to` makes the test whether a key precedes or is the given one.
+    pub(super) fn change<F: Fn(Key) -> bool>(&mut self, key: Key, score: f64, up_to: impl Fn(Key) -> F) {
+        let (old_place, new_place) = (up_to(key), up_to((score, key.1)));
+        if !self.change_in_leaf(score, &old_place, &new_place) {
+            self.remove(&old_place);
+            self.insert((score, key.1), &new_place);
+        }
+    }
+
+    /// Gives the last of the keys that satisfy `up_to` another score, where that moves it only within its leaf: one
+    /// descent instead of two. `before` is true of the keys before its new place. False: nothing has changed.
+    fn change_in_leaf(&mut self, score: f64, up_to: &impl Fn(Key) -> bool, before: &impl Fn(Key) -> bool) -> bool {
+        let mut node = &mut self.root;
+        let mut is_root = true;
+        loop {
+            match node {
+                Node::Leaf(leaf) => {
+                    let old = leaf.count_while(up_to) - 1;
+                    let count = leaf.count_while(before);
+                    let new = if count > old { count - 1 } else { count };
+                    // The branches above know the first key.
+                    let stays = is_root || (old > 0 && new > 0);
+                    if stays {
+                        leaf.change(old, new, score);
+                    }
+                    return stays;
+                }
+                Node::Branch(children) => {
+                    let index = child_index(children, up_to);
+                    let leaves = !before(children[index].first)
+                        || children.get(index + 1).is_some_and(|next| before(next.first));
+                    if leaves {
+                        return false;
+                    }
+                    node = &mut children[index].node;
+                    is_root = false;
+                }
+            }
+        }
+    }
+
     /// Gives the last of the keys that satisfy `up_to`, which has the id `old`, the id `new`.
     pub(super) fn set_id(&mut self, old: u32, new: u32, up_to: &impl Fn(Key) -> bool) {
         let mut node = &mut self.root;
@@ -371,6 +412,20 @@ impl Leaf {
         self.scores.copy_within(index + 1..len, index);
         self.ids.copy_within(index + 1..len, index);
         self.len -= 1;
+    }
+
+    /// Moves the key at `old` to `new` and gives it another score.
+    fn change(&mut self, old: usize, new: usize, score: f64) {
+        let id = self.ids[old];
+        if old < new {
+            self.scores.copy_within(old + 1..=new, old);
+            self.ids.copy_within(old + 1..=new, old);
+        } else {
+            self.scores.copy_within(new..old, new + 1);
+            self.ids.copy_within(new..old, new + 1);
+        }
+        self.scores[new] = score;
+        self.ids[new] = id;
     }
 
     fn append(&mut self, right: &Self) {
