@@ -51,7 +51,7 @@ pub struct Command {
     /// Hints for clients and proxies, as in `COMMAND INFO`.
     pub tips: &'static [&'static str],
     /// Subcommands by name; empty for most.
-    pub subcommands: &'static [Command],
+    pub subcommands: &'static [Self],
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
     pub only_key: u8,
     /// Whether neighbours in a pipeline may run under the same locks: one key, and little work.

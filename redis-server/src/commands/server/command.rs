@@ -152,7 +152,7 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         2 => ROWS.iter().map(&mut write).count(),
         5 if args.is(2, "FILTERBY") && args.is(3, "MODULE") => 0,
         5 if args.is(2, "FILTERBY") && args.is(3, "ACLCAT") => {
-            let wanted = |name: &str| name[1..].as_bytes().eq_ignore_ascii_case(args.at(4));
+            let wanted = |name: &str| name.as_bytes()[1..].eq_ignore_ascii_case(args.at(4));
             ROWS.iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
         }
         5 if args.is(2, "FILTERBY") && args.is(3, "PATTERN") => {

@@ -21,7 +21,7 @@ fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CONFIG SET parameter value [parameter value …]
 fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if args.len() % 2 != 0 {
+    if !args.len().is_multiple_of(2) {
         return Err(Error::Syntax);
     }
     let pairs: Vec<(&[u8], &[u8])> = (2..args.len()).step_by(2).map(|at| (args.at(at), args.at(at + 1))).collect();

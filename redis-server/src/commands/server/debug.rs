@@ -234,7 +234,7 @@ fn protocol(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match args.at(2).to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.int(12345),
-        b"double" => reply.double(3.141),
+        b"double" => reply.double(f64::from(3141) / 1000.0),
         b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
         b"null" => reply.null(),
         b"array" => {

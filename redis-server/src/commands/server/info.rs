@@ -110,7 +110,7 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("uptime_in_days", uptime / 86_400);
     fields.add("hz", config.int(settings::HZ));
     fields.add("configured_hz", config.int(settings::HZ));
-    fields.add("lru_clock", cx.now() / 1000 & 0xff_ffff);
+    fields.add("lru_clock", (cx.now() / 1000) & 0xff_ffff);
     fields.add("executable", std::env::current_exe().unwrap_or_default().display());
     fields.add("config_file", config.file().map(|path| path.display().to_string()).unwrap_or_default());
     fields.add("worker_threads", cx.instance.runtime().map_or(1, |runtime| runtime.connections_by_worker().len()));
