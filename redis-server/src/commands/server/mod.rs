@@ -9,7 +9,7 @@ mod memory;
 use crate::command::{Categories, Command, Ctx, Family, Flags, sub};
 
 /// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
-fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
+pub(super) fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
     cx.reply.array(lines.len() + 3);
     cx.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
     lines.iter().for_each(|line| cx.reply.simple(line));
