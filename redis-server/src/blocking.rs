@@ -56,6 +56,22 @@ pub struct Waiting {
     pub muted: bool,
 }
 
+impl Waiting {
+    /// Answers the client, unless it wants no replies, and forgets the wait.
+    pub fn conclude(self, client: &Client, reply: &mut Reply, answer: &[u8]) {
+        if !self.muted {
+            reply.raw(answer);
+        }
+        self.leave(client);
+    }
+
+    /// Forgets the wait, which ends if it has not yet.
+    pub fn leave(self, client: &Client) {
+        self.parked.abandon();
+        *client.shared.blocked() = None;
+    }
+}
+
 impl Parked {
     fn answer(&self) -> MutexGuard<'_, Option<Answer>> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner)

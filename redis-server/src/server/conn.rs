@@ -313,7 +313,7 @@ impl Conn {
                 break Progress::Done;
             }
         };
-        self.client.shared.active_at.store(now_ms(), Relaxed);
+        self.client.shared.active_at.store(self.worker.now_ms(), Relaxed);
         spans.clear();
         scratch.spans = spans;
         (used, progress)
@@ -330,7 +330,7 @@ impl Conn {
     ) -> Result<Progress, ProtocolError> {
         let limits = RequestLimits {
             max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated,
+            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
         };
         if !self.parser.in_command() && input.get(*used).is_some_and(|&byte| byte != b'*') {
             return self.process_inline(scratch, &input[*used..], used);
@@ -471,10 +471,7 @@ impl Conn {
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {
             // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
-            if !waiting.muted {
-                scratch.reply.raw(&answer.unwrap_or_default());
-            }
-            self.end_wait();
+            self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
         let Some(timer) = &mut self.timer else { return Ok(false) };
@@ -487,25 +484,22 @@ impl Conn {
                 // Somebody answers at this very moment.
                 return Ok(false);
             }
-            if !waiting.muted {
-                scratch.reply.raw(&waiting.parked.null());
-            }
-            self.end_wait();
+            let null = waiting.parked.null();
+            self.end_wait(scratch, &null);
         }
         Ok(true)
     }
 
-    fn end_wait(&mut self) {
+    fn end_wait(&mut self, scratch: &mut Scratch, answer: &[u8]) {
         self.timer = None;
         if let Some(waiting) = self.waiting.take() {
-            waiting.parked.abandon();
-            *self.client.shared.blocked() = None;
+            waiting.conclude(&self.client, &mut scratch.reply, answer);
         }
     }
 
     /// Whether the output passes `client-output-buffer-limit`.
     fn over_limit(&mut self) -> bool {
-        let class = if self.client.subscriptions() > 0 { 2 } else { 0 };
+        let class = if self.client.is_subscribed() { 2 } else { 0 };
         let limit = self.worker.instance.config.output_limits()[class];
         let len = self.output.len() as u64;
         if limit.soft == 0 || len <= limit.soft {
@@ -530,7 +524,9 @@ fn sleep_until(at: u64) -> Pin<Box<Sleep>> {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        self.end_wait();
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
         crate::commands::leave(&self.worker, &mut self.client);
         self.worker.instance.remove_client(self.client.shared.id);
     }

@@ -21,6 +21,7 @@ pub(super) async fn run(worker: Worker) {
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        worker.instance.stats.sample(now_ms());
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
     }
 }
@@ -47,8 +48,11 @@ impl Expiry {
             }
             let (database, shard) = (instance.database(self.next / shards), self.next % shards);
             loop {
-                let removed = database.expire_shard(shard, now_ms(), EXPIRE_SLICE);
+                let began = now_ms();
+                let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
                 let done = removed.len() < EXPIRE_SLICE;
+                let now = now_ms();
+                instance.observers.latency(&instance.config, "expire-cycle", now.saturating_sub(began), now);
                 free(worker, removed);
                 if done {
                     break;
