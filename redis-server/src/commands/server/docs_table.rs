@@ -141,7 +141,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("memory|stats", "4.0.0", "O(1)", "Tells what memory is used for", ""),
     doc("memory|usage", "4.0.0", "O(N)", "Returns the bytes that a key takes", "key:k [SAMPLES count:i]"),
     doc("mget", "1.0.0", "O(N)", "Returns the strings at several keys", "key:k..."),
-    doc("migrate", "2.6.0", "O(N)", "Moves keys to another server", "host port:i key_or_empty_string=(key:k|) destination-db:i timeout:i [COPY] [REPLACE] [authentication=([AUTH password]|[AUTH2 username_password=<username password>])] [KEYS key:k...]"),
+    doc("migrate", "2.6.0", "O(N)", "Moves keys to another server", "host port:i key_or_empty_string=(key:k|\"\") destination-db:i timeout:i [COPY] [REPLACE] [authentication=([AUTH password]|[AUTH2 username_password=<username password>])] [KEYS key:k...]"),
     doc("monitor", "1.0.0", "O(1)", "Shows every command that the server runs", ""),
     doc("move", "1.0.0", "O(1)", "Moves a key to another database", "key:k db:i"),
     doc("mset", "1.0.1", "O(N)", "Stores several strings", "key_value=<key:k value>..."),
