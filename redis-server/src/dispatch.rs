@@ -289,7 +289,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
     let database = instance.database(client.db);
     let now = worker.now_ms();
     match footprint(calls, client.multi.as_deref()) {
-        Footprint::Keys | Footprint::Walk => {
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
             let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
             let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
             for (row, args) in &multi.queue {
@@ -334,7 +334,7 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
             // databases, which they must not wait for while they hold a part of one.
             _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
-            Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
+            Footprint::WalkEverything | Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
             Footprint::Database(wanted) => {
                 access = access.max(wanted);
                 whole = true;

@@ -1,6 +1,9 @@
 //! Glob patterns as `KEYS`, `SCAN MATCH`, `PSUBSCRIBE` and `CONFIG GET` understand them: `*`, `?`, `[a-z]`, `[^a]`
 //! and `\` before a character that stands for itself.
 
+/// Stars with something behind them that a pattern may have to match at all, as in the genuine server.
+const MAX_STARS: usize = 1000;
+
 /// Whether `text` matches `pattern`; with `nocase`, ASCII letters match in both cases.
 ///
 /// Takes at most time proportional to the product of both lengths, whatever the pattern.
@@ -20,10 +23,15 @@ pub fn matches(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
     // What follows the last star, and the text that it was last tried on. An earlier star need not be tried again:
     // whatever it would leave, the last one can take.
     let mut retry: Option<(&[u8], &[u8])> = None;
+    let mut stars = 0;
     loop {
         if let [b'*', rest @ ..] = pattern {
             if rest.is_empty() {
                 return true;
+            }
+            stars += usize::from(rest.first() != Some(&b'*'));
+            if stars > MAX_STARS {
+                return false;
             }
             pattern = rest;
             retry = Some((rest, text));
@@ -150,6 +158,10 @@ mod tests {
     fn hostile_patterns_take_no_time() {
         let pattern = "a*".repeat(500) + "b";
         assert!(!matches(pattern.as_bytes(), "a".repeat(5000).as_bytes(), false));
+        for (stars, expected) in [(1000, true), (1001, false), (50_000, false)] {
+            let pattern = "*?".repeat(stars);
+            assert_eq!(matches(pattern.as_bytes(), "a".repeat(50_000).as_bytes(), false), expected, "{stars} stars");
+        }
     }
 
     /// Every text of up to three characters, filtered by random patterns.

@@ -23,6 +23,8 @@ pub enum Footprint {
     /// The shards of the client's database one after the other, which the handler locks by walking through them; in
     /// a transaction, all of them from its beginning on.
     Walk,
+    /// The same with all databases.
+    WalkEverything,
     /// Every shard of the client's database.
     Database(Access),
     /// Every shard of every database.

@@ -5,7 +5,6 @@ mod connection;
 mod databases;
 mod generic;
 mod hash;
-mod help;
 mod limits;
 mod list;
 mod pubsub;

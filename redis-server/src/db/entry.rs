@@ -390,6 +390,7 @@ impl Entry {
         true
     }
 
+    #[allow(clippy::needless_pass_by_ref_mut, reason = "it writes into the block, so nobody else may look at it")]
     fn overwrite(&mut self, value: &[u8], kind: u32) {
         let at = self.at(self.shape().value_at());
         // SAFETY: the caller checked that the block's value has this length.

@@ -159,12 +159,10 @@ fn values_are_replaced_in_place_and_elsewhere() {
 fn entries_go_to_other_keys_whole() {
     let mut list = List::default();
     (0..100).for_each(|i| list.push_back(format!("element {i}").as_bytes(), LIMITS));
-    let object = || Value::Object(Object::List(Box::new(list.clone())));
-    let values: [fn(&dyn Fn() -> Value<'static>) -> Value<'static>; 4] =
-        [|_| Value::Int(-5), |_| Value::Bytes(b"text"), |_| Value::Raw(b"12"), |object| object()];
-    for value in values {
-        for expire_at in [None, Some(77)] {
-            let entry = Entry::new(b"from", value(&object), expire_at);
+    for expire_at in [None, Some(77)] {
+        let object = Value::Object(Object::List(Box::new(list.clone())));
+        for value in [Value::Int(-5), Value::Bytes(b"text"), Value::Raw(b"12"), object] {
+            let entry = Entry::new(b"from", value, expire_at);
             entry.set_access(1234);
             let shown =
                 |entry: &Entry| (text(entry.value()), entry.value().encoding(), entry.expire_at(), entry.access());

@@ -11,6 +11,9 @@ use crate::number;
 /// (copying 4 KiB costs about what a second buffer in the system call does).
 const BLOB_MIN: usize = 16 * 1024;
 
+/// Room that an emptied reply keeps: whole batches fit, the listing of a large collection gives its memory back.
+const KEPT_MAX: usize = 1024 * 1024;
+
 /// Replies that wait to be sent, and the protocol they are written in.
 #[derive(Debug, Default)]
 pub struct Reply {
@@ -59,9 +62,10 @@ impl Reply {
         self.blobs.truncate(mark.blobs);
     }
 
-    /// Forgets everything, keeps the buffer.
+    /// Forgets everything, keeps the buffer unless it has become very large.
     pub fn clear(&mut self) {
         self.buf.clear();
+        self.buf.shrink_to(KEPT_MAX);
         self.blobs.clear();
     }
 

@@ -31,6 +31,8 @@ const MAX_TAIL: usize = 16 * 1024;
 const MIN_ROOM: usize = 16 * 1024;
 /// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
 const MAX_UNSENT: usize = 64 * 1024 * 1024;
+/// Arguments that a worker keeps room for between batches.
+const SPANS_KEPT: usize = 4 * 1024;
 /// Replies that are sent before the rest of a batch runs.
 const SEND_EARLY: usize = 256 * 1024;
 
@@ -315,6 +317,7 @@ impl Conn {
         };
         self.client.shared.active_at.store(self.worker.now_ms(), Relaxed);
         spans.clear();
+        spans.shrink_to(SPANS_KEPT);
         scratch.spans = spans;
         (used, progress)
     }
@@ -336,7 +339,8 @@ impl Conn {
             return self.process_inline(scratch, &input[*used..], used);
         }
         spans.clear();
-        spans.append(&mut self.spans);
+        // The connection keeps no room for what a large command needed.
+        spans.append(&mut std::mem::take(&mut self.spans));
         // End of each command in `spans` and in `input`.
         let mut commands: SmallVec<[(usize, usize); dispatch::WINDOW]> = SmallVec::new();
         let mut at = *used;

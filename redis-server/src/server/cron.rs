@@ -63,7 +63,7 @@ impl Expiry {
                 }
             }
             self.next = (self.next + 1) % all;
-            if visited % SHARDS_AT_ONCE == 0 {
+            if visited.is_multiple_of(SHARDS_AT_ONCE) {
                 tokio::task::yield_now().await;
             }
         }

@@ -1,7 +1,7 @@
 //! OBJECT: what the server knows of a value besides its content.
 
 use crate::command::{Args, Ctx, Result};
-use crate::commands::help;
+use crate::commands::server::help;
 use crate::config::settings;
 use crate::db::{Entry, StrRef, ValueRef};
 use crate::error::Error;
@@ -64,8 +64,8 @@ fn counts_frequency(cx: &Ctx<'_>) -> bool {
 
 /// OBJECT HELP
 pub(super) fn object_help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    help::reply(
-        cx.reply,
+    help(
+        cx,
         "OBJECT",
         &[
             "ENCODING <key>",

@@ -70,6 +70,7 @@ fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 /// CONFIG RESETSTAT
 fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     cx.instance.stats.reset(cx.instance.totals());
+    cx.instance.reaper.reset();
     cx.reply.ok();
     Ok(())
 }

@@ -151,6 +151,8 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("maxmemory_policy", config.word(settings::MAXMEMORY_POLICY));
     fields.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
     fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
+    fields.add("lazyfree_pending_objects", cx.instance.reaper.pending());
+    fields.add("lazyfreed_objects", cx.instance.reaper.freed());
     fields.add("mem_clients_normal", client_buffers(cx.instance));
     fields.add("mem_allocator", "mimalloc");
     fields.add("active_defrag_running", 0);
@@ -317,7 +319,8 @@ fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
         };
         if keys > 0 {
             let expires = database.expiring();
-            fields.add(format_args!("db{index}"), format_args!("keys={keys},expires={expires},avg_ttl=0"));
+            let ttl = database.average_ttl(cx.now());
+            fields.add(format_args!("db{index}"), format_args!("keys={keys},expires={expires},avg_ttl={ttl}"));
         }
     }
 }
@@ -325,4 +328,5 @@ fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
 /// The row.
 pub(super) const COMMAND: Command = cmd("info", -1, info, ANY_TIME, &[])
     .also(crate::command::Categories::DANGEROUS)
+    .locks(crate::command::Footprint::WalkEverything)
     .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]);

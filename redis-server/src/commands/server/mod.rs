@@ -16,7 +16,7 @@ pub(super) use basics::stop_monitoring;
 use crate::command::{Categories, Command, Ctx, Family, Flags, cmd, sub};
 
 /// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
-fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
+pub(super) fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
     cx.reply.array(lines.len() + 3);
     cx.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
     lines.iter().for_each(|line| cx.reply.simple(line));
