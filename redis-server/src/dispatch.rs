@@ -72,7 +72,8 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
         );
         return Gate::Refuse(Error::Message(text), Some(row));
     }
-    if let Some(pause) = worker.instance.paused(now_ms())
+    if worker.instance.may_be_paused()
+        && let Some(pause) = worker.instance.paused(now_ms())
         && held_back(row, client, pause.writes_only)
     {
         return Gate::Wait(pause.until);
@@ -188,20 +189,21 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    worker.tick();
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {
         collect_keys(database, call, &mut keys);
     }
-    let (mut db, others) = lock(worker, client, calls, &keys);
+    let (mut db, others) = lock(worker, client, calls, &mut keys);
     if client.no_touch {
         db.no_touch();
     }
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
-    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.iter().map(|(key, _)| *key).collect();
+    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.into_iter().map(|(key, _)| key).collect();
     let mut cx = Ctx {
         instance,
         worker,
@@ -216,14 +218,12 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         dirty: 0,
         garbage: Vec::new(),
     };
-    let began = Instant::now();
     let mut done = 0;
     if let [call] = calls {
         let call = Call { args: call.args.with_keys(&keys), ..*call };
         let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
         invoke(&mut cx, &call);
-        let nanos = began.elapsed().as_nanos() as u64;
-        worker.finished(&cx, &call, nanos);
+        worker.finished(&cx, &call, worker.tick());
         let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
         blocking::serve(&mut cx);
         return (1, cx.ready, waiting);
@@ -236,7 +236,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         }
     }
     // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
-    let share = began.elapsed().as_nanos() as u64 / done as u64;
+    let share = worker.tick() / done as u64;
     for call in &calls[..done] {
         worker.finished(&cx, call, share);
     }
@@ -260,15 +260,14 @@ fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
 }
 
 /// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
-fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
+fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
     let instance = &*worker.instance;
     let database = instance.database(client.db);
-    let now = now_ms();
+    let now = worker.now_ms();
     match footprint(calls, client.multi.as_ref()) {
         Footprint::Keys | Footprint::Walk => {
-            let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
-            let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
-            let mut all: SmallVec<[(u32, Access); WINDOW]> = declared.collect();
+            let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
+            let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
             for (row, args) in &multi.queue {
                 let mut keys = Keys::new();
                 collect_keys(database, &Call { row, args: args.args() }, &mut keys);

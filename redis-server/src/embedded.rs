@@ -28,6 +28,9 @@ use crate::instance::Instance;
 use crate::resp::{Parser, ProtocolError, Reply, RequestLimits, split_inline};
 use crate::worker::{Worker, now_ms};
 
+/// Most keys that [`expire`] removes from one shard under one lock.
+const EXPIRE_SLICE: usize = 64;
+
 /// Removes every expired key.
 pub fn expire(instance: &Instance) {
     if !instance.active_expire() {
@@ -35,7 +38,7 @@ pub fn expire(instance: &Instance) {
     }
     for database in instance.databases() {
         for shard in 0..database.shards() {
-            database.expire_shard(shard, now_ms(), usize::MAX);
+            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {}
         }
     }
 }

@@ -117,6 +117,12 @@ impl Instance {
         self.blocked.fetch_add(change, Relaxed) + change
     }
 
+    /// Whether CLIENT PAUSE was called and not taken back: it may be over by now.
+    #[inline]
+    pub fn may_be_paused(&self) -> bool {
+        self.pause.load(Relaxed) != 0
+    }
+
     /// What commands are held back at `now`, if any.
     #[inline]
     pub fn paused(&self, now: u64) -> Option<Pause> {

@@ -233,11 +233,11 @@ macro_rules! typed {
                 /// # Errors
                 /// The key holds another type.
                 pub fn $create(&mut self, key: &Key<'_>) -> Result<&mut $type> {
-                    if self.get_mut(key).is_none() {
-                        let empty = crate::db::Object::$type(Box::default());
-                        self.set(key, crate::db::Value::Object(empty), None);
+                    let empty = || crate::db::Value::Object(crate::db::Object::$type(Box::default()));
+                    match self.get_or_insert_with(key, empty).object_mut() {
+                        Some(crate::db::Object::$type(value)) => Ok(value),
+                        _ => Err(Error::WrongType),
                     }
-                    self.$get_mut(key)?.ok_or(Error::NoSuchKey)
                 }
             )*
         }
@@ -275,5 +275,26 @@ impl View<'_> {
             Some(entry) if entry.string().is_none() => Err(Error::WrongType),
             found => Ok(found),
         }
+    }
+
+    /// Calls `write` with the bytes of the string at `key`, made at least `len` long by zeros (a missing key is an empty
+    /// string). Returns what it returns, and whether the string has grown.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    pub fn write_string<R>(
+        &mut self,
+        key: &Key<'_>,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<(R, bool)> {
+        if let Some(entry) = self.string_mut(key)? {
+            let grown = entry.string().is_some_and(|old| old.len() < len);
+            return Ok((write(entry.bytes_mut(len).ok_or(Error::WrongType)?), grown));
+        }
+        let mut bytes = vec![0; len];
+        let result = write(&mut bytes);
+        self.set(key, crate::db::Value::written(bytes), None);
+        Ok((result, true))
     }
 }

@@ -13,6 +13,7 @@ mod scan;
 mod server;
 mod set;
 mod sorted_set;
+mod store;
 mod string;
 mod transaction;
 

@@ -313,7 +313,7 @@ impl Conn {
                 break Progress::Done;
             }
         };
-        self.client.shared.active_at.store(now_ms(), Relaxed);
+        self.client.shared.active_at.store(self.worker.now_ms(), Relaxed);
         spans.clear();
         scratch.spans = spans;
         (used, progress)
