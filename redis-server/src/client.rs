@@ -35,6 +35,25 @@ pub struct Multi {
     pub aborted: bool,
 }
 
+/// What a client has subscribed to.
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    /// Channels, patterns and shard channels, each in its place (see [`count`]).
+    pub sets: [HashSet<Bytes>; 3],
+}
+
+impl Subscriptions {
+    /// Their number.
+    pub fn len(&self) -> usize {
+        self.sets.iter().map(HashSet::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// The session's state, which only its own connection touches.
 #[derive(Debug)]
 pub struct Client {
@@ -47,17 +66,13 @@ pub struct Client {
     /// Whether the client has authenticated, or need not.
     pub authenticated: bool,
     /// The transaction since MULTI.
-    pub multi: Option<Multi>,
-    /// Watched keys with their database, and the mark that a touch sets.
-    pub watching: Vec<(usize, Box<[u8]>)>,
-    /// The mark.
-    pub watched: Watched,
-    /// Subscribed channels.
-    pub channels: HashSet<Bytes>,
-    /// Subscribed patterns.
-    pub patterns: HashSet<Bytes>,
-    /// Subscribed shard channels.
-    pub shard_channels: HashSet<Bytes>,
+    pub multi: Option<Box<Multi>>,
+    /// Watched keys with their database.
+    pub watching: HashSet<(usize, Box<[u8]>)>,
+    /// When the first of them expires, in milliseconds of Unix time.
+    pub watch_until: Option<u64>,
+    /// What the client has subscribed to, once it has.
+    pub subscriptions: Option<Box<Subscriptions>>,
     /// What CLIENT REPLY has chosen.
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
@@ -75,11 +90,9 @@ impl Client {
             resp3: false,
             authenticated,
             multi: None,
-            watching: Vec::new(),
-            watched: Watched::default(),
-            channels: HashSet::new(),
-            patterns: HashSet::new(),
-            shard_channels: HashSet::new(),
+            watching: HashSet::new(),
+            watch_until: None,
+            subscriptions: None,
             reply_mode: ReplyMode::On,
             no_touch: false,
             close: false,
@@ -91,9 +104,10 @@ impl Client {
         self.shared.last_command.store(u32::from(row.id) + 1, Ordering::Relaxed);
     }
 
-    /// Number of subscriptions of all kinds.
-    pub fn subscriptions(&self) -> usize {
-        self.channels.len() + self.patterns.len() + self.shard_channels.len()
+    /// Whether the client has subscribed to anything.
+    #[inline]
+    pub fn is_subscribed(&self) -> bool {
+        self.subscriptions.as_ref().is_some_and(|subscriptions| subscriptions.len() > 0)
     }
 }
 
@@ -124,6 +138,8 @@ pub struct ClientShared {
     pub flags: AtomicU32,
     /// Number of channel, pattern and shard channel subscriptions, and of queued commands plus one.
     pub counts: [AtomicU32; 5],
+    /// Set when a watched key is touched.
+    pub watched: Watched,
     /// Names and versions.
     pub labels: Mutex<Labels>,
     /// The command that waits for keys.
@@ -154,8 +170,8 @@ pub mod flag {
     pub const MULTI: u32 = 1 << 1;
     /// Subscribed to something.
     pub const PUBSUB: u32 = 1 << 2;
-    /// A watched key was touched.
-    pub const DIRTY: u32 = 1 << 3;
+    /// Held back by `CLIENT PAUSE`.
+    pub const PAUSED: u32 = 1 << 3;
     /// `CLIENT NO-EVICT`.
     pub const NO_EVICT: u32 = 1 << 4;
     /// `CLIENT NO-TOUCH`.
@@ -166,6 +182,8 @@ pub mod flag {
     pub const RESP3: u32 = 1 << 7;
     /// Closes when its output is sent.
     pub const CLOSING: u32 = 1 << 8;
+    /// Is shown every command.
+    pub const MONITOR: u32 = 1 << 9;
 }
 
 /// Index into [`ClientShared::counts`].
@@ -209,6 +227,7 @@ impl ClientShared {
             output: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             counts: Default::default(),
+            watched: Watched::default(),
             labels: Mutex::default(),
             blocked: Mutex::default(),
             mailbox: Mutex::default(),

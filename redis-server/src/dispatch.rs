@@ -1,14 +1,16 @@
 //! The gate: from the words that a client sent to a handler that runs under the right locks.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 
 use crate::blocking::{self, Waiting};
-use crate::client::{Client, Multi, ReplyMode};
+use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::Reply;
 use crate::worker::{Worker, now_ms};
@@ -39,12 +41,21 @@ pub enum Gate {
     Wait(u64),
 }
 
+/// The command of this name, as `rename-command` has left it.
+#[inline]
+fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
+    match instance.renamed(name) {
+        Some(target) => target,
+        None => registry::lookup(name),
+    }
+}
+
 /// The command that `args` name, with its subcommand; arity is checked.
 ///
 /// # Errors
 /// Unknown command or subcommand, or a wrong number of arguments.
-pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
-    let Some(mut row) = registry::lookup(args.at(0)) else { return Err(Error::unknown_command(args)) };
+pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Error> {
+    let Some(mut row) = lookup(instance, args.at(0)) else { return Err(Error::unknown_command(args)) };
     if !row.command.subcommands.is_empty()
         && let Some(name) = args.get(1)
     {
@@ -56,16 +67,19 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
 
 /// Decides what becomes of a command in the client's present state.
 pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
-    let row = match resolve(args) {
+    let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
-        Err(error) => return Gate::Refuse(error, registry::lookup(args.at(0))),
+        Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;
-    if !client.authenticated && !flags.has(Flags::NO_AUTH) {
+    if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if client.subscriptions() > 0 && !client.resp3 && !allowed_while_subscribed(command.name) {
+    if flags.has(Flags::DENYOOM) && worker.instance.is_short_of_memory() {
+        return Gate::Refuse(Error::OutOfMemory, Some(row));
+    }
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -143,13 +157,12 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
         Gate::Queue(row) => {
             if let Some(multi) = &mut client.multi {
                 multi.queue.push((row, args.to_owned()));
+                client.shared.counts[count::MULTI].store(multi.queue.len() as u32 + 1, Relaxed);
             }
             quiet_reply(client, || reply.simple("QUEUED"));
         }
         Gate::Refuse(error, row) => {
-            if let Some(multi) = &mut client.multi {
-                multi.aborted = true;
-            }
+            let error = crate::commands::refused(worker, client, row, error);
             worker.refused(row, &error);
             quiet_reply(client, || reply.error(&error));
         }
@@ -200,6 +213,9 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     if client.no_touch {
         db.no_touch();
     }
+    if instance.paused(db.now()).is_some() {
+        db.keep_expired();
+    }
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
@@ -228,17 +244,25 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         blocking::serve(&mut cx);
         return (1, cx.ready, waiting);
     }
+    let one_by_one = instance.observers.one_by_one();
     for (call, key) in calls.iter().zip(&keys) {
-        invoke(&mut cx, &Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call });
+        let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
+        if one_by_one {
+            timed(&mut cx, &call);
+        } else {
+            invoke(&mut cx, &call);
+        }
         done += 1;
         if !cx.ready.is_empty() {
             break;
         }
     }
-    // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
-    let share = worker.tick() / done as u64;
-    for call in &calls[..done] {
-        worker.finished(&cx, call, share);
+    if !one_by_one {
+        // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
+        let share = worker.tick() / done as u64;
+        for call in &calls[..done] {
+            worker.finished(&cx, call, share);
+        }
     }
     blocking::serve(&mut cx);
     (done, cx.ready, None)
@@ -264,7 +288,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let now = worker.now_ms();
-    match footprint(calls, client.multi.as_ref()) {
+    match footprint(calls, client.multi.as_deref()) {
         Footprint::Keys | Footprint::Walk => {
             let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
             let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
@@ -286,7 +310,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
 
 /// The transaction whose keys must be locked too, if the call is EXEC.
 fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
-    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_ref()).flatten()
+    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_deref()).flatten()
 }
 
 /// The footprint of the calls; EXEC's is that of all commands it will run.
@@ -307,8 +331,9 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             access = Access::Write;
         }
         match command.footprint_of(args.args()) {
-            // Keys behind a SELECT belong to a database that is not known yet.
-            _ if command.name == "select" => return Footprint::Everything,
+            // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
+            // databases, which they must not wait for while they hold a part of one.
+            _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
             Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
             Footprint::Database(wanted) => {
                 access = access.max(wanted);
@@ -327,10 +352,14 @@ pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     let call = Call { row, args };
     collect_keys(cx.db.database(), &call, &mut keys);
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    let call = Call { row, args: args.with_keys(&keys) };
+    timed(cx, &Call { row, args: args.with_keys(&keys) });
+}
+
+/// Runs a call and accounts for it alone.
+fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let began = Instant::now();
-    invoke(cx, &call);
-    cx.worker.finished(cx, &call, began.elapsed().as_nanos() as u64);
+    invoke(cx, call);
+    cx.worker.finished(cx, call, began.elapsed().as_nanos() as u64);
 }
 
 /// Calls the handler; an error takes the place of what it wrote.

@@ -125,7 +125,7 @@ impl Session {
         }
         let limits = RequestLimits {
             max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated,
+            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
         };
         let mut spans = Vec::new();
         let (args, len);

@@ -15,13 +15,19 @@ pub mod embedded;
 pub mod error;
 pub mod glob;
 pub mod instance;
+pub mod memory;
+mod metrics;
 pub mod number;
+pub mod observe;
 pub mod registry;
 pub mod resp;
 pub mod server;
 pub mod stats;
 pub mod types;
 pub mod worker;
+
+/// The version of Redis whose commands and replies are offered, as clients are told.
+pub const REDIS_VERSION: &str = "7.2.4";
 
 #[cfg(test)]
 mod oracle;

@@ -8,6 +8,7 @@ use crate::command::Ctx;
 use crate::dispatch::Call;
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::observe::Observed;
 use crate::registry::Row;
 use crate::resp::{Reply, Span};
 use crate::stats::WorkerStats;
@@ -106,6 +107,19 @@ impl Worker {
         let (hits, misses) = cx.db.take_lookups();
         self.stats.hits.add(hits.into());
         self.stats.misses.add(misses.into());
+        if nanos >= self.instance.observers.threshold() {
+            self.observe(cx, call, nanos);
+        }
+    }
+
+    /// Records a call that is slow, or that somebody wants to see.
+    #[cold]
+    pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+        // One that waits is recorded when it has run to its end.
+        if cx.block.is_none() {
+            let observed = Observed { row: call.row, args: call.args, nanos };
+            self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
+        }
     }
 
     /// Accounts for a call that has run and failed.

@@ -184,6 +184,7 @@ impl Ctx<'_> {
             return;
         }
         self.client.db = index;
+        self.client.shared.db.store(index as u32, std::sync::atomic::Ordering::Relaxed);
         if self.others.is_empty() {
             self.db = self.instance.database(index).lock_none(self.db.now());
         } else {

@@ -5,6 +5,7 @@ mod connection;
 mod databases;
 mod generic;
 mod hash;
+mod help;
 mod limits;
 mod list;
 mod pubsub;
@@ -19,6 +20,8 @@ mod transaction;
 
 use crate::client::Client;
 use crate::command::Family;
+use crate::error::Error;
+use crate::registry::Row;
 use crate::worker::Worker;
 
 /// Every family.
@@ -37,15 +40,23 @@ pub const FAMILIES: &[&Family] = &[
     &server::FAMILY,
 ];
 
-/// Undoes what a session has left behind, at its end or at RESET: watched keys and subscriptions.
+/// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
 pub fn leave(worker: &Worker, client: &mut Client) {
-    unwatch(worker, client);
+    transaction::discard_transaction(worker, client);
+    server::stop_monitoring(worker, client);
 }
 
-/// Forgets the watched keys.
-fn unwatch(worker: &Worker, client: &mut Client) {
-    for (db, key) in client.watching.drain(..) {
-        worker.instance.database(db).watched.remove(&key, &client.watched);
+/// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
+/// at once. Returns the error to be sent.
+pub fn refused(worker: &Worker, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
+    if row.is_some_and(|row| row.command.name == "exec") {
+        transaction::discard_transaction(worker, client);
+        let text = error.to_string();
+        let text = text.strip_prefix("ERR ").unwrap_or(&text);
+        return Error::Message(format!("EXECABORT Transaction discarded because of: {text}"));
     }
-    client.watched = crate::db::Watched::default();
+    if let Some(multi) = &mut client.multi {
+        multi.aborted = true;
+    }
+    error
 }

@@ -1,8 +1,128 @@
 //! Transactions (<https://redis.io/docs/latest/commands/?group=transactions>).
 
-use crate::command::{Categories, Family};
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::client::{Client, Multi, count, flag};
+use crate::command::{Args, Begin, Categories, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd};
+use crate::db::Access;
+use crate::dispatch;
+use crate::error::Error;
+use crate::worker::Worker;
+
+/// MULTI
+fn multi(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    if cx.client.multi.is_some() {
+        return Err(Error::Static("ERR MULTI calls can not be nested"));
+    }
+    cx.client.multi = Some(Box::new(Multi::default()));
+    cx.client.shared.set_flag(flag::MULTI, true);
+    cx.client.shared.counts[count::MULTI].store(1, Relaxed);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// EXEC
+fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    let Some(multi) = cx.client.multi.take() else { return Err(Error::Static("ERR EXEC without MULTI")) };
+    let touched = cx.client.shared.watched.is_touched() || cx.client.watch_until.is_some_and(|until| until <= cx.now());
+    // The transaction's own changes must not be looked for among the watched keys.
+    discard_transaction(cx.worker, cx.client);
+    if multi.aborted {
+        return Err(Error::Static("EXECABORT Transaction discarded because of previous errors."));
+    }
+    if touched {
+        cx.reply.null_array();
+        return Ok(());
+    }
+    cx.reply.array(multi.queue.len());
+    let may_block = std::mem::replace(&mut cx.may_block, false);
+    for (row, args) in &multi.queue {
+        dispatch::run_queued(cx, row, args.args());
+    }
+    cx.may_block = may_block;
+    Ok(())
+}
+
+/// DISCARD
+fn discard(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    if cx.client.multi.is_none() {
+        return Err(Error::Static("ERR DISCARD without MULTI"));
+    }
+    discard_transaction(cx.worker, cx.client);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// WATCH key [key …]
+fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.client.multi.is_some() {
+        return Err(Error::Static("ERR WATCH inside MULTI is not allowed"));
+    }
+    for key in args.keys() {
+        // A key that has expired counts as absent: it goes now, so that its removal is no change later.
+        let expires = cx.db.get_mut(key).and_then(|entry| entry.expire_at());
+        let client = &mut *cx.client;
+        if client.watching.insert((client.db, key.bytes.into())) {
+            // Whoever changes the deadline touches the key, so it need not be looked at again.
+            client.watch_until = client.watch_until.into_iter().chain(expires).min();
+            cx.db.database().watched.add(key.bytes, &client.shared.watched);
+        }
+    }
+    note_watched(cx.client);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// UNWATCH
+fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    forget_watched(cx.worker, cx.client);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// Ends the transaction that is being put together, if any, and forgets the watched keys.
+pub(super) fn discard_transaction(worker: &Worker, client: &mut Client) {
+    client.multi = None;
+    client.shared.set_flag(flag::MULTI, false);
+    client.shared.counts[count::MULTI].store(0, Relaxed);
+    forget_watched(worker, client);
+}
+
+/// Forgets the watched keys.
+fn forget_watched(worker: &Worker, client: &mut Client) {
+    if client.watching.is_empty() {
+        return;
+    }
+    for (db, key) in std::mem::take(&mut client.watching) {
+        worker.instance.database(db).watched.remove(&key, &client.shared.watched);
+    }
+    // Nobody finds the mark any more, so it stays clear.
+    client.shared.watched.clear();
+    client.watch_until = None;
+    note_watched(client);
+}
+
+/// Shows others the number of watched keys.
+fn note_watched(client: &Client) {
+    client.shared.counts[count::WATCHED].store(client.watching.len() as u32, Relaxed);
+}
+
+const FLAGS: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
+const QUICK: Flags = FLAGS.and(Flags::FAST).and(Flags::ALLOW_BUSY);
+
+/// Locked for writing, because an expired key is removed.
+const WATCHED: KeySpec = KeySpec {
+    begin: Begin::Index(1),
+    find: Find::Range { last: -1, step: 1, limit: 0 },
+    usage: Use { access: Access::Write, flags: "RO" },
+};
 
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "transactions", category: Categories::TRANSACTION, commands: &[
+    cmd("discard", 1, discard, QUICK,                           &[]),
+    cmd("exec",    1, exec,    FLAGS.and(Flags::SKIP_SLOWLOG),  &[]),
+    cmd("multi",   1, multi,   QUICK,                           &[]),
+    cmd("unwatch", 1, unwatch, QUICK,                           &[]),
+    cmd("watch",  -2, watch,   QUICK,                           &[WATCHED]),
 ] };

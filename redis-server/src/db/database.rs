@@ -110,6 +110,12 @@ impl Database {
         self.map.shards().iter().map(|shard| shard.read().len()).sum()
     }
 
+    /// Number of buckets that the tables have.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.map.shards().iter().map(|shard| shard.read().buckets()).sum()
+    }
+
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -142,7 +148,7 @@ impl Database {
         }
         let mut table = self.map.shards()[shard].write();
         // Stale records are dropped on the way; they cost time too, though less.
-        for _ in 0..2 * limit {
+        for _ in 0..limit.saturating_mul(2) {
             let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };

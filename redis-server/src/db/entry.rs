@@ -403,6 +403,11 @@ impl Entry {
         self.header().meta.load(Relaxed) & ACCESS_MASK
     }
 
+    /// Seconds since the last use, at `now` in milliseconds of Unix time.
+    pub fn idle_seconds(&self, now: u64) -> u32 {
+        ((now / 1000) as u32).wrapping_sub(self.access()) & ACCESS_MASK
+    }
+
     /// Stores the 24 bits that eviction keeps per entry. Racing readers may lose an update, never a flag:
     /// flags change only under `&mut self`.
     #[inline]

@@ -12,6 +12,8 @@ use super::value::{Value, ValueRef};
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
 const MET_MAX: usize = 1024;
+/// Empty shards that weigh as much as one entry in a scan: each costs a lock.
+const EMPTY_SHARDS: usize = 100;
 /// Random shards that are looked at for a random entry before the shards' sizes decide.
 const SHARD_TRIES: usize = 32;
 
@@ -65,13 +67,15 @@ struct Met<'a> {
     db: &'a Database,
     now: u64,
     expired: RefCell<Vec<(u32, u64)>>,
+    /// Whether they stay where they are.
+    keep: bool,
 }
 
 impl Met<'_> {
     #[cold]
     fn push(&self, key: &Key<'_>) {
         let mut expired = self.expired.borrow_mut();
-        if expired.len() < MET_MAX {
+        if expired.len() < MET_MAX && !self.keep {
             expired.push((key.shard, key.hash));
         }
     }
@@ -154,7 +158,7 @@ impl Database {
             clock: Some((now / 1000) as u32),
             hits: Cell::new(0),
             misses: Cell::new(0),
-            met: Met { db: self, now, expired: RefCell::default() },
+            met: Met { db: self, now, expired: RefCell::default(), keep: false },
         }
     }
 }
@@ -173,6 +177,11 @@ impl<'a> View<'a> {
     /// Leaves the entries' last use as it is (`CLIENT NO-TOUCH`).
     pub fn no_touch(&mut self) {
         self.clock = None;
+    }
+
+    /// Leaves expired entries that readers meet where they are (`CLIENT PAUSE`).
+    pub fn keep_expired(&mut self) {
+        self.met.keep = true;
     }
 
     /// Hits and misses since the last call.
@@ -433,7 +442,6 @@ impl<'a> View<'a> {
         let mut shard = cursor % shards;
         let mut at = cursor / shards;
         let mut met = 0;
-        // Empty shards cost a lock each, so they count a little too.
         let mut empty = 0;
         while shard < shards {
             at = self.with_shard(shard as usize, |table| {
@@ -453,7 +461,7 @@ impl<'a> View<'a> {
                 )
             });
             shard += u64::from(at == 0);
-            if met >= count || empty / 10 >= count {
+            if met >= count || empty / EMPTY_SHARDS >= count {
                 break;
             }
         }

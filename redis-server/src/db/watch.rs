@@ -14,6 +14,11 @@ impl Watched {
         self.0.load(Ordering::Acquire)
     }
 
+    /// Clears the mark, when no key is watched.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
     /// Marks the transaction as touched.
     pub fn touch(&self) {
         self.0.store(true, Ordering::Release);

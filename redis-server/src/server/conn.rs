@@ -330,7 +330,7 @@ impl Conn {
     ) -> Result<Progress, ProtocolError> {
         let limits = RequestLimits {
             max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated,
+            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
         };
         if !self.parser.in_command() && input.get(*used).is_some_and(|&byte| byte != b'*') {
             return self.process_inline(scratch, &input[*used..], used);
@@ -499,7 +499,7 @@ impl Conn {
 
     /// Whether the output passes `client-output-buffer-limit`.
     fn over_limit(&mut self) -> bool {
-        let class = if self.client.subscriptions() > 0 { 2 } else { 0 };
+        let class = if self.client.is_subscribed() { 2 } else { 0 };
         let limit = self.worker.instance.config.output_limits()[class];
         let len = self.output.len() as u64;
         if limit.soft == 0 || len <= limit.soft {

@@ -95,17 +95,28 @@ pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Ok(());
     };
     let options = ScanOptions::parse(args, 3, false)?;
+    let packed = set.encoding() == "listpack";
     scan::reply(cx.reply, |reply| {
         let mut elements = 0;
         let next = set.scan(cursor, options.count, &mut |member, score| {
             if options.selects(member) {
                 reply.bulk(member);
-                // Text in RESP3 too, as in the genuine server.
-                reply.bulk(&format_f64(score));
+                // Text in RESP3 too, as in the genuine server; and a listpack's integers as they stand in it.
+                match packed.then(|| listpack_int(score)).flatten() {
+                    Some(int) => reply.bulk_int(int),
+                    None => reply.bulk(&format_f64(score)),
+                }
                 elements += 2;
             }
         });
         (next, elements)
     });
     Ok(())
+}
+
+/// The integer as which the genuine server's listpacks keep a score.
+fn listpack_int(score: f64) -> Option<i64> {
+    const MAX: f64 = (i64::MAX / 2) as f64;
+    let int = score as i64;
+    (score.abs() <= MAX && int as f64 == score).then_some(int)
 }

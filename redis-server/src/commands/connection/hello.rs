@@ -1,0 +1,124 @@
+//! Who the client is, and which protocol it speaks.
+
+use crate::client::{ReplyMode, flag};
+use crate::command::{Args, Ctx, Result};
+use crate::config::settings;
+use crate::error::Error;
+
+const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
+const NO_PASSWORD: Error = Error::Static(
+    "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration \
+     is correct?",
+);
+const HELLO_NEEDS_AUTH: Error = Error::Static(
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option \
+     can be used to authenticate the client and select the RESP protocol version at the same time",
+);
+const BAD_NAME: Error = Error::Static("ERR Client names cannot contain spaces, newlines or special characters.");
+
+/// HELLO [protover [AUTH username password] [SETNAME clientname]]
+pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let resp3 = match args.get(1) {
+        None => cx.client.resp3,
+        Some(_) => protocol(args)? == 3,
+    };
+    let mut at = 2;
+    while at < args.len() {
+        let left = args.len() - at - 1;
+        if args.is(at, "auth") && left >= 2 {
+            authenticate(cx, args.at(at + 1), args.at(at + 2))?;
+            at += 3;
+        } else if args.is(at, "setname") && left >= 1 {
+            set_name(cx, args.at(at + 1))?;
+            at += 2;
+        } else {
+            let option = String::from_utf8_lossy(args.at(at));
+            return Err(Error::Message(format!("ERR Syntax error in HELLO option '{option}'")));
+        }
+    }
+    if !cx.client.authenticated && cx.instance.needs_password() {
+        return Err(HELLO_NEEDS_AUTH);
+    }
+    set_protocol(cx, resp3);
+    cx.reply.map(7);
+    for (name, value) in [("server", "redis"), ("version", crate::REDIS_VERSION)] {
+        cx.reply.bulk(name.as_bytes());
+        cx.reply.bulk(value.as_bytes());
+    }
+    cx.reply.bulk(b"proto");
+    cx.reply.int(if resp3 { 3 } else { 2 });
+    cx.reply.bulk(b"id");
+    cx.reply.int(cx.client.shared.id as i64);
+    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+        cx.reply.bulk(name.as_bytes());
+        cx.reply.bulk(value.as_bytes());
+    }
+    cx.reply.bulk(b"modules");
+    cx.reply.array(0);
+    Ok(())
+}
+
+fn protocol(args: Args<'_>) -> Result<i64> {
+    match args.int(1) {
+        Ok(version @ 2..=3) => Ok(version),
+        Ok(_) => Err(Error::Static("NOPROTO unsupported protocol version")),
+        Err(_) => Err(Error::Static("ERR Protocol version is not an integer or out of range")),
+    }
+}
+
+fn set_protocol(cx: &mut Ctx<'_>, resp3: bool) {
+    cx.client.resp3 = resp3;
+    cx.client.shared.set_flag(flag::RESP3, resp3);
+    cx.reply.set_resp3(resp3);
+}
+
+/// AUTH [username] password
+pub(super) fn auth(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    match args.len() {
+        2 if !cx.instance.needs_password() => return Err(NO_PASSWORD),
+        2 => authenticate(cx, b"default", args.at(1))?,
+        3 => authenticate(cx, args.at(1), args.at(2))?,
+        _ => return Err(Error::Syntax),
+    }
+    cx.reply.ok();
+    Ok(())
+}
+
+fn authenticate(cx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Result {
+    let expected = cx.instance.config.text(settings::REQUIREPASS);
+    // Without a password, the default user is let in with any.
+    if user != b"default" || !expected.is_empty() && !same(&expected, password) {
+        return Err(WRONG_PASSWORD);
+    }
+    cx.client.authenticated = true;
+    Ok(())
+}
+
+/// Compares in a time that does not depend on where the two differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && std::hint::black_box(a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b))) == 0
+}
+
+/// Names the connection; an empty name takes its name away.
+pub(super) fn set_name(cx: &Ctx<'_>, name: &[u8]) -> Result {
+    if !name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+        return Err(BAD_NAME);
+    }
+    cx.client.shared.labels().name = String::from_utf8_lossy(name).into_owned();
+    Ok(())
+}
+
+/// RESET
+pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    crate::commands::leave(cx.worker, cx.client);
+    cx.select(0);
+    set_protocol(cx, false);
+    let client = &mut *cx.client;
+    client.authenticated = !cx.instance.needs_password();
+    client.reply_mode = ReplyMode::On;
+    client.no_touch = false;
+    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);
+    client.shared.labels().name.clear();
+    cx.reply.simple("RESET");
+    Ok(())
+}
