@@ -20,7 +20,7 @@ use crate::dispatch::{self, Call};
 use crate::instance::Instance;
 use crate::registry::Row;
 use crate::resp::Reply;
-use crate::worker::{Worker, now_ms};
+use crate::worker::Worker;
 
 /// A command that waits for keys, and its way back to the client.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
     while let Some(next) = ready.pop_front() {
         client.db = next.db;
         let database = worker.instance.database(next.db);
-        let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), now_ms());
+        let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), worker.now_ms());
         let mut cx = Ctx {
             instance: &worker.instance,
             worker,
