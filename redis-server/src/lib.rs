@@ -16,6 +16,7 @@ pub mod error;
 pub mod glob;
 pub mod instance;
 pub mod number;
+pub mod pubsub;
 pub mod registry;
 pub mod resp;
 pub mod server;

@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 
 use super::output::Output;
 use crate::blocking::{self, Waiting};
-use crate::client::{Client, ClientShared, flag};
+use crate::client::{Client, ClientShared, End, flag};
 use crate::command::Args;
 use crate::config::settings;
 use crate::dispatch::{self, Call, Gate, Passed};
@@ -101,17 +101,15 @@ enum Progress {
     Close,
 }
 
-type End = Poll<io::Result<()>>;
-
 impl Conn {
     /// Works until there is nothing to be done. Ready when the connection is over.
-    fn poll(&mut self, cx: &mut Context<'_>) -> End {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
         let scratch = &mut *scratch;
         self.client.shared.wake_by(cx.waker());
         loop {
-            if self.client.shared.has_mail() && self.take_mail(cx)? {
+            if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
                 return Poll::Ready(Ok(()));
             }
             if !self.output.is_empty() {
@@ -144,15 +142,24 @@ impl Conn {
         self.waiting.is_some() || self.timer.is_some()
     }
 
-    /// Moves what others have left to the output; true if the connection is to end now.
-    fn take_mail(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+    /// Sends what others have left; true if the connection is to end now.
+    fn take_mail(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
         let mail = self.client.shared.take_mail();
-        mail.messages.into_iter().for_each(|message| self.output.push(message));
-        if mail.kill {
+        if self.output.is_empty() {
+            // Many small messages go out in one piece.
+            mail.messages.iter().for_each(|message| scratch.reply.encoded(message));
+            self.send(cx, scratch)?;
+        } else {
+            mail.messages.into_iter().for_each(|message| self.output.push(message));
+        }
+        if mail.end == End::Now {
             // What the client was told before must still reach it, if its socket takes it.
             let _ = self.output.flush(cx, &mut self.stream)?;
+            return Ok(true);
         }
-        Ok(mail.kill)
+        self.client.close |= mail.end == End::WhenSent;
+        self.note_buffers();
+        Ok(false)
     }
 
     /// [`Conn::read_input`], counted.
