@@ -1,16 +1,26 @@
 //! Commands that wait: parking them, and running them again when a key becomes ready.
+//!
+//! A waiter is served under the locks of the command that made its key ready, before anybody else can see the key,
+//! if those locks cover all the keys that it needs; else under locks of its own right afterwards.
+//!
+//! Locks are taken in this order: shards, [`Parked::answer`], the queues. Whoever takes the sender out of a parked
+//! command ends its wait; all others come too late.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use crate::client::{Client, ClientShared, flag};
-use crate::command::{Block, OwnedArgs, Ready};
+use crate::command::{Block, Ctx, OwnedArgs, Ready};
+use crate::db::{Access, Database, Key, ValueRef};
 use crate::dispatch::{self, Call};
+use crate::instance::Instance;
 use crate::registry::Row;
 use crate::resp::Reply;
-use crate::worker::Worker;
+use crate::worker::{Worker, now_ms};
 
 /// A command that waits for keys, and its way back to the client.
 #[derive(Debug)]
@@ -19,13 +29,19 @@ pub struct Parked {
     args: OwnedArgs,
     /// The keys waited for.
     keys: Vec<Box<[u8]>>,
+    /// Which of the declared keys they are.
+    waited: Range<usize>,
+    /// Place in the queues of those keys.
+    ticket: u64,
     db: usize,
     resp3: bool,
-    null_array: bool,
     client: Arc<ClientShared>,
-    /// Taken by whoever answers: the command that made a key ready, the deadline, CLIENT UNBLOCK.
-    answer: Mutex<Option<oneshot::Sender<Vec<u8>>>>,
+    instance: Arc<Instance>,
+    /// Taken by whoever ends the wait: the command that made a key ready, the deadline, CLIENT UNBLOCK.
+    answer: Mutex<Option<Answer>>,
 }
+
+type Answer = oneshot::Sender<Vec<u8>>;
 
 /// What the connection of a parked command waits for.
 #[derive(Debug)]
@@ -36,34 +52,60 @@ pub struct Waiting {
     pub answer: oneshot::Receiver<Vec<u8>>,
     /// When to give up, in milliseconds of Unix time.
     pub deadline: Option<u64>,
+    /// Whether `CLIENT REPLY` suppresses the answer.
+    pub muted: bool,
+}
+
+impl Waiting {
+    /// Answers the client, unless it wants no replies, and forgets the wait.
+    pub fn conclude(self, client: &Client, reply: &mut Reply, answer: &[u8]) {
+        if !self.muted {
+            reply.raw(answer);
+        }
+        self.leave(client);
+    }
+
+    /// Forgets the wait, which ends if it has not yet.
+    pub fn leave(self, client: &Client) {
+        self.parked.abandon();
+        *client.shared.blocked() = None;
+    }
 }
 
 impl Parked {
-    fn answer(&self) -> MutexGuard<'_, Option<oneshot::Sender<Vec<u8>>>> {
-        self.answer.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn answer(&self) -> MutexGuard<'_, Option<Answer>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The null that the command answers when it waited in vain.
     pub fn null(&self) -> Vec<u8> {
         let mut reply = Reply::default();
         reply.set_resp3(self.resp3);
-        if self.null_array {
-            reply.null_array()
-        } else {
-            reply.null()
-        }
+        reply.null_array();
         reply.to_vec()
     }
 
     /// Ends the wait with `bytes`; false when it has ended already.
     pub fn finish(&self, bytes: Vec<u8>) -> bool {
+        let mut answer = self.answer();
+        let answer = self.end(&mut answer);
         // The receiver is gone when the client is; then nobody needs the answer.
-        self.answer().take().map(|answer| answer.send(bytes)).is_some()
+        answer.map(|answer| answer.send(bytes)).is_some()
     }
 
     /// Ends the wait without an answer: the client answers by itself, or is gone. False when it has ended already.
     pub fn abandon(&self) -> bool {
-        self.answer().take().is_some()
+        let mut answer = self.answer();
+        self.end(&mut answer).is_some()
+    }
+
+    /// Takes the sender; with it go the places in the queues, and the client counts as blocked no longer.
+    fn end(&self, answer: &mut Option<Answer>) -> Option<Answer> {
+        let sender = answer.take()?;
+        self.instance.database(self.db).waiters.leave(self.keys(), self.ticket);
+        self.client.set_flag(flag::BLOCKED, false);
+        self.instance.blocked_clients(-1);
+        Some(sender)
     }
 
     /// Number of the database whose keys are waited for.
@@ -75,64 +117,173 @@ impl Parked {
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.keys.iter().map(|key| &**key)
     }
+
+    /// The declared keys as the command sees them when `ready` is served: of those waited for only that one.
+    fn keys_for<'k>(&'k self, database: &Database, ready: Key<'k>) -> SmallVec<[Key<'k>; 4]> {
+        let args = self.args.args();
+        let positions = self.row.command.key_positions(args);
+        let others = positions.iter().enumerate().filter(|(index, _)| !self.waited.contains(index));
+        std::iter::once(ready).chain(others.map(|(_, &(at, _))| database.key(args.at(at)))).collect()
+    }
+
+    /// Whether the command takes elements from such a value: it goes on waiting when its key has another type.
+    fn takes(&self, value: ValueRef<'_>) -> bool {
+        match value {
+            ValueRef::List(_) => self.row.family.group == "list",
+            ValueRef::SortedSet(_) => self.row.family.group == "sorted_set",
+            ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Set(_) => false,
+        }
+    }
 }
 
 /// Parks a call that has left the wish `block`. The locks of its keys must be held.
-pub fn park(worker: &Worker, client: &Client, call: &Call<'_>, block: Block) -> Waiting {
+pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting {
     let (sender, answer) = oneshot::channel();
-    let keys = call.args.keys()[block.keys].iter().map(|key| key.bytes.into()).collect();
+    let (client, instance) = (&*cx.client, &cx.worker.instance);
+    let waiters = &instance.database(client.db).waiters;
     let parked = Arc::new(Parked {
         row: call.row,
         args: call.args.to_owned(),
-        keys,
+        keys: call.args.keys()[block.keys.clone()].iter().map(|key| key.bytes.into()).collect(),
+        waited: block.keys,
+        ticket: waiters.ticket(),
         db: client.db,
         resp3: client.resp3,
-        null_array: block.null_array,
         client: Arc::clone(&client.shared),
+        instance: Arc::clone(instance),
         answer: Mutex::new(Some(sender)),
     });
-    worker.instance.database(client.db).waiters.park(parked.keys(), &parked);
-    *client.shared.blocked() = Some(Arc::clone(&parked));
+    instance.blocked_clients(1);
     client.shared.set_flag(flag::BLOCKED, true);
-    worker.instance.blocked_clients(1);
-    Waiting { parked, answer, deadline: block.deadline }
+    waiters.park(parked.keys(), parked.ticket, &parked);
+    *client.shared.blocked() = Some(Arc::clone(&parked));
+    Waiting { parked, answer, deadline: block.deadline, muted }
 }
 
-/// Takes a command whose wait is over out of all queues.
-pub fn leave(worker: &Worker, client: &Client, parked: &Arc<Parked>) {
-    worker.instance.database(parked.db).waiters.leave(parked.keys(), parked);
-    *client.shared.blocked() = None;
-    client.shared.set_flag(flag::BLOCKED, false);
-    worker.instance.blocked_clients(-1);
+/// Serves those who wait for what the call has made ready, as far as its locks allow. What is left in `cx.ready` is
+/// for [`serve_rest`].
+#[inline]
+pub fn serve(cx: &mut Ctx<'_>) {
+    if !cx.ready.is_empty() {
+        serve_ready(cx);
+    }
 }
 
-/// Runs the commands that wait for `ready` keys, in the order in which they became ready, until there are none any more.
-pub fn serve(worker: &Worker, ready: Vec<Ready>) {
-    let mut ready = VecDeque::from(ready);
-    while let Some((db, key)) = ready.pop_front() {
-        let waiters = &worker.instance.database(db).waiters;
-        for parked in waiters.queue(&key) {
-            let mut reply = Reply::default();
-            reply.set_resp3(parked.resp3);
-            let mut client = Client::new(Arc::clone(&parked.client), true);
-            client.db = db;
-            client.resp3 = parked.resp3;
-            // Held while the command runs: neither deadline nor CLIENT UNBLOCK can answer in between.
-            let mut answer = parked.answer();
-            if answer.is_none() {
-                continue;
-            }
-            let call = Call { row: parked.row, args: parked.args.args() };
-            let woken = dispatch::serve_parked(worker, &mut client, &call, &mut reply);
-            if !reply.is_empty()
-                && let Some(sender) = answer.take()
-            {
-                waiters.leave(parked.keys(), &parked);
-                // A client that has gone meanwhile loses its element, as with the genuine server's last write.
-                let _ = sender.send(reply.to_vec());
-            }
-            drop(answer);
-            ready.extend(woken);
+/// Serves what became ready, in the order in which it did.
+#[cold]
+fn serve_ready(cx: &mut Ctx<'_>) {
+    let selected = cx.client.db;
+    let mut left = Vec::new();
+    let mut ready = VecDeque::new();
+    loop {
+        // What is served may make further keys ready.
+        ready.extend(cx.ready.drain(..));
+        let Some(mut next) = ready.pop_front() else { break };
+        if !serve_key(cx, &mut next) {
+            left.push(next);
         }
+    }
+    if cx.client.db != selected {
+        cx.select(selected);
+    }
+    cx.ready = left;
+}
+
+/// Serves what [`serve`] has left, each key under locks of its own, until no key is ready any more.
+#[cold]
+pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
+    let mut ready = VecDeque::from(ready);
+    let selected = client.db;
+    // Nothing is answered to the client who made the keys ready: its call is over.
+    let mut reply = Reply::default();
+    while let Some(next) = ready.pop_front() {
+        client.db = next.db;
+        let database = worker.instance.database(next.db);
+        let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), now_ms());
+        let mut cx = Ctx {
+            instance: &worker.instance,
+            worker,
+            db,
+            others: Vec::new(),
+            reply: &mut reply,
+            client,
+            may_block: true,
+            serving: false,
+            block: None,
+            ready: vec![next],
+            dirty: 0,
+            garbage: Vec::new(),
+        };
+        serve_ready(&mut cx);
+        ready.extend(cx.ready);
+    }
+    client.db = selected;
+}
+
+/// Serves those who wait for one key while it has something for them. False if that needs more locks; they are in
+/// `next.shards` then.
+fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
+    let database = cx.worker.instance.database(next.db);
+    let key = database.key(&next.key);
+    if !covers(cx, next.db, &[key]) {
+        next.shards.push(key.shard());
+        return false;
+    }
+    let mut last = 0;
+    while let Some(parked) = database.waiters.behind(&next.key, last)
+        && let Some(entry) = cx.db.peek(&key)
+    {
+        last = parked.ticket;
+        if !parked.takes(entry.value()) {
+            continue;
+        }
+        let keys = parked.keys_for(database, key);
+        if !covers(cx, next.db, &keys) {
+            // What was needed before stays: or two waiters could take turns for ever, each lacking its own locks.
+            next.shards.extend(keys.iter().map(Key::shard));
+            return false;
+        }
+        serve_parked(cx, &parked, &keys);
+    }
+    true
+}
+
+/// Whether `keys` of database `db` are locked for writing. Selects that database if it is another one.
+fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
+    if cx.client.db != db {
+        if cx.others.is_empty() {
+            return false;
+        }
+        cx.select(db);
+    }
+    keys.iter().all(|key| cx.db.is_writable(key))
+}
+
+/// Runs a parked command again, and sends the answer if it has one now.
+fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
+    // Held while the command runs: neither deadline nor CLIENT UNBLOCK can answer in between.
+    let mut answer = parked.answer();
+    // Nothing is taken for a client that has gone.
+    if answer.as_ref().is_none_or(oneshot::Sender::is_closed) {
+        return;
+    }
+    let mut reply = Reply::default();
+    reply.set_resp3(parked.resp3);
+    let mut client = Client::new(Arc::clone(&parked.client), true);
+    client.db = parked.db;
+    client.resp3 = parked.resp3;
+    std::mem::swap(cx.reply, &mut reply);
+    std::mem::swap(cx.client, &mut client);
+    let before = (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
+    dispatch::invoke(cx, &Call { row: parked.row, args: parked.args.args().with_keys(keys) });
+    cx.block = None;
+    (cx.may_block, cx.serving) = before;
+    std::mem::swap(cx.client, &mut client);
+    std::mem::swap(cx.reply, &mut reply);
+    if !reply.is_empty()
+        && let Some(sender) = parked.end(&mut answer)
+    {
+        // A client that goes at this very moment loses its element, as with the genuine server's last write.
+        let _ = sender.send(reply.to_vec());
     }
 }

@@ -185,7 +185,9 @@ pub mod flag {
     /// Closes when its output is sent.
     pub const CLOSING: u32 = 1 << 8;
     /// `CLIENT REPLY OFF`.
-    pub const MUTED: u32 = 1 << 9;
+    pub const MUTED: u32 = 1 << 10;
+    /// Is shown every command.
+    pub const MONITOR: u32 = 1 << 9;
 }
 
 /// Index into [`ClientShared::counts`].

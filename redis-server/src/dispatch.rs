@@ -10,6 +10,7 @@ use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
 use crate::worker::{Worker, now_ms};
@@ -40,12 +41,21 @@ pub enum Gate {
     Wait(u64),
 }
 
+/// The command of this name, as `rename-command` has left it.
+#[inline]
+fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
+    match instance.renamed(name) {
+        Some(target) => target,
+        None => registry::lookup(name),
+    }
+}
+
 /// The command that `args` name, with its subcommand; arity is checked.
 ///
 /// # Errors
 /// Unknown command or subcommand, or a wrong number of arguments.
-pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
-    let Some(mut row) = registry::lookup(args.at(0)) else { return Err(Error::unknown_command(args)) };
+pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Error> {
+    let Some(mut row) = lookup(instance, args.at(0)) else { return Err(Error::unknown_command(args)) };
     if !row.command.subcommands.is_empty()
         && let Some(name) = args.get(1)
     {
@@ -57,14 +67,17 @@ pub fn resolve(args: Args<'_>) -> Result<&'static Row, Error> {
 
 /// Decides what becomes of a command in the client's present state.
 pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
-    let row = match resolve(args) {
+    let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
-        Err(error) => return Gate::Refuse(error, registry::lookup(args.at(0))),
+        Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;
     if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
+    }
+    if flags.has(Flags::DENYOOM) && worker.instance.is_short_of_memory() {
+        return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
         let text = format!(
@@ -73,7 +86,8 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
         );
         return Gate::Refuse(Error::Message(text), Some(row));
     }
-    if let Some(pause) = worker.instance.paused(now_ms())
+    if worker.instance.may_be_paused()
+        && let Some(pause) = worker.instance.paused(now_ms())
         && held_back(row, client, pause.writes_only)
     {
         return Gate::Wait(pause.until);
@@ -141,6 +155,7 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             return waiting.map_or(Passed::Done, Passed::Blocked);
         }
         Gate::Queue(row) => {
+            client.note_command(row);
             if let Some(multi) = &mut client.multi {
                 let args = args.to_owned();
                 client.shared.queued.fetch_add(args.memory() as u64, Relaxed);
@@ -176,7 +191,7 @@ pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: 
     while !calls.is_empty() {
         let (done, ready, waiting) = run_window(worker, client, calls, reply);
         if !ready.is_empty() {
-            blocking::serve(worker, ready);
+            blocking::serve_rest(worker, client, ready);
         }
         if waiting.is_some() {
             return waiting;
@@ -190,20 +205,24 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    worker.tick();
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {
         collect_keys(database, call, &mut keys);
     }
-    let (mut db, others) = lock(worker, client, calls, &keys);
+    let (mut db, others) = lock(worker, client, calls, &mut keys);
     if client.no_touch {
         db.no_touch();
+    }
+    if instance.paused(db.now()).is_some() {
+        db.keep_expired();
     }
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
-    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.iter().map(|(key, _)| *key).collect();
+    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.into_iter().map(|(key, _)| key).collect();
     let mut cx = Ctx {
         instance,
         worker,
@@ -218,28 +237,37 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         dirty: 0,
         garbage: Vec::new(),
     };
-    let began = Instant::now();
     let mut done = 0;
     if let [call] = calls {
         let call = Call { args: call.args.with_keys(&keys), ..*call };
+        let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
         invoke(&mut cx, &call);
-        let nanos = began.elapsed().as_nanos() as u64;
-        worker.finished(&cx, &call, nanos);
-        let waiting = cx.block.take().map(|block| blocking::park(worker, cx.client, &call, block));
+        worker.finished(&cx, &call, worker.tick());
+        let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
+        blocking::serve(&mut cx);
         return (1, cx.ready, waiting);
     }
+    let one_by_one = instance.observers.one_by_one();
     for (call, key) in calls.iter().zip(&keys) {
-        invoke(&mut cx, &Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call });
+        let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
+        if one_by_one {
+            timed(&mut cx, &call);
+        } else {
+            invoke(&mut cx, &call);
+        }
         done += 1;
         if !cx.ready.is_empty() {
             break;
         }
     }
-    // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
-    let share = began.elapsed().as_nanos() as u64 / done as u64;
-    for call in &calls[..done] {
-        worker.finished(&cx, call, share);
+    if !one_by_one {
+        // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
+        let share = worker.tick() / done as u64;
+        for call in &calls[..done] {
+            worker.finished(&cx, call, share);
+        }
     }
+    blocking::serve(&mut cx);
     (done, cx.ready, None)
 }
 
@@ -259,15 +287,14 @@ fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
 }
 
 /// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
-fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
+fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
     let instance = &*worker.instance;
     let database = instance.database(client.db);
-    let now = now_ms();
+    let now = worker.now_ms();
     match footprint(calls, client.multi.as_deref()) {
         Footprint::Keys | Footprint::Walk => {
-            let declared = keys.iter().map(|(key, access)| (key.shard(), *access));
-            let Some(multi) = queue_of(calls, client) else { return (database.lock(declared, now), Vec::new()) };
-            let mut all: SmallVec<[(u32, Access); WINDOW]> = declared.collect();
+            let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
+            let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
             for (row, args) in &multi.queue {
                 let mut keys = Keys::new();
                 collect_keys(database, &Call { row, args: args.args() }, &mut keys);
@@ -307,8 +334,9 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             access = Access::Write;
         }
         match command.footprint_of(args.args()) {
-            // Keys behind a SELECT belong to a database that is not known yet.
-            _ if command.name == "select" => return Footprint::Everything,
+            // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
+            // databases, which they must not wait for while they hold a part of one.
+            _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
             Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
             Footprint::Database(wanted) => {
                 access = access.max(wanted);
@@ -327,41 +355,19 @@ pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     let call = Call { row, args };
     collect_keys(cx.db.database(), &call, &mut keys);
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    let call = Call { row, args: args.with_keys(&keys) };
-    let began = Instant::now();
-    invoke(cx, &call);
-    cx.worker.finished(cx, &call, began.elapsed().as_nanos() as u64);
+    timed(cx, &Call { row, args: args.with_keys(&keys) });
 }
 
-/// Runs a parked command again, under the locks of its keys. Returns the keys that it made ready in turn.
-pub fn serve_parked(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Vec<Ready> {
-    let instance = &*worker.instance;
-    let database = instance.database(client.db);
-    let mut keys: Keys<'_> = SmallVec::new();
-    collect_keys(database, call, &mut keys);
-    let (db, others) = lock(worker, client, std::slice::from_ref(call), &keys);
-    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    let mut cx = Ctx {
-        instance,
-        worker,
-        db,
-        others,
-        reply,
-        client,
-        may_block: true,
-        serving: true,
-        block: None,
-        ready: Vec::new(),
-        dirty: 0,
-        garbage: Vec::new(),
-    };
-    invoke(&mut cx, &Call { args: call.args.with_keys(&keys), ..*call });
-    cx.ready
+/// Runs a call and accounts for it alone.
+fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let began = Instant::now();
+    invoke(cx, call);
+    cx.worker.finished(cx, call, began.elapsed().as_nanos() as u64);
 }
 
 /// Calls the handler; an error takes the place of what it wrote.
 #[inline]
-fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
+pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let mode = cx.client.reply_mode;
     let result = (call.row.command.handler)(cx, call.args);
@@ -381,7 +387,7 @@ fn muffle(cx: &mut Ctx<'_>, row: &Row, before: ReplyMode, mark: Mark) {
     let now = cx.client.reply_mode;
     // Out-of-band messages are no replies: subscriptions are confirmed by them.
     let pushes = cx.reply.is_resp3() && row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
-    if now != ReplyMode::On && before != ReplyMode::On && !pushes {
+    if now != ReplyMode::On && matches!(before, ReplyMode::Off | ReplyMode::Skip) && !pushes {
         cx.reply.truncate(mark);
     }
     // What CLIENT REPLY SKIP said inside of a transaction begins behind it.

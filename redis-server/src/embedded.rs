@@ -19,7 +19,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::blocking::{self, Waiting};
+use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared, End};
 use crate::command::Args;
 use crate::config::settings;
@@ -28,6 +28,9 @@ use crate::instance::Instance;
 use crate::resp::{Parser, ProtocolError, Reply, RequestLimits, split_inline};
 use crate::worker::{Worker, now_ms};
 
+/// Most keys that [`expire`] removes from one shard under one lock.
+const EXPIRE_SLICE: usize = 64;
+
 /// Removes every expired key.
 pub fn expire(instance: &Instance) {
     if !instance.active_expire() {
@@ -35,7 +38,7 @@ pub fn expire(instance: &Instance) {
     }
     for database in instance.databases() {
         for shard in 0..database.shards() {
-            database.expire_shard(shard, now_ms(), usize::MAX);
+            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {}
         }
     }
 }
@@ -156,28 +159,23 @@ impl Session {
 
     /// Ends the wait if its answer has come, or its deadline.
     fn end_wait(&mut self) {
-        let Some(waiting) = &mut self.waiting else { return };
-        if let Ok(answer) = waiting.answer.try_recv() {
-            self.reply.raw(&answer);
-        } else if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() {
-            self.reply.raw(&waiting.parked.null());
-        } else {
-            return;
-        }
-        self.leave();
-    }
-
-    fn leave(&mut self) {
-        if let Some(waiting) = self.waiting.take() {
-            waiting.parked.abandon();
-            blocking::leave(&self.worker, &self.client, &waiting.parked);
-        }
+        let Some(mut waiting) = self.waiting.take() else { return };
+        let answer = match waiting.answer.try_recv() {
+            Ok(answer) => answer,
+            Err(_) if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() => {
+                waiting.parked.null()
+            }
+            Err(_) => return self.waiting = Some(waiting),
+        };
+        waiting.conclude(&self.client, &mut self.reply, &answer);
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.leave();
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
         crate::commands::leave(&self.worker, &mut self.client);
         self.worker.instance.remove_client(self.client.shared.id);
     }

@@ -37,6 +37,8 @@ pub enum Error {
     NanOrInfinity,
     /// The client must authenticate first.
     NoAuth,
+    /// The memory that data may take is used up.
+    OutOfMemory,
     /// Any other, complete with its code.
     Static(&'static str),
     /// Any other that names something, complete with its code.
@@ -59,6 +61,7 @@ impl fmt::Display for Error {
             Self::Overflow => "ERR increment or decrement would overflow",
             Self::NanOrInfinity => "ERR increment would produce NaN or Infinity",
             Self::NoAuth => "NOAUTH Authentication required.",
+            Self::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             Self::Static(text) => text,
             Self::Message(text) => text,
         })

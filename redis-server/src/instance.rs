@@ -1,6 +1,7 @@
 //! What all workers share: the databases, the configuration, the clients, the counters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -9,8 +10,11 @@ use foldhash::quality::RandomState;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
 use crate::db::{Database, Reaper};
+use crate::memory;
+use crate::observe::Observers;
 use crate::pubsub::PubSub;
-use crate::stats::Stats;
+use crate::registry::{self, Row};
+use crate::stats::{Stats, Totals};
 use crate::worker::now_ms;
 
 /// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
@@ -39,6 +43,11 @@ pub struct Instance {
     /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
+    renamed: HashMap<Box<[u8]>, Option<&'static Row>>,
+    /// What is recorded of single calls.
+    pub observers: Observers,
+    /// Forty hexadecimal digits that name this run of the server.
+    pub run_id: String,
 }
 
 /// What `CLIENT PAUSE` holds back.
@@ -59,6 +68,10 @@ impl Instance {
             shards => shards.max(2),
         };
         let hasher = RandomState::default();
+        let renamed = renamed(&config);
+        let observers = Observers::new(&config);
+        let run_id =
+            (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let databases = (0..config.size(settings::DATABASES)).map(|_| Database::new(shards, hasher.clone())).collect();
         Self {
             config,
@@ -73,6 +86,9 @@ impl Instance {
             pause: AtomicU64::new(0),
             active_expire: AtomicBool::new(true),
             runtime: OnceLock::new(),
+            renamed,
+            observers,
+            run_id: run_id[..40].to_owned(),
         }
     }
 
@@ -126,6 +142,37 @@ impl Instance {
         self.blocked.fetch_add(change, Relaxed) + change
     }
 
+    /// What `rename-command` has made of a name: `Some(None)` names nothing any more, `None` is as it was.
+    #[inline]
+    pub fn renamed(&self, name: &[u8]) -> Option<Option<&'static Row>> {
+        if self.renamed.is_empty() {
+            return None;
+        }
+        self.renamed.get(name.to_ascii_lowercase().as_slice()).copied()
+    }
+
+    /// Whether `maxmemory` is passed. Never, where the process has an allocator that does not count.
+    #[inline]
+    pub fn is_short_of_memory(&self) -> bool {
+        let limit = self.config.uint(settings::MAXMEMORY);
+        limit != 0 && memory::used() > limit
+    }
+
+    /// Figures that are counted outside of [`Stats`], since the start.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
+            refused: self.runtime().map_or(0, server_runtime::Handle::refused),
+            expired: self.databases.iter().map(Database::expired_count).sum(),
+        }
+    }
+
+    /// Whether CLIENT PAUSE was called and not taken back: it may be over by now.
+    #[inline]
+    pub fn may_be_paused(&self) -> bool {
+        self.pause.load(Relaxed) != 0
+    }
+
     /// What commands are held back at `now`, if any.
     #[inline]
     pub fn paused(&self, now: u64) -> Option<Pause> {
@@ -174,4 +221,22 @@ impl Instance {
         // A second start with the same instance keeps the first handle: there is one runtime per instance.
         let _ = self.runtime.set(runtime);
     }
+}
+
+/// The names that `rename-command` gives and takes. A line about an unknown command is told in the log.
+fn renamed(config: &Config) -> HashMap<Box<[u8]>, Option<&'static Row>> {
+    let mut names: HashMap<Box<[u8]>, Option<&'static Row>> = HashMap::new();
+    for line in config.lines(settings::RENAME_COMMAND) {
+        let [old, new] = line.as_slice() else { continue };
+        let old: Box<[u8]> = old.to_ascii_lowercase().into();
+        let Some(row) = names.get(&old).copied().unwrap_or_else(|| registry::lookup(&old)) else {
+            tracing::warn!("rename-command: there is no command {}", String::from_utf8_lossy(&old));
+            continue;
+        };
+        names.insert(old, None);
+        if !new.is_empty() {
+            names.insert(new.to_ascii_lowercase().into(), Some(row));
+        }
+    }
+    names
 }

@@ -15,7 +15,10 @@ pub mod embedded;
 pub mod error;
 pub mod glob;
 pub mod instance;
+pub mod memory;
+mod metrics;
 pub mod number;
+pub mod observe;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;
@@ -24,8 +27,8 @@ pub mod stats;
 pub mod types;
 pub mod worker;
 
-/// The version of Redis whose protocol and commands are spoken, as HELLO and INFO tell it.
-pub const REDIS_VERSION: &str = "7.2.0";
+/// The version of Redis whose commands and replies are offered, as clients are told.
+pub const REDIS_VERSION: &str = "7.2.4";
 
 #[cfg(test)]
 mod oracle;

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use redis_server::REDIS_VERSION;
 use redis_server::config::{Config, Launch, Request, help, settings};
+use redis_server::memory::Counting;
 use server_runtime::{LogFormat, LogOptions, init_logging, shutdown_on_signals};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     match run() {
@@ -43,16 +45,44 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(dir) = config.string(settings::DIR) {
         std::env::set_current_dir(&dir).map_err(|error| format!("dir: cannot change to {dir}: {error}"))?;
     }
+    tracing::info!(
+        "redis-server {} (Redis {REDIS_VERSION}), process {}, {}",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        config
+            .file()
+            .map_or_else(|| "no configuration file".to_owned(), |path| format!("configuration {}", path.display()))
+    );
+    warn_about(&config);
+    let pidfile = config.string(settings::PIDFILE).map(PathBuf::from);
     let (running, _instance) = redis_server::server::start(config)?;
     shutdown_on_signals(&running)?;
+    if let Some(path) = &pidfile
+        && let Err(error) = std::fs::write(path, format!("{}\n", std::process::id()))
+    {
+        // Like the genuine server, which serves without the file then.
+        tracing::warn!("pidfile: cannot write {}: {error}", path.display());
+    }
     for addr in running.local_addrs() {
         tracing::info!("ready to accept connections on {addr}");
     }
     if running.wait() {
         tracing::warn!("some connections did not end in time and were cut");
     }
+    if let Some(path) = &pidfile {
+        // It may be gone, or never have been written; there is nothing left to be done about it.
+        let _ = std::fs::remove_file(path);
+    }
     tracing::info!("bye");
     Ok(())
+}
+
+/// Says what of the configuration is accepted and not there yet.
+fn warn_about(config: &Config) {
+    let policy = config.word(settings::MAXMEMORY_POLICY);
+    if policy != "noeviction" {
+        tracing::warn!("maxmemory-policy {policy}: eviction is not supported yet, writes are refused at the limit");
+    }
 }
 
 fn log_options(config: &Config) -> LogOptions {

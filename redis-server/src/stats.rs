@@ -1,10 +1,13 @@
 //! Counters: by worker, so that counting never contends, and by command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::registry;
+
+/// Samples over which a rate is averaged: with ten a second, what happened within the last 1.6 seconds.
+const SAMPLES: usize = 16;
 
 /// A counter that only its own worker writes: no locked instruction.
 #[derive(Debug, Default)]
@@ -105,6 +108,38 @@ impl WorkerStats {
 pub struct Stats {
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     errors: Mutex<BTreeMap<String, u64>>,
+    rates: Mutex<Rates>,
+    /// Figures that others count, as they were at the last CONFIG RESETSTAT.
+    base: Mutex<Totals>,
+}
+
+/// Figures that are counted elsewhere, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections refused.
+    pub refused: u64,
+    /// Keys that have expired.
+    pub expired: u64,
+}
+
+/// What happens per second, now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rate {
+    /// Commands.
+    pub commands: u64,
+    /// Bytes received.
+    pub input: u64,
+    /// Bytes sent.
+    pub output: u64,
+}
+
+#[derive(Debug, Default)]
+struct Rates {
+    /// Time in milliseconds, and the counts of commands and bytes then.
+    last: Option<(u64, [u64; 3])>,
+    samples: VecDeque<[u64; 3]>,
 }
 
 impl Stats {
@@ -130,8 +165,52 @@ impl Stats {
         self.errors.lock().expect("no code that holds the error counts panics")
     }
 
-    /// All counters back to zero (CONFIG RESETSTAT).
-    pub fn reset(&self) {
+    /// Calls of all commands.
+    pub fn calls(&self) -> u64 {
+        self.sum(|worker| worker.commands.iter().map(|command| command.calls.get()).sum())
+    }
+
+    /// Takes a sample for [`Stats::rate`]; `now` in milliseconds.
+    pub fn sample(&self, now: u64) {
+        let counts = [self.calls(), self.sum(|worker| worker.input.get()), self.sum(|worker| worker.output.get())];
+        let mut rates = self.rates.lock().expect("no code that holds the rates panics");
+        if let Some((before, old)) = rates.last.replace((now, counts))
+            && let elapsed @ 1.. = now.saturating_sub(before)
+        {
+            // A reset of the counters in between shows as a step down.
+            let per_second = |at: usize| counts[at].saturating_sub(old[at]) * 1000 / elapsed;
+            if rates.samples.len() == SAMPLES {
+                rates.samples.pop_front();
+            }
+            rates.samples.push_back([per_second(0), per_second(1), per_second(2)]);
+        }
+    }
+
+    /// What happens per second, averaged over the last samples.
+    pub fn rate(&self) -> Rate {
+        let rates = self.rates.lock().expect("no code that holds the rates panics");
+        let count = rates.samples.len().max(1) as u64;
+        let mean = |at: usize| rates.samples.iter().map(|sample| sample[at]).sum::<u64>() / count;
+        Rate { commands: mean(0), input: mean(1), output: mean(2) }
+    }
+
+    fn base(&self) -> MutexGuard<'_, Totals> {
+        self.base.lock().expect("no code that holds the base panics")
+    }
+
+    /// Figures that others count, since the last reset; `now` is what they are now.
+    pub fn since_reset(&self, now: Totals) -> Totals {
+        let base = *self.base();
+        Totals {
+            accepted: now.accepted.saturating_sub(base.accepted),
+            refused: now.refused.saturating_sub(base.refused),
+            expired: now.expired.saturating_sub(base.expired),
+        }
+    }
+
+    /// All counters back to zero (CONFIG RESETSTAT); `now` is what others have counted.
+    pub fn reset(&self, now: Totals) {
+        *self.base() = now;
         self.workers().iter().for_each(|worker| worker.reset());
         self.errors().clear();
     }

@@ -2,12 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::command::Ctx;
 use crate::dispatch::Call;
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::observe::Observed;
 use crate::registry::Row;
 use crate::resp::{Reply, Span};
 use crate::stats::WorkerStats;
@@ -25,7 +26,21 @@ pub struct Worker {
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
     random: Cell<u64>,
+    clock: Clock,
 }
+
+/// A worker's clock: one reading of the monotonic clock, about 25 ns, serves a whole window of commands, for their
+/// duration as well as for the time of day.
+#[derive(Debug)]
+struct Clock {
+    /// The last reading.
+    tick: Cell<Instant>,
+    /// The time of day at a recent reading, in milliseconds of Unix time.
+    base: Cell<(Instant, u64)>,
+}
+
+/// How long the time of day is carried on by the monotonic clock before it is asked for again.
+const REBASE: Duration = Duration::from_secs(1);
 
 /// Buffers that a worker's connections share: an idle connection has none of its own.
 #[derive(Debug)]
@@ -45,7 +60,27 @@ impl Worker {
         let scratch = Scratch { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default() };
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
-        Self { instance, stats, scratch: RefCell::new(scratch), random: Cell::new(random) }
+        let now = Instant::now();
+        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, now_ms())) };
+        Self { instance, stats, scratch: RefCell::new(scratch), random: Cell::new(random), clock }
+    }
+
+    /// Reads the clock; returns the nanoseconds since it was last read.
+    #[inline]
+    pub fn tick(&self) -> u64 {
+        let now = Instant::now();
+        let nanos = now.duration_since(self.clock.tick.replace(now)).as_nanos() as u64;
+        if now.duration_since(self.clock.base.get().0) > REBASE {
+            self.clock.base.set((now, now_ms()));
+        }
+        nanos
+    }
+
+    /// The time of the last [`Worker::tick`], in milliseconds of Unix time.
+    #[inline]
+    pub fn now_ms(&self) -> u64 {
+        let (at, ms) = self.clock.base.get();
+        ms + self.clock.tick.get().duration_since(at).as_millis() as u64
     }
 
     /// A random number (xorshift64*: fast, not for secrets).
@@ -72,6 +107,19 @@ impl Worker {
         let (hits, misses) = cx.db.take_lookups();
         self.stats.hits.add(hits.into());
         self.stats.misses.add(misses.into());
+        if nanos >= self.instance.observers.threshold() {
+            self.observe(cx, call, nanos);
+        }
+    }
+
+    /// Records a call that is slow, or that somebody wants to see.
+    #[cold]
+    pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+        // One that waits is recorded when it has run to its end.
+        if cx.block.is_none() {
+            let observed = Observed { row: call.row, args: call.args, nanos };
+            self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
+        }
     }
 
     /// Accounts for a call that has run and failed.

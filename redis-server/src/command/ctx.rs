@@ -24,12 +24,18 @@ pub struct Block {
     pub deadline: Option<u64>,
     /// Which of the call's keys are waited for.
     pub keys: Range<usize>,
-    /// Whether the answer at the deadline is the null array (else the null bulk string).
-    pub null_array: bool,
 }
 
-/// A key that became ready for those who wait for it, and the number of its database.
-pub type Ready = (usize, Box<[u8]>);
+/// A key that has changed while somebody waited for it.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Number of its database.
+    pub db: usize,
+    /// The key.
+    pub key: Box<[u8]>,
+    /// Shards that must be locked to serve it, as far as they are known.
+    pub shards: Vec<u32>,
+}
 
 /// Everything that a handler may touch.
 ///
@@ -76,13 +82,31 @@ impl Ctx<'_> {
 
     /// [`Ctx::changed`] for a key that was not hashed.
     #[inline]
-    pub fn changed_bytes(&mut self, key: &[u8], _event: Event) {
+    pub fn changed_bytes(&mut self, key: &[u8], event: Event) {
+        self.changed_in(self.client.db, key, event);
+    }
+
+    /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
+    #[inline]
+    pub fn changed_in(&mut self, db: usize, key: &[u8], _event: Event) {
         self.dirty += 1;
-        let db = self.db.database();
-        db.watched.touch(key);
-        if db.waiters.any(key) {
-            self.ready.push((self.client.db, key.into()));
+        let database = self.instance.database(db);
+        database.watched.touch(key);
+        if database.waiters.any(key) {
+            self.ready(db, key);
         }
+    }
+
+    /// Has those looked after who wait for a key, when the call is over.
+    #[cold]
+    fn ready(&mut self, db: usize, key: &[u8]) {
+        self.ready.push(Ready { db, key: key.into(), shards: Vec::new() });
+    }
+
+    /// Has everybody looked after who waits for a key of database `db` (`SWAPDB`).
+    pub fn all_ready(&mut self, db: usize) {
+        let keys = self.instance.database(db).waiters.keys();
+        self.ready.extend(keys.into_iter().map(|key| Ready { db, key, shards: Vec::new() }));
     }
 
     /// Frees an entry that was taken out, without holding up those who wait for the locks: a large one when they are
@@ -116,12 +140,12 @@ impl Ctx<'_> {
         }
     }
 
-    /// Leaves the wish to wait for `keys` (positions among the declared ones), or answers null where waiting is not
-    /// allowed. `timeout_ms` 0 waits for ever.
+    /// Leaves the wish to wait for `keys` (positions among the declared ones). Where waiting is not allowed, it answers
+    /// null at once: the null array, or the null bulk string. `timeout_ms` 0 waits for ever.
     pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {
         if self.may_block {
             let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
-            self.block = Some(Block { deadline, keys, null_array });
+            self.block = Some(Block { deadline, keys });
         } else if null_array {
             self.reply.null_array();
         } else {
@@ -133,7 +157,7 @@ impl Ctx<'_> {
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
         let wait = !self.serving && self.may_block && self.db.database().waiters.any(key.bytes);
         if wait {
-            self.ready.push((self.client.db, key.bytes.into()));
+            self.ready(self.client.db, key.bytes);
         }
         wait
     }
@@ -210,11 +234,11 @@ macro_rules! typed {
                 /// # Errors
                 /// The key holds another type.
                 pub fn $create(&mut self, key: &Key<'_>) -> Result<&mut $type> {
-                    if self.get_mut(key).is_none() {
-                        let empty = crate::db::Object::$type(Box::default());
-                        self.set(key, crate::db::Value::Object(empty), None);
+                    let empty = || crate::db::Value::Object(crate::db::Object::$type(Box::default()));
+                    match self.get_or_insert_with(key, empty).object_mut() {
+                        Some(crate::db::Object::$type(value)) => Ok(value),
+                        _ => Err(Error::WrongType),
                     }
-                    self.$get_mut(key)?.ok_or(Error::NoSuchKey)
                 }
             )*
         }
@@ -252,5 +276,26 @@ impl View<'_> {
             Some(entry) if entry.string().is_none() => Err(Error::WrongType),
             found => Ok(found),
         }
+    }
+
+    /// Calls `write` with the bytes of the string at `key`, made at least `len` long by zeros (a missing key is an empty
+    /// string). Returns what it returns, and whether the string has grown.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    pub fn write_string<R>(
+        &mut self,
+        key: &Key<'_>,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<(R, bool)> {
+        if let Some(entry) = self.string_mut(key)? {
+            let grown = entry.string().is_some_and(|old| old.len() < len);
+            return Ok((write(entry.bytes_mut(len).ok_or(Error::WrongType)?), grown));
+        }
+        let mut bytes = vec![0; len];
+        let result = write(&mut bytes);
+        self.set(key, crate::db::Value::written(bytes), None);
+        Ok((result, true))
     }
 }

@@ -79,7 +79,7 @@ pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, 
         name,
         arity,
         handler,
-        flags,
+        flags: if moves(keys) { flags.and(Flags::MOVABLEKEYS) } else { flags },
         keys,
         footprint: Footprint::Keys,
         categories: Categories(0),
@@ -88,6 +88,18 @@ pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, 
         only_key,
         batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
     }
+}
+
+/// Whether some key's position depends on the arguments.
+const fn moves(keys: &[KeySpec]) -> bool {
+    let mut at = 0;
+    while at < keys.len() {
+        if !matches!(keys[at], KeySpec { begin: Begin::Index(_), find: Find::Range { .. }, .. }) {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// A subcommand's row.

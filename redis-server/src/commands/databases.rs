@@ -2,7 +2,7 @@
 
 use crate::command::{Args, Categories, Ctx, Family, Flags, Footprint, Result, cmd};
 use crate::config::settings;
-use crate::db::{Access, Removed, View};
+use crate::db::{Access, Database, Garbage, View};
 use crate::error::Error;
 
 /// DBSIZE
@@ -13,19 +13,17 @@ fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// FLUSHDB [ASYNC|SYNC]
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    in_background(cx, args)?;
-    let removed = empty(&mut cx.db);
-    cx.dirty += count(&removed);
+    let in_background = in_background(cx, args)?;
+    empty(cx, cx.client.db, in_background);
     cx.reply.ok();
     Ok(())
 }
 
 /// FLUSHALL [ASYNC|SYNC]
 fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    in_background(cx, args)?;
-    for db in std::iter::once(&mut cx.db).chain(&mut cx.others) {
-        let removed = empty(db);
-        cx.dirty += count(&removed);
+    let in_background = in_background(cx, args)?;
+    for db in 0..cx.others.len() {
+        empty(cx, db, in_background);
     }
     cx.reply.ok();
     Ok(())
@@ -42,22 +40,64 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 }
 
 /// Takes everything out of a database; transactions that watch one of its keys fail.
-fn empty(db: &mut View<'_>) -> Vec<Removed> {
+fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
+    let db = view(cx, db);
     db.database().watched.touch_where(|key| db.holds(&db.key(key)));
-    db.clear()
+    for removed in db.clear() {
+        cx.dirty += removed.len() as u64;
+        cx.discard_all(Garbage::Entries(removed), in_background);
+    }
 }
 
-fn count(removed: &[Removed]) -> u64 {
-    removed.iter().map(|removed| removed.len() as u64).sum()
+/// Database `db`, which is locked: the client's own, or any in a command that has locked everything.
+fn view<'c, 'a>(cx: &'c mut Ctx<'a>, db: usize) -> &'c mut View<'a> {
+    if db == cx.client.db { &mut cx.db } else { &mut cx.others[db] }
+}
+
+/// SWAPDB index1 index2
+fn swapdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let number =
+        |index, text| args.int(index).ok().and_then(|number| i32::try_from(number).ok()).ok_or(Error::Static(text));
+    let first = number(1, "ERR invalid first DB index")?;
+    let second = number(2, "ERR invalid second DB index")?;
+    let index =
+        |number| usize::try_from(number).ok().filter(|&db| db < cx.instance.databases().len()).ok_or(Error::DbIndex);
+    let (first, second) = (index(first)?, index(second)?);
+    if first != second {
+        swap(cx, first, second);
+    }
+    cx.dirty += 1;
+    cx.reply.ok();
+    Ok(())
+}
+
+/// Exchanges the entries of two databases; clients that watch or wait for a key find it changed.
+fn swap(cx: &mut Ctx<'_>, first: usize, second: usize) {
+    let (low, high) = (first.min(second), first.max(second));
+    let (head, tail) = cx.others.split_at_mut(high);
+    let (a, b) = match cx.client.db {
+        current if current == low => (&mut cx.db, &mut tail[0]),
+        current if current == high => (&mut head[low], &mut cx.db),
+        _ => (&mut head[low], &mut tail[0]),
+    };
+    for db in [a.database(), b.database()] {
+        // All databases hash alike: a key of one can be looked up in the other.
+        db.watched.touch_where(|key| a.holds(&db.key(key)) || b.holds(&db.key(key)));
+    }
+    Database::swap(a, b);
+    cx.all_ready(low);
+    cx.all_ready(high);
 }
 
 const DANGEROUS: Categories = Categories::KEYSPACE.and(Categories::DANGEROUS);
 const FLUSH: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
+const COUNT: &[&str] = &["request_policy:all_shards", "response_policy:agg_sum"];
 
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
-    cmd("dbsize",    1, dbsize,   Flags::READONLY.and(Flags::FAST), &[]).also(Categories::KEYSPACE).tips(&["request_policy:all_shards", "response_policy:agg_sum"]),
-    cmd("flushall", -1, flushall, Flags::WRITE, &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Everything),
-    cmd("flushdb",  -1, flushdb,  Flags::WRITE, &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Database(Access::Write)),
+    cmd("dbsize",    1, dbsize,   Flags::READONLY.and(Flags::FAST), &[]).also(Categories::KEYSPACE).tips(COUNT).locks(Footprint::Walk),
+    cmd("flushall", -1, flushall, Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Everything),
+    cmd("flushdb",  -1, flushdb,  Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Database(Access::Write)),
+    cmd("swapdb",    3, swapdb,   Flags::WRITE.and(Flags::FAST),    &[]).also(DANGEROUS).locks(Footprint::Everything),
 ] };

@@ -5,6 +5,7 @@ mod connection;
 mod databases;
 mod generic;
 mod hash;
+mod help;
 mod limits;
 mod list;
 mod pubsub;
@@ -13,6 +14,7 @@ mod scan;
 mod server;
 mod set;
 mod sorted_set;
+mod store;
 mod string;
 mod transaction;
 
@@ -42,6 +44,7 @@ pub const FAMILIES: &[&Family] = &[
 pub fn leave(worker: &Worker, client: &mut Client) {
     transaction::discard_transaction(worker, client);
     pubsub::unsubscribe_all(worker, client);
+    server::stop_monitoring(worker, client);
 }
 
 /// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it

@@ -34,7 +34,12 @@ pub struct Key<'a> {
     pub bytes: &'a [u8],
     pub(super) hash: u64,
     pub(super) shard: u32,
+    /// Position of the shard's guard in the view that has locked it; [`UNPLACED`] until then.
+    pub(super) guard: u32,
 }
+
+/// The guard of a key that was hashed on its own: the view searches for it.
+pub(super) const UNPLACED: u32 = u32::MAX;
 
 impl Key<'_> {
     /// Number of the shard that holds it.
@@ -77,7 +82,7 @@ impl Database {
     #[inline]
     pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
         let hash = self.hash(bytes);
-        Key { bytes, hash, shard: self.map.determine_shard(hash as usize) as u32 }
+        Key { bytes, hash, shard: self.map.determine_shard(hash as usize) as u32, guard: UNPLACED }
     }
 
     #[inline]
@@ -103,6 +108,12 @@ impl Database {
     /// Number of keys, expired ones that nobody has met yet included.
     pub fn len(&self) -> usize {
         self.map.shards().iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Number of buckets that the tables have.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.map.shards().iter().map(|shard| shard.read().buckets()).sum()
     }
 
     /// Whether there is no key.
@@ -137,11 +148,11 @@ impl Database {
         }
         let mut table = self.map.shards()[shard].write();
         // Stale records are dropped on the way; they cost time too, though less.
-        for _ in 0..2 * limit {
+        for _ in 0..limit.saturating_mul(2) {
             let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };
-            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32 }, &entry);
+            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED }, &entry);
             removed.push(entry);
             if removed.len() == limit {
                 break;
@@ -157,7 +168,7 @@ impl Database {
         let Some(mut table) = self.map.shards()[shard as usize].try_write() else { return };
         let removed = table::take(&mut table, hash, |entry| entry.is_expired(now), self.rehash());
         if let Some(entry) = &removed {
-            self.has_expired(&Key { bytes: entry.key(), hash, shard }, entry);
+            self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED }, entry);
         }
         drop(table);
     }

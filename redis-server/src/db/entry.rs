@@ -100,6 +100,9 @@ impl Entry {
             Value::Raw(bytes) => Self::with_bytes(key, bytes, RAW | expires),
             Value::Shared(bytes) if bytes.len() < SHARED_MIN => Self::with_bytes(key, &bytes, expires),
             Value::Shared(bytes) => Self::with_object(key, Object::Shared(Box::new(bytes)), expires),
+            Value::Object(Object::Buffer(bytes)) if bytes.len() <= GROW_INLINE_MAX => {
+                Self::with_bytes(key, &bytes, RAW | expires)
+            }
             Value::Object(object) => Self::with_object(key, object, expires),
         };
         if let Some(at) = expire_at {
@@ -145,6 +148,11 @@ impl Entry {
     fn header(&self) -> &Header {
         // SAFETY: the block lives as long as `self` and begins with an initialised header.
         unsafe { self.0.as_ref() }
+    }
+
+    fn header_mut(&mut self) -> &mut Header {
+        // SAFETY: as in `header`; `&mut self` makes the borrow unique.
+        unsafe { self.0.as_mut() }
     }
 
     fn shape(&self) -> Shape {
@@ -310,7 +318,7 @@ impl Entry {
         } else if let Some(StrRef::Int(int)) = self.string() {
             self.replace_value(Value::Raw(itoa::Buffer::new().format(int).as_bytes()));
         } else {
-            self.header().meta.fetch_or(RAW, Relaxed);
+            *self.header_mut().meta.get_mut() |= RAW;
         }
         Some(())
     }
@@ -339,8 +347,8 @@ impl Entry {
             let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
             self.0 = head;
             ptr::write_bytes(self.at(shape.value_at() + shape.value_len), 0, extra);
-            (*head.as_ptr()).value_len = longer.value_len as u32;
         }
+        self.header_mut().value_len = longer.value_len as u32;
     }
 
     /// Replaces the value; the expiry stays.
@@ -386,13 +394,18 @@ impl Entry {
         let at = self.at(self.shape().value_at());
         // SAFETY: the caller checked that the block's value has this length.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), at, value.len()) };
-        let meta = self.header().meta.load(Relaxed);
-        self.header().meta.store(meta & !(INT | RAW) | kind, Relaxed);
+        let meta = self.header_mut().meta.get_mut();
+        *meta = *meta & !(INT | RAW) | kind;
     }
 
     /// The 24 bits that eviction keeps per entry.
     pub fn access(&self) -> u32 {
         self.header().meta.load(Relaxed) & ACCESS_MASK
+    }
+
+    /// Seconds since the last use, at `now` in milliseconds of Unix time.
+    pub fn idle_seconds(&self, now: u64) -> u32 {
+        ((now / 1000) as u32).wrapping_sub(self.access()) & ACCESS_MASK
     }
 
     /// Stores the 24 bits that eviction keeps per entry. Racing readers may lose an update, never a flag:
@@ -487,6 +500,88 @@ impl<'a> Value<'a> {
                 Self::Shared(Bytes::copy_from_slice(bytes))
             }
             other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(entry: &Entry) -> Vec<u8> {
+        entry.string().expect("the entry holds a string").to_vec()
+    }
+
+    fn encoding(entry: &Entry) -> &'static str {
+        entry.value().encoding()
+    }
+
+    #[test]
+    fn strings_grow_in_place_in_every_form() {
+        let long = vec![b'x'; SHARED_MIN];
+        let starts = [&b""[..], b"12345", b"text", &long[..GROW_INLINE_MAX - 1], &long[..5000], &long];
+        for start in starts {
+            for tail in [0, 1, 30, GROW_INLINE_MAX, 3 * SHARED_MIN].map(|len| vec![b'y'; len]) {
+                for expire_at in [None, Some(7)] {
+                    let mut entry = Entry::new(b"key", Value::Bytes(start), expire_at);
+                    entry.set_access(5);
+                    let expected = [start, &tail].concat();
+                    assert_eq!(entry.append(&tail), Some(expected.len()));
+                    assert!(text(&entry) == expected, "{} bytes and {} more", start.len(), tail.len());
+                    let mut expected = [&expected[..], &[0; 40]].concat();
+                    let bytes = entry.bytes_mut(expected.len()).expect("it is a string");
+                    assert!(bytes == expected);
+                    bytes[0] = b'z';
+                    expected[0] = b'z';
+                    assert!(text(&entry) == expected);
+                    assert_eq!(encoding(&entry), "raw");
+                    assert_eq!((entry.key(), entry.expire_at(), entry.access()), (&b"key"[..], expire_at, 5));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shared_bytes_are_never_changed() {
+        let shared = Bytes::from(vec![b'x'; SHARED_MIN]);
+        let mut entry = Entry::new(b"key", Value::Shared(shared.clone()), None);
+        entry.bytes_mut(1).expect("it is a string")[0] = b'y';
+        assert_eq!((shared[0], text(&entry)[0]), (b'x', b'y'));
+    }
+
+    #[test]
+    fn encodings_follow_what_was_stored_last() {
+        let long = [b'1'; 45];
+        let cases: [(Value<'_>, &str); 6] = [
+            (Value::Bytes(b"12"), "int"),
+            (Value::Text(b"12"), "embstr"),
+            (Value::Raw(b"12"), "raw"),
+            (Value::Bytes(&long[..44]), "embstr"),
+            (Value::Bytes(&long), "raw"),
+            (Value::written(b"12".to_vec()), "raw"),
+        ];
+        for (value, expected) in cases {
+            for start in [Value::Bytes(b"ab"), Value::Int(1), Value::Raw(b"xy"), Value::written(vec![0; 5000])] {
+                for expire_at in [None, Some(9)] {
+                    let mut entry = Entry::new(b"key", clone(&start), expire_at);
+                    entry.replace_value(clone(&value));
+                    assert_eq!((encoding(&entry), entry.expire_at()), (expected, expire_at));
+                    entry.replace(clone(&value), None);
+                    assert_eq!((encoding(&entry), entry.expire_at()), (expected, None));
+                }
+            }
+        }
+    }
+
+    fn clone<'a>(value: &Value<'a>) -> Value<'a> {
+        match value {
+            Value::Bytes(bytes) => Value::Bytes(bytes),
+            Value::Text(bytes) => Value::Text(bytes),
+            Value::Raw(bytes) => Value::Raw(bytes),
+            Value::Int(int) => Value::Int(*int),
+            Value::Shared(bytes) => Value::Shared(bytes.clone()),
+            Value::Object(Object::Buffer(bytes)) => Value::written(bytes.to_vec()),
+            Value::Object(_) => unreachable!("no case has a collection"),
         }
     }
 }

@@ -13,6 +13,9 @@ mod view;
 mod waiters;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 pub use database::{Access, Database, Key};
 pub use entry::Entry;
 pub use reaper::{Garbage, Reaper};

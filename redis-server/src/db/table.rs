@@ -169,6 +169,34 @@ pub(super) fn live_mut<'t>(
     None
 }
 
+/// The entry of `key`, made by `make` if there is none; one whose time is over at `now` is removed first and handed to
+/// `expired`.
+#[inline]
+pub(super) fn live_or_insert<'t>(
+    table: &'t mut Table,
+    key: (u64, &[u8]),
+    now: u64,
+    expired: impl FnOnce(Entry),
+    make: impl FnOnce() -> Entry,
+    rehash: impl Fn(&Slot) -> u64,
+) -> &'t mut Entry {
+    let (hash, bytes) = key;
+    let bucket = match table.find(hash, |(entry, _)| entry.key() == bytes) {
+        // SAFETY: the bucket was just found, so it is full; the reference ends with this expression.
+        Some(bucket) if !unsafe { bucket.as_ref() }.0.is_expired(now) => bucket,
+        found => {
+            if let Some(bucket) = found {
+                // SAFETY: as above; nothing refers to the bucket any more.
+                let ((entry, _), _) = unsafe { table.remove(bucket) };
+                expired(entry);
+            }
+            table.insert(hash, (make(), SharedValue::new(())), rehash)
+        }
+    };
+    // SAFETY: the bucket is full and in this table, which is borrowed exclusively for 't; no other reference exists.
+    unsafe { &mut bucket.as_mut().0 }
+}
+
 /// Takes out the entry of `hash` that `is_it` knows, and gives memory back when the table has become sparse.
 #[inline]
 pub(super) fn take(

@@ -68,6 +68,13 @@ pub enum StrRef<'a> {
     Shared(&'a Bytes),
 }
 
+impl Value<'_> {
+    /// A string that was put together by the server, or will be changed in place soon.
+    pub fn written(bytes: Vec<u8>) -> Self {
+        Self::Object(Object::Buffer(Box::new(bytes)))
+    }
+}
+
 impl Object {
     /// The value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {

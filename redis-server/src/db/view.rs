@@ -3,17 +3,22 @@
 use std::cell::{Cell, RefCell};
 
 use dashmap::{RwLockReadGuard, RwLockWriteGuard, SharedValue};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use super::database::{Access, Database, Key};
+use super::database::{Access, Database, Key, UNPLACED};
 use super::entry::Entry;
 use super::table::{self, Table};
 use super::value::{Value, ValueRef};
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
 const MET_MAX: usize = 1024;
+/// Empty shards that weigh as much as one entry in a scan: each costs a lock.
+const EMPTY_SHARDS: usize = 100;
 /// Random shards that are looked at for a random entry before the shards' sizes decide.
 const SHARD_TRIES: usize = 32;
+
+/// Up to so many shards, a window's are sorted in a bit set; a position among them fits into a byte.
+const SORTED_BY_BITS: usize = 256;
 
 /// One locked shard.
 pub(super) enum Guard<'a> {
@@ -62,13 +67,15 @@ struct Met<'a> {
     db: &'a Database,
     now: u64,
     expired: RefCell<Vec<(u32, u64)>>,
+    /// Whether they stay where they are.
+    keep: bool,
 }
 
 impl Met<'_> {
     #[cold]
     fn push(&self, key: &Key<'_>) {
         let mut expired = self.expired.borrow_mut();
-        if expired.len() < MET_MAX {
+        if expired.len() < MET_MAX && !self.keep {
             expired.push((key.shard, key.hash));
         }
     }
@@ -99,6 +106,43 @@ impl Database {
         View { shards: wanted.iter().map(|&(shard, _)| shard).collect(), guards, ..self.lock_none(now) }
     }
 
+    /// [`Database::lock`] for hashed keys, which remember where in the view their shards are.
+    pub fn lock_keys<'a>(&'a self, keys: &mut [(Key<'_>, Access)], now: u64) -> View<'a> {
+        if let [(key, access)] = keys {
+            key.guard = 0;
+            let guard = self.guard(key.shard as usize, *access);
+            return View { shards: smallvec![key.shard], guards: smallvec![guard], ..self.lock_none(now) };
+        }
+        if self.shards() > SORTED_BY_BITS {
+            return self.lock(keys.iter().map(|(key, access)| (key.shard, *access)), now);
+        }
+        // One bit per shard sorts the shards and drops repetitions.
+        let mut wanted = [0u64; SORTED_BY_BITS / 64];
+        let mut exclusive = wanted;
+        for (key, access) in keys.iter() {
+            let (word, bit) = (key.shard as usize / 64, 1 << (key.shard % 64));
+            wanted[word] |= bit;
+            exclusive[word] |= if *access == Access::Write { bit } else { 0 };
+        }
+        let mut view = self.lock_none(now);
+        let mut place = [0u8; SORTED_BY_BITS];
+        for (word, mut bits) in wanted.into_iter().enumerate() {
+            while bits != 0 {
+                let shard = word * 64 + bits.trailing_zeros() as usize;
+                let access =
+                    if exclusive[word] & bits & bits.wrapping_neg() != 0 { Access::Write } else { Access::Read };
+                place[shard] = view.guards.len() as u8;
+                view.guards.push(self.guard(shard, access));
+                view.shards.push(shard as u32);
+                bits &= bits - 1;
+            }
+        }
+        for (key, _) in keys {
+            key.guard = place[key.shard as usize].into();
+        }
+        view
+    }
+
     /// Locks every shard.
     pub fn lock_all(&self, access: Access, now: u64) -> View<'_> {
         self.lock((0..self.shards() as u32).map(|shard| (shard, access)), now)
@@ -114,7 +158,7 @@ impl Database {
             clock: Some((now / 1000) as u32),
             hits: Cell::new(0),
             misses: Cell::new(0),
-            met: Met { db: self, now, expired: RefCell::default() },
+            met: Met { db: self, now, expired: RefCell::default(), keep: false },
         }
     }
 }
@@ -133,6 +177,11 @@ impl<'a> View<'a> {
     /// Leaves the entries' last use as it is (`CLIENT NO-TOUCH`).
     pub fn no_touch(&mut self) {
         self.clock = None;
+    }
+
+    /// Leaves expired entries that readers meet where they are (`CLIENT PAUSE`).
+    pub fn keep_expired(&mut self) {
+        self.met.keep = true;
     }
 
     /// Hits and misses since the last call.
@@ -156,16 +205,29 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether `key`'s shard is locked for writing.
+    pub fn is_writable(&self, key: &Key<'_>) -> bool {
+        self.position(key.shard).is_some_and(|at| matches!(self.guards[at], Guard::Exclusive(_)))
+    }
+
     #[inline]
     fn table(&self, key: &Key<'_>) -> &Table {
-        let at = self.position(key.shard).expect("dispatch has locked the shards of all declared keys");
-        self.guards[at].table()
+        self.guards[self.place(key)].table()
     }
 
     #[inline]
     fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
-        let at = self.position(key.shard).expect("dispatch has locked the shards of all declared keys");
+        let at = self.place(key);
         self.guards[at].table_mut()
+    }
+
+    /// Position of the guard of a key's shard.
+    #[inline]
+    fn place(&self, key: &Key<'_>) -> usize {
+        if key.guard != UNPLACED {
+            return key.guard as usize;
+        }
+        self.position(key.shard).expect("dispatch has locked the shards of all declared keys")
     }
 
     /// The live entry of `key` for a command that reads: counted as hit or miss, and remembered as used.
@@ -213,6 +275,24 @@ impl<'a> View<'a> {
             entry.set_access(clock);
         }
         Some(entry)
+    }
+
+    /// The live entry of `key`, to be changed; if there is none it is made with what `make` gives, without expiry.
+    #[inline]
+    pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
+        let (db, now, clock) = (self.db, self.now, self.clock);
+        let expired = |entry| db.has_expired(key, &entry);
+        let make = || {
+            let entry = Entry::new(key.bytes, make(), None);
+            entry.set_access((now / 1000) as u32);
+            entry
+        };
+        let hashed = (key.hash, key.bytes);
+        let entry = table::live_or_insert(self.table_mut(key), hashed, now, expired, make, db.rehash());
+        if let Some(clock) = clock {
+            entry.set_access(clock);
+        }
+        entry
     }
 
     /// Stores a value under `key` in place of what there was; `expire_at` in milliseconds of Unix time.
@@ -294,17 +374,13 @@ impl<'a> View<'a> {
 
     /// Asks the processor for what looking up `keys` will read: four dependent cache misses each, which then overlap.
     pub fn prefetch<'k>(&self, keys: impl Iterator<Item = &'k Key<'k>> + Clone) {
-        let table = |key: &Key<'_>| self.position(key.shard).map(|at| self.guards[at].table());
         for key in keys.clone() {
-            if let Some(table) = table(key) {
-                table::prefetch_control(table, key.hash);
-            }
+            table::prefetch_control(self.table(key), key.hash);
         }
         let mut buckets: SmallVec<[(&Table, usize); 32]> = SmallVec::new();
         for key in keys {
-            if let Some(table) = table(key)
-                && let Some(bucket) = table::prefetch_bucket(table, key.hash)
-            {
+            let table = self.table(key);
+            if let Some(bucket) = table::prefetch_bucket(table, key.hash) {
                 buckets.push((table, bucket));
             }
         }
@@ -366,7 +442,6 @@ impl<'a> View<'a> {
         let mut shard = cursor % shards;
         let mut at = cursor / shards;
         let mut met = 0;
-        // Empty shards cost a lock each, so they count a little too.
         let mut empty = 0;
         while shard < shards {
             at = self.with_shard(shard as usize, |table| {
@@ -386,7 +461,7 @@ impl<'a> View<'a> {
                 )
             });
             shard += u64::from(at == 0);
-            if met >= count || empty / 10 >= count {
+            if met >= count || empty / EMPTY_SHARDS >= count {
                 break;
             }
         }

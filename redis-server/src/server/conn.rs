@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::Sleep;
 
 use super::output::Output;
-use crate::blocking::{self, Waiting};
+use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared, End, flag};
 use crate::command::Args;
 use crate::config::settings;
@@ -320,7 +320,7 @@ impl Conn {
                 break Progress::Done;
             }
         };
-        self.client.shared.active_at.store(now_ms(), Relaxed);
+        self.client.shared.active_at.store(self.worker.now_ms(), Relaxed);
         spans.clear();
         scratch.spans = spans;
         (used, progress)
@@ -478,8 +478,7 @@ impl Conn {
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {
             // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
-            scratch.reply.raw(&answer.unwrap_or_default());
-            self.end_wait();
+            self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
         let Some(timer) = &mut self.timer else { return Ok(false) };
@@ -492,17 +491,16 @@ impl Conn {
                 // Somebody answers at this very moment.
                 return Ok(false);
             }
-            scratch.reply.raw(&waiting.parked.null());
-            self.end_wait();
+            let null = waiting.parked.null();
+            self.end_wait(scratch, &null);
         }
         Ok(true)
     }
 
-    fn end_wait(&mut self) {
+    fn end_wait(&mut self, scratch: &mut Scratch, answer: &[u8]) {
         self.timer = None;
         if let Some(waiting) = self.waiting.take() {
-            waiting.parked.abandon();
-            blocking::leave(&self.worker, &self.client, &waiting.parked);
+            waiting.conclude(&self.client, &mut scratch.reply, answer);
         }
     }
 
@@ -533,7 +531,9 @@ fn sleep_until(at: u64) -> Pin<Box<Sleep>> {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        self.end_wait();
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
         crate::commands::leave(&self.worker, &mut self.client);
         self.worker.instance.remove_client(self.client.shared.id);
     }

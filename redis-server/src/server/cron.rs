@@ -1,33 +1,79 @@
 //! The server's periodic work.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::config::settings;
+use crate::db::{Entry, Garbage};
 use crate::worker::{Worker, now_ms};
 
-/// Expired keys that one visit to a shard removes, so that its lock is held briefly.
+/// Expired keys that one visit to a shard removes: its lock is held for some ten microseconds.
 const EXPIRE_SLICE: usize = 64;
+/// Share of each period that the removal of expired keys may take, in percent, at the least effort, as in the genuine
+/// server; and what each degree of `active-expire-effort` adds.
+const EXPIRE_SHARE: u64 = 25;
+const EXPIRE_SHARE_STEP: u64 = 2;
+/// Shards that are looked at before other work on this thread gets its turn.
+const SHARDS_AT_ONCE: usize = 1024;
 
 /// Runs until the server ends.
 pub(super) async fn run(worker: Worker) {
+    let mut expiry = Expiry::default();
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
-        expire(&worker).await;
+        worker.instance.stats.sample(now_ms());
+        expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
     }
 }
 
-/// Removes what has expired, database by database and shard by shard, letting clients in between.
-async fn expire(worker: &Worker) {
-    let instance = &worker.instance;
-    if instance.paused(now_ms()).is_some() || !instance.active_expire() {
-        return;
-    }
-    for database in instance.databases() {
-        for shard in 0..database.shards() {
-            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {
+/// The removal of expired keys that nobody asks for.
+#[derive(Default)]
+struct Expiry {
+    /// Where the last run stopped, in shards counted over all databases.
+    next: usize,
+}
+
+impl Expiry {
+    /// Goes through all shards once, or until the time is used up; clients of this worker come in between.
+    async fn run(&mut self, worker: &Worker, period: Duration) {
+        let instance = &worker.instance;
+        let effort = instance.config.uint(settings::ACTIVE_EXPIRE_EFFORT).clamp(1, 10);
+        let share = EXPIRE_SHARE + EXPIRE_SHARE_STEP * (effort - 1);
+        let deadline = Instant::now() + period * share as u32 / 100;
+        let shards = instance.databases().first().map_or(0, |database| database.shards());
+        let all = shards * instance.databases().len();
+        for visited in 1..=all {
+            if instance.paused(now_ms()).is_some() || !instance.active_expire() {
+                return;
+            }
+            let (database, shard) = (instance.database(self.next / shards), self.next % shards);
+            loop {
+                let began = now_ms();
+                let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
+                let done = removed.len() < EXPIRE_SLICE;
+                let now = now_ms();
+                instance.observers.latency(&instance.config, "expire-cycle", now.saturating_sub(began), now);
+                free(worker, removed);
+                if done {
+                    break;
+                }
+                tokio::task::yield_now().await;
+                if Instant::now() >= deadline {
+                    return;
+                }
+            }
+            self.next = (self.next + 1) % all;
+            if visited % SHARDS_AT_ONCE == 0 {
                 tokio::task::yield_now().await;
             }
         }
+    }
+}
+
+/// Frees what was removed, large values on a thread of their own if the configuration says so.
+fn free(worker: &Worker, removed: Vec<Entry>) {
+    let instance = &worker.instance;
+    if !removed.is_empty() && instance.config.is_on(settings::LAZYFREE_LAZY_EXPIRE) {
+        removed.into_iter().filter(Entry::is_heavy).for_each(|entry| instance.reaper.free(Garbage::Entry(entry)));
     }
 }

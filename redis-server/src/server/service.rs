@@ -10,6 +10,7 @@ use server_runtime::{ClientAuth, Connection, Handle, Listen, Options, Running, S
 use super::{conn, cron};
 use crate::config::{Config, settings};
 use crate::instance::Instance;
+use crate::metrics;
 use crate::worker::Worker;
 
 /// The service behind every connection.
@@ -54,6 +55,8 @@ impl Service for Server {
 pub enum StartError {
     /// A word of `bind` is no address.
     Bind(String),
+    /// `metrics-listen` is no address with a port.
+    Metrics(String),
     /// `tls-port` without certificate or key.
     Tls,
     /// The runtime refused.
@@ -68,6 +71,9 @@ impl std::fmt::Display for StartError {
                     f,
                     "bind: \"{word}\" is no address: expected an IPv4 or IPv6 address, * or ::*, or one with '-' before it"
                 )
+            }
+            Self::Metrics(text) => {
+                write!(f, "metrics-listen: \"{text}\" is no address with a port, like 127.0.0.1:9121")
             }
             Self::Tls => f.write_str("tls-port needs tls-cert-file and tls-key-file"),
             Self::Runtime(error) => error.fmt(f),
@@ -93,6 +99,8 @@ pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
 pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Instance>), StartError> {
     let options = options(places, &config)?;
     let instance = Arc::new(Instance::new(Arc::new(config)));
+    let figures = Arc::clone(&instance);
+    options.metrics.collect(move |out| metrics::render(&figures, out));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
     let running = server_runtime::start(options, server).map_err(StartError::Runtime)?;
     Ok((running, instance))
@@ -100,6 +108,8 @@ pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Ins
 
 fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> {
     let keepalive = config.uint(settings::TCP_KEEPALIVE);
+    let metrics_listen = config.string(settings::METRICS_LISTEN);
+    let metrics_listen = metrics_listen.map(|text| text.parse().map_err(|_| StartError::Metrics(text))).transpose()?;
     Ok(Options {
         listen: places,
         workers: config.size(settings::WORKERS),
@@ -108,7 +118,7 @@ fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> 
         backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
         keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
         tls: tls(config)?,
-        metrics_listen: config.string(settings::METRICS_LISTEN).and_then(|text| text.parse().ok()),
+        metrics_listen,
         ..Options::default()
     })
 }

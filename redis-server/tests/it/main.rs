@@ -1,4 +1,5 @@
 //! Tests of the whole server: conversations, genuine clients, hostile neighbours, limits.
 
+mod clients;
 mod support;
 mod transcripts;

@@ -1,5 +1,6 @@
 //! `COMMAND`: what the table of commands says, for clients.
 
+use super::docs::docs;
 use super::{ANY_TIME, help, sub, with_subcommands};
 use crate::command::{Args, Begin, Categories, Command, Ctx, Find, Flags, KeySpec, Result, cmd};
 use crate::dispatch;
@@ -40,7 +41,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for name in args.from(2).iter() {
         match registry::lookup_full(name) {
             Some(row) => describe(cx.reply, row),
-            None => cx.reply.null_array(),
+            None => cx.reply.null(),
         }
     }
     Ok(())
@@ -148,7 +149,7 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mark = cx.reply.mark();
     let mut write = |row: &Row| cx.reply.bulk(row.name().as_bytes());
     let count = match args.len() {
-        2 => commands().map(&mut write).count(),
+        2 => ROWS.iter().map(&mut write).count(),
         5 if args.is(2, "FILTERBY") && args.is(3, "MODULE") => 0,
         5 if args.is(2, "FILTERBY") && args.is(3, "ACLCAT") => {
             let wanted = |name: &str| name[1..].as_bytes().eq_ignore_ascii_case(args.at(4));
@@ -168,8 +169,8 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 type Found<'a> = (&'a [u8], &'static str);
 
 /// The keys of the call in `args`.
-fn find_keys(args: Args<'_>) -> Result<Vec<Found<'_>>> {
-    let row = match dispatch::resolve(args) {
+fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
+    let row = match dispatch::resolve(cx.instance, args) {
         Ok(row) => row,
         Err(Error::WrongArity(_)) => {
             return Err(Error::Static("ERR Invalid number of arguments specified for command"));
@@ -209,7 +210,7 @@ fn usage(name: &str, flags: &'static str, args: Args<'_>) -> &'static str {
 
 /// COMMAND GETKEYS command [arg …]
 fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let keys = find_keys(args.from(2))?;
+    let keys = find_keys(cx, args.from(2))?;
     cx.reply.array(keys.len());
     keys.iter().for_each(|(key, _)| cx.reply.bulk(key));
     Ok(())
@@ -217,7 +218,7 @@ fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// COMMAND GETKEYSANDFLAGS command [arg …]
 fn get_keys_and_flags(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let keys = find_keys(args.from(2))?;
+    let keys = find_keys(cx, args.from(2))?;
     cx.reply.array(keys.len());
     for (key, flags) in keys {
         cx.reply.array(2);
@@ -260,6 +261,7 @@ pub(super) const COMMAND: Command = with_subcommands(
     cmd("command", -1, command, ANY_TIME, &[]).also(Categories::CONNECTION).tips(&["nondeterministic_output_order"]),
     &[
         about("count",            2, count),
+        about("docs",            -2, docs).tips(&["nondeterministic_output_order"]),
         about("getkeys",         -4, get_keys),
         about("getkeysandflags", -4, get_keys_and_flags),
         about("help",             2, command_help),
@@ -271,3 +273,7 @@ pub(super) const COMMAND: Command = with_subcommands(
 const fn about(name: &'static str, arity: i8, handler: crate::command::Handler) -> Command {
     sub(name, arity, handler, ANY_TIME, &[]).also(Categories::CONNECTION)
 }
+
+#[cfg(test)]
+#[path = "command_oracle.rs"]
+mod oracle;

@@ -30,6 +30,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         changed.iter().try_for_each(|&id| apply(instance, id).map_err(|reason| (id, reason)))
     });
     changed.map_err(refused)?;
+    instance.observers.refresh(&instance.config);
     cx.reply.ok();
     Ok(())
 }
@@ -46,6 +47,8 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
                 "The operating system is not able to handle the specified number of clients, try with {granted}"
             ));
         }
+    } else if is(settings::MAXMEMORY_POLICY.id()) && config.word(settings::MAXMEMORY_POLICY) != "noeviction" {
+        tracing::warn!("maxmemory-policy: eviction is not supported yet, writes are refused at the limit");
     } else if is(settings::DIR.id()) {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
@@ -66,7 +69,7 @@ fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 
 /// CONFIG RESETSTAT
 fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.instance.stats.reset();
+    cx.instance.stats.reset(cx.instance.totals());
     cx.reply.ok();
     Ok(())
 }

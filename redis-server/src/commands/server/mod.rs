@@ -1,13 +1,20 @@
 //! The server (<https://redis.io/docs/latest/commands/?group=server>).
 
+mod basics;
 mod command;
 mod config;
 mod debug;
 mod digest;
+mod docs;
+mod info;
+mod latency;
 mod memory;
+mod slowlog;
+
+pub(super) use basics::stop_monitoring;
 
 use super::help;
-use crate::command::{Categories, Command, Family, Flags, sub};
+use crate::command::{Categories, Command, Family, Flags, cmd, sub};
 
 /// A row with subcommands.
 const fn with_subcommands(command: Command, subcommands: &'static [Command]) -> Command {
@@ -17,10 +24,22 @@ const fn with_subcommands(command: Command, subcommands: &'static [Command]) -> 
 const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
 const ADMIN: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(ANY_TIME);
 
+const QUERY: Flags = ANY_TIME.and(Flags::FAST);
+
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
     command::COMMAND,
     config::COMMAND,
     debug::COMMAND,
+    info::COMMAND,
+    latency::COMMAND,
+    memory::COMMAND,
+    slowlog::COMMAND,
+    cmd("lastsave",  1, basics::last_save, QUERY,                                 &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
+    cmd("lolwut",   -1, basics::lolwut,    Flags::READONLY.and(Flags::FAST),      &[]),
+    cmd("monitor",   1, basics::monitor,   ADMIN,                                 &[]),
+    cmd("role",      1, basics::role,      QUERY.and(Flags::NOSCRIPT),            &[]).also(basics::ADMINISTRATIVE),
+    cmd("shutdown", -1, basics::shutdown,  ADMIN.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), &[]),
+    cmd("time",      1, basics::time,      QUERY,                                 &[]).tips(&["nondeterministic_output"]),
 ] };

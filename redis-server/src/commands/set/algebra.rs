@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::{Key, Object, Value, View};
+use crate::commands::store;
+use crate::db::{Key, Object, View};
 use crate::error::Error;
 use crate::number;
 use crate::types::{Set, SetLimits, Text};
@@ -86,10 +87,10 @@ pub(super) fn sunionstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// SDIFF key [key …]
 pub(super) fn sdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
-    let sets = sets(&cx.db, args.keys())?;
+    let difference = Difference::of(&sets(&cx.db, args.keys())?, limits);
     let mark = cx.reply.mark();
     let mut len = 0;
-    subtract(sets, limits, |member| {
+    difference.for_each(|member| {
         cx.reply.bulk(member);
         len += 1;
     });
@@ -100,10 +101,7 @@ pub(super) fn sdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// SDIFFSTORE destination key [key …]
 pub(super) fn sdiffstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
-    let mut result = Set::default();
-    subtract(sets(&cx.db, &args.keys()[1..])?, limits, |member| {
-        result.add(member, limits);
-    });
+    let result = Difference::of(&sets(&cx.db, &args.keys()[1..])?, limits).into_set(limits);
     store(cx, args.key(0), result, Event("sdiffstore"));
     Ok(())
 }
@@ -133,41 +131,61 @@ fn union(sets: &Sets<'_>, limits: SetLimits) -> Set {
     result
 }
 
-/// Calls `visit` with every member of the first set that no other set has.
-fn subtract(sets: Sets<'_>, limits: SetLimits, mut visit: impl FnMut(&[u8])) {
-    let Some((Some(first), others)) = sets.split_first() else { return };
-    let mut others: SmallVec<[&Set; 8]> = others.iter().copied().flatten().collect();
-    if others.iter().any(|set| std::ptr::eq(*set, *first)) {
-        return;
-    }
-    // Looking up every member in every other set, or taking the others' members out of a copy: looking up stops at
-    // the first set that has the member and copies nothing, which counts as half the work.
-    let look_up = first.len() * (others.len() + 1) / 2;
-    let take_out = first.len() + others.iter().map(|set| set.len()).sum::<usize>();
-    if look_up <= take_out {
-        // Large sets are more likely to have the member.
-        others.sort_by_key(|set| Reverse(set.len()));
-        for member in first.iter().filter(|member| !others.iter().any(|set| set.contains(member))) {
-            visit(&member);
-        }
-        return;
-    }
-    let mut rest = union(&SmallVec::from_slice(&[Some(*first)]), limits);
-    for member in others.iter().flat_map(|set| set.iter()) {
-        if rest.remove(&member) && rest.is_empty() {
-            return;
-        }
-    }
-    rest.iter().for_each(|member| visit(&member));
+/// What the first set has and no other.
+enum Difference<'a> {
+    /// Its members are looked up in the others, the largest of which come first.
+    LookUp { first: &'a Set, others: SmallVec<[&'a Set; 8]> },
+    /// The others' members were taken out of a copy.
+    Rest(Set),
 }
 
-/// Puts `result` in the place of what `key` holds, or removes that when the result is empty; answers its length.
-fn store(cx: &mut Ctx<'_>, key: &Key<'_>, result: Set, event: Event) {
-    cx.reply.count(result.len());
-    if !result.is_empty() {
-        cx.db.set(key, Value::Object(Object::Set(Box::new(result))), None);
-        cx.changed(key, event);
-    } else if cx.db.remove(key).is_some() {
-        cx.changed(key, Event("del"));
+impl<'a> Difference<'a> {
+    /// Chooses the cheaper way.
+    fn of(sets: &Sets<'a>, limits: SetLimits) -> Self {
+        let Some((Some(first), others)) = sets.split_first() else { return Self::Rest(Set::default()) };
+        let mut others: SmallVec<[&Set; 8]> = others.iter().copied().flatten().collect();
+        if others.iter().any(|set| std::ptr::eq(*set, *first)) {
+            return Self::Rest(Set::default());
+        }
+        // Looking up stops at the first set that has the member and copies nothing: that counts as half the work.
+        let look_up = first.len() * (others.len() + 1) / 2;
+        let take_out = first.len() + others.iter().map(|set| set.len()).sum::<usize>();
+        if look_up <= take_out {
+            others.sort_by_key(|set| Reverse(set.len()));
+            return Self::LookUp { first, others };
+        }
+        let mut rest = union(&SmallVec::from_slice(&[Some(*first)]), limits);
+        for member in others.iter().flat_map(|set| set.iter()) {
+            if rest.remove(&member) && rest.is_empty() {
+                break;
+            }
+        }
+        Self::Rest(rest)
     }
+
+    fn for_each(&self, mut visit: impl FnMut(&[u8])) {
+        match self {
+            Self::LookUp { first, others } => {
+                let only_there = |member: &Text<'_>| !others.iter().any(|set| set.contains(member));
+                first.iter().filter(only_there).for_each(|member| visit(&member));
+            }
+            Self::Rest(rest) => rest.iter().for_each(|member| visit(&member)),
+        }
+    }
+
+    fn into_set(self, limits: SetLimits) -> Set {
+        if let Self::Rest(rest) = self {
+            return rest;
+        }
+        let mut result = Set::default();
+        self.for_each(|member| {
+            result.add(member, limits);
+        });
+        result
+    }
+}
+
+/// Puts a computed set in the place of `key` and answers its size.
+fn store(cx: &mut Ctx<'_>, key: &Key<'_>, set: Set, event: Event) {
+    store::store(cx, key, set.len(), Object::Set(Box::new(set)), event);
 }

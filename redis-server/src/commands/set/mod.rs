@@ -6,6 +6,7 @@ use self::algebra::{sdiff, sdiffstore, sinter, sintercard, sinterstore, sunion, 
 use super::random::{self, Count};
 use super::scan::{self, ScanOptions};
 use crate::command::{Args, Categories, Ctx, Event, Family, Flags, Result, cmd, numkeys, read, reads, write};
+use crate::db::{Key, ValueRef};
 use crate::error::Error;
 use crate::number;
 use crate::types::Set;
@@ -142,7 +143,10 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             return Ok(());
         }
     };
-    let count = count.min(set.len());
+    if count >= set.len() {
+        pop_all(cx, key);
+        return Ok(());
+    }
     let stay = set.len() - count;
     cx.reply.set(count);
     if stay * KEEP_SHARE <= count {
@@ -158,10 +162,18 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
     }
     cx.changed(key, Event("spop"));
-    if stay == 0 {
-        cx.drop_if_empty(key);
-    }
     Ok(())
+}
+
+fn pop_all(cx: &mut Ctx<'_>, key: &Key<'_>) {
+    let Some(entry) = cx.db.remove(key) else { return };
+    if let ValueRef::Set(set) = entry.value() {
+        cx.reply.set(set.len());
+        set.iter().for_each(|member| cx.reply.bulk(&member));
+    }
+    cx.changed(key, Event("spop"));
+    cx.changed(key, Event("del"));
+    cx.discard(entry, false);
 }
 
 /// SRANDMEMBER key [count]

@@ -10,7 +10,7 @@ mod read;
 
 use crate::command::{Categories, Ctx, Event, Family, Flags, KeySpec, cmd, keynum, numkeys, read, update};
 use crate::command::{write, writes};
-use crate::db::{Access, Key, Object, Value};
+use crate::db::{Access, Key, Object};
 use crate::resp::Reply;
 use crate::types::SortedSet;
 
@@ -31,16 +31,9 @@ fn reply_head(reply: &mut Reply, len: usize, with_scores: bool) {
     reply.array(if flat { len * 2 } else { len });
 }
 
-/// Puts a computed set in the place of `key` and answers its size; an empty one leaves no key behind.
+/// Puts a computed set in the place of `key` and answers its size.
 fn store(cx: &mut Ctx<'_>, key: &Key<'_>, set: SortedSet, event: Event) {
-    let len = set.len();
-    if len > 0 {
-        cx.db.set(key, Value::Object(Object::SortedSet(Box::new(set))), None);
-        cx.changed(key, event);
-    } else if cx.db.remove(key).is_some() {
-        cx.changed(key, Event("del"));
-    }
-    cx.reply.count(len);
+    super::store::store(cx, key, set.len(), Object::SortedSet(Box::new(set)), event);
 }
 
 const READ: Flags = Flags::READONLY;

@@ -90,26 +90,33 @@ fn count(cx: &mut Ctx<'_>, args: Args<'_>, by: By) -> Result {
 /// ZSCAN key cursor \[MATCH pattern\] \[COUNT count\]
 pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursor = scan::cursor(args.at(2))?;
-    cx.reply.array(2);
     let Some(set) = cx.db.sorted_set(args.key(0))? else {
-        cx.reply.bulk(b"0");
-        cx.reply.array(0);
+        scan::reply_nothing(cx.reply);
         return Ok(());
     };
     let options = ScanOptions::parse(args, 3, false)?;
-    // The cursor is known when the members are, and stands before them.
-    let mut members = crate::resp::Reply::default();
-    let mut found = 0;
-    let next = set.scan(cursor, options.count, &mut |member, score| {
-        if options.selects(member) {
-            members.bulk(member);
-            // Text in RESP3 too, as in the genuine server.
-            members.bulk(&format_f64(score));
-            found += 2;
-        }
+    let packed = set.encoding() == "listpack";
+    scan::reply(cx.reply, |reply| {
+        let mut elements = 0;
+        let next = set.scan(cursor, options.count, &mut |member, score| {
+            if options.selects(member) {
+                reply.bulk(member);
+                // Text in RESP3 too, as in the genuine server; and a listpack's integers as they stand in it.
+                match packed.then(|| listpack_int(score)).flatten() {
+                    Some(int) => reply.bulk_int(int),
+                    None => reply.bulk(&format_f64(score)),
+                }
+                elements += 2;
+            }
+        });
+        (next, elements)
     });
-    cx.reply.bulk(itoa::Buffer::new().format(next).as_bytes());
-    cx.reply.array(found);
-    cx.reply.raw(members.parts().0);
     Ok(())
+}
+
+/// The integer as which the genuine server's listpacks keep a score.
+fn listpack_int(score: f64) -> Option<i64> {
+    const MAX: f64 = (i64::MAX / 2) as f64;
+    let int = score as i64;
+    (score.abs() <= MAX && int as f64 == score).then_some(int)
 }

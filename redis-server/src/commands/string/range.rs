@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{check_len, new_string};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::{StrRef, Value};
+use crate::db::StrRef;
 use crate::error::Error;
 
 /// APPEND key value
@@ -39,13 +39,9 @@ pub(super) fn setrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     check_len(cx.instance, offset.saturating_add(value.len() as u64))?;
     let range = offset as usize..offset as usize + value.len();
-    let len = range.end.max(old.unwrap_or(0));
-    if old.is_none() {
-        cx.db.set(key, Value::Raw(b""), None);
-    }
-    if let Some(bytes) = cx.db.get_mut(key).and_then(|entry| entry.bytes_mut(range.end)) {
-        bytes[range].copy_from_slice(value);
-    }
+    let end = range.end;
+    let len = end.max(old.unwrap_or(0));
+    cx.db.write_string(key, end, |bytes| bytes[range].copy_from_slice(value))?;
     cx.changed(key, Event("setrange"));
     cx.reply.count(len);
     Ok(())

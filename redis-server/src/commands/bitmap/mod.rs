@@ -1,0 +1,81 @@
+//! Bitmaps (<https://redis.io/docs/latest/commands/?group=bitmap>): bits of strings, the highest of the first byte
+//! first.
+
+mod bits;
+mod combine;
+mod count;
+mod field;
+
+use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, read, reads, update, write};
+use crate::config::settings;
+use crate::db::StrRef;
+use crate::error::Error;
+use crate::number;
+
+const BAD_OFFSET: Error = Error::Static("ERR bit offset is not an integer or out of range");
+
+/// A bit's offset; `#n`, where `unit` is given, is the `n`th group of so many bits. Strings longer than
+/// `proto-max-bulk-len` have no bits there.
+fn bit_offset(cx: &Ctx<'_>, text: &[u8], unit: Option<u64>) -> Result<u64> {
+    let (text, unit) = match (text, unit) {
+        ([b'#', rest @ ..], Some(unit)) => (rest, unit),
+        _ => (text, 1),
+    };
+    let number = number::parse_i64(text).and_then(|number| u64::try_from(number).ok());
+    let offset = number.and_then(|number| number.checked_mul(unit)).ok_or(BAD_OFFSET)?;
+    let max = cx.instance.config.uint(settings::PROTO_MAX_BULK_LEN);
+    if offset / 8 < max { Ok(offset) } else { Err(BAD_OFFSET) }
+}
+
+/// SETBIT key offset value
+fn setbit(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let offset = bit_offset(cx, args.at(2), None)?;
+    let on = match args.at(3) {
+        b"0" => false,
+        b"1" => true,
+        _ => return Err(Error::Static("ERR bit is not an integer or out of range")),
+    };
+    let key = args.key(0);
+    let index = (offset / 8) as usize;
+    let mask = 0x80 >> (offset % 8);
+    let write = |bytes: &mut [u8]| {
+        let old = bytes[index] & mask != 0;
+        bytes[index] = if on { bytes[index] | mask } else { bytes[index] & !mask };
+        old
+    };
+    let (old, grown) = cx.db.write_string(key, index + 1, write)?;
+    if grown || old != on {
+        cx.changed(key, Event("setbit"));
+    }
+    cx.reply.int(i64::from(old));
+    Ok(())
+}
+
+/// GETBIT key offset
+fn getbit(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let offset = bit_offset(cx, args.at(2), None)?;
+    let value = cx.db.string(args.key(0))?.unwrap_or(EMPTY);
+    let byte = value.with(|bytes| bytes.get((offset / 8) as usize).copied().unwrap_or(0));
+    cx.reply.int(i64::from(byte >> (7 - offset % 8) & 1));
+    Ok(())
+}
+
+/// What a missing key reads as.
+const EMPTY: StrRef<'_> = StrRef::Bytes { bytes: b"", raw: false };
+
+const READ: Flags = Flags::READONLY;
+const READ_FAST: Flags = READ.and(Flags::FAST);
+const WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM);
+const FIELD: KeySpec = update(1).flags("RW access update variable_flags");
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "bitmap", category: Categories::BITMAP, commands: &[
+    cmd("bitcount",    -2, count::bitcount,    READ,      &[read(1)]),
+    cmd("bitfield",    -2, field::bitfield,    WRITE,     &[FIELD]),
+    cmd("bitfield_ro", -2, field::bitfield_ro, READ_FAST, &[read(1)]),
+    cmd("bitop",       -4, combine::bitop,     WRITE,     &[write(2), reads(3, -1, 1)]),
+    cmd("bitpos",      -3, count::bitpos,      READ,      &[read(1)]),
+    cmd("getbit",       3, getbit,             READ_FAST, &[read(1)]),
+    cmd("setbit",       4, setbit,             WRITE,     &[update(1)]),
+] };

@@ -1,0 +1,157 @@
+//! Keys of any type (<https://redis.io/docs/latest/commands/?group=generic>).
+
+mod expire;
+mod object;
+mod rename;
+
+use super::scan::{self, ScanOptions};
+use crate::command::{
+    Args, Categories, Command, Ctx, Event, Family, Flags, Footprint, KeySpec, Result, cmd, container, read, reads, sub,
+    update, write, writes,
+};
+use crate::config::settings;
+use crate::db::Entry;
+use crate::glob;
+
+/// DEL key [key …]
+fn del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_USER_DEL);
+    delete(cx, args, in_background)
+}
+
+/// UNLINK key [key …]
+fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    delete(cx, args, true)
+}
+
+fn delete(cx: &mut Ctx<'_>, args: Args<'_>, in_background: bool) -> Result {
+    let mut removed = 0;
+    for key in args.keys() {
+        if let Some(entry) = cx.db.remove(key) {
+            cx.discard(entry, in_background);
+            cx.changed(key, Event("del"));
+            removed += 1;
+        }
+    }
+    cx.reply.int(removed);
+    Ok(())
+}
+
+/// EXISTS key [key …]
+fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let found = args.keys().iter().filter(|key| cx.db.look(key).is_some()).count();
+    cx.reply.count(found);
+    Ok(())
+}
+
+/// TOUCH key [key …]
+fn touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let found = args.keys().iter().filter(|key| cx.db.get(key).is_some()).count();
+    cx.reply.count(found);
+    Ok(())
+}
+
+/// TYPE key
+fn type_of(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let name = cx.db.look(args.key(0)).map_or("none", |entry| entry.value().type_name());
+    cx.reply.simple(name);
+    Ok(())
+}
+
+/// KEYS pattern
+fn keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let pattern = args.at(1);
+    let mark = cx.reply.mark();
+    let (reply, mut found) = (&mut *cx.reply, 0);
+    cx.db.for_each(|entry| {
+        if pattern == b"*" || glob::matches(pattern, entry.key(), false) {
+            reply.bulk(entry.key());
+            found += 1;
+        }
+        true
+    });
+    reply.array_at(mark, found);
+    Ok(())
+}
+
+/// RANDOMKEY
+fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    let worker = cx.worker;
+    match cx.db.random_key(|| worker.random()) {
+        Some(key) => cx.reply.bulk(&key),
+        None => cx.reply.null(),
+    }
+    Ok(())
+}
+
+/// SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]
+fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let cursor = scan::cursor(args.at(1))?;
+    let options = ScanOptions::parse(args, 2, true)?;
+    let wanted = |entry: &Entry| {
+        let type_name = entry.value().type_name();
+        options.selects(entry.key()) && options.type_name.is_none_or(|t| type_name.as_bytes().eq_ignore_ascii_case(t))
+    };
+    let reply = &mut *cx.reply;
+    let start = reply.mark();
+    let mut found = 0;
+    let next = cx.db.scan(cursor, options.count, |entry| {
+        if wanted(entry) {
+            reply.bulk(entry.key());
+            found += 1;
+        }
+    });
+    reply.array_at(start, found);
+    reply.bulk_at(start, itoa::Buffer::new().format(next).as_bytes());
+    reply.array_at(start, 2);
+    Ok(())
+}
+
+const READ: Flags = Flags::READONLY.and(Flags::FAST);
+const WRITE: Flags = Flags::WRITE.and(Flags::FAST);
+const STORE: Flags = Flags::WRITE.and(Flags::DENYOOM);
+const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
+
+const DELETE: KeySpec = writes(1, -1, 1).flags("RM delete");
+const LOOK: KeySpec = reads(1, -1, 1).flags("RO");
+const EXPIRE: KeySpec = update(1).flags("RW update");
+const FROM: KeySpec = update(1).flags("RW access delete");
+
+const SUM: &[&str] = &["request_policy:multi_shard", "response_policy:agg_sum"];
+const VARIES: &[&str] = &["nondeterministic_output"];
+
+#[rustfmt::skip]
+const OBJECT: &[Command] = &[
+    sub("encoding", 3, object::encoding,    Flags::READONLY, &[read(2).flags("RO")]).tips(VARIES),
+    sub("freq",     3, object::freq,        Flags::READONLY, &[read(2).flags("RO")]).tips(VARIES),
+    sub("help",     2, object::object_help, ANY_TIME,        &[]),
+    sub("idletime", 3, object::idletime,    Flags::READONLY, &[read(2).flags("RO")]).tips(VARIES),
+    sub("refcount", 3, object::refcount,    Flags::READONLY, &[read(2).flags("RO")]).tips(VARIES),
+];
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "generic", category: Categories::KEYSPACE, commands: &[
+    cmd("copy",        -3, rename::copy,        STORE,           &[read(1), write(2)]).locks(Footprint::Depends(rename::copy_footprint)),
+    cmd("del",         -2, del,                 Flags::WRITE,    &[DELETE]).tips(SUM),
+    cmd("exists",      -2, exists,              READ,            &[LOOK]).tips(SUM),
+    cmd("expire",      -3, expire::expire,      WRITE,           &[EXPIRE]),
+    cmd("expireat",    -3, expire::expireat,    WRITE,           &[EXPIRE]),
+    cmd("expiretime",   2, expire::expiretime,  READ,            &[read(1)]),
+    cmd("keys",         2, keys,                Flags::READONLY, &[]).also(Categories::DANGEROUS).tips(&["request_policy:all_shards", "nondeterministic_output_order"]).locks(Footprint::Walk),
+    cmd("move",         3, rename::move_key,    WRITE,           &[update(1)]).locks(Footprint::Everything),
+    container("object", -2, OBJECT),
+    cmd("persist",      2, expire::persist,     WRITE,           &[EXPIRE]),
+    cmd("pexpire",     -3, expire::pexpire,     WRITE,           &[EXPIRE]),
+    cmd("pexpireat",   -3, expire::pexpireat,   WRITE,           &[EXPIRE]),
+    cmd("pexpiretime",  2, expire::pexpiretime, READ,            &[read(1)]),
+    cmd("pttl",         2, expire::pttl,        READ,            &[read(1)]).tips(VARIES),
+    cmd("randomkey",    1, randomkey,           Flags::READONLY, &[]).tips(&["request_policy:all_shards", "nondeterministic_output"]).locks(Footprint::Walk),
+    cmd("rename",       3, rename::rename,      Flags::WRITE,    &[FROM, write(2)]),
+    cmd("renamenx",     3, rename::renamenx,    WRITE,           &[FROM, write(2).flags("OW insert")]),
+    cmd("scan",        -2, scan_keys,           Flags::READONLY, &[]).tips(&["nondeterministic_output", "request_policy:special"]).locks(Footprint::Walk),
+    cmd("touch",       -2, touch,               READ,            &[LOOK]).tips(SUM),
+    cmd("ttl",          2, expire::ttl,         READ,            &[read(1)]).tips(VARIES),
+    cmd("type",         2, type_of,             READ,            &[read(1).flags("RO")]),
+    cmd("unlink",      -2, unlink,              WRITE,           &[DELETE]).tips(SUM),
+] };

@@ -1,0 +1,86 @@
+//! OBJECT: what the server knows of a value besides its content.
+
+use crate::command::{Args, Ctx, Result};
+use crate::commands::help;
+use crate::config::settings;
+use crate::db::{Entry, StrRef, ValueRef};
+use crate::error::Error;
+
+/// Small integers are shared by all that hold them; the genuine server says so by the largest count.
+const SHARED_INTS: std::ops::Range<i64> = 0..10_000;
+/// The reference count of shared integers.
+const SHARED_COUNT: i64 = i32::MAX as i64;
+
+/// Calls `reply` with the entry that argument 2 names, or answers null.
+fn with_entry(cx: &mut Ctx<'_>, args: Args<'_>, reply: impl Fn(&mut crate::resp::Reply, &Entry)) {
+    match cx.db.look(args.key(0)) {
+        Some(entry) => reply(cx.reply, entry),
+        None => cx.reply.null(),
+    }
+}
+
+/// OBJECT ENCODING key
+pub(super) fn encoding(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    with_entry(cx, args, |reply, entry| reply.bulk(entry.value().encoding().as_bytes()));
+    Ok(())
+}
+
+/// OBJECT REFCOUNT key
+pub(super) fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    with_entry(cx, args, |reply, entry| match entry.value() {
+        ValueRef::Str(StrRef::Int(value)) if SHARED_INTS.contains(&value) => reply.int(SHARED_COUNT),
+        _ => reply.int(1),
+    });
+    Ok(())
+}
+
+/// OBJECT IDLETIME key
+pub(super) fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.db.look(args.key(0)).is_some() && counts_frequency(cx) {
+        return Err(Error::Static(
+            "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+        ));
+    }
+    let now = cx.now();
+    with_entry(cx, args, |reply, entry| reply.int(entry.idle_seconds(now).into()));
+    Ok(())
+}
+
+/// OBJECT FREQ key
+pub(super) fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.db.look(args.key(0)).is_some() && !counts_frequency(cx) {
+        return Err(Error::Static(
+            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+        ));
+    }
+    with_entry(cx, args, |reply, entry| reply.int((entry.access() & 0xff).into()));
+    Ok(())
+}
+
+/// Whether entries remember how often they were used instead of when.
+fn counts_frequency(cx: &Ctx<'_>) -> bool {
+    cx.instance.config.word(settings::MAXMEMORY_POLICY).ends_with("-lfu")
+}
+
+/// OBJECT HELP
+pub(super) fn object_help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    help::reply(
+        cx.reply,
+        "OBJECT",
+        &[
+            "ENCODING <key>",
+            "    Return the kind of internal representation used in order to store the value",
+            "    associated with a <key>.",
+            "FREQ <key>",
+            "    Return the access frequency index of the <key>. The returned integer is",
+            "    proportional to the logarithm of the recent access frequency of the key.",
+            "IDLETIME <key>",
+            "    Return the idle time of the <key>, that is the approximated number of",
+            "    seconds elapsed since the last access to the key.",
+            "REFCOUNT <key>",
+            "    Return the number of references of the value associated with the specified",
+            "    <key>.",
+        ],
+    );
+    Ok(())
+}

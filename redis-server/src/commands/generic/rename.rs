@@ -1,0 +1,129 @@
+//! Values that go to another key or database.
+
+use crate::command::{Args, Ctx, Event, Footprint, Result};
+use crate::config::settings;
+use crate::db::{Entry, Key};
+use crate::error::Error;
+
+const SAME_OBJECT: Error = Error::Static("ERR source and destination objects are the same");
+const NOT_INT32: Error = Error::Static("ERR value is out of range, value must between -2147483648 and 2147483647");
+
+/// RENAME key newkey
+pub(super) fn rename(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    move_to(cx, args, true)?;
+    cx.reply.ok();
+    Ok(())
+}
+
+/// RENAMENX key newkey
+pub(super) fn renamenx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let done = move_to(cx, args, false)?;
+    cx.reply.int(done.into());
+    Ok(())
+}
+
+/// Moves the entry of the first key to the second one; whether it did.
+fn move_to(cx: &mut Ctx<'_>, args: Args<'_>, replace: bool) -> Result<bool> {
+    let (from, to) = (args.key(0), args.key(1));
+    if cx.db.get_mut(from).is_none() {
+        return Err(Error::NoSuchKey);
+    }
+    if from.bytes == to.bytes || !replace && cx.db.get_mut(to).is_some() {
+        return Ok(false);
+    }
+    let entry = cx.db.remove(from).ok_or(Error::NoSuchKey)?;
+    put(cx, to, entry.renamed(to.bytes));
+    cx.changed(from, Event("rename_from"));
+    cx.changed(to, Event("rename_to"));
+    Ok(true)
+}
+
+/// Stores an entry; what was there is freed as the configuration says.
+fn put(cx: &mut Ctx<'_>, key: &Key<'_>, entry: Entry) {
+    if let Some(replaced) = cx.db.put(key, entry) {
+        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        cx.discard(replaced, in_background);
+    }
+}
+
+/// What COPY locks: all databases when it may go to another one.
+pub(super) fn copy_footprint(args: Args<'_>) -> Footprint {
+    let elsewhere = (3..args.len()).any(|at| args.is(at, "DB"));
+    if elsewhere { Footprint::Everything } else { Footprint::Keys }
+}
+
+/// COPY source destination [DB destination-db] [REPLACE]
+pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let (from, to) = (args.key(0), args.key(1));
+    let here = cx.client.db;
+    let (mut db, mut replace) = (here, false);
+    let mut at = 3;
+    while at < args.len() {
+        if args.is(at, "REPLACE") {
+            replace = true;
+        } else if args.is(at, "DB") && at + 1 < args.len() {
+            at += 1;
+            db = database(cx, args, at)?;
+        } else {
+            return Err(Error::Syntax);
+        }
+        at += 1;
+    }
+    if db == here && from.bytes == to.bytes {
+        return Err(SAME_OBJECT);
+    }
+    let copy = cx.db.get(from).map(|entry| entry.copied(to.bytes));
+    let done = copy.is_some_and(|copy| {
+        copy.set_access((cx.now() / 1000) as u32);
+        put_in(cx, db, to, copy, replace, Event("copy_to"))
+    });
+    cx.reply.int(done.into());
+    Ok(())
+}
+
+/// MOVE key db
+pub(super) fn move_key(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let key = args.key(0);
+    let db = database(cx, args, 2)?;
+    if db == cx.client.db {
+        return Err(SAME_OBJECT);
+    }
+    let there = |cx: &mut Ctx<'_>| in_database(cx, db, |cx| cx.db.get_mut(key).is_some());
+    if cx.db.get_mut(key).is_none() || there(cx) {
+        cx.reply.int(0);
+        return Ok(());
+    }
+    if let Some(entry) = cx.db.remove(key) {
+        cx.changed(key, Event("move_from"));
+        put_in(cx, db, key, entry, false, Event("move_to"));
+    }
+    cx.reply.int(1);
+    Ok(())
+}
+
+/// Stores an entry in database `db`, unless the key is there and may not be replaced; whether it did.
+fn put_in(cx: &mut Ctx<'_>, db: usize, key: &Key<'_>, entry: Entry, replace: bool, event: Event) -> bool {
+    in_database(cx, db, |cx| {
+        let free = replace || cx.db.get_mut(key).is_none();
+        if free {
+            put(cx, key, entry);
+            cx.changed(key, event);
+        }
+        free
+    })
+}
+
+/// Calls `run` with database `db` in the place of the client's. All databases hash alike, so keys stay valid.
+fn in_database<R>(cx: &mut Ctx<'_>, db: usize, run: impl FnOnce(&mut Ctx<'_>) -> R) -> R {
+    let here = cx.client.db;
+    cx.select(db);
+    let result = run(cx);
+    cx.select(here);
+    result
+}
+
+/// Argument `index` as the number of a database.
+fn database(cx: &Ctx<'_>, args: Args<'_>, index: usize) -> Result<usize> {
+    let number = i32::try_from(args.int(index)?).map_err(|_| NOT_INT32)?;
+    usize::try_from(number).ok().filter(|&db| db < cx.instance.databases().len()).ok_or(Error::DbIndex)
+}

@@ -1,0 +1,111 @@
+//! Every row of the table, compared with a genuine server's `COMMAND INFO`.
+
+use std::collections::BTreeMap;
+
+use super::{commands, describe};
+use crate::oracle::{Oracle, Reply};
+use crate::resp;
+
+/// Commands that came after the version compared with (7.0), each on purpose.
+const NEWER: &[&str] = &["client|no-touch", "client|setinfo"];
+
+/// Commands that take more arguments since: `WITHSCORE`.
+const LONGER: &[&str] = &["zrank", "zrevrank"];
+
+/// What a row says, in an order of its own.
+#[derive(Debug, PartialEq)]
+struct Info {
+    arity: String,
+    flags: Vec<String>,
+    range: [String; 3],
+    categories: Vec<String>,
+    tips: Vec<String>,
+    keys: Vec<String>,
+    subcommands: BTreeMap<String, Self>,
+}
+
+fn text(reply: &Reply) -> String {
+    match reply {
+        Reply::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Reply::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(" ")),
+        Reply::Nil | Reply::Error => format!("{reply:?}"),
+    }
+}
+
+fn items(reply: &Reply) -> &[Reply] {
+    match reply {
+        Reply::Array(items) => items,
+        Reply::Text(_) | Reply::Nil | Reply::Error => panic!("no array: {reply:?}"),
+    }
+}
+
+fn sorted(reply: &Reply) -> Vec<String> {
+    let mut words: Vec<String> = items(reply).iter().map(text).collect();
+    words.sort();
+    words
+}
+
+/// A key specification without its notes, which are prose.
+fn key_spec(reply: &Reply) -> String {
+    let pairs = items(reply).chunks_exact(2).filter(|pair| text(&pair[0]) != "notes");
+    pairs.map(|pair| format!("{}: {}", text(&pair[0]), text(&pair[1]))).collect::<Vec<_>>().join(", ")
+}
+
+fn info(reply: &Reply) -> (String, Info) {
+    let row = items(reply);
+    let info = Info {
+        arity: text(&row[1]),
+        flags: sorted(&row[2]),
+        range: [text(&row[3]), text(&row[4]), text(&row[5])],
+        categories: sorted(&row[6]),
+        tips: sorted(&row[7]),
+        keys: items(&row[8]).iter().map(key_spec).collect(),
+        subcommands: items(&row[9]).iter().map(info).collect(),
+    };
+    (text(&row[0]), info)
+}
+
+/// Appends what of `ours` differs from the genuine row.
+fn compare(name: &str, ours: &Info, genuine: &Info, differences: &mut Vec<String>) {
+    let mut differ = |what: &str, ours: String, genuine: String| {
+        if ours != genuine {
+            differences.push(format!("{name}: {what} is {ours}, genuine {genuine}"));
+        }
+    };
+    if !LONGER.contains(&name) {
+        differ("arity", ours.arity.clone(), genuine.arity.clone());
+    }
+    differ("flags", ours.flags.join(" "), genuine.flags.join(" "));
+    differ("first, last, step", ours.range.join(" "), genuine.range.join(" "));
+    differ("categories", ours.categories.join(" "), genuine.categories.join(" "));
+    differ("tips", ours.tips.join(" "), genuine.tips.join(" "));
+    differ("key specifications", format!("{:#?}", ours.keys), format!("{:#?}", genuine.keys));
+    for (name, sub) in &ours.subcommands {
+        match genuine.subcommands.get(name) {
+            Some(genuine) => compare(name, sub, genuine, differences),
+            None if NEWER.contains(&name.as_str()) => {}
+            None => differences.push(format!("{name}: unknown to the genuine server")),
+        }
+    }
+    for name in genuine.subcommands.keys().filter(|name| !ours.subcommands.contains_key(*name)) {
+        println!("not supported: {name}");
+    }
+}
+
+#[test]
+fn every_row_is_that_of_a_genuine_server() {
+    let Some(mut oracle) = Oracle::start("commands") else { return };
+    let mut differences = Vec::new();
+    for row in commands() {
+        let mut reply = resp::Reply::default();
+        describe(&mut reply, row);
+        let (name, ours) = info(&Reply::read(&mut reply.to_vec().as_slice()));
+        let replies = oracle.run(&[vec![b"COMMAND", b"INFO", name.as_bytes()]]);
+        match &items(&replies[0])[0] {
+            Reply::Nil if NEWER.contains(&name.as_str()) => {}
+            Reply::Nil => differences.push(format!("{name}: unknown to the genuine server")),
+            genuine => compare(&name, &ours, &info(genuine).1, &mut differences),
+        }
+    }
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+}

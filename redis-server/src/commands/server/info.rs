@@ -1,0 +1,328 @@
+//! `INFO`: what the server says of itself. Fields carry the genuine server's names; what it has and we have not is
+//! left out rather than invented.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::client::flag;
+use crate::command::{Args, Command, Ctx, Result, cmd};
+use crate::config::settings;
+use crate::instance::Instance;
+use crate::memory;
+use crate::registry::{ROWS, Row};
+use crate::stats::WorkerStats;
+
+use super::ANY_TIME;
+
+/// A section: its name, whether it is shown when none is asked for, and what writes it.
+struct Section {
+    name: &'static str,
+    by_default: bool,
+    write: fn(&Ctx<'_>, &mut Fields),
+}
+
+const fn section(name: &'static str, by_default: bool, write: fn(&Ctx<'_>, &mut Fields)) -> Section {
+    Section { name, by_default, write }
+}
+
+#[rustfmt::skip]
+const SECTIONS: &[Section] = &[
+    section("Server",       true,  server),
+    section("Clients",      true,  clients),
+    section("Memory",       true,  memory_section),
+    section("Persistence",  true,  persistence),
+    section("Stats",        true,  stats),
+    section("Replication",  true,  replication),
+    section("CPU",          true,  cpu),
+    section("Modules",      true,  |_, _| ()),
+    section("Commandstats", false, command_stats),
+    section("Errorstats",   true,  error_stats),
+    section("Latencystats", false, latency_stats),
+    section("Cluster",      true,  |_, fields| fields.add("cluster_enabled", 0)),
+    section("Keyspace",     true,  keyspace),
+];
+
+/// Lines of `name:value`.
+struct Fields(String);
+
+impl Fields {
+    fn add(&mut self, name: impl Display, value: impl Display) {
+        write!(self.0, "{name}:{value}\r\n").expect("a String takes any write");
+    }
+
+    /// A number of bytes, and the same for people.
+    fn bytes(&mut self, name: &str, bytes: u64) {
+        self.add(name, bytes);
+        self.add(format_args!("{name}_human"), human(bytes));
+    }
+}
+
+/// Bytes as the genuine server writes them for people: `1.04M`.
+pub(super) fn human(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["K", "M", "G", "T", "P", "E"];
+    if bytes < 1024 {
+        return format!("{bytes}B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.2}{}", UNITS[unit])
+}
+
+/// INFO [section …]
+fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let words: Vec<String> = args.from(1).iter().map(|word| String::from_utf8_lossy(word).to_lowercase()).collect();
+    let has = |word: &str| words.iter().any(|asked| asked == word);
+    let everything = has("all") || has("everything");
+    let default = words.is_empty() || has("default");
+    let mut fields = Fields(String::with_capacity(4096));
+    for section in SECTIONS {
+        if everything || default && section.by_default || has(&section.name.to_lowercase()) {
+            let gap = if fields.0.is_empty() { "" } else { "\r\n" };
+            write!(fields.0, "{gap}# {}\r\n", section.name).expect("a String takes any write");
+            (section.write)(cx, &mut fields);
+        }
+    }
+    cx.reply.verbatim("txt", fields.0.as_bytes());
+    Ok(())
+}
+
+fn server(cx: &Ctx<'_>, fields: &mut Fields) {
+    let config = &cx.instance.config;
+    let uptime = cx.now().saturating_sub(cx.instance.started_at) / 1000;
+    let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    fields.add("redis_version", crate::REDIS_VERSION);
+    fields.add("server_name", env!("CARGO_PKG_NAME"));
+    fields.add("server_version", env!("CARGO_PKG_VERSION"));
+    fields.add("redis_mode", "standalone");
+    fields.add("os", format_args!("Linux {} {}", system.trim(), std::env::consts::ARCH));
+    fields.add("arch_bits", usize::BITS);
+    fields.add("multiplexing_api", "epoll");
+    fields.add("process_id", std::process::id());
+    fields.add("process_supervised", "no");
+    fields.add("run_id", &cx.instance.run_id);
+    fields.add("tcp_port", config.int(settings::PORT));
+    fields.add("server_time_usec", cx.now() * 1000);
+    fields.add("uptime_in_seconds", uptime);
+    fields.add("uptime_in_days", uptime / 86_400);
+    fields.add("hz", config.int(settings::HZ));
+    fields.add("configured_hz", config.int(settings::HZ));
+    fields.add("lru_clock", cx.now() / 1000 & 0xff_ffff);
+    fields.add("executable", std::env::current_exe().unwrap_or_default().display());
+    fields.add("config_file", config.file().map(|path| path.display().to_string()).unwrap_or_default());
+    fields.add("worker_threads", cx.instance.runtime().map_or(1, |runtime| runtime.connections_by_worker().len()));
+}
+
+fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
+    let clients = cx.instance.clients();
+    let most = |figure: fn(&crate::client::ClientShared) -> u64| clients.iter().map(|c| figure(c)).max().unwrap_or(0);
+    fields.add("connected_clients", clients.len());
+    fields.add("cluster_connections", 0);
+    fields.add("maxclients", cx.instance.config.int(settings::MAXCLIENTS));
+    fields.add("client_recent_max_input_buffer", most(|client| client.input.load(Relaxed)));
+    fields.add("client_recent_max_output_buffer", most(|client| client.output.load(Relaxed)));
+    fields.add("blocked_clients", cx.instance.blocked_clients(0));
+    fields.add("tracking_clients", 0);
+    let timed = clients.iter().filter(|client| client.flags.load(Relaxed) & flag::BLOCKED != 0).count();
+    fields.add("clients_in_timeout_table", timed);
+}
+
+/// Bytes in use: as counted, or as the system counts where the process has an allocator that does not count.
+pub(super) fn used_memory() -> u64 {
+    match memory::used() {
+        0 => memory::resident(),
+        used => used,
+    }
+}
+
+fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
+    let config = &cx.instance.config;
+    let (used, resident) = (used_memory(), memory::resident());
+    let peak = memory::peak().max(used);
+    fields.bytes("used_memory", used);
+    fields.bytes("used_memory_rss", resident);
+    fields.bytes("used_memory_peak", peak);
+    fields.add("used_memory_peak_perc", format_args!("{:.2}%", used as f64 * 100.0 / peak.max(1) as f64));
+    fields.bytes("total_system_memory", memory::of_system());
+    fields.bytes("maxmemory", config.uint(settings::MAXMEMORY));
+    fields.add("maxmemory_policy", config.word(settings::MAXMEMORY_POLICY));
+    fields.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
+    fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
+    fields.add("mem_clients_normal", client_buffers(cx.instance));
+    fields.add("mem_allocator", "mimalloc");
+    fields.add("active_defrag_running", 0);
+}
+
+/// Bytes of input and output that wait for or from clients.
+pub(super) fn client_buffers(instance: &Instance) -> u64 {
+    instance.clients().iter().map(|client| client.input.load(Relaxed) + client.output.load(Relaxed)).sum()
+}
+
+fn persistence(_: &Ctx<'_>, fields: &mut Fields) {
+    fields.add("loading", 0);
+    fields.add("async_loading", 0);
+    fields.add("rdb_bgsave_in_progress", 0);
+    fields.add("aof_enabled", 0);
+    fields.add("aof_rewrite_in_progress", 0);
+    fields.add("aof_rewrite_scheduled", 0);
+}
+
+fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
+    let instance = cx.instance;
+    let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
+    let totals = instance.stats.since_reset(instance.totals());
+    let rate = instance.stats.rate();
+    fields.add("total_connections_received", totals.accepted);
+    fields.add("total_commands_processed", instance.stats.calls());
+    fields.add("instantaneous_ops_per_sec", rate.commands);
+    fields.add("total_net_input_bytes", sum(|worker| worker.input.get()));
+    fields.add("total_net_output_bytes", sum(|worker| worker.output.get()));
+    fields.add("instantaneous_input_kbps", format_args!("{:.2}", rate.input as f64 / 1024.0));
+    fields.add("instantaneous_output_kbps", format_args!("{:.2}", rate.output as f64 / 1024.0));
+    fields.add("rejected_connections", totals.refused);
+    fields.add("sync_full", 0);
+    fields.add("sync_partial_ok", 0);
+    fields.add("sync_partial_err", 0);
+    fields.add("expired_keys", totals.expired);
+    fields.add("evicted_keys", 0);
+    fields.add("evicted_clients", 0);
+    fields.add("keyspace_hits", sum(|worker| worker.hits.get()));
+    fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
+    fields.add("latest_fork_usec", 0);
+    fields.add("total_forks", 0);
+    fields.add("tracking_total_keys", 0);
+    fields.add("total_error_replies", sum(|worker| worker.errors.get()));
+    fields.add("total_reads_processed", sum(|worker| worker.reads.get()));
+    fields.add("total_writes_processed", sum(|worker| worker.writes.get()));
+}
+
+fn replication(cx: &Ctx<'_>, fields: &mut Fields) {
+    fields.add("role", "master");
+    fields.add("connected_slaves", 0);
+    fields.add("master_failover_state", "no-failover");
+    fields.add("master_replid", &cx.instance.run_id);
+    fields.add("master_replid2", "0".repeat(40));
+    fields.add("master_repl_offset", 0);
+    fields.add("second_repl_offset", -1);
+    fields.add("repl_backlog_active", 0);
+    fields.add("repl_backlog_size", 0);
+    fields.add("repl_backlog_first_byte_offset", 0);
+    fields.add("repl_backlog_histlen", 0);
+}
+
+fn cpu(_: &Ctx<'_>, fields: &mut Fields) {
+    let [user, system, user_children, system_children] = cpu_seconds().unwrap_or_default();
+    fields.add("used_cpu_sys", format_args!("{system:.6}"));
+    fields.add("used_cpu_user", format_args!("{user:.6}"));
+    fields.add("used_cpu_sys_children", format_args!("{system_children:.6}"));
+    fields.add("used_cpu_user_children", format_args!("{user_children:.6}"));
+}
+
+/// Processor time of this process and of its children, as `proc_pid_stat(5)` has it: fields 14 to 17, in ticks of
+/// which Linux shows a hundred per second to every program.
+fn cpu_seconds() -> Option<[f64; 4]> {
+    const TICKS: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in parentheses may hold anything; what is behind it begins with field 3.
+    let mut ticks = text.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<f64>);
+    let mut next = || Some(ticks.next()?.ok()? / TICKS);
+    Some([next()?, next()?, next()?, next()?])
+}
+
+fn command_stats(cx: &Ctx<'_>, fields: &mut Fields) {
+    let workers = cx.instance.stats.workers();
+    for row in &ROWS {
+        let sum = |figure: fn(&crate::stats::CommandStats) -> u64| -> u64 {
+            workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum()
+        };
+        let (calls, micros) = (sum(|stats| stats.calls.get()), sum(|stats| stats.nanos.get()) / 1000);
+        let (rejected, failed) = (sum(|stats| stats.rejected.get()), sum(|stats| stats.failed.get()));
+        if calls + rejected + failed == 0 {
+            continue;
+        }
+        let each = if calls == 0 { 0.0 } else { micros as f64 / calls as f64 };
+        fields.add(
+            format_args!("cmdstat_{}", row.name()),
+            format_args!(
+                "calls={calls},usec={micros},usec_per_call={each:.2},rejected_calls={rejected},failed_calls={failed}"
+            ),
+        );
+    }
+}
+
+fn error_stats(cx: &Ctx<'_>, fields: &mut Fields) {
+    for (code, count) in cx.instance.stats.errors().iter() {
+        fields.add(format_args!("errorstat_{code}"), format_args!("count={count}"));
+    }
+}
+
+/// Calls of one command by duration: bucket n holds those below 2^n microseconds.
+pub(super) fn durations(instance: &Instance, row: &Row) -> Vec<u64> {
+    let workers = instance.stats.workers();
+    let bucket = |at: usize| workers.iter().map(|w| w.commands[usize::from(row.id)].durations[at].get()).sum();
+    (0..24).map(bucket).collect()
+}
+
+fn latency_stats(cx: &Ctx<'_>, fields: &mut Fields) {
+    if !cx.instance.config.is_on(settings::LATENCY_TRACKING) {
+        return;
+    }
+    let percentiles = cx.instance.config.words(settings::LATENCY_TRACKING_INFO_PERCENTILES);
+    let percentiles: Vec<(String, f64)> = percentiles
+        .iter()
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .filter_map(|word| word.parse().ok().map(|value| (word, value)))
+        .collect();
+    for row in &ROWS {
+        let durations = durations(cx.instance, row);
+        if durations.iter().all(|&count| count == 0) {
+            continue;
+        }
+        let values = percentiles.iter().map(|(word, value)| {
+            // As in the genuine server: `99.90` is p99.9, `50` stays p50.
+            let word = if word.contains('.') { word.trim_end_matches('0').trim_end_matches('.') } else { word };
+            format!("p{word}={:.3}", percentile(&durations, *value))
+        });
+        let values: Vec<String> = values.collect();
+        fields.add(format_args!("latency_percentiles_usec_{}", row.name()), values.join(","));
+    }
+}
+
+/// Microseconds below which `percent` of the calls stayed, interpolated within the bucket.
+fn percentile(durations: &[u64], percent: f64) -> f64 {
+    let calls: u64 = durations.iter().sum();
+    let wanted = (calls as f64 * percent / 100.0).max(1.0);
+    let mut below = 0.0;
+    for (at, &count) in durations.iter().enumerate() {
+        let count = count as f64;
+        if count > 0.0 && below + count >= wanted {
+            let (low, high) = (if at == 0 { 0.0 } else { (1u64 << (at - 1)) as f64 }, (1u64 << at) as f64);
+            return low + (high - low) * (wanted - below) / count;
+        }
+        below += count;
+    }
+    0.0
+}
+
+fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
+    for (index, database) in cx.instance.databases().iter().enumerate() {
+        // What the call has locked must be asked by its view.
+        let keys = match cx.others.get(index) {
+            _ if index == cx.client.db => cx.db.len(),
+            Some(view) => view.len(),
+            None => database.len(),
+        };
+        if keys > 0 {
+            let expires = database.expiring();
+            fields.add(format_args!("db{index}"), format_args!("keys={keys},expires={expires},avg_ttl=0"));
+        }
+    }
+}
+
+/// The row.
+pub(super) const COMMAND: Command = cmd("info", -1, info, ANY_TIME, &[])
+    .also(crate::command::Categories::DANGEROUS)
+    .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]);

@@ -1,0 +1,22 @@
+//! What SINTERSTORE, ZUNIONSTORE and their kin share.
+
+use crate::command::{Ctx, Event};
+use crate::config::settings;
+use crate::db::{Key, Object, Value};
+
+/// Puts a computed collection of `len` elements in the place of what `key` holds, and answers `len`; an empty one
+/// leaves no key behind.
+pub(super) fn store(cx: &mut Ctx<'_>, key: &Key<'_>, len: usize, collection: Object, event: Event) {
+    cx.reply.count(len);
+    let old = cx.db.remove(key);
+    if len > 0 {
+        cx.db.set(key, Value::Object(collection), None);
+        cx.changed(key, event);
+    } else if old.is_some() {
+        cx.changed(key, Event("del"));
+    }
+    if let Some(old) = old {
+        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        cx.discard(old, in_background);
+    }
+}

@@ -1,0 +1,287 @@
+//! The keyspace against a model of it: a map and a clock.
+
+use std::collections::{BTreeMap, HashSet};
+
+use foldhash::quality::RandomState;
+
+use super::*;
+use crate::types::{List, ListLimits};
+
+const SHARDS: usize = 4;
+const LIMITS: ListLimits = ListLimits { max_listpack_size: -2 };
+
+fn database() -> Database {
+    Database::new(SHARDS, RandomState::default())
+}
+
+/// A small deterministic generator (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+fn set(db: &Database, now: u64, key: &[u8], value: &[u8], expire_at: Option<u64>) {
+    let key = db.key(key);
+    db.lock([(key.shard(), Access::Write)].into_iter(), now).set(&key, Value::Bytes(value), expire_at);
+}
+
+fn with<R>(db: &Database, now: u64, key: &[u8], run: impl FnOnce(&mut View<'_>, &Key<'_>) -> R) -> R {
+    let key = db.key(key);
+    run(&mut db.lock([(key.shard(), Access::Write)].into_iter(), now), &key)
+}
+
+fn text(value: ValueRef<'_>) -> Vec<u8> {
+    match value {
+        ValueRef::Str(string) => string.to_vec(),
+        ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) => b"a collection".to_vec(),
+    }
+}
+
+/// Every key that a whole scan returns.
+fn scan_all(db: &Database, now: u64, count: usize) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut cursor = 0;
+    loop {
+        cursor = db.lock_none(now).scan(cursor, count, |entry| found.push(entry.key().to_vec()));
+        if cursor == 0 {
+            return found;
+        }
+    }
+}
+
+type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
+
+fn check(db: &Database, model: &Model, now: u64) {
+    for (key, (value, expire_at)) in model {
+        let live = expire_at.is_none_or(|at| at > now);
+        with(db, now, key, |view, key| {
+            let entry = view.peek(key);
+            assert_eq!(entry.is_some(), live, "{:?} at {now}", key.bytes.escape_ascii().to_string());
+            if let Some(entry) = entry {
+                assert_eq!(text(entry.value()), *value);
+                assert_eq!(entry.expire_at(), *expire_at);
+            }
+        });
+    }
+    let live: Vec<_> = model.iter().filter(|(_, (_, at))| at.is_none_or(|at| at > now)).map(|(key, _)| key).collect();
+    let mut found = scan_all(db, now, 7);
+    found.sort();
+    assert_eq!(found.iter().collect::<Vec<_>>(), live, "a still database is scanned once");
+    let mut walked = Vec::new();
+    db.lock_all(Access::Read, now).for_each(|entry| {
+        walked.push(entry.key().to_vec());
+        true
+    });
+    walked.sort();
+    assert_eq!(walked, found);
+}
+
+#[test]
+fn does_what_a_map_does_while_it_grows_shrinks_and_expires() {
+    let db = database();
+    let mut model = Model::new();
+    let mut random = Random(1);
+    let mut now = 1_000_000;
+    for round in 0..40 {
+        // Growing for half of the rounds, then shrinking.
+        let removes = if round < 20 { 2 } else { 8 };
+        for _ in 0..500 {
+            let key = format!("key:{}", random.below(3000)).into_bytes();
+            now += random.below(3);
+            let live = model.get(&key).is_some_and(|(_, at)| at.is_none_or(|at| at > now));
+            match random.below(16) {
+                0..2 => {
+                    let at = now + random.below(2000);
+                    assert_eq!(with(&db, now, &key, |view, key| view.expire(key, Some(at))), live);
+                    model.entry(key).and_modify(|(_, expire_at)| *expire_at = if live { Some(at) } else { *expire_at });
+                }
+                2 => {
+                    assert_eq!(with(&db, now, &key, |view, key| view.expire(key, None)), live);
+                    model.entry(key).and_modify(|(_, expire_at)| *expire_at = if live { None } else { *expire_at });
+                }
+                n if n < 3 + removes => {
+                    assert_eq!(with(&db, now, &key, |view, key| view.remove(key)).is_some(), live);
+                    model.remove(&key);
+                }
+                n => {
+                    let value = vec![b'v'; random.below(40) as usize];
+                    let at = (n % 4 == 0).then(|| now + 1 + random.below(5000));
+                    set(&db, now, &key, &value, at);
+                    model.insert(key, (value, at));
+                }
+            }
+        }
+        check(&db, &model, now);
+        if round % 3 == 0 {
+            for shard in 0..SHARDS {
+                while db.expire_shard(shard, now, 16).len() == 16 {}
+            }
+            model.retain(|_, (_, at)| at.is_none_or(|at| at > now));
+            assert_eq!(db.len(), model.len(), "only live entries are left");
+            assert_eq!(db.expiring(), model.values().filter(|(_, at)| at.is_some()).count());
+        }
+    }
+}
+
+#[test]
+fn values_are_replaced_in_place_and_elsewhere() {
+    let db = database();
+    let long = [b'x'; 20_000];
+    let values: &[&[u8]] = &[b"", b"7", b"12345678", b"-9223372036854775808", b"abcdefgh", b"short", &long, b"007"];
+    for first in values {
+        for second in values {
+            for (before, after) in [(None, None), (Some(5), None), (None, Some(6)), (Some(5), Some(6))] {
+                set(&db, 1, b"key", first, before);
+                set(&db, 1, b"key", second, after);
+                with(&db, 1, b"key", |view, key| {
+                    let entry = view.peek(key).expect("just set");
+                    assert_eq!(text(entry.value()), *second);
+                    assert_eq!((entry.key(), entry.expire_at()), (&b"key"[..], after));
+                });
+                assert_eq!((db.len(), db.expiring()), (1, usize::from(after.is_some())));
+            }
+        }
+    }
+}
+
+#[test]
+fn entries_go_to_other_keys_whole() {
+    let mut list = List::default();
+    (0..100).for_each(|i| list.push_back(format!("element {i}").as_bytes(), LIMITS));
+    let object = || Value::Object(Object::List(Box::new(list.clone())));
+    let values: [fn(&dyn Fn() -> Value<'static>) -> Value<'static>; 4] =
+        [|_| Value::Int(-5), |_| Value::Bytes(b"text"), |_| Value::Raw(b"12"), |object| object()];
+    for value in values {
+        for expire_at in [None, Some(77)] {
+            let entry = Entry::new(b"from", value(&object), expire_at);
+            entry.set_access(1234);
+            let shown =
+                |entry: &Entry| (text(entry.value()), entry.value().encoding(), entry.expire_at(), entry.access());
+            let expected = shown(&entry);
+            let copy = entry.copied(b"a longer key");
+            assert_eq!((copy.key(), shown(&copy)), (&b"a longer key"[..], expected.clone()));
+            let moved = entry.renamed(b"to");
+            assert_eq!((moved.key(), shown(&moved)), (&b"to"[..], expected));
+        }
+    }
+}
+
+#[test]
+fn a_copied_list_is_another_list() {
+    let mut list = List::default();
+    list.push_back(b"a", LIMITS);
+    let entry = Entry::new(b"from", Value::Object(Object::List(Box::new(list))), None);
+    let mut copy = entry.copied(b"to");
+    if let Some(Object::List(list)) = copy.object_mut() {
+        list.push_back(b"b", LIMITS);
+    }
+    let len = |entry: &Entry| match entry.value() {
+        ValueRef::List(list) => list.len(),
+        _ => 0,
+    };
+    assert_eq!((len(&entry), len(&copy)), (1, 2));
+}
+
+#[test]
+fn expired_entries_are_removed_behind_the_reader() {
+    let db = database();
+    for key in ["a", "b", "c"] {
+        set(&db, 1, key.as_bytes(), b"v", Some(10));
+    }
+    set(&db, 1, b"stays", b"v", None);
+    let keys = [db.key(b"a"), db.key(b"b")];
+    let view = db.lock(keys.iter().map(|key| (key.shard(), Access::Read)), 10);
+    assert!(keys.iter().all(|key| view.get(key).is_none()));
+    assert_eq!(view.take_lookups(), (0, 2));
+    drop(view);
+    assert_eq!((db.len(), db.expiring(), db.expired_count()), (2, 1, 2));
+    assert_eq!(scan_all(&db, 10, 10), [b"stays"]);
+    assert_eq!((db.len(), db.expiring(), db.expired_count()), (1, 0, 3));
+}
+
+#[test]
+fn expired_entries_stay_while_told_to() {
+    let db = database();
+    set(&db, 1, b"a", b"v", Some(10));
+    let key = db.key(b"a");
+    let mut view = db.lock([(key.shard(), Access::Read)].into_iter(), 10);
+    view.keep_expired();
+    assert!(view.get(&key).is_none());
+    drop(view);
+    assert_eq!((db.len(), db.expired_count()), (1, 0));
+}
+
+#[test]
+fn memory_returns_after_mass_removal() {
+    let db = database();
+    let key = |i: u32| format!("key:{i}").into_bytes();
+    (0..10_000).for_each(|i| set(&db, 1, &key(i), b"v", Some(100)));
+    let full = db.capacity();
+    for i in 0..9_990 {
+        with(&db, 1, &key(i), |view, key| view.remove(key));
+    }
+    assert_eq!((db.len(), db.expiring()), (10, 10));
+    assert!(db.capacity() < full / 20, "{} of {full} places are left", db.capacity());
+    assert_eq!(scan_all(&db, 1, 10).len(), 10);
+}
+
+#[test]
+fn deadlines_that_changed_are_not_heeded() {
+    let db = database();
+    set(&db, 1, b"key", b"v", Some(10));
+    (11..2000).for_each(|at| assert!(with(&db, 1, b"key", |view, key| view.expire(key, Some(at)))));
+    let removed = |now| (0..SHARDS).map(|shard| db.expire_shard(shard, now, 10_000).len()).sum::<usize>();
+    assert_eq!(removed(1998), 0);
+    assert_eq!(removed(1999), 1);
+    assert!(db.is_empty());
+}
+
+#[test]
+fn mean_time_to_live() {
+    let db = database();
+    assert_eq!(db.average_ttl(1), 0);
+    (0..1000).for_each(|i| set(&db, 1, format!("{i}").as_bytes(), b"v", Some(1_001)));
+    assert_eq!(db.average_ttl(1), 1000);
+    assert_eq!(db.average_ttl(5000), 0);
+}
+
+#[test]
+fn random_keys_come_about_equally_often() {
+    let db = Database::new(64, RandomState::default());
+    let mut random = Random(3);
+    assert_eq!(db.lock_none(1).random_key(|| random.next()), None);
+    (0..8).for_each(|i| set(&db, 1, format!("{i}").as_bytes(), b"v", None));
+    set(&db, 1, b"expired", b"v", Some(2));
+    let view = db.lock_none(2);
+    let mut counts = BTreeMap::<Vec<u8>, u32>::new();
+    (0..8000).for_each(|_| *counts.entry(view.random_key(|| random.next()).expect("keys are there")).or_default() += 1);
+    assert_eq!(counts.len(), 8);
+    // Two keys in one shard of 64 share its part.
+    assert!(counts.values().all(|&count| count > 150), "{counts:?}");
+}
+
+#[test]
+fn whole_databases_are_emptied_and_exchanged() {
+    let hasher = RandomState::default();
+    let [a, b] = [(); 2].map(|()| Database::new(SHARDS, hasher.clone()));
+    (0..100).for_each(|i| set(&a, 1, format!("a{i}").as_bytes(), b"v", Some(10)));
+    (0..50).for_each(|i| set(&b, 1, format!("b{i}").as_bytes(), b"v", None));
+    Database::swap(&mut a.lock_all(Access::Write, 1), &mut b.lock_all(Access::Write, 1));
+    assert_eq!((a.len(), a.expiring(), b.len(), b.expiring()), (50, 0, 100, 100));
+    let prefix = |db: &Database| scan_all(db, 1, 10).iter().map(|key| key[0]).collect::<HashSet<_>>();
+    assert_eq!((prefix(&a), prefix(&b)), (HashSet::from([b'b']), HashSet::from([b'a'])));
+    let removed = b.lock_all(Access::Write, 1).clear();
+    assert_eq!(removed.iter().map(Removed::len).sum::<usize>(), 100);
+    assert_eq!((b.len(), b.expiring()), (0, 0));
+}
