@@ -32,16 +32,19 @@ pub(super) fn setrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let value = args.at(3);
     let offset = u64::try_from(args.int(2)?).map_err(|_| Error::Static("ERR offset is out of range"))?;
-    let old = cx.db.string_mut(key)?.and_then(|entry| entry.string()).map(StrRef::len);
+    let found = cx.db.string_mut(key)?;
+    let old = found.as_ref().and_then(|entry| entry.string()).map_or(0, StrRef::len);
     if value.is_empty() {
-        cx.reply.count(old.unwrap_or(0));
+        cx.reply.count(old);
         return Ok(());
     }
     check_len(cx.instance, offset.saturating_add(value.len() as u64))?;
     let range = offset as usize..offset as usize + value.len();
-    let end = range.end;
-    let len = end.max(old.unwrap_or(0));
-    cx.db.write_string(key, end, |bytes| bytes[range].copy_from_slice(value))?;
+    let len = range.end.max(old);
+    match found {
+        Some(entry) => entry.bytes_mut(len).ok_or(Error::WrongType)?[range].copy_from_slice(value),
+        None => cx.db.write_string(key, len, |bytes| bytes[range].copy_from_slice(value))?.0,
+    }
     cx.changed(key, Event("setrange"));
     cx.reply.count(len);
     Ok(())
