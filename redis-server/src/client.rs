@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
-use crate::registry::Row;
+use crate::registry::{self, Row};
 
 /// What `CLIENT REPLY` has chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -310,6 +310,12 @@ impl ClientShared {
     pub fn take_mail(&self) -> Mailbox {
         self.has_mail.store(false, Ordering::Release);
         std::mem::take(&mut *self.mailbox())
+    }
+
+    /// Full name of its last command, `NULL` before the first.
+    pub fn last_command(&self) -> String {
+        let id = (self.last_command.load(Ordering::Relaxed) as usize).checked_sub(1);
+        id.map_or_else(|| "NULL".to_owned(), |id| registry::ROWS[id].name())
     }
 
     /// Bytes of the messages that wait here.

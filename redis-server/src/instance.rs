@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use foldhash::quality::RandomState;
@@ -191,6 +192,7 @@ impl Instance {
     /// Lets commands go on, those that are held back first.
     pub fn unpause(&self) {
         self.pause.store(0, Relaxed);
+        fence(SeqCst);
         let held = |client: &&Arc<ClientShared>| client.flags.load(Relaxed) & flag::PAUSED != 0;
         self.clients().iter().filter(held).for_each(|client| client.wake());
     }

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::client::{ClientShared, count, flag};
 use crate::command::{Args, Ctx, Result};
 use crate::error::Error;
-use crate::registry;
 
 /// The classes by which clients are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,7 +75,6 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
     let output = client.output.load(Relaxed) + client.mail_bytes() as u64;
     let memory = client.queued.load(Relaxed);
     let argv = if asks { args.iter().map(<[u8]>::len).sum() } else { 0 };
-    let last = (client.last_command.load(Relaxed) as usize).checked_sub(1);
     // A String takes any write.
     let _ = writeln!(
         text,
@@ -100,7 +98,7 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
         u8::from(output > 0),
         size_of::<ClientShared>() as u64 + input + output + memory + argv as u64,
         if output > 0 { "rw" } else { "r" },
-        last.map_or_else(|| "NULL".to_owned(), |id| registry::ROWS[id].name()),
+        client.last_command(),
         if client.is_resp3() { 3 } else { 2 },
         labels.lib_name,
         labels.lib_version,
