@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
-use crate::registry::Row;
+use crate::registry::{self, Row};
 
 /// What `CLIENT REPLY` has chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +134,8 @@ pub struct ClientShared {
     pub input: AtomicU64,
     /// Bytes of output that wait.
     pub output: AtomicU64,
+    /// Bytes of the commands in its transaction.
+    pub queued: AtomicU64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
     /// Number of channel, pattern and shard channel subscriptions, and of queued commands plus one.
@@ -182,6 +184,8 @@ pub mod flag {
     pub const RESP3: u32 = 1 << 7;
     /// Closes when its output is sent.
     pub const CLOSING: u32 = 1 << 8;
+    /// `CLIENT REPLY OFF`.
+    pub const MUTED: u32 = 1 << 10;
     /// Is shown every command.
     pub const MONITOR: u32 = 1 << 9;
 }
@@ -208,7 +212,19 @@ pub struct Mailbox {
     /// Their bytes.
     pub bytes: usize,
     /// Whether the connection is to be closed.
-    pub kill: bool,
+    pub end: End,
+}
+
+/// How a connection is to be closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Not at all.
+    #[default]
+    No,
+    /// When its output is sent.
+    WhenSent,
+    /// At once.
+    Now,
 }
 
 impl ClientShared {
@@ -225,6 +241,7 @@ impl ClientShared {
             last_command: AtomicU32::new(0),
             input: AtomicU64::new(0),
             output: AtomicU64::new(0),
+            queued: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             counts: Default::default(),
             watched: Watched::default(),
@@ -240,9 +257,12 @@ impl ClientShared {
         self.mailbox.lock().expect("no code that holds a mailbox panics")
     }
 
-    /// Leaves a message, ready to be sent. Returns the bytes that wait.
+    /// Leaves a message, ready to be sent. Returns the bytes that wait here.
     pub fn post(&self, message: Bytes) -> usize {
         let mut mailbox = self.mailbox();
+        if mailbox.end == End::Now {
+            return 0;
+        }
         mailbox.bytes += message.len();
         mailbox.messages.push(message);
         let bytes = mailbox.bytes;
@@ -251,10 +271,23 @@ impl ClientShared {
         bytes
     }
 
-    /// Asks the connection to close.
+    /// Asks the connection to close at once; what waits here is dropped.
     pub fn kill(&self) {
-        self.mailbox().kill = true;
+        *self.mailbox() = Mailbox { end: End::Now, ..Mailbox::default() };
         self.ring();
+    }
+
+    /// Asks the connection to close when its output is sent.
+    pub fn close(&self) {
+        let mut mailbox = self.mailbox();
+        mailbox.end = mailbox.end.max(End::WhenSent);
+        drop(mailbox);
+        self.ring();
+    }
+
+    /// Has the connection look around: a pause is over, or a limit may have been passed.
+    pub fn wake(&self) {
+        self.waker.wake();
     }
 
     fn ring(&self) {
@@ -277,6 +310,39 @@ impl ClientShared {
     pub fn take_mail(&self) -> Mailbox {
         self.has_mail.store(false, Ordering::Release);
         std::mem::take(&mut *self.mailbox())
+    }
+
+    /// Full name of its last command, `NULL` before the first.
+    pub fn last_command(&self) -> String {
+        let id = (self.last_command.load(Ordering::Relaxed) as usize).checked_sub(1);
+        id.map_or_else(|| "NULL".to_owned(), |id| registry::ROWS[id].name())
+    }
+
+    /// Bytes of the messages that wait here.
+    pub fn mail_bytes(&self) -> usize {
+        self.mailbox().bytes
+    }
+
+    /// Takes only the messages.
+    pub fn take_messages(&self) -> Vec<Bytes> {
+        let mut mailbox = self.mailbox();
+        mailbox.bytes = 0;
+        std::mem::take(&mut mailbox.messages)
+    }
+
+    /// Whether bits of [`flag`] are set.
+    pub fn has_flag(&self, bits: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & bits != 0
+    }
+
+    /// Whether the client speaks RESP3.
+    pub fn is_resp3(&self) -> bool {
+        self.has_flag(flag::RESP3)
+    }
+
+    /// Whether the client wants no messages: `CLIENT REPLY OFF` silences all but the out-of-band messages of RESP3.
+    pub fn is_muted(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & (flag::MUTED | flag::RESP3) == flag::MUTED
     }
 
     /// Sets or clears bits of [`flag`].

@@ -12,7 +12,7 @@ use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::registry::{self, Row};
-use crate::resp::Reply;
+use crate::resp::{Mark, Reply};
 use crate::worker::{Worker, now_ms};
 
 /// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
@@ -155,8 +155,11 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             return waiting.map_or(Passed::Done, Passed::Blocked);
         }
         Gate::Queue(row) => {
+            client.note_command(row);
             if let Some(multi) = &mut client.multi {
-                multi.queue.push((row, args.to_owned()));
+                let args = args.to_owned();
+                client.shared.queued.fetch_add(args.memory() as u64, Relaxed);
+                multi.queue.push((row, args));
                 client.shared.counts[count::MULTI].store(multi.queue.len() as u32 + 1, Relaxed);
             }
             quiet_reply(client, || reply.simple("QUEUED"));
@@ -366,27 +369,33 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
 #[inline]
 pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
+    let mode = cx.client.reply_mode;
     let result = (call.row.command.handler)(cx, call.args);
     if let Err(error) = result {
         cx.reply.truncate(mark);
         cx.reply.error(&error);
         cx.worker.failed(call.row, &error);
     }
-    if cx.client.reply_mode != ReplyMode::On {
-        muffle(cx, mark);
+    if mode != ReplyMode::On || cx.client.reply_mode != ReplyMode::On {
+        muffle(cx, call.row, mode, mark);
     }
 }
 
-/// Drops the reply of a client that wants none.
+/// Drops the reply of a client that wanted none when the command began.
 #[cold]
-fn muffle(cx: &mut Ctx<'_>, mark: crate::resp::Mark) {
-    match cx.client.reply_mode {
-        ReplyMode::On => {}
-        ReplyMode::Off => cx.reply.truncate(mark),
-        ReplyMode::SkipNext => cx.client.reply_mode = ReplyMode::Skip,
-        ReplyMode::Skip => {
-            cx.reply.truncate(mark);
-            cx.client.reply_mode = ReplyMode::On;
-        }
+fn muffle(cx: &mut Ctx<'_>, row: &Row, before: ReplyMode, mark: Mark) {
+    let now = cx.client.reply_mode;
+    // Out-of-band messages are no replies: subscriptions are confirmed by them.
+    let pushes = cx.reply.is_resp3() && row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
+    if now != ReplyMode::On && matches!(before, ReplyMode::Off | ReplyMode::Skip) && !pushes {
+        cx.reply.truncate(mark);
+    }
+    // What CLIENT REPLY SKIP said inside of a transaction begins behind it.
+    if cx.may_block {
+        cx.client.reply_mode = match now {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            ReplyMode::On | ReplyMode::Off => now,
+        };
     }
 }

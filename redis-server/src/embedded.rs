@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::blocking::Waiting;
-use crate::client::{Client, ClientShared};
+use crate::client::{Client, ClientShared, End};
 use crate::command::Args;
 use crate::config::settings;
 use crate::dispatch::{self, Passed};
@@ -85,7 +85,7 @@ impl Session {
         self.reply.clear();
         let mail = self.client.shared.take_mail();
         mail.messages.iter().for_each(|message| out.extend_from_slice(message));
-        self.client.close |= mail.kill;
+        self.client.close |= mail.end != End::No;
         out
     }
 

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use foldhash::quality::RandomState;
 
-use crate::client::ClientShared;
+use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
 use crate::db::{Database, Reaper};
 use crate::memory;
 use crate::observe::Observers;
+use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
 use crate::stats::{Stats, Totals};
 use crate::worker::now_ms;
@@ -31,6 +33,8 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
+    /// Who has subscribed to what.
+    pub pubsub: PubSub,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -75,6 +79,7 @@ impl Instance {
             stats: Stats::default(),
             started_at: now_ms(),
             reaper: Reaper::default(),
+            pubsub: PubSub::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
@@ -176,9 +181,26 @@ impl Instance {
         (pause != 0 && pause >> 1 > now).then_some(Pause { until: pause >> 1, writes_only: pause & 1 == 1 })
     }
 
-    /// Holds commands back, or lets them go on.
-    pub fn set_pause(&self, pause: Option<Pause>) {
-        self.pause.store(pause.map_or(0, |pause| pause.until << 1 | u64::from(pause.writes_only)), Relaxed);
+    /// Holds commands back. Of two pauses, the longer time and the stricter kind count.
+    pub fn pause(&self, pause: Pause, now: u64) {
+        let before = self.paused(now);
+        let until = before.map_or(0, |before| before.until).max(pause.until).min(u64::MAX >> 1);
+        let writes_only = pause.writes_only && before.is_none_or(|before| before.writes_only);
+        self.pause.store(until << 1 | u64::from(writes_only), Relaxed);
+    }
+
+    /// Lets commands go on, those that are held back first.
+    pub fn unpause(&self) {
+        self.pause.store(0, Relaxed);
+        fence(SeqCst);
+        let held = |client: &&Arc<ClientShared>| client.flags.load(Relaxed) & flag::PAUSED != 0;
+        self.clients().iter().filter(held).for_each(|client| client.wake());
+    }
+
+    /// Cuts a client off: it is no longer listed, and its connection ends soon.
+    pub fn kill_client(&self, client: &ClientShared) {
+        client.kill();
+        self.remove_client(client.id);
     }
 
     /// Whether expired keys are removed that nobody asks for.

@@ -19,6 +19,7 @@ pub mod memory;
 mod metrics;
 pub mod number;
 pub mod observe;
+pub mod pubsub;
 pub mod registry;
 pub mod resp;
 pub mod server;

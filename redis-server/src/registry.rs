@@ -36,7 +36,7 @@ impl Row {
             (Flags::BLOCKING, Categories::BLOCKING),
         ];
         let speed = if flags.has(Flags::FAST) { Categories::FAST } else { Categories::SLOW };
-        // What only groups subcommands belongs to no group itself.
+        // What only groups subcommands belongs to no family.
         let family = if self.command.subcommands.is_empty() { self.family.category } else { Categories(0) };
         let own = family.and(self.command.categories).and(speed);
         implied.iter().filter(|(flag, _)| flags.has(*flag)).fold(own, |all, (_, category)| all.and(*category))

@@ -25,6 +25,8 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
+    /// Whether somebody tells this worker's clients when the server ends.
+    pub watches_shutdown: Cell<bool>,
     random: Cell<u64>,
     clock: Clock,
 }
@@ -53,16 +55,34 @@ pub struct Scratch {
     pub reply: Reply,
 }
 
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default() }
+    }
+}
+
 impl Worker {
     /// A worker of `instance`.
     pub fn new(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.add_worker();
-        let scratch = Scratch { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default() };
+        let scratch = Scratch::default();
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
         let now = Instant::now();
         let clock = Clock { tick: Cell::new(now), base: Cell::new((now, now_ms())) };
-        Self { instance, stats, scratch: RefCell::new(scratch), random: Cell::new(random), clock }
+        Self {
+            instance,
+            stats,
+            scratch: RefCell::new(scratch),
+            watches_shutdown: Cell::new(false),
+            random: Cell::new(random),
+            clock,
+        }
+    }
+
+    /// Replaces the shared buffers, which a panic has left in any state.
+    pub fn renew_scratch(&self) {
+        *self.scratch.borrow_mut() = Scratch::default();
     }
 
     /// Reads the clock; returns the nanoseconds since it was last read.

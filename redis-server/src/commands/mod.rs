@@ -18,7 +18,7 @@ mod string;
 mod transaction;
 
 use crate::client::Client;
-use crate::command::Family;
+use crate::command::{Ctx, Family};
 use crate::error::Error;
 use crate::registry::Row;
 use crate::worker::Worker;
@@ -42,6 +42,7 @@ pub const FAMILIES: &[&Family] = &[
 /// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
 pub fn leave(worker: &Worker, client: &mut Client) {
     transaction::discard_transaction(worker, client);
+    pubsub::unsubscribe_all(worker, client);
     server::stop_monitoring(worker, client);
 }
 
@@ -58,4 +59,13 @@ pub fn refused(worker: &Worker, client: &mut Client, row: Option<&Row>, error: E
         multi.aborted = true;
     }
     error
+}
+
+/// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
+fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
+    cx.reply.array(lines.len() + 3);
+    cx.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
+    lines.iter().for_each(|line| cx.reply.simple(line));
+    cx.reply.simple("HELP");
+    cx.reply.simple("    Prints this help.");
 }

@@ -1,8 +1,270 @@
 //! Publish and subscribe (<https://redis.io/docs/latest/commands/?group=pubsub>).
 
-use crate::command::{Categories, Family};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+
+use crate::client::{Client, ClientShared, flag};
+use crate::command::{
+    Args, Begin, Categories, Command, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd, container, sub,
+};
+use crate::db::Access;
+use crate::error::Error;
+use crate::instance::Instance;
+use crate::pubsub::Kind;
+use crate::worker::Worker;
+
+/// Bytes that wait for a subscriber from which on its output limit is looked up at every message.
+const LOOK_AT_LIMIT: u64 = 256 * 1024;
+/// Position of the subscribers' class among the output limits.
+const PUBSUB_CLASS: usize = 2;
+
+/// SUBSCRIBE channel [channel …]
+fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    add(cx, args, Kind::Channel, "subscribe")
+}
+
+/// PSUBSCRIBE pattern [pattern …]
+fn psubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    add(cx, args, Kind::Pattern, "psubscribe")
+}
+
+/// SSUBSCRIBE shardchannel [shardchannel …]
+fn ssubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    add(cx, args, Kind::Shard, "ssubscribe")
+}
+
+/// UNSUBSCRIBE [channel …]
+fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    remove(cx, args, Kind::Channel, "unsubscribe")
+}
+
+/// PUNSUBSCRIBE [pattern …]
+fn punsubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    remove(cx, args, Kind::Pattern, "punsubscribe")
+}
+
+/// SUNSUBSCRIBE [shardchannel …]
+fn sunsubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    remove(cx, args, Kind::Shard, "sunsubscribe")
+}
+
+fn add(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
+    for name in args.from(1).iter() {
+        let name = Bytes::copy_from_slice(name);
+        let subscriptions = cx.client.subscriptions.get_or_insert_default();
+        if subscriptions.sets[kind as usize].insert(name.clone()) {
+            cx.instance.pubsub.subscribe(kind, name.clone(), &cx.client.shared);
+        }
+        confirm(cx, kind, word, Some(&name));
+    }
+    note_subscriptions(cx.client);
+    Ok(())
+}
+
+fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
+    let names: Vec<Bytes> = match (&cx.client.subscriptions, args.len()) {
+        (Some(subscriptions), 1) => subscriptions.sets[kind as usize].iter().cloned().collect(),
+        (None, 1) => Vec::new(),
+        _ => args.from(1).iter().map(Bytes::copy_from_slice).collect(),
+    };
+    if names.is_empty() {
+        confirm(cx, kind, word, None);
+    }
+    for name in &names {
+        let subscriptions = cx.client.subscriptions.as_mut();
+        if subscriptions.is_some_and(|subscriptions| subscriptions.sets[kind as usize].remove(name)) {
+            cx.instance.pubsub.unsubscribe(kind, name, cx.client.shared.id);
+            receive(cx);
+        }
+        confirm(cx, kind, word, Some(name));
+    }
+    note_subscriptions(cx.client);
+    Ok(())
+}
+
+/// Puts the messages that have been posted for this client before what is written next. Inside a transaction, where
+/// nothing may stand between the replies, they wait.
+fn receive(cx: &mut Ctx<'_>) {
+    if cx.may_block && cx.client.shared.has_mail() {
+        cx.client.shared.take_messages().iter().for_each(|message| cx.reply.encoded(message));
+    }
+}
+
+/// Tells the client of a subscription's change, and how many it has. Shard channels are counted apart.
+fn confirm(cx: &mut Ctx<'_>, kind: Kind, word: &str, name: Option<&[u8]>) {
+    cx.reply.push(3);
+    cx.reply.bulk(word.as_bytes());
+    match name {
+        Some(name) => cx.reply.bulk(name),
+        None => cx.reply.null(),
+    }
+    let sets = cx.client.subscriptions.as_ref().map(|subscriptions| &subscriptions.sets);
+    let count = |kind: Kind| sets.map_or(0, |sets| sets[kind as usize].len());
+    cx.reply.count(match kind {
+        Kind::Shard => count(Kind::Shard),
+        Kind::Channel | Kind::Pattern => count(Kind::Channel) + count(Kind::Pattern),
+    });
+}
+
+/// Shows others how many subscriptions there are.
+fn note_subscriptions(client: &mut Client) {
+    let subscriptions = client.subscriptions.take().filter(|subscriptions| !subscriptions.is_empty());
+    for (kind, count) in client.shared.counts.iter().take(3).enumerate() {
+        count.store(subscriptions.as_ref().map_or(0, |all| all.sets[kind].len() as u32), Relaxed);
+    }
+    client.shared.set_flag(flag::PUBSUB, subscriptions.is_some());
+    client.subscriptions = subscriptions;
+}
+
+/// Ends all subscriptions without a word; messages that wait are dropped.
+pub(super) fn unsubscribe_all(worker: &Worker, client: &mut Client) {
+    let Some(subscriptions) = client.subscriptions.take() else { return };
+    for (kind, names) in [Kind::Channel, Kind::Pattern, Kind::Shard].into_iter().zip(&subscriptions.sets) {
+        names.iter().for_each(|name| worker.instance.pubsub.unsubscribe(kind, name, client.shared.id));
+    }
+    client.shared.take_messages();
+    note_subscriptions(client);
+}
+
+/// PUBLISH channel message
+fn publish(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    send(cx, args, Kind::Channel)
+}
+
+/// SPUBLISH shardchannel message
+fn spublish(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    send(cx, args, Kind::Shard)
+}
+
+fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
+    if cx.client.is_subscribed() {
+        receive(cx);
+    }
+    let resp3 = cx.client.resp3;
+    let (instance, me, reply) = (cx.instance, &cx.client.shared, &mut *cx.reply);
+    let receivers = instance.pubsub.publish(kind, args.at(1), args.at(2), |to, message| {
+        if Arc::ptr_eq(to, me) {
+            // As in the genuine server, one's own message comes before the reply.
+            reply.encoded(message.encoded(resp3));
+        } else if !to.is_muted() {
+            post(instance, to, message.encoded(to.is_resp3()).clone());
+        }
+    });
+    cx.reply.count(receivers);
+    Ok(())
+}
+
+/// Leaves a message for a subscriber, or cuts it off if too much waits for it.
+fn post(instance: &Instance, to: &ClientShared, message: Bytes) {
+    let waiting = to.post(message) as u64 + to.output.load(Relaxed);
+    if waiting >= LOOK_AT_LIMIT {
+        let limit = instance.config.output_limits()[PUBSUB_CLASS].hard;
+        if limit != 0 && waiting > limit {
+            tracing::warn!(id = to.id, addr = to.addr, waiting, "closing subscriber: client-output-buffer-limit");
+            to.kill();
+        }
+    }
+}
+
+/// PUBSUB CHANNELS [pattern]
+fn channels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    list(cx, args, Kind::Channel)
+}
+
+/// PUBSUB SHARDCHANNELS [pattern]
+fn shardchannels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    list(cx, args, Kind::Shard)
+}
+
+fn list(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
+    if args.len() > 3 {
+        return Err(Error::subcommand_syntax(args));
+    }
+    let names = cx.instance.pubsub.names(kind, args.get(2));
+    cx.reply.array(names.len());
+    names.iter().for_each(|name| cx.reply.bulk(name));
+    Ok(())
+}
+
+/// PUBSUB NUMSUB [channel …]
+fn numsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    count(cx, args, Kind::Channel)
+}
+
+/// PUBSUB SHARDNUMSUB [shardchannel …]
+fn shardnumsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    count(cx, args, Kind::Shard)
+}
+
+fn count(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
+    let names = args.from(2);
+    cx.reply.array(names.len() * 2);
+    for name in names.iter() {
+        cx.reply.bulk(name);
+        cx.reply.count(cx.instance.pubsub.subscribers(kind, name));
+    }
+    Ok(())
+}
+
+/// PUBSUB NUMPAT
+fn numpat(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    cx.reply.count(cx.instance.pubsub.patterns());
+    Ok(())
+}
+
+/// PUBSUB HELP
+fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    super::help(cx, "PUBSUB", HELP);
+    Ok(())
+}
+
+const HELP: &[&str] = &[
+    "CHANNELS [<pattern>]",
+    "    Return the currently active channels matching a <pattern> (default: '*').",
+    "NUMPAT",
+    "    Return number of subscriptions to patterns.",
+    "NUMSUB [<channel> ...]",
+    "    Return the number of subscribers for the specified channels, excluding",
+    "    pattern subscriptions(default: no channels).",
+    "SHARDCHANNELS [<pattern>]",
+    "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+    "SHARDNUMSUB [<shardchannel> ...]",
+    "    Return the number of subscribers for the specified shard level channel(s)",
+];
+
+const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
+const PUBSUB: Flags = Flags::PUBSUB.and(ANY_TIME);
+const SUBSCRIBE: Flags = PUBSUB.and(Flags::NOSCRIPT);
+const PUBLISH: Flags = PUBSUB.and(Flags::FAST);
+
+/// Channels that a cluster treats like keys.
+const fn shard_channels(last: i8) -> KeySpec {
+    let find = Find::Range { last, step: 1, limit: 0 };
+    KeySpec { begin: Begin::Index(1), find, usage: Use { access: Access::Read, flags: "not_key" } }
+}
+
+#[rustfmt::skip]
+const PUBSUB_SUBCOMMANDS: &[Command] = &[
+    sub("channels",      -2, channels,      PUBSUB,   &[]),
+    sub("help",           2, help,          ANY_TIME, &[]),
+    sub("numpat",         2, numpat,        PUBSUB,   &[]),
+    sub("numsub",        -2, numsub,        PUBSUB,   &[]),
+    sub("shardchannels", -2, shardchannels, PUBSUB,   &[]),
+    sub("shardnumsub",   -2, shardnumsub,   PUBSUB,   &[]),
+];
 
 /// The table.
 #[rustfmt::skip]
-pub(super) static FAMILY: Family = Family { group: "pubsub", category: Categories::PUBSUB, commands: &[
+pub(super) static FAMILY: Family = Family { group: "pubsub", category: Categories(0), commands: &[
+    cmd("psubscribe",   -2, psubscribe,   SUBSCRIBE, &[]),
+    cmd("publish",       3, publish,      PUBLISH,   &[]),
+    container("pubsub", -2, PUBSUB_SUBCOMMANDS),
+    cmd("punsubscribe", -1, punsubscribe, SUBSCRIBE, &[]),
+    cmd("spublish",      3, spublish,     PUBLISH,   &[shard_channels(0)]),
+    cmd("ssubscribe",   -2, ssubscribe,   SUBSCRIBE, &[shard_channels(-1)]),
+    cmd("subscribe",    -2, subscribe,    SUBSCRIBE, &[]),
+    cmd("sunsubscribe", -1, sunsubscribe, SUBSCRIBE, &[shard_channels(-1)]),
+    cmd("unsubscribe",  -1, unsubscribe,  SUBSCRIBE, &[]),
 ] };

@@ -85,6 +85,7 @@ pub(super) fn discard_transaction(worker: &Worker, client: &mut Client) {
     client.multi = None;
     client.shared.set_flag(flag::MULTI, false);
     client.shared.counts[count::MULTI].store(0, Relaxed);
+    client.shared.queued.store(0, Relaxed);
     forget_watched(worker, client);
 }
 

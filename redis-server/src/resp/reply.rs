@@ -93,6 +93,14 @@ impl Reply {
         self.buf.extend_from_slice(bytes);
     }
 
+    /// Appends a message that is RESP already, shared, not copied, when it is large.
+    pub fn encoded(&mut self, message: &Bytes) {
+        if message.len() < BLOB_MIN {
+            return self.raw(message);
+        }
+        self.blobs.push((self.buf.len(), message.clone()));
+    }
+
     /// `+OK`
     #[inline]
     pub fn ok(&mut self) {

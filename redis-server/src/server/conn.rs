@@ -2,47 +2,57 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use server_runtime::{Connection, Peer, Stream};
-use smallvec::SmallVec;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::AsyncWrite as _;
 use tokio::time::Sleep;
 
+use super::housekeeping;
 use super::output::Output;
 use crate::blocking::Waiting;
-use crate::client::{Client, ClientShared, flag};
-use crate::command::Args;
+use crate::client::{Client, ClientShared, End, flag};
 use crate::config::settings;
-use crate::dispatch::{self, Call, Gate, Passed};
 use crate::error::Error;
-use crate::resp::{Parser, ProtocolError, RequestLimits, Span, split_inline};
+use crate::resp::{Parser, Span};
 use crate::worker::{Scratch, Worker, now_ms};
 
-/// Input that is moved to the head of the shared buffer to be completed there; longer input gets a buffer of its own.
-const MAX_TAIL: usize = 16 * 1024;
-/// Least room that a connection's own buffer offers to a read.
-const MIN_ROOM: usize = 16 * 1024;
 /// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
-const MAX_UNSENT: usize = 64 * 1024 * 1024;
-/// Arguments that a worker keeps room for between batches.
-const SPANS_KEPT: usize = 4 * 1024;
-/// Replies that are sent before the rest of a batch runs.
-const SEND_EARLY: usize = 256 * 1024;
+pub(super) const MAX_UNSENT: usize = 64 * 1024 * 1024;
+
+/// What a client elsewhere is told while there is no password.
+const DENIED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
+    set for the default user. In this mode connections are only accepted from the loopback interface. If you want to \
+    connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected \
+    mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from \
+    the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do \
+    so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by \
+    editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the \
+    server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. \
+    4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in \
+    order for the server to start accepting connections from the outside.\r\n";
 
 /// Serves one connection to its end.
 pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
-    let Connection { stream, peer, local, place, shutdown } = connection;
+    let Connection { mut stream, peer, local, place, shutdown } = connection;
     let _place = place;
     if shutdown.is_triggered() {
         return;
     }
+    if is_denied(&worker, &peer) {
+        // One attempt: a new socket's buffer has room for it.
+        let _ = poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, DENIED.as_bytes())).await;
+        return;
+    }
+    housekeeping::watch_shutdown(&worker, shutdown);
     let client = new_client(&worker, &stream, &peer, &local);
     let mut conn = Conn {
         worker,
@@ -58,7 +68,14 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
         stalled: false,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
-    let _ = poll_fn(|cx| conn.poll(cx)).await;
+    let _ = poll_fn(|cx| conn.poll_guarded(cx)).await;
+}
+
+/// Whether `protected-mode` keeps this peer out.
+fn is_denied(worker: &Worker, peer: &Peer) -> bool {
+    let instance = &worker.instance;
+    let is_remote = peer.socket_addr().is_some_and(|addr| !addr.ip().is_loopback());
+    is_remote && instance.config.is_on(settings::PROTECTED_MODE) && !instance.needs_password()
 }
 
 fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Client {
@@ -69,32 +86,33 @@ fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Cl
     shared.set_flag(flag::UNIX, matches!(peer, Peer::Unix(_)));
     let shared = Arc::new(shared);
     instance.add_client(&shared);
-    Client::new(shared, instance.config.text(settings::REQUIREPASS).is_empty())
+    Client::new(shared, !instance.needs_password())
 }
 
-struct Conn {
-    worker: Rc<Worker>,
-    stream: Stream,
-    client: Client,
+/// A connection that is being served.
+pub(super) struct Conn {
+    pub(super) worker: Rc<Worker>,
+    pub(super) stream: Stream,
+    pub(super) client: Client,
     /// Input that waits: an unfinished command, or commands behind one that waits.
-    input: BytesMut,
+    pub(super) input: BytesMut,
     /// How far the unfinished command at the head of `input` is parsed.
-    parser: Parser,
+    pub(super) parser: Parser,
     /// Its arguments so far.
-    spans: Vec<Span>,
-    output: Output,
+    pub(super) spans: Vec<Span>,
+    pub(super) output: Output,
     /// A blocking command's wait.
-    waiting: Option<Waiting>,
+    pub(super) waiting: Option<Waiting>,
     /// Ends the wait for keys, or CLIENT PAUSE.
     timer: Option<Pin<Box<Sleep>>>,
     /// Since when the output is above its soft limit, in milliseconds of Unix time.
     soft_limit_since: Option<u64>,
     /// Whether complete commands wait in `input` for the output to shrink.
-    stalled: bool,
+    pub(super) stalled: bool,
 }
 
 /// What one batch of input has come to.
-enum Progress {
+pub(super) enum Progress {
     /// Everything complete has run.
     Done,
     /// A command waits; what is behind it waits too.
@@ -103,17 +121,25 @@ enum Progress {
     Close,
 }
 
-type End = Poll<io::Result<()>>;
-
 impl Conn {
+    /// [`Conn::poll`]; a command that panics ends its own connection and nothing else.
+    fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::error!(id, addr, command = self.client.shared.last_command(), "a command panicked");
+            self.worker.renew_scratch();
+            Poll::Ready(Ok(()))
+        })
+    }
+
     /// Works until there is nothing to be done. Ready when the connection is over.
-    fn poll(&mut self, cx: &mut Context<'_>) -> End {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
         let scratch = &mut *scratch;
         self.client.shared.wake_by(cx.waker());
         loop {
-            if self.client.shared.has_mail() && self.take_mail(cx)? {
+            if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
                 return Poll::Ready(Ok(()));
             }
             if !self.output.is_empty() {
@@ -134,6 +160,8 @@ impl Conn {
                 continue;
             }
             match self.read(cx, scratch) {
+                // A client that has sent all it has to say may still read what is on its way.
+                Poll::Ready(Ok(0)) if !self.output.is_empty() && self.waiting.is_none() => self.client.close = true,
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
                 Poll::Ready(Ok(count)) => self.received(cx, scratch, count)?,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -142,120 +170,31 @@ impl Conn {
         }
     }
 
-    fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.waiting.is_some() || self.timer.is_some()
     }
 
-    /// Moves what others have left to the output; true if the connection is to end now.
-    fn take_mail(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+    /// Sends what others have left; true if the connection is to end now.
+    fn take_mail(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
         let mail = self.client.shared.take_mail();
-        mail.messages.into_iter().for_each(|message| self.output.push(message));
-        if mail.kill {
+        if self.output.is_empty() {
+            // Many small messages go out in one piece.
+            mail.messages.iter().for_each(|message| scratch.reply.encoded(message));
+            self.send(cx, scratch)?;
+        } else {
+            mail.messages.into_iter().for_each(|message| self.output.push(message));
+        }
+        if mail.end == End::Now {
             // What the client was told before must still reach it, if its socket takes it.
             let _ = self.output.flush(cx, &mut self.stream)?;
+            return Ok(true);
         }
-        Ok(mail.kill)
+        self.client.close |= mail.end == End::WhenSent;
+        self.note_buffers();
+        Ok(false)
     }
 
-    /// [`Conn::read_input`], counted.
-    fn read(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<usize>> {
-        let waited = self.input.len();
-        let read = self.read_input(cx, scratch);
-        if let Poll::Ready(Ok(count @ 1..)) = read {
-            let fresh = if self.input.is_empty() { count - waited } else { count };
-            self.worker.stats.reads.add(1);
-            self.worker.stats.input.add(fresh as u64);
-        }
-        read
-    }
-
-    /// Reads into the shared buffer, or behind input that waits in the connection's own. In the shared buffer, what waited stands before it
-    /// and is counted.
-    fn read_input(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<usize>> {
-        if self.input.is_empty() {
-            let mut buf = ReadBuf::new(&mut scratch.input);
-            return Pin::new(&mut self.stream).poll_read(cx, &mut buf).map_ok(|()| buf.filled().len());
-        }
-        if !self.is_held() && self.input.len() <= MAX_TAIL && self.parser.needed() <= scratch.input.len() {
-            let tail = self.input.len();
-            scratch.input[..tail].copy_from_slice(&self.input);
-            let mut buf = ReadBuf::new(&mut scratch.input[tail..]);
-            let read = Pin::new(&mut self.stream).poll_read(cx, &mut buf).map_ok(|()| buf.filled().len());
-            if let Poll::Ready(Ok(1..)) = read {
-                // The whole input stands in the shared buffer now.
-                self.input = BytesMut::new();
-                return read.map_ok(|count| count + tail);
-            }
-            return read;
-        }
-        if self.input.len() as u64 > self.worker.instance.config.uint(settings::CLIENT_QUERY_BUFFER_LIMIT) {
-            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
-            tracing::warn!(id, addr, "closing client: its input passed client-query-buffer-limit");
-            return Poll::Ready(Ok(0));
-        }
-        self.read_behind(cx)
-    }
-
-    /// Reads behind what waits in the connection's own buffer, which is made as large as the unfinished argument needs.
-    fn read_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let missing = self.parser.needed().saturating_sub(self.input.len());
-        if self.input.capacity() - self.input.len() < missing.clamp(1, MIN_ROOM) {
-            self.input.reserve(missing.max(MIN_ROOM));
-        }
-        let len = self.input.len();
-        let room = (self.input.capacity() - len).min(missing.max(MIN_ROOM));
-        self.input.resize(len + room, 0);
-        let mut buf = ReadBuf::new(&mut self.input[len..]);
-        let read = Pin::new(&mut self.stream).poll_read(cx, &mut buf).map_ok(|()| buf.filled().len());
-        let count = if let Poll::Ready(Ok(count)) = read { count } else { 0 };
-        self.input.truncate(len + count);
-        read
-    }
-
-    /// Runs what has been received and sends the replies.
-    fn received(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch, count: usize) -> io::Result<()> {
-        if self.is_held() {
-            self.note_buffers();
-            return Ok(());
-        }
-        if !self.input.is_empty() {
-            return self.resume(cx, scratch);
-        }
-        let mut input = std::mem::take(&mut scratch.input);
-        let (used, progress) = self.process(cx, scratch, &input[..count], None);
-        if used < count {
-            self.input.extend_from_slice(&input[used..count]);
-            self.reserve_for_argument();
-        }
-        std::mem::swap(&mut scratch.input, &mut input);
-        self.finish(cx, scratch, progress)
-    }
-
-    /// Makes room for all of an argument whose length is known, so that it is received where it will stay.
-    fn reserve_for_argument(&mut self) {
-        if self.parser.pending_bulk().is_some() {
-            self.input.reserve(self.parser.needed().saturating_sub(self.input.len()));
-        }
-    }
-
-    /// Runs what waits in the connection's own buffer.
-    fn resume(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
-        if self.input.len() < self.parser.needed() {
-            return self.finish(cx, scratch, Progress::Done);
-        }
-        let input = std::mem::take(&mut self.input).freeze();
-        let (used, progress) = self.process(cx, scratch, &input, Some(&input));
-        if used == 0 {
-            // Nothing was complete: go on filling the same buffer.
-            self.input = input.try_into_mut().unwrap_or_else(|input| BytesMut::from(&*input));
-        } else {
-            self.input = BytesMut::from(&input[used..]);
-        }
-        self.reserve_for_argument();
-        self.finish(cx, scratch, progress)
-    }
-
-    fn finish(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch, progress: Progress) -> io::Result<()> {
+    pub(super) fn finish(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch, progress: Progress) -> io::Result<()> {
         if matches!(progress, Progress::Close) {
             self.client.close = true;
         }
@@ -264,7 +203,7 @@ impl Conn {
         Ok(())
     }
 
-    fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
+    pub(super) fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
         if !scratch.reply.is_empty() {
             let sent = self.output.send(cx, &mut self.stream, &mut scratch.reply)?;
             self.sent(sent);
@@ -278,195 +217,36 @@ impl Conn {
     }
 
     /// Shows others what waits here.
-    fn note_buffers(&self) {
+    pub(super) fn note_buffers(&self) {
         let shared = &self.client.shared;
         shared.input.store(self.input.len() as u64, Relaxed);
         shared.output.store(self.output.len() as u64, Relaxed);
     }
 
-    /// Parses and runs every complete command of `input`. Returns how much of it is done with.
-    fn process(
-        &mut self,
-        cx: &mut Context<'_>,
-        scratch: &mut Scratch,
-        input: &[u8],
-        owner: Option<&Bytes>,
-    ) -> (usize, Progress) {
-        let mut spans = std::mem::take(&mut scratch.spans);
-        scratch.reply.set_resp3(self.client.resp3);
-        let mut used = 0;
-        let progress = loop {
-            let before = used;
-            let progress = self.process_batch(scratch, input, owner, &mut spans, &mut used);
-            match progress {
-                // An unfinished command at the end waits for more input.
-                Ok(Progress::Done) if used > before && used < input.len() && !self.parser.in_command() => {}
-                Ok(progress) => break progress,
-                Err(error) => {
-                    scratch.reply.error(&format_args!("ERR {error}"));
-                    break Progress::Close;
-                }
-            }
-            if scratch.reply.len() > SEND_EARLY && self.send(cx, scratch).is_err() {
-                break Progress::Close;
-            }
-            if self.output.len() > MAX_UNSENT {
-                self.stalled = true;
-                break Progress::Done;
-            }
-        };
-        self.client.shared.active_at.store(self.worker.now_ms(), Relaxed);
-        spans.clear();
-        spans.shrink_to(SPANS_KEPT);
-        scratch.spans = spans;
-        (used, progress)
-    }
-
-    /// Parses and runs at most one window of commands from `input[*used..]`.
-    fn process_batch(
-        &mut self,
-        scratch: &mut Scratch,
-        input: &[u8],
-        owner: Option<&Bytes>,
-        spans: &mut Vec<Span>,
-        used: &mut usize,
-    ) -> Result<Progress, ProtocolError> {
-        let limits = RequestLimits {
-            max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
-        };
-        if !self.parser.in_command() && input.get(*used).is_some_and(|&byte| byte != b'*') {
-            return self.process_inline(scratch, &input[*used..], used);
-        }
-        spans.clear();
-        // The connection keeps no room for what a large command needed.
-        spans.append(&mut std::mem::take(&mut self.spans));
-        // End of each command in `spans` and in `input`.
-        let mut commands: SmallVec<[(usize, usize); dispatch::WINDOW]> = SmallVec::new();
-        let mut at = *used;
-        let mut failed = None;
-        while commands.len() < dispatch::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
-            let first = spans.len();
-            match self.parser.parse(input, at, spans, &limits) {
-                Ok(Some(end)) => {
-                    at = end;
-                    commands.push((spans.len(), end));
-                }
-                Ok(None) => {
-                    let first = commands.last().map_or(0, |(last, _)| *last).min(first);
-                    self.spans.extend_from_slice(&spans[first..]);
-                    Parser::relocate(&mut self.spans, at);
-                    spans.truncate(first);
-                    break;
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
-            }
-        }
-        let progress = self.run_commands(scratch, input, owner, spans, &commands, used);
-        if matches!(progress, Progress::Held | Progress::Close) {
-            // What was parsed behind the held command will be parsed again.
-            self.parser = Parser::default();
-            self.spans.clear();
-            return Ok(progress);
-        }
-        failed.map_or(Ok(progress), Err)
-    }
-
-    fn run_commands(
-        &mut self,
-        scratch: &mut Scratch,
-        input: &[u8],
-        owner: Option<&Bytes>,
-        spans: &[Span],
-        commands: &[(usize, usize)],
-        used: &mut usize,
-    ) -> Progress {
-        let mut window: SmallVec<[Call<'_>; dispatch::WINDOW]> = SmallVec::new();
-        let mut first = 0;
-        for &(last, end) in commands {
-            let spans = &spans[first..last];
-            first = last;
-            if spans.is_empty() {
-                *used = end;
-                continue;
-            }
-            let args = owner.map_or_else(|| Args::new(input, spans), |owner| Args::shared(owner, spans));
-            let gate = dispatch::gate(&self.worker, &self.client, args);
-            if let Gate::Run(row) = gate
-                && row.command.batched
-            {
-                window.push(Call { row, args });
-                *used = end;
-                continue;
-            }
-            self.run_window(scratch, &mut window);
-            match self.pass(scratch, gate, args) {
-                Progress::Done => *used = end,
-                Progress::Held if self.waiting.is_some() => {
-                    *used = end;
-                    return Progress::Held;
-                }
-                Progress::Held => return Progress::Held,
-                Progress::Close => {
-                    *used = end;
-                    return Progress::Close;
-                }
-            }
-        }
-        self.run_window(scratch, &mut window);
-        Progress::Done
-    }
-
-    fn run_window(&mut self, scratch: &mut Scratch, window: &mut SmallVec<[Call<'_>; dispatch::WINDOW]>) {
-        if let Some(last) = window.last() {
-            self.client.note_command(last.row);
-            dispatch::run(&self.worker, &mut self.client, window, &mut scratch.reply);
-            window.clear();
-        }
-    }
-
-    /// Does what the gate has decided about a command that runs alone.
-    fn pass(&mut self, scratch: &mut Scratch, gate: Gate, args: Args<'_>) -> Progress {
-        match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut scratch.reply) {
-            Passed::Done if self.client.close => Progress::Close,
-            Passed::Done => Progress::Done,
-            Passed::Blocked(waiting) => {
-                self.wait(waiting);
-                Progress::Held
-            }
-            Passed::Paused(until) => {
-                self.timer = Some(sleep_until(until));
-                Progress::Held
-            }
-        }
-    }
-
-    fn process_inline(
-        &mut self,
-        scratch: &mut Scratch,
-        input: &[u8],
-        used: &mut usize,
-    ) -> Result<Progress, ProtocolError> {
-        let Some((inline, len)) = split_inline(input)? else { return Ok(Progress::Done) };
-        if inline.spans.is_empty() {
-            *used += len;
-            return Ok(Progress::Done);
-        }
-        let args = Args::new(&inline.bytes, &inline.spans);
-        let gate = dispatch::gate(&self.worker, &self.client, args);
-        let progress = self.pass(scratch, gate, args);
-        if !matches!(progress, Progress::Held) || self.waiting.is_some() {
-            *used += len;
-        }
-        Ok(progress)
-    }
-
-    fn wait(&mut self, waiting: Waiting) {
+    pub(super) fn wait(&mut self, waiting: Waiting) {
         self.timer = waiting.deadline.map(sleep_until);
         self.waiting = Some(waiting);
+    }
+
+    /// Begins to wait until CLIENT PAUSE is over, or taken back.
+    pub(super) fn pause(&mut self, until: u64) {
+        self.timer = Some(sleep_until(until));
+        let (shared, instance) = (&self.client.shared, &self.worker.instance);
+        shared.set_flag(flag::PAUSED | flag::BLOCKED, true);
+        instance.blocked_clients(1);
+        // Either CLIENT UNPAUSE sees the flag, or we see what it has done.
+        fence(SeqCst);
+        if instance.paused(now_ms()).is_none() {
+            shared.wake();
+        }
+    }
+
+    fn end_pause(&mut self) {
+        if self.client.shared.has_flag(flag::PAUSED) {
+            self.timer = None;
+            self.client.shared.set_flag(flag::PAUSED | flag::BLOCKED, false);
+            self.worker.instance.blocked_clients(-1);
+        }
     }
 
     /// Looks whether the wait is over; its answer is in the scratch reply then.
@@ -478,10 +258,15 @@ impl Conn {
             self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
+        if self.waiting.is_none() && self.worker.instance.paused(now_ms()).is_none() {
+            self.end_pause();
+            return Ok(true);
+        }
         let Some(timer) = &mut self.timer else { return Ok(false) };
         if timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
         }
+        self.end_pause();
         self.timer = None;
         if let Some(waiting) = &self.waiting {
             if !waiting.parked.abandon() {
@@ -531,6 +316,7 @@ impl Drop for Conn {
         if let Some(waiting) = self.waiting.take() {
             waiting.leave(&self.client);
         }
+        self.end_pause();
         crate::commands::leave(&self.worker, &mut self.client);
         self.worker.instance.remove_client(self.client.shared.id);
     }

@@ -1,7 +1,10 @@
 //! The only code that waits: connections, and the server's periodic work.
 
+mod batch;
 mod conn;
 mod cron;
+mod housekeeping;
+mod input;
 mod output;
 mod service;
 

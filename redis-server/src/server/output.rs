@@ -19,6 +19,8 @@ const MAX_SLICES: usize = 64;
 pub(super) struct Output {
     queue: VecDeque<Bytes>,
     len: usize,
+    /// Whether the stream may still hold what it has taken: TLS keeps records of its own.
+    unflushed: bool,
 }
 
 impl Output {
@@ -29,7 +31,7 @@ impl Output {
 
     /// Whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && !self.unflushed
     }
 
     /// Appends bytes.
@@ -44,7 +46,7 @@ impl Output {
     /// Returns the number of bytes sent.
     pub(super) fn send(&mut self, cx: &mut Context<'_>, stream: &mut Stream, reply: &mut Reply) -> io::Result<usize> {
         let mut sent = 0;
-        if self.is_empty() && reply.parts().1.is_empty() {
+        if self.is_empty() && reply.parts().1.is_empty() && !stream.is_tls() {
             let (bytes, _) = reply.parts();
             // One attempt: a short write means a full socket, and its readiness is cleared by then.
             if let Poll::Ready(count) = Pin::new(&mut *stream).poll_write(cx, bytes) {
@@ -86,10 +88,11 @@ impl Output {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.advance(count);
+            self.unflushed = true;
             sent += count;
         }
-        // TLS keeps records of its own.
         ready!(Pin::new(stream).poll_flush(cx))?;
+        self.unflushed = false;
         Poll::Ready(Ok(sent))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use server_runtime::{ClientAuth, Connection, Handle, Listen, Options, Running, Service, TlsOptions};
 
-use super::{conn, cron};
+use super::{conn, cron, housekeeping};
 use crate::config::{Config, settings};
 use crate::instance::Instance;
 use crate::metrics;
@@ -32,6 +32,7 @@ impl Service for Server {
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
         if index == 0 {
+            tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
             tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
         }
         worker

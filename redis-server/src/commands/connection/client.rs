@@ -1,7 +1,11 @@
-//! CLIENT: what a connection is called, and who it is.
+//! CLIENT: what concerns one connection, and what holds others back.
 
 use super::hello;
+use crate::blocking::Parked;
+use crate::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
+use crate::error::Error;
+use crate::instance::Pause;
 
 /// CLIENT ID
 pub(super) fn id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
@@ -26,3 +30,185 @@ pub(super) fn setname(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.ok();
     Ok(())
 }
+
+/// CLIENT SETINFO LIB-NAME name | LIB-VER version
+pub(super) fn setinfo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let (is_name, label) = match args.at(2).to_ascii_lowercase().as_slice() {
+        b"lib-name" => (true, "lib-name"),
+        b"lib-ver" => (false, "lib-ver"),
+        _ => {
+            let option = String::from_utf8_lossy(args.at(2));
+            return Err(Error::Message(format!("ERR Unrecognized option '{option}'")));
+        }
+    };
+    let Some(text) = hello::label(args.at(3)) else {
+        return Err(Error::Message(format!("ERR {label} cannot contain spaces, newlines or special characters.")));
+    };
+    let mut labels = cx.client.shared.labels();
+    if is_name {
+        labels.lib_name = text;
+    } else {
+        labels.lib_version = text;
+    }
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CLIENT REPLY ON | OFF | SKIP
+pub(super) fn reply(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let client = &mut *cx.client;
+    if args.is(2, "on") {
+        client.reply_mode = ReplyMode::On;
+        cx.reply.ok();
+    } else if args.is(2, "off") {
+        client.reply_mode = ReplyMode::Off;
+    } else if args.is(2, "skip") {
+        if client.reply_mode != ReplyMode::Off {
+            client.reply_mode = ReplyMode::SkipNext;
+        }
+    } else {
+        return Err(Error::Syntax);
+    }
+    client.shared.set_flag(flag::MUTED, client.reply_mode == ReplyMode::Off);
+    Ok(())
+}
+
+/// CLIENT NO-EVICT ON | OFF
+pub(super) fn no_evict(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let on = on_or_off(args)?;
+    cx.client.shared.set_flag(flag::NO_EVICT, on);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CLIENT NO-TOUCH ON | OFF
+pub(super) fn no_touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let on = on_or_off(args)?;
+    cx.client.no_touch = on;
+    cx.client.shared.set_flag(flag::NO_TOUCH, on);
+    cx.reply.ok();
+    Ok(())
+}
+
+fn on_or_off(args: Args<'_>) -> Result<bool> {
+    if args.is(2, "on") {
+        Ok(true)
+    } else if args.is(2, "off") {
+        Ok(false)
+    } else {
+        Err(Error::Syntax)
+    }
+}
+
+/// CLIENT GETREDIR
+pub(super) fn getredir(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    cx.reply.int(-1);
+    Ok(())
+}
+
+/// CLIENT TRACKINGINFO
+pub(super) fn trackinginfo(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    cx.reply.map(3);
+    cx.reply.bulk(b"flags");
+    cx.reply.set(1);
+    cx.reply.bulk(b"off");
+    cx.reply.bulk(b"redirect");
+    cx.reply.int(-1);
+    cx.reply.bulk(b"prefixes");
+    cx.reply.array(0);
+    Ok(())
+}
+
+/// CLIENT PAUSE timeout [WRITE | ALL]
+pub(super) fn pause(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let writes_only = match args.get(3) {
+        None => false,
+        Some(_) if args.is(3, "write") => true,
+        Some(_) if args.is(3, "all") => false,
+        Some(_) => return Err(Error::Static("ERR CLIENT PAUSE mode must be WRITE or ALL")),
+    };
+    let timeout = args.int(2).map_err(|_| Error::Static("ERR timeout is not an integer or out of range"))?;
+    let timeout = u64::try_from(timeout).map_err(|_| Error::Static("ERR timeout is negative"))?;
+    cx.instance.pause(Pause { until: cx.now().saturating_add(timeout), writes_only }, cx.now());
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CLIENT UNPAUSE
+pub(super) fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    cx.instance.unpause();
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CLIENT UNBLOCK client-id [TIMEOUT | ERROR]
+pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let with_error = match args.get(3) {
+        None => false,
+        Some(_) if args.is(3, "timeout") => false,
+        Some(_) if args.is(3, "error") => true,
+        Some(_) => return Err(Error::Static("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+    };
+    let id = args.int(2)?;
+    let target = u64::try_from(id).ok().and_then(|id| cx.instance.client(id));
+    let parked = target.and_then(|target| target.blocked().clone());
+    let done = parked.is_some_and(|parked| {
+        let error = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n";
+        parked.finish(if with_error { error.to_vec() } else { Parked::null(&parked) })
+    });
+    cx.reply.int(i64::from(done));
+    Ok(())
+}
+
+/// CLIENT HELP
+pub(super) fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    crate::commands::help(cx, "CLIENT", HELP);
+    Ok(())
+}
+
+const HELP: &[&str] = &[
+    "GETREDIR",
+    "    Return the client ID we are redirecting to when tracking is enabled.",
+    "GETNAME",
+    "    Return the name of the current connection.",
+    "ID",
+    "    Return the ID of the current connection.",
+    "INFO",
+    "    Return information about the current client connection.",
+    "KILL <ip:port>",
+    "    Kill connection made from <ip:port>.",
+    "KILL <option> <value> [<option> <value> [...]]",
+    "    Kill connections. Options are:",
+    "    * ADDR (<ip:port>|<unixsocket>:0)",
+    "      Kill connections made from the specified address",
+    "    * LADDR (<ip:port>|<unixsocket>:0)",
+    "      Kill connections made to specified local address",
+    "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+    "      Kill connections by type.",
+    "    * USER <username>",
+    "      Kill connections authenticated by <username>.",
+    "    * SKIPME (YES|NO)",
+    "      Skip killing current connection (default: yes).",
+    "LIST [options ...]",
+    "    Return information about client connections. Options:",
+    "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
+    "      Return clients of specified type.",
+    "UNPAUSE",
+    "    Stop the current client pause, resuming traffic.",
+    "PAUSE <timeout> [WRITE|ALL]",
+    "    Suspend all, or just write, clients for <timeout> milliseconds.",
+    "REPLY (ON|OFF|SKIP)",
+    "    Control the replies sent to the current connection.",
+    "SETINFO <LIB-NAME|LIB-VER> <value>",
+    "    Tell the name or version of the client library.",
+    "SETNAME <name>",
+    "    Assign the name <name> to the current connection.",
+    "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+    "    Unblock the specified blocked client.",
+    "TRACKINGINFO",
+    "    Report tracking status for the current connection.",
+    "NO-EVICT (ON|OFF)",
+    "    Protect current client connection from eviction.",
+    "NO-TOUCH (ON|OFF)",
+    "    Leave the last use of the keys that this connection reads alone.",
+];

@@ -101,11 +101,14 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// Names the connection; an empty name takes its name away.
 pub(super) fn set_name(cx: &Ctx<'_>, name: &[u8]) -> Result {
-    if !name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
-        return Err(BAD_NAME);
-    }
-    cx.client.shared.labels().name = String::from_utf8_lossy(name).into_owned();
+    cx.client.shared.labels().name = label(name).ok_or(BAD_NAME)?;
     Ok(())
+}
+
+/// A name or version as text, if it has nothing that would break up a line of CLIENT LIST.
+pub(super) fn label(text: &[u8]) -> Option<String> {
+    let printable = text.iter().all(|byte| byte.is_ascii_graphic());
+    printable.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
 /// RESET
@@ -117,7 +120,7 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     client.authenticated = !cx.instance.needs_password();
     client.reply_mode = ReplyMode::On;
     client.no_touch = false;
-    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);
+    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::MUTED, false);
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");
     Ok(())

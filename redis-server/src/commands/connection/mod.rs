@@ -1,9 +1,10 @@
 //! Commands about the connection (<https://redis.io/docs/latest/commands/?group=connection>).
 
 mod client;
+mod clients;
 mod hello;
 
-use crate::command::{Args, Categories, Ctx, Family, Flags, Result, cmd, container, sub};
+use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
 use crate::error::Error;
 
 /// PING [message]
@@ -50,17 +51,35 @@ const FAST: Flags = Flags::FAST;
 const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
 const FIRST: Flags = Flags::NOSCRIPT.and(ANY_TIME).and(FAST).and(Flags::NO_AUTH).and(Flags::ALLOW_BUSY);
 const PING_TIPS: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
+const VARIES: &[&str] = &["nondeterministic_output"];
+const ADMIN: Flags = OWN.and(Flags::ADMIN);
 const OWN: Flags = Flags::NOSCRIPT.and(ANY_TIME);
+
+#[rustfmt::skip]
+const CLIENT: &[Command] = &[
+    sub("getname",      2, client::getname,      OWN,      &[]),
+    sub("getredir",     2, client::getredir,     OWN,      &[]),
+    sub("help",         2, client::help,         ANY_TIME, &[]),
+    sub("id",           2, client::id,           OWN,      &[]),
+    sub("info",         2, clients::info,        OWN,      &[]).tips(VARIES),
+    sub("kill",        -3, clients::kill,        ADMIN,    &[]),
+    sub("list",        -2, clients::list,        ADMIN,    &[]).tips(VARIES),
+    sub("no-evict",     3, client::no_evict,     ADMIN,    &[]),
+    sub("no-touch",     3, client::no_touch,     OWN,      &[]),
+    sub("pause",       -3, client::pause,        ADMIN,    &[]),
+    sub("reply",        3, client::reply,        OWN,      &[]),
+    sub("setinfo",      4, client::setinfo,      OWN,      &[]),
+    sub("setname",      3, client::setname,      OWN,      &[]),
+    sub("trackinginfo", 2, client::trackinginfo, OWN,      &[]),
+    sub("unblock",     -3, client::unblock,      ADMIN,    &[]),
+    sub("unpause",      2, client::unpause,      ADMIN,    &[]),
+];
 
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "connection", category: Categories::CONNECTION, commands: &[
     cmd("auth",  -2, hello::auth,  FIRST,              &[]),
-    container("client", -2, &[
-        sub("getname", 2, client::getname, OWN,        &[]),
-        sub("id",      2, client::id,      OWN,        &[]),
-        sub("setname", 3, client::setname, OWN,        &[]),
-    ]),
+    container("client", -2, CLIENT),
     cmd("echo",   2, echo,         FAST.and(ANY_TIME), &[]),
     cmd("hello", -1, hello::hello, FIRST,              &[]),
     cmd("ping",  -1, ping,         FAST,               &[]).tips(PING_TIPS),

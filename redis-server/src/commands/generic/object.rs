@@ -1,7 +1,7 @@
 //! OBJECT: what the server knows of a value besides its content.
 
 use crate::command::{Args, Ctx, Result};
-use crate::commands::server::help;
+use crate::commands::help;
 use crate::config::settings;
 use crate::db::{Entry, StrRef, ValueRef};
 use crate::error::Error;

@@ -13,16 +13,8 @@ mod slowlog;
 
 pub(super) use basics::stop_monitoring;
 
-use crate::command::{Categories, Command, Ctx, Family, Flags, cmd, sub};
-
-/// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
-pub(super) fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
-    cx.reply.array(lines.len() + 3);
-    cx.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-    lines.iter().for_each(|line| cx.reply.simple(line));
-    cx.reply.simple("HELP");
-    cx.reply.simple("    Prints this help.");
-}
+use super::help;
+use crate::command::{Categories, Command, Family, Flags, cmd, sub};
 
 /// A row with subcommands.
 const fn with_subcommands(command: Command, subcommands: &'static [Command]) -> Command {

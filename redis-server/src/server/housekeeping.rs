@@ -1,0 +1,50 @@
+//! What is done for all connections together, now and then: idle ones, slow ones, and their end at shutdown.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use server_runtime::Shutdown;
+
+use crate::client::flag;
+use crate::config::settings;
+use crate::instance::Instance;
+use crate::worker::{Worker, now_ms};
+
+/// Time between two looks at all clients.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Runs until the server ends.
+pub(super) async fn run(instance: Arc<Instance>) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        look_after(&instance, now_ms());
+    }
+}
+
+/// Cuts off clients that have been idle for `timeout` seconds, and has those that do not read look at their limits.
+fn look_after(instance: &Instance, now: u64) {
+    let timeout = instance.config.uint(settings::TIMEOUT) * 1000;
+    for client in instance.clients() {
+        let idle = now.saturating_sub(client.active_at.load(Relaxed));
+        if timeout > 0 && idle > timeout && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR) {
+            tracing::debug!(id = client.id, addr = client.addr, "closing idle client");
+            instance.kill_client(&client);
+        } else if client.output.load(Relaxed) > 0 {
+            client.wake();
+        }
+    }
+}
+
+/// Has the clients end when the server does; the first connection of a worker starts the watch.
+pub(super) fn watch_shutdown(worker: &Rc<Worker>, shutdown: Shutdown) {
+    if worker.watches_shutdown.replace(true) {
+        return;
+    }
+    let instance = Arc::clone(&worker.instance);
+    tokio::task::spawn_local(async move {
+        shutdown.triggered().await;
+        instance.clients().iter().for_each(|client| client.close());
+    });
+}
