@@ -1,6 +1,9 @@
 //! Tests of the whole server: conversations, genuine clients, hostile neighbours, limits.
 
+mod atomicity;
 mod blocking;
 mod clients;
+mod limits;
+mod model;
 mod support;
 mod transcripts;
