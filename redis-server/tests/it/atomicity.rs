@@ -68,7 +68,7 @@ fn mset_is_seen_whole_or_not_at_all() {
             // Each in an order of its own: locks taken in the order of the words would deadlock.
             let mut keys: Vec<_> = (0..KEYS).map(|key| format!("m:{key}")).collect();
             (1..KEYS).for_each(|at| keys.swap(at, random.below(at + 1)));
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 let value = format!("{number}:{round}");
                 ask(client, &format!("MSET {} {value}", keys.join(&format!(" {value} "))));
                 continue;
@@ -93,7 +93,7 @@ fn renamed_keys_are_neither_lost_nor_doubled() {
         let mut checked = 0;
         while !stop.load(Relaxed) {
             let (from, to) = (random.below(NAMES), random.below(NAMES));
-            if number % 4 != 0 {
+            if !number.is_multiple_of(4) {
                 // A name that is free is taken: nothing is overwritten, so nothing may vanish.
                 let reply = client.ask(&format!("RENAMENX r:{from} r:{to}"));
                 assert!(!reply.is_error() || reply.text() == "ERR no such key", "{reply:?}");
@@ -251,7 +251,7 @@ fn every_element_reaches_one_waiter() {
         let mut seen = Vec::new();
         let mut round = 0;
         while !stop.load(Relaxed) {
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 ask(client, &format!("RPUSH b:{} {number}:{round}", random.below(3)));
                 seen.push(format!("{number}:{round}"));
                 round += 1;

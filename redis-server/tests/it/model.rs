@@ -44,7 +44,7 @@ enum Answer {
     Int(i64),
     Text(String),
     /// In this order.
-    All(Vec<Answer>),
+    All(Vec<Self>),
     /// In any order.
     Any(Vec<String>),
     WrongType,

@@ -197,7 +197,10 @@ impl Replay<'_> {
         }
         let may_block = self.mode.recording || steps.last().is_some_and(blocks);
         let blocked = if may_block { self.blocked() } else { 0 };
-        let send = |this: &mut Self| Ok(this.client(steps[0].client)?.wire.send(&bytes));
+        let send = |this: &mut Self| {
+            let _: () = this.client(steps[0].client)?.wire.send(&bytes);
+            Ok(())
+        };
         send(self).map_err(|reason: String| (steps[0].line, reason))?;
         for (index, step) in steps.iter().enumerate() {
             self.take(step, first + index, &bytes, blocked).map_err(|reason| (step.line, reason))?;
