@@ -138,7 +138,7 @@ impl Session {
             inline = line.0;
             (args, len) = (Args::new(&inline.bytes, &inline.spans), line.1);
         }
-        if args.len() > 0 && !self.run(args) {
+        if !args.is_empty() && !self.run(args) {
             return Ok(Step::Nothing);
         }
         *used += len;

@@ -27,7 +27,7 @@ fn number(reply: &Value) -> Option<u32> {
     match reply {
         Value::NullArray | Value::NullBulk => None,
         Value::Array(pair) => number(&pair[1]),
-        Value::Bulk(digits) => Some(std::str::from_utf8(digits).unwrap().parse().unwrap()),
+        Value::Bulk(digits) => Some(std::str::from_utf8(digits).expect("digits").parse().expect("a number")),
         other => panic!("no element: {other:?}"),
     }
 }
@@ -185,14 +185,23 @@ fn hostile(mut client: Client, seed: u32) -> (BTreeSet<u32>, Vec<u32>) {
     for round in 0..800 {
         let mut key = || format!("k{}", random.below(5));
         let (a, b) = (key(), key());
-        match random.below(6) {
+        match random.below(7) {
             0 | 1 => {
                 let values = [seed * 10_000 + round * 2, seed * 10_000 + round * 2 + 1];
                 client.ask(&format!("RPUSH {a} {} {}", values[0], values[1]));
                 pushed.extend(values);
             }
             2 | 3 => taken.extend(number(&client.ask(&format!("BLPOP {a} {b} 0.002")))),
-            4 => drop(client.ask(&format!("BLMOVE {a} {b} LEFT RIGHT 0.002"))),
+            4 => {
+                // Under its locks a transaction ends waits that others may be serving.
+                let value = seed * 10_000 + 5000 + round;
+                client.ask("MULTI");
+                client.ask(&format!("RPUSH {a} {value}"));
+                client.ask(&format!("CLIENT UNBLOCK {}", random.below(12)));
+                client.ask("EXEC");
+                pushed.insert(value);
+            }
+            5 => drop(client.ask(&format!("BLMOVE {a} {b} LEFT RIGHT 0.002"))),
             _ => taken.extend(number(&client.ask(&format!("LPOP {a}")))),
         }
     }

@@ -1,6 +1,11 @@
 //! Tests of the whole server: conversations, genuine clients, hostile neighbours, limits.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
+mod atomicity;
 mod blocking;
 mod clients;
+mod limits;
+mod model;
 mod support;
 mod transcripts;

@@ -44,7 +44,9 @@ fn pipelines_transactions_scans() {
     both(|server, protocol| {
         let mut r = connect(server, protocol);
         let mut pipe = redis::pipe();
-        (0..1000).for_each(|number| drop(pipe.set(format!("p:{number}"), number).ignore()));
+        for number in 0..1000 {
+            pipe.set(format!("p:{number}"), number).ignore();
+        }
         pipe.query::<()>(&mut r).unwrap();
         let found: BTreeSet<String> = r.scan_match("p:*").unwrap().map(Result::unwrap).collect();
         assert_eq!(found.len(), 1000);

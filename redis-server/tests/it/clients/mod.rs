@@ -7,7 +7,7 @@ mod tools;
 use std::process::{Command, Output, Stdio};
 
 /// Runs a program to its end, at most a minute; its output.
-fn run(command: &mut Command) -> std::io::Result<Output> {
+fn run(command: &Command) -> std::io::Result<Output> {
     let mut bounded = Command::new("timeout");
     bounded.arg("60").arg(command.get_program()).args(command.get_args());
     command.get_envs().for_each(|(name, value)| match value {
@@ -20,7 +20,7 @@ fn run(command: &mut Command) -> std::io::Result<Output> {
 
 /// What a program prints, errors included; it must succeed.
 #[track_caller]
-fn printed(command: &mut Command) -> String {
+fn printed(command: &Command) -> String {
     let output = run(command).unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);

@@ -41,16 +41,16 @@ fn filled() -> Option<(Server, impl Fn(&[&str]) -> Command)> {
 #[test]
 fn redis_cli_looks_at_the_keyspace() {
     let Some((_server, cli)) = filled() else { return };
-    assert_eq!(printed(&mut cli(&["--scan"])).lines().count(), 5 * KEYS);
-    assert_eq!(printed(&mut cli(&["--scan", "--pattern", "list:*"])).lines().count(), KEYS);
-    assert_eq!(printed(&mut cli(&["--scan", "--count", "7", "--pattern", "set:2?"])).lines().count(), 10);
-    let big = printed(&mut cli(&["--bigkeys"]));
+    assert_eq!(printed(&cli(&["--scan"])).lines().count(), 5 * KEYS);
+    assert_eq!(printed(&cli(&["--scan", "--pattern", "list:*"])).lines().count(), KEYS);
+    assert_eq!(printed(&cli(&["--scan", "--pattern", "set:2?"])).lines().count(), 10);
+    let big = printed(&cli(&["--bigkeys"]));
     assert!(big.contains(&format!("Sampled {} keys in the keyspace!", 5 * KEYS)), "{big}");
     assert!(big.contains(&format!("Biggest string found '\"string:{}\"' has {} bytes", KEYS - 1, KEYS - 1)), "{big}");
     for (kind, items) in [("lists", 900), ("hashs", 600), ("sets", 600), ("zsets", 600)] {
         assert!(big.contains(&format!("{KEYS} {kind} with {items} ")), "{big}");
     }
-    let memory = printed(&mut cli(&["--memkeys"]));
+    let memory = printed(&cli(&["--memkeys"]));
     assert!(memory.contains(&format!("Sampled {} keys in the keyspace!", 5 * KEYS)), "{memory}");
     assert!(memory.contains(&format!("{KEYS} zsets with ")), "{memory}");
 }
@@ -58,7 +58,7 @@ fn redis_cli_looks_at_the_keyspace() {
 #[test]
 fn redis_cli_prints_as_ever() {
     let Some((_server, cli)) = filled() else { return };
-    let check = |args: &[&str], expected: &str| assert_eq!(printed(&mut cli(args)), expected, "{args:?}");
+    let check = |args: &[&str], expected: &str| assert_eq!(printed(&cli(args)), expected, "{args:?}");
     check(&["GET", "string:3"], "xxx\n");
     check(&["--csv", "LRANGE", "list:1", "0", "-1"], "\"a\",\"b\",\"c\"\n");
     check(&["--no-raw", "HGET", "hash:1", "none"], "(nil)\n");
@@ -66,14 +66,14 @@ fn redis_cli_prints_as_ever() {
     check(&["-3", "--no-raw", "ZSCORE", "zset:1", "b"], "(double) 2\n");
     check(&["-r", "3", "-n", "1", "INCR", "n"], "1\n2\n3\n");
     check(&["--no-raw", "NOSUCH"], "(error) ERR unknown command 'NOSUCH', with args beginning with: \n");
-    assert!(printed(&mut cli(&["INFO", "server"])).contains("redis_version:"));
-    assert!(printed(&mut cli(&["COMMAND", "DOCS", "GET"])).contains("summary"));
+    assert!(printed(&cli(&["INFO", "server"])).contains("redis_version:"));
+    assert!(printed(&cli(&["COMMAND", "DOCS", "GET"])).contains("summary"));
 }
 
 #[test]
 fn redis_cli_watches_the_server() {
     let Some((_server, cli)) = filled() else { return };
-    let latency = printed(&mut cli(&["--latency", "--raw", "-i", "0.2"]));
+    let latency = printed(&cli(&["--latency", "--raw", "-i", "0.2"]));
     let figures: Vec<f64> = latency.split_whitespace().map(|word| word.parse().unwrap()).collect();
     assert!(matches!(figures[..], [min, max, mean, count] if min <= mean && mean <= max && count > 1.0), "{latency}");
     // It goes on for ever: a few lines are enough.
@@ -114,7 +114,7 @@ fn redis_benchmark_runs_its_default_set() {
     for more in [&["-c", "20"][..], &["-P", "16", "-r", "100", "-c", "10"], &["-3", "-c", "5"]] {
         let mut command = Command::new("redis-benchmark");
         command.args(["-p", &port, "-n", "1000", "--csv"]).args(more);
-        let table = printed(&mut command);
+        let table = printed(&command);
         assert!(!table.contains("rror"), "{more:?}:\n{table}");
         for name in ["PING_INLINE", "SET", "GET", "LPUSH", "SPOP", "ZPOPMIN", "LRANGE_600", "MSET (10 keys)"] {
             assert!(table.contains(&format!("\"{name}")), "{more:?} without {name}:\n{table}");

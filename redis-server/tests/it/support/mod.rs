@@ -1,6 +1,7 @@
 //! What all modules share: servers, and clients that check every byte.
 
 pub(crate) mod genuine;
+pub(crate) mod process;
 pub(crate) mod resp;
 pub(crate) mod server;
 

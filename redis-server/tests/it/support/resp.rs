@@ -11,17 +11,17 @@ pub(crate) enum Value {
     Bulk(Vec<u8>),
     NullBulk,
     NullArray,
-    Array(Vec<Value>),
+    Array(Vec<Self>),
     // RESP3
     Null,
     Double(String),
     Bool(bool),
     BigNumber(String),
     Verbatim([u8; 3], Vec<u8>),
-    Map(Vec<(Value, Value)>),
-    Set(Vec<Value>),
-    Push(Vec<Value>),
-    Attribute(Vec<(Value, Value)>),
+    Map(Vec<(Self, Self)>),
+    Set(Vec<Self>),
+    Push(Vec<Self>),
+    Attribute(Vec<(Self, Self)>),
 }
 
 /// What is wrong with the bytes.
@@ -224,12 +224,8 @@ pub(crate) fn request<W: AsRef<[u8]>>(words: &[W]) -> Vec<u8> {
 fn the_reader_is_strict() {
     let check = |bytes: &str, expected: Result<Option<&str>, ()>| {
         let parsed = parse(bytes.as_bytes());
-        let shape = parsed.as_ref().map(|value| value.as_ref().map(|(value, _)| value.shape()));
-        assert_eq!(
-            shape.map(|shape| shape.map(|s| s.to_string())).map_err(|_| ()),
-            expected.map(|e| e.map(str::to_owned)),
-            "{bytes:?}"
-        );
+        let shape = parsed.map(|value| value.map(|(value, _)| value.shape())).map_err(|_| ());
+        assert_eq!(shape, expected.map(|shape| shape.map(str::to_owned)), "{bytes:?}");
     };
     check("*3\r\n$1\r\na\r\n:1\r\n*-1\r\n", Ok(Some("*[$ : *-1]")));
     check("%1\r\n+a\r\n,1.5\r\n", Ok(Some("%[+=,]")));

@@ -102,6 +102,12 @@ impl Client {
         }
     }
 
+    /// The next byte; `None` when the connection is over.
+    pub(crate) fn until_byte(&mut self) -> Option<u8> {
+        let mut byte = [0];
+        matches!(self.stream.read(&mut byte), Ok(1)).then_some(byte[0])
+    }
+
     /// Waits until the server closes the connection; returns what it said before.
     pub(crate) fn until_closed(&mut self) -> String {
         let mut rest = std::mem::take(&mut self.input);

@@ -69,8 +69,8 @@ fn about(actual: &str, expected: &str, kind: &str) -> bool {
 enum Tree {
     Leaf(String),
     /// An element of a map whose value has elements.
-    Pair(String, Box<Tree>),
-    Node(Vec<Tree>),
+    Pair(String, Box<Self>),
+    Node(Vec<Self>),
 }
 
 impl Tree {

@@ -18,6 +18,8 @@ pub(crate) struct Step {
     /// The lines of the reply.
     pub(crate) expected: Vec<String>,
     pub(crate) rules: Rules,
+    /// Whether the client's next step is to receive what this one has not been answered yet.
+    pub(crate) answered_later: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -101,6 +103,11 @@ impl Script {
                 return Err(at("a reply without a command".into()));
             }
         }
+        for at in 0..script.steps.len() {
+            let (step, behind) = script.steps[at..].split_first_mut().expect("`at` is inside");
+            let next = behind.iter().find(|next| next.client == step.client);
+            step.answered_later = next.is_some_and(|next| next.action == Action::Receive);
+        }
         Ok(script)
     }
 
@@ -127,7 +134,7 @@ impl Script {
 }
 
 fn step(line: usize, client: u8, action: Action, rules: &mut Rules) -> Step {
-    Step { line, client, action, expected: Vec::new(), rules: std::mem::take(rules) }
+    Step { line, client, action, expected: Vec::new(), rules: std::mem::take(rules), answered_later: false }
 }
 
 impl Rules {

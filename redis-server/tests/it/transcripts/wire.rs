@@ -93,13 +93,13 @@ impl Peer for Tcp {
 
 impl Peer for Genuine {
     fn connect(&mut self) -> Box<dyn Wire> {
-        let stream: UnixStream = Genuine::connect(self);
+        let stream: UnixStream = Self::connect(self);
         stream.set_read_timeout(Some(MOMENT)).unwrap();
         Box::new(Socket { stream, cuts: None })
     }
 
     fn blocked(&mut self) -> i64 {
-        Genuine::blocked(self)
+        Self::blocked(self)
     }
 }
 

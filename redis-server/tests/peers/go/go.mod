@@ -1,6 +1,6 @@
 module redis-server-peer
 
-go 1.22
+go 1.18
 
 require github.com/redis/go-redis/v9 v9.14.1
 

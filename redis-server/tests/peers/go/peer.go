@@ -85,7 +85,7 @@ func collections(r *redis.Client) {
 }
 
 func blocking(r *redis.Client) {
-	if _, err := r.BLPop(ctx, 50*time.Millisecond, "empty").Result(); !errors.Is(err, redis.Nil) {
+	if _, err := r.BLPop(ctx, time.Second, "empty").Result(); !errors.Is(err, redis.Nil) {
 		fail("BLPOP of nothing", err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { r.RPush(ctx, "later", "x") })
@@ -97,7 +97,7 @@ func blocking(r *redis.Client) {
 
 func pipelines(r *redis.Client) {
 	replies := must[[]redis.Cmder]("pipeline")(r.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for number := range 1000 {
+		for number := 0; number < 1000; number++ {
 			pipe.Set(ctx, "p:"+strconv.Itoa(number), number, 0)
 		}
 		return nil

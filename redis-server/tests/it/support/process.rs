@@ -1,0 +1,78 @@
+//! Our server as a process of its own, for what concerns a whole process: memory, open files.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::resp::{Value, parse, request};
+use super::{PATIENCE, until};
+
+/// The program, reached by a Unix socket in a folder of its own; ends with this value.
+pub(crate) struct Process {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Process {
+    pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
+        let folder = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), (*value).to_owned()]);
+        let child = Command::new(env!("CARGO_BIN_EXE_redis-server"))
+            .args(["--port", "0", "--unixsocket", "socket", "--workers", "2", "--logfile", "log"])
+            .args(flags)
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let process = Self { child, folder };
+        until("the server listens", || UnixStream::connect(process.folder.join("socket")).is_ok());
+        process
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.folder.join("socket")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Resident memory, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    pub(crate) fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself, which the test has noticed then.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Asks and waits for the reply, on any stream.
+#[track_caller]
+pub(crate) fn ask(stream: &mut (impl Read + Write), words: &[&str]) -> Value {
+    stream.write_all(&request(words)).unwrap();
+    let mut input = Vec::new();
+    loop {
+        if let Some((value, _)) = parse(&input).unwrap() {
+            return value;
+        }
+        let mut chunk = [0; 4096];
+        let count = stream.read(&mut chunk).expect("a reply in time");
+        assert!(count > 0, "the server closed the connection");
+        input.extend_from_slice(&chunk[..count]);
+    }
+}
