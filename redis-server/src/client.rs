@@ -107,7 +107,7 @@ impl Client {
     /// Whether the client has subscribed to anything.
     #[inline]
     pub fn is_subscribed(&self) -> bool {
-        self.subscriptions.as_ref().is_some_and(|subscriptions| subscriptions.len() > 0)
+        self.subscriptions.as_ref().is_some_and(|subscriptions| !subscriptions.is_empty())
     }
 }
 
