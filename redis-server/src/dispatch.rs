@@ -77,7 +77,7 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if flags.has(Flags::DENYOOM) && worker.instance.is_short_of_memory() {
+    if takes_memory(row, client) && worker.instance.is_short_of_memory() {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
@@ -102,6 +102,17 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     Gate::Run(row)
 }
 
+/// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
+fn takes_memory(row: &Row, client: &Client) -> bool {
+    let denied = |row: &Row| row.command.flags.has(Flags::DENYOOM);
+    match (&client.multi, row.command.name) {
+        (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| denied(row)),
+        (Some(_), "discard" | "quit" | "reset") => false,
+        (Some(_), _) => true,
+        (None, _) => denied(row),
+    }
+}
+
 fn allowed_while_subscribed(name: &str) -> bool {
     matches!(
         name,
@@ -121,7 +132,7 @@ fn runs_inside_multi(name: &str) -> bool {
     matches!(name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
 }
 
-/// Whether CLIENT PAUSE stops this command: a transaction is judged as a whole, when it executes.
+/// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run.
 fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     let stops = |flags: Flags| flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
     if row.parent.is_some_and(|parent| parent.name == "client") {
@@ -130,8 +141,7 @@ fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     match (&client.multi, row.command.name) {
         _ if !writes_only => true,
         (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| stops(row.command.flags)),
-        (Some(_), _) => false,
-        (None, _) => stops(row.command.flags),
+        _ => stops(row.command.flags),
     }
 }
 

@@ -42,7 +42,7 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 /// Takes everything out of a database; transactions that watch one of its keys fail.
 fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     let db = view(cx, db);
-    db.database().watched.touch_where(|key| db.holds(&db.key(key)));
+    db.database().watched.touch_where(|key| db.peek(&db.key(key)).is_some());
     for removed in db.clear() {
         cx.dirty.set(cx.dirty.get() + removed.len() as u64);
         cx.discard_all(Garbage::Entries(removed), in_background);
@@ -82,7 +82,9 @@ fn swap(cx: &mut Ctx<'_>, first: usize, second: usize) {
     };
     for db in [a.database(), b.database()] {
         // All databases hash alike: a key of one can be looked up in the other.
-        db.watched.touch_where(|key| a.holds(&db.key(key)) || b.holds(&db.key(key)));
+        // One whose time is over counts as absent on both sides.
+        let lives = |view: &View<'_>, key: &[u8]| view.peek(&db.key(key)).is_some();
+        db.watched.touch_where(|key| lives(a, key) || lives(b, key));
     }
     Database::swap(a, b);
     cx.all_ready(low);

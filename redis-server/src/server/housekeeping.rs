@@ -25,9 +25,9 @@ pub(super) async fn run(instance: Arc<Instance>) {
 
 /// Cuts off clients that have been idle for `timeout` seconds, and has those that do not read look at their limits.
 fn look_after(instance: &Instance, now: u64) {
-    let timeout = instance.config.uint(settings::TIMEOUT) * 1000;
+    let timeout = instance.config.uint(settings::TIMEOUT);
     for client in instance.clients() {
-        let idle = now.saturating_sub(client.active_at.load(Relaxed));
+        let idle = now.saturating_sub(client.active_at.load(Relaxed)) / 1000;
         if timeout > 0 && idle > timeout && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR) {
             tracing::debug!(id = client.id, addr = client.addr, "closing idle client");
             instance.kill_client(&client);

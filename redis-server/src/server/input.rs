@@ -19,7 +19,7 @@ const MIN_ROOM: usize = 16 * 1024;
 /// Room below which it is made larger before a read.
 const MIN_READ: usize = 1024;
 /// Longest rest of an argument for which room is made before anything of it has come.
-const ROOM_AT_ONCE: usize = 1024 * 1024;
+const ROOM_AT_ONCE: usize = 64 * 1024;
 /// Room for more is this many times what has come: then hardly anything is copied when the buffer grows.
 const ROOM_GROWTH: usize = 16;
 

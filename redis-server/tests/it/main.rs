@@ -5,6 +5,7 @@
 mod atomicity;
 mod blocking;
 mod clients;
+mod connections;
 mod limits;
 mod model;
 mod support;

@@ -1,0 +1,123 @@
+//! Connections that do not behave as the textbook has it, and their end.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use super::support::resp::Value;
+use super::support::server::{Client, Server, until_blocked};
+use super::support::until;
+
+fn number(value: &Value) -> i64 {
+    let Value::Int(number) = value else { panic!("{value:?} is no number") };
+    *number
+}
+
+/// What a client's CLIENT LIST line says of `field`.
+fn field(server: &Server, id: i64, read: impl Fn(&redis_server::client::ClientShared) -> u64) -> u64 {
+    server.instance.client(id as u64).map_or(0, |client| read(&client))
+}
+
+#[test]
+fn replies_reach_a_client_that_has_finished_sending() {
+    let server = Server::start();
+    let value = "v".repeat(1_000_000);
+    let mut client = server.connect();
+    client.send(&["SET", "k", &value]);
+    client.reply();
+    for _ in 0..20 {
+        client.stream.write_all(b"GET k\r\n").unwrap();
+    }
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    let mut all = Vec::new();
+    client.stream.read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), 20 * (value.len() + "$1000000\r\n\r\n".len()));
+}
+
+#[test]
+fn what_is_sent_behind_a_blocked_command_runs_after_it() {
+    let server = Server::start();
+    let (mut waits, mut pushes) = (server.connect(), server.connect());
+    waits.send(&["BLPOP", "l", "0"]);
+    until_blocked(&server.instance, 1);
+    // The first comes in a read of its own while the client waits, the second behind it.
+    let id = server.instance.clients()[0].id as i64;
+    for (sent, word) in [(14, "PING"), (28, "PING")] {
+        waits.send(&[word]);
+        until("input that waits", || field(&server, id, |client| client.input.load(Relaxed)) == sent);
+    }
+    pushes.ask("RPUSH l x");
+    assert!(matches!(waits.reply(), Value::Array(_)));
+    assert_eq!(waits.reply(), Value::Status("PONG".into()));
+    assert_eq!(waits.reply(), Value::Status("PONG".into()));
+}
+
+#[test]
+fn subscribers_that_do_not_read_are_cut_off() {
+    let server = Server::with(&[("client-output-buffer-limit", "pubsub 4mb 0 0")]);
+    let (mut deaf, mut publisher) = (server.connect(), server.connect());
+    deaf.ask("SUBSCRIBE news");
+    let text = "t".repeat(100_000);
+    let mut sent = 0;
+    // The kernel's buffers take a few megabytes before anything waits in ours.
+    loop {
+        publisher.send(&["PUBLISH", "news", &text]);
+        if number(&publisher.reply()) == 0 {
+            break;
+        }
+        sent += 1;
+        assert!(sent < 1000, "nobody has cut the subscriber off");
+    }
+    assert_eq!(number(&publisher.ask("PUBLISH news x")), 0);
+}
+
+#[test]
+fn messages_of_a_publisher_stay_in_order_across_workers() {
+    let server = Server::with(&[("workers", "3")]);
+    let mut subscribers: Vec<Client> = (0..6).map(|_| server.connect()).collect();
+    for subscriber in &mut subscribers {
+        subscriber.ask("SUBSCRIBE news");
+    }
+    let mut publisher = server.connect();
+    for number in 0..2000 {
+        publisher.send(&["PUBLISH", "news", &number.to_string()]);
+    }
+    for subscriber in &mut subscribers {
+        for number in 0..2000 {
+            let Value::Array(parts) = subscriber.reply() else { panic!("a message is an array") };
+            assert_eq!(parts[2], Value::Bulk(number.to_string().into_bytes()));
+        }
+    }
+}
+
+#[test]
+fn a_pause_ends_for_all_when_it_is_taken_back() {
+    let server = Server::start();
+    let mut admin = server.connect();
+    let mut held: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+    admin.ask("CLIENT PAUSE 100000000 WRITE");
+    for client in &mut held {
+        client.send(&["INCR", "n"]);
+    }
+    until_blocked(&server.instance, 8);
+    admin.ask("CLIENT UNPAUSE");
+    let mut numbers: Vec<i64> = held.iter_mut().map(|client| number(&client.reply())).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
+    until_blocked(&server.instance, 0);
+}
+
+#[test]
+fn idle_connections_do_not_hold_up_the_end() {
+    let server = Server::with(&[("drain-timeout", "60")]);
+    let mut clients: Vec<Client> = (0..50).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.ask("PING");
+    }
+    clients[0].send(&["BLPOP", "l", "0"]);
+    until_blocked(&server.instance, 1);
+    let began = Instant::now();
+    drop(server);
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
