@@ -124,12 +124,17 @@ pub(super) enum Progress {
 impl Conn {
     /// [`Conn::poll`]; a command that panics ends its own connection and nothing else.
     fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
             let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
             tracing::error!(id, addr, command = self.client.shared.last_command(), "a command panicked");
             self.worker.renew_scratch();
             Poll::Ready(Ok(()))
-        })
+        });
+        if polled.is_ready() {
+            // What this client has not been sent is not for the next one, who shares the buffer.
+            self.worker.scratch.borrow_mut().reply.clear();
+        }
+        polled
     }
 
     /// Works until there is nothing to be done. Ready when the connection is over.
@@ -137,6 +142,7 @@ impl Conn {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
         let scratch = &mut *scratch;
+        debug_assert!(scratch.reply.is_empty(), "every connection leaves the shared buffer empty");
         self.client.shared.wake_by(cx.waker());
         loop {
             if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {

@@ -196,6 +196,18 @@ fn idle_connections_cost_little() {
 }
 
 #[test]
+fn replies_to_a_client_that_has_gone_reach_nobody() {
+    let process = Process::start("gone", &[("workers", "1")]);
+    for round in 0..100 {
+        let mut gone = process.connect();
+        gone.write_all(b"ECHO secret\r\n").unwrap();
+        drop(gone);
+        let expected = Value::Bulk(round.to_string().into_bytes());
+        assert_eq!(ask(&mut process.connect(), &["ECHO", &round.to_string()]), expected);
+    }
+}
+
+#[test]
 fn connections_that_come_and_go_leave_nothing() {
     const ROUNDS: usize = 50;
     const EACH: usize = 100;
