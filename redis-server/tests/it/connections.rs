@@ -39,10 +39,10 @@ fn replies_reach_a_client_that_has_finished_sending() {
 fn what_is_sent_behind_a_blocked_command_runs_after_it() {
     let server = Server::start();
     let (mut waits, mut pushes) = (server.connect(), server.connect());
+    let Value::Int(id) = waits.ask("CLIENT ID") else { panic!("no number") };
     waits.send(&["BLPOP", "l", "0"]);
     until_blocked(&server.instance, 1);
     // The first comes in a read of its own while the client waits, the second behind it.
-    let id = server.instance.clients()[0].id as i64;
     for (sent, word) in [(14, "PING"), (28, "PING")] {
         waits.send(&[word]);
         until("input that waits", || field(&server, id, |client| client.input.load(Relaxed)) == sent);
