@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::db::{Database, Entry, Garbage, Key, View};
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::notify;
 use crate::resp::Reply;
 use crate::types::{Hash, List, Set, SortedSet};
 use crate::worker::Worker;
@@ -88,8 +89,11 @@ impl Ctx<'_> {
 
     /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
     #[inline]
-    pub fn changed_in(&mut self, db: usize, key: &[u8], _event: Event) {
+    pub fn changed_in(&mut self, db: usize, key: &[u8], event: Event) {
         self.dirty += 1;
+        if notify::is_on(&self.instance.config) {
+            notify::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
+        }
         let database = self.instance.database(db);
         database.watched.touch(key);
         if database.waiters.any(key) {
