@@ -184,8 +184,6 @@ pub mod flag {
     pub const RESP3: u32 = 1 << 7;
     /// Closes when its output is sent.
     pub const CLOSING: u32 = 1 << 8;
-    /// `CLIENT REPLY OFF`.
-    pub const MUTED: u32 = 1 << 10;
     /// Is shown every command.
     pub const MONITOR: u32 = 1 << 9;
 }
@@ -338,11 +336,6 @@ impl ClientShared {
     /// Whether the client speaks RESP3.
     pub fn is_resp3(&self) -> bool {
         self.has_flag(flag::RESP3)
-    }
-
-    /// Whether the client wants no messages: `CLIENT REPLY OFF` silences all but the out-of-band messages of RESP3.
-    pub fn is_muted(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & (flag::MUTED | flag::RESP3) == flag::MUTED
     }
 
     /// Sets or clears bits of [`flag`].

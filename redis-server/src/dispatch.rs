@@ -396,8 +396,8 @@ pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
 #[cold]
 fn muffle(cx: &mut Ctx<'_>, row: &Row, before: ReplyMode, mark: Mark) {
     let now = cx.client.reply_mode;
-    // Out-of-band messages are no replies: subscriptions are confirmed by them.
-    let pushes = cx.reply.is_resp3() && row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
+    // What a subscriber is told is no reply.
+    let pushes = row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
     if now != ReplyMode::On && matches!(before, ReplyMode::Off | ReplyMode::Skip) && !pushes {
         cx.reply.truncate(mark);
     }

@@ -12,6 +12,7 @@ use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
 use crate::db::{Database, Reaper};
 use crate::memory;
+use crate::notify;
 use crate::observe::Observers;
 use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
@@ -34,7 +35,7 @@ pub struct Instance {
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
     /// Who has subscribed to what.
-    pub pubsub: PubSub,
+    pub pubsub: Arc<PubSub>,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -73,13 +74,24 @@ impl Instance {
         let observers = Observers::new(&config);
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
-        let databases = (0..config.size(settings::DATABASES)).map(|_| Database::new(shards, hasher.clone())).collect();
+        let pubsub = Arc::<PubSub>::default();
+        let databases = (0..config.size(settings::DATABASES)).map(|number| {
+            let database = Database::new(shards, hasher.clone());
+            let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
+            database.on_expiry(move |key| {
+                if notify::is_on(&config) {
+                    notify::tell(&config, &pubsub, number, key, "expired");
+                }
+            });
+            database
+        });
+        let databases = databases.collect();
         Self {
             config,
             stats: Stats::default(),
             started_at: now_ms(),
             reaper: Reaper::default(),
-            pubsub: PubSub::default(),
+            pubsub,
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),

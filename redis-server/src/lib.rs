@@ -17,6 +17,7 @@ pub mod glob;
 pub mod instance;
 pub mod memory;
 mod metrics;
+pub mod notify;
 pub mod number;
 pub mod observe;
 pub mod pubsub;

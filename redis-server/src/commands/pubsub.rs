@@ -5,20 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 
-use crate::client::{Client, ClientShared, flag};
+use crate::client::{Client, flag};
 use crate::command::{
     Args, Begin, Categories, Command, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd, container, sub,
 };
 use crate::db::Access;
 use crate::error::Error;
-use crate::instance::Instance;
-use crate::pubsub::Kind;
+use crate::pubsub::{Kind, post};
 use crate::worker::Worker;
-
-/// Bytes that wait for a subscriber from which on its output limit is looked up at every message.
-const LOOK_AT_LIMIT: u64 = 256 * 1024;
-/// Position of the subscribers' class among the output limits.
-const PUBSUB_CLASS: usize = 2;
 
 /// SUBSCRIBE channel [channel …]
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -148,24 +142,12 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
         if Arc::ptr_eq(to, me) {
             // As in the genuine server, one's own message comes before the reply.
             reply.encoded(message.encoded(resp3));
-        } else if !to.is_muted() {
-            post(instance, to, message.encoded(to.is_resp3()).clone());
+        } else {
+            post(&instance.config, to, message.encoded(to.is_resp3()).clone());
         }
     });
     cx.reply.count(receivers);
     Ok(())
-}
-
-/// Leaves a message for a subscriber, or cuts it off if too much waits for it.
-fn post(instance: &Instance, to: &ClientShared, message: Bytes) {
-    let waiting = to.post(message) as u64 + to.output.load(Relaxed);
-    if waiting >= LOOK_AT_LIMIT {
-        let limit = instance.config.output_limits()[PUBSUB_CLASS].hard;
-        if limit != 0 && waiting > limit {
-            tracing::warn!(id = to.id, addr = to.addr, waiting, "closing subscriber: client-output-buffer-limit");
-            to.kill();
-        }
-    }
 }
 
 /// PUBSUB CHANNELS [pattern]

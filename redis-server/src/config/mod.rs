@@ -29,6 +29,7 @@ mod value;
 pub use args::{Launch, Request};
 pub use error::{ConfigError, Origin, SetError, Warning};
 pub use setting::{Flags, Group, Id, Kind, Lines, Number, Setting, Switch, Text, Words};
+pub use special::event_bit;
 pub use store::{Caller, Config, OutputLimit, SavePoint};
 
 /// Whether the name matches the glob pattern, in any case of letters.

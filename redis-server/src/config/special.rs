@@ -28,6 +28,18 @@ const EVENTS: [(u8, i64); 14] = [
     (b'n', 1 << 14),
 ];
 
+/// The bit of a letter of `notify-keyspace-events`; 0 if it is none.
+pub const fn event_bit(letter: u8) -> i64 {
+    let mut at = 0;
+    while at < EVENTS.len() {
+        if EVENTS[at].0 == letter {
+            return EVENTS[at].1;
+        }
+        at += 1;
+    }
+    0
+}
+
 /// The classes that `A` stands for: those before `K`.
 const ALL_EVENTS: i64 = 0x27fc;
 

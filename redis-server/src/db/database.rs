@@ -1,8 +1,8 @@
 //! One numbered database.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 use dashmap::DashMap;
 use foldhash::quality::RandomState;
@@ -59,7 +59,13 @@ pub struct Database {
     /// Keys that transactions watch.
     pub watched: WatchedKeys,
     expired: AtomicU64,
+    expiry_listener: OnceLock<Listener>,
 }
+
+/// Is told of keys.
+struct Listener(Box<OnKey>);
+
+type OnKey = dyn Fn(&[u8]) + Send + Sync;
 
 impl Database {
     /// An empty database with `shards` shards, a power of two.
@@ -70,6 +76,7 @@ impl Database {
             waiters: Waiters::default(),
             watched: WatchedKeys::default(),
             expired: AtomicU64::new(0),
+            expiry_listener: OnceLock::new(),
         }
     }
 
@@ -137,6 +144,16 @@ impl Database {
         self.expiry(key.shard as usize).forget();
         self.expired.fetch_add(1, Relaxed);
         self.watched.touch(entry.key());
+        if let Some(listener) = self.expiry_listener.get() {
+            listener.0(entry.key());
+        }
+    }
+
+    /// Calls `listener` with each key that is removed because its time is over, under its shard's lock. The first
+    /// listener stays.
+    pub fn on_expiry(&self, listener: impl Fn(&[u8]) + Send + Sync + 'static) {
+        // One server has these databases, and it listens once.
+        let _ = self.expiry_listener.set(Listener(Box::new(listener)));
     }
 
     /// Takes out entries of shard `shard` that are due at `now`, at most `limit`. They are to be dropped without its

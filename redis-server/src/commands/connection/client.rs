@@ -69,7 +69,6 @@ pub(super) fn reply(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     } else {
         return Err(Error::Syntax);
     }
-    client.shared.set_flag(flag::MUTED, client.reply_mode == ReplyMode::Off);
     Ok(())
 }
 

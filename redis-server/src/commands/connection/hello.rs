@@ -120,7 +120,7 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     client.authenticated = !cx.instance.needs_password();
     client.reply_mode = ReplyMode::On;
     client.no_touch = false;
-    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::MUTED, false);
+    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");
     Ok(())
