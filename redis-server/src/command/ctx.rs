@@ -90,16 +90,11 @@ impl Ctx<'_> {
 
     /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
     #[inline]
-<<<<<<< HEAD
-    pub fn changed_in(&mut self, db: usize, key: &[u8], _event: Event) {
-        self.dirty.set(self.dirty.get() + 1);
-=======
     pub fn changed_in(&mut self, db: usize, key: &[u8], event: Event) {
-        self.dirty += 1;
+        self.dirty.set(self.dirty.get() + 1);
         if notify::is_on(&self.instance.config) {
             notify::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
         }
->>>>>>> session
         let database = self.instance.database(db);
         database.watched.touch(key);
         if database.waiters.any(key) {
