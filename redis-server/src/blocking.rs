@@ -6,6 +6,7 @@
 //! Locks are taken in this order: shards, [`Parked::answer`], the queues. Whoever takes the sender out of a parked
 //! command ends its wait; all others come too late.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -211,7 +212,7 @@ pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
             serving: false,
             block: None,
             ready: vec![next],
-            dirty: 0,
+            dirty: Cell::new(0),
             garbage: Vec::new(),
         };
         serve_ready(&mut cx);

@@ -1,5 +1,6 @@
 //! The gate: from the words that a client sent to a handler that runs under the right locks.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
@@ -244,7 +245,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         serving: false,
         block: None,
         ready: Vec::new(),
-        dirty: 0,
+        dirty: Cell::new(0),
         garbage: Vec::new(),
     };
     let mut done = 0;

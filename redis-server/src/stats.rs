@@ -53,6 +53,8 @@ pub struct WorkerStats {
     pub commands: Box<[CommandStats]>,
     /// Reads that found their key.
     pub hits: Counter,
+    /// Changes of keys; never reset.
+    pub changes: Counter,
     /// Reads that did not.
     pub misses: Counter,
     /// Bytes received.
@@ -72,6 +74,7 @@ impl Default for WorkerStats {
         Self {
             commands: (0..registry::COUNT).map(|_| CommandStats::default()).collect(),
             hits: Counter::default(),
+            changes: Counter::default(),
             misses: Counter::default(),
             input: Counter::default(),
             output: Counter::default(),
@@ -88,7 +91,7 @@ impl WorkerStats {
             let CommandStats { calls, nanos, rejected, failed, durations } = command;
             [calls, nanos, rejected, failed].into_iter().chain(durations).for_each(Counter::reset);
         }
-        let Self { commands: _, hits, misses, input, output, reads, writes, errors } = self;
+        let Self { commands: _, changes: _, hits, misses, input, output, reads, writes, errors } = self;
         [hits, misses, input, output, reads, writes, errors].into_iter().for_each(Counter::reset);
     }
 

@@ -125,6 +125,7 @@ impl Worker {
     pub fn finished(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
         self.stats.ran(call.row.id, nanos);
         let (hits, misses) = cx.db.take_lookups();
+        self.stats.changes.add(cx.dirty.take());
         self.stats.hits.add(hits.into());
         self.stats.misses.add(misses.into());
         if nanos >= self.instance.observers.threshold() {

@@ -1,5 +1,6 @@
 //! What a handler works with.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::args::Args;
@@ -63,7 +64,7 @@ pub struct Ctx<'a> {
     /// Keys that became ready for those who wait for them.
     pub ready: Vec<Ready>,
     /// Changes made since the call began.
-    pub dirty: u64,
+    pub dirty: Cell<u64>,
     /// What takes long to free: it is dropped behind the locks.
     pub garbage: Vec<Garbage>,
 }
@@ -90,7 +91,7 @@ impl Ctx<'_> {
     /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
     #[inline]
     pub fn changed_in(&mut self, db: usize, key: &[u8], event: Event) {
-        self.dirty += 1;
+        self.dirty.set(self.dirty.get() + 1);
         if notify::is_on(&self.instance.config) {
             notify::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
         }
@@ -133,7 +134,7 @@ impl Ctx<'_> {
     /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.
     pub fn notify(&mut self, key: &Key<'_>, event: Event) {
         self.changed(key, event);
-        self.dirty -= 1;
+        self.dirty.set(self.dirty.get() - 1);
     }
 
     /// Removes a collection that has lost its last element; to be called after elements were taken.

@@ -44,7 +44,7 @@ fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     let db = view(cx, db);
     db.database().watched.touch_where(|key| db.peek(&db.key(key)).is_some());
     for removed in db.clear() {
-        cx.dirty += removed.len() as u64;
+        cx.dirty.set(cx.dirty.get() + removed.len() as u64);
         cx.discard_all(Garbage::Entries(removed), in_background);
     }
 }
@@ -66,7 +66,7 @@ fn swapdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if first != second {
         swap(cx, first, second);
     }
-    cx.dirty += 1;
+    cx.dirty.set(cx.dirty.get() + 1);
     cx.reply.ok();
     Ok(())
 }

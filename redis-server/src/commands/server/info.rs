@@ -163,9 +163,10 @@ pub(super) fn client_buffers(instance: &Instance) -> u64 {
     instance.clients().iter().map(|client| client.input.load(Relaxed) + client.output.load(Relaxed)).sum()
 }
 
-fn persistence(_: &Ctx<'_>, fields: &mut Fields) {
+fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("loading", 0);
     fields.add("async_loading", 0);
+    fields.add("rdb_changes_since_last_save", cx.instance.stats.sum(|worker| worker.changes.get()));
     fields.add("rdb_bgsave_in_progress", 0);
     fields.add("aof_enabled", 0);
     fields.add("aof_rewrite_in_progress", 0);

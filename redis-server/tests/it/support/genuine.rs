@@ -83,10 +83,10 @@ impl Genuine {
         }
     }
 
-    /// Number of clients that wait for keys.
-    pub(crate) fn blocked(&mut self) -> i64 {
+    /// A figure of INFO's section about clients: `clients_figure("blocked_clients:")`.
+    pub(crate) fn clients_figure(&mut self, name: &str) -> i64 {
         let info = self.ask(&["INFO", "clients"]).text();
-        info.lines().find_map(|line| line.strip_prefix("blocked_clients:")?.parse().ok()).unwrap()
+        info.lines().find_map(|line| line.strip_prefix(name)?.parse().ok()).unwrap()
     }
 }
 

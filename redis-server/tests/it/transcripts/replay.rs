@@ -130,10 +130,7 @@ impl Replay<'_> {
         let failed = |reason| (step.line, reason);
         match &step.action {
             Action::Resp3(on) => self.switch(*on).map_err(failed),
-            Action::Close => {
-                self.clients.remove(&step.client);
-                Ok(())
-            }
+            Action::Close => self.close(step.client).map_err(failed),
             Action::Closed => self.closed(step.client).map_err(failed),
             Action::Receive => self.receive(step, first).map_err(failed),
             Action::Command(_) | Action::Raw(_) if !self.is_asked(step) => Ok(()),
@@ -155,6 +152,21 @@ impl Replay<'_> {
     fn switch(&mut self, resp3: bool) -> Result<(), String> {
         self.resp3 = resp3;
         self.clients.values_mut().try_for_each(|client| hello(client, resp3))
+    }
+
+    /// Ends a connection, and waits until the server has noticed: what comes next may depend on it.
+    fn close(&mut self, number: u8) -> Result<(), String> {
+        let connected = self.peer.connected();
+        if self.clients.remove(&number).is_none() {
+            return Err("this client is not connected".into());
+        }
+        let start = Instant::now();
+        while self.peer.connected() >= connected {
+            if start.elapsed() > PATIENCE {
+                return Err("the server does not notice the end of the connection".into());
+            }
+        }
+        Ok(())
     }
 
     fn closed(&mut self, number: u8) -> Result<(), String> {

@@ -25,6 +25,8 @@ pub(crate) trait Peer {
     fn connect(&mut self) -> Box<dyn Wire>;
     /// Number of clients that wait for keys.
     fn blocked(&mut self) -> i64;
+    /// Number of connections.
+    fn connected(&mut self) -> i64;
 }
 
 /// How long a socket is looked at for something to come.
@@ -89,6 +91,10 @@ impl Peer for Tcp {
     fn blocked(&mut self) -> i64 {
         self.server.instance.blocked_clients(0)
     }
+
+    fn connected(&mut self) -> i64 {
+        self.server.instance.clients().len() as i64
+    }
 }
 
 impl Peer for Genuine {
@@ -99,7 +105,11 @@ impl Peer for Genuine {
     }
 
     fn blocked(&mut self) -> i64 {
-        Self::blocked(self)
+        self.clients_figure("blocked_clients:")
+    }
+
+    fn connected(&mut self) -> i64 {
+        self.clients_figure("connected_clients:")
     }
 }
 
@@ -113,6 +123,10 @@ impl Peer for InProcess {
 
     fn blocked(&mut self) -> i64 {
         self.0.instance.blocked_clients(0)
+    }
+
+    fn connected(&mut self) -> i64 {
+        self.0.instance.clients().len() as i64
     }
 }
 
