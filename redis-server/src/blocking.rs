@@ -3,7 +3,7 @@
 //! A waiter is served under the locks of the command that made its key ready, before anybody else can see the key,
 //! if those locks cover all the keys that it needs; else under locks of its own right afterwards.
 //!
-//! Locks are taken in this order: shards, [`Parked::answer`], the queues. Whoever takes the sender out of a parked
+//! Locks are taken in this order: shards, the parked command's answer, the queues. Whoever takes the sender out of a parked
 //! command ends its wait; all others come too late.
 
 use std::cell::Cell;

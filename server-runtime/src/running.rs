@@ -198,7 +198,7 @@ pub struct Handle {
 
 impl Handle {
     /// Begins a shutdown in good order: nothing more is accepted, connections see their
-    /// [`Shutdown`](crate::Shutdown), and those that have not ended after [`Options::drain`] are cut.
+    /// [`Shutdown`], and those that have not ended after [`Options::drain`] are cut.
     pub fn trigger(&self) {
         self.stop.drain();
     }

@@ -33,7 +33,7 @@ pub(crate) fn tcp(place: &Listen, addr: SocketAddr, options: &Options) -> Result
         .map_err(|source| Error::Listen { place: place.to_string(), source })
 }
 
-/// Whether 0.0.0.0 is listened on as well: then [::] has to leave IPv4 to it, or the second of them could not bind.
+/// Whether 0.0.0.0 is listened on as well: then `[::]` has to leave IPv4 to it, or the second of them could not bind.
 fn serves_v4(options: &Options, port: u16) -> bool {
     let all_v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
     port != 0

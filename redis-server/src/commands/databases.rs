@@ -11,7 +11,7 @@ fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// FLUSHDB [ASYNC|SYNC]
+/// `FLUSHDB [ASYNC|SYNC]`
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     empty(cx, cx.client.db, in_background);
@@ -19,7 +19,7 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// FLUSHALL [ASYNC|SYNC]
+/// `FLUSHALL [ASYNC|SYNC]`
 fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     for db in 0..cx.others.len() {

@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::number::{self, Extended, IntText};
 use crate::types::{Hash, Text};
 
-/// HSET key field value [field value …]
+/// `HSET key field value [field value …]`
 fn hset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let new = set_fields(cx, args, "hset")?;
     cx.reply.count(new);
     Ok(())
 }
 
-/// HMSET key field value [field value …]
+/// `HMSET key field value [field value …]`
 fn hmset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     set_fields(cx, args, "hmset")?;
     cx.reply.ok();
@@ -61,7 +61,7 @@ fn hget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// HMGET key field [field …]
+/// `HMGET key field [field …]`
 fn hmget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let hash = cx.db.hash(args.key(0))?;
     cx.reply.array(args.len() - 2);
@@ -105,7 +105,7 @@ fn list_halves(cx: &mut Ctx<'_>, args: Args<'_>, half: for<'t> fn((Text<'t>, Tex
     Ok(())
 }
 
-/// HDEL key field [field …]
+/// `HDEL key field [field …]`
 fn hdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let Some(hash) = cx.db.hash_mut(key)? else {
@@ -188,7 +188,7 @@ fn hincrbyfloat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// HRANDFIELD key [count [WITHVALUES]]
+/// `HRANDFIELD key [count [WITHVALUES]]`
 fn hrandfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let worker = cx.worker;
@@ -217,7 +217,7 @@ fn hrandfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     })
 }
 
-/// HSCAN key cursor [MATCH pattern] [COUNT count]
+/// `HSCAN key cursor [MATCH pattern] [COUNT count]`
 fn hscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursor = scan::cursor(args.at(2))?;
     let Some(hash) = cx.db.hash(args.key(0))? else {

@@ -14,32 +14,32 @@ use crate::error::Error;
 use crate::pubsub::{Kind, post};
 use crate::worker::Worker;
 
-/// SUBSCRIBE channel [channel …]
+/// `SUBSCRIBE channel [channel …]`
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     add(cx, args, Kind::Channel, "subscribe")
 }
 
-/// PSUBSCRIBE pattern [pattern …]
+/// `PSUBSCRIBE pattern [pattern …]`
 fn psubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     add(cx, args, Kind::Pattern, "psubscribe")
 }
 
-/// SSUBSCRIBE shardchannel [shardchannel …]
+/// `SSUBSCRIBE shardchannel [shardchannel …]`
 fn ssubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     add(cx, args, Kind::Shard, "ssubscribe")
 }
 
-/// UNSUBSCRIBE [channel …]
+/// `UNSUBSCRIBE [channel …]`
 fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     remove(cx, args, Kind::Channel, "unsubscribe")
 }
 
-/// PUNSUBSCRIBE [pattern …]
+/// `PUNSUBSCRIBE [pattern …]`
 fn punsubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     remove(cx, args, Kind::Pattern, "punsubscribe")
 }
 
-/// SUNSUBSCRIBE [shardchannel …]
+/// `SUNSUBSCRIBE [shardchannel …]`
 fn sunsubscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     remove(cx, args, Kind::Shard, "sunsubscribe")
 }
@@ -150,12 +150,12 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     Ok(())
 }
 
-/// PUBSUB CHANNELS [pattern]
+/// `PUBSUB CHANNELS [pattern]`
 fn channels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     list(cx, args, Kind::Channel)
 }
 
-/// PUBSUB SHARDCHANNELS [pattern]
+/// `PUBSUB SHARDCHANNELS [pattern]`
 fn shardchannels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     list(cx, args, Kind::Shard)
 }
@@ -170,12 +170,12 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     Ok(())
 }
 
-/// PUBSUB NUMSUB [channel …]
+/// `PUBSUB NUMSUB [channel …]`
 fn numsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     count(cx, args, Kind::Channel)
 }
 
-/// PUBSUB SHARDNUMSUB [shardchannel …]
+/// `PUBSUB SHARDNUMSUB [shardchannel …]`
 fn shardnumsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     count(cx, args, Kind::Shard)
 }

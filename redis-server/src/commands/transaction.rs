@@ -53,7 +53,7 @@ fn discard(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// WATCH key [key …]
+/// `WATCH key [key …]`
 fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if cx.client.multi.is_some() {
         return Err(Error::Static("ERR WATCH inside MULTI is not allowed"));

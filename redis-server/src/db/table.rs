@@ -238,6 +238,14 @@ pub(super) fn random_entry(
     found.or_else(|| (0..=mask).find_map(|offset| wanted_at(from.wrapping_add(offset) & mask)))
 }
 
+/// Every entry, once.
+pub(super) fn entries(table: &Table) -> impl Iterator<Item = &Entry> {
+    // SAFETY: the iterator's lifetime is tied to `table`, which nobody changes while it is borrowed.
+    let buckets = unsafe { table.iter() };
+    // SAFETY: each bucket that the iterator yields is full.
+    buckets.map(|bucket| unsafe { &bucket.as_ref().0 })
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -400,24 +400,8 @@ impl<'a> View<'a> {
     /// Calls `visit` with every live entry, shard by shard, until it returns false.
     pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> bool) {
         for shard in 0..self.db.shards() {
-            let more = self.with_shard(shard, |table| {
-                let mut at = 0;
-                // `scan` is the safe walk over a table; cursor 0 ends it.
-                let mut more = true;
-                loop {
-                    at = table::scan(
-                        table,
-                        at,
-                        |key| self.db.hash(key),
-                        |entry| {
-                            more = more && (entry.is_expired(self.now) || visit(entry));
-                        },
-                    );
-                    if at == 0 || !more {
-                        return more;
-                    }
-                }
-            });
+            let visit = |entry: &Entry| entry.is_expired(self.now) || visit(entry);
+            let more = self.with_shard(shard, |table| table::entries(table).all(visit));
             if !more {
                 return;
             }

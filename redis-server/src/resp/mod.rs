@@ -1,6 +1,6 @@
 //! The wire: RESP2, RESP3 and inline commands (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 //!
-//! [`request`] turns bytes into argument vectors without copying them; [`reply`] appends answers to an output buffer.
+//! `request` turns bytes into argument vectors without copying them; `reply` appends answers to an output buffer.
 //! Neither knows sockets, commands or the clock.
 
 mod reply;

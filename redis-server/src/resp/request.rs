@@ -31,13 +31,13 @@ pub struct RequestLimits {
 /// A violation of the protocol; the connection is closed after the error is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// `*` line longer than [`MAX_LINE`].
+    /// `*` line longer than 64 KiB.
     MultibulkLineTooLong,
     /// The number after `*` is not one, or out of range.
     MultibulkLength,
     /// More than ten arguments before authentication.
     UnauthenticatedMultibulk,
-    /// `$` line longer than [`MAX_LINE`].
+    /// `$` line longer than 64 KiB.
     BulkLineTooLong,
     /// Another byte than `$` where a bulk string must begin.
     ExpectedDollar(u8),
@@ -45,7 +45,7 @@ pub enum ProtocolError {
     BulkLength,
     /// A longer argument than 16 KiB before authentication.
     UnauthenticatedBulk,
-    /// Inline command longer than [`MAX_LINE`].
+    /// Inline command longer than 64 KiB.
     InlineTooLong,
     /// A quote in an inline command is not closed.
     UnbalancedQuotes,

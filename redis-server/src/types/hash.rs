@@ -203,7 +203,7 @@ fn pair_texts(pair: &Pair) -> (Text<'_>, Text<'_>) {
     (Text::Bytes(&pair.field), Text::Bytes(&pair.value))
 }
 
-/// Walks the fields and values of a [`Hash`].
+/// Walks the fields and values of a [`struct@Hash`].
 #[derive(Clone)]
 pub struct HashIter<'a>(IterRepr<'a>);
 

@@ -23,7 +23,7 @@ enum Operation {
 const OPERATIONS: [(&str, Operation); 4] =
     [("AND", Operation::And), ("OR", Operation::Or), ("XOR", Operation::Xor), ("NOT", Operation::Not)];
 
-/// BITOP <AND | OR | XOR | NOT> destkey key [key …]
+/// `BITOP <AND | OR | XOR | NOT> destkey key [key …]`
 pub(super) fn bitop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let operation = OPERATIONS.iter().find(|(word, _)| args.is(1, word)).ok_or(Error::Syntax)?.1;
     let [to, sources @ ..] = args.keys() else { return Err(Error::Syntax) };

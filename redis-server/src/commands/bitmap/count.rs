@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Bits `start..end`.
 type BitRange = std::ops::Range<u64>;
 
-/// BITCOUNT key [start end [BYTE | BIT]]
+/// `BITCOUNT key [start end [BYTE | BIT]]`
 pub(super) fn bitcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let Some(value) = cx.db.string(args.key(0))? else {
         cx.reply.int(0);
@@ -27,7 +27,7 @@ pub(super) fn bitcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// BITPOS key bit [start [end [BYTE | BIT]]]
+/// `BITPOS key bit [start [end [BYTE | BIT]]]`
 pub(super) fn bitpos(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let bit = match args.int(2)? {
         0 => false,

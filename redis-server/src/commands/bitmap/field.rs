@@ -41,7 +41,7 @@ struct Operation {
 
 type Operations = SmallVec<[Operation; 8]>;
 
-/// BITFIELD key [GET type offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET type offset value | INCRBY type offset n>] …
+/// `BITFIELD key [GET type offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET type offset value | INCRBY type offset n>] …`
 pub(super) fn bitfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let operations = parse(cx, args)?;
     let key = args.key(0);
@@ -61,7 +61,7 @@ pub(super) fn bitfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// BITFIELD_RO key [GET type offset …]
+/// `BITFIELD_RO key [GET type offset …]`
 pub(super) fn bitfield_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let operations = parse(cx, args)?;
     if operations.iter().any(Operation::writes) {

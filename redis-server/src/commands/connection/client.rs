@@ -118,7 +118,7 @@ pub(super) fn trackinginfo(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// CLIENT PAUSE timeout [WRITE | ALL]
+/// `CLIENT PAUSE timeout [WRITE | ALL]`
 pub(super) fn pause(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let writes_only = match args.get(3) {
         None => false,
@@ -140,7 +140,7 @@ pub(super) fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// CLIENT UNBLOCK client-id [TIMEOUT | ERROR]
+/// `CLIENT UNBLOCK client-id [TIMEOUT | ERROR]`
 pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let with_error = match args.get(3) {
         None => false,

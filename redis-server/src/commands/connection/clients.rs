@@ -32,7 +32,7 @@ impl Class {
     }
 }
 
-/// CLIENT LIST [TYPE type | ID client-id [client-id …]]
+/// `CLIENT LIST [TYPE type | ID client-id [client-id …]]`
 pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let clients = match args.len() {
         2 => cx.instance.clients(),
@@ -173,7 +173,7 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// CLIENT KILL ip:port | filter value [filter value …]
+/// `CLIENT KILL ip:port | filter value [filter value …]`
 pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let old_form = args.len() == 3;
     let filters = if old_form {

@@ -16,7 +16,7 @@ const HELLO_NEEDS_AUTH: Error = Error::Static(
 );
 const BAD_NAME: Error = Error::Static("ERR Client names cannot contain spaces, newlines or special characters.");
 
-/// HELLO [protover [AUTH username password] [SETNAME clientname]]
+/// `HELLO [protover [AUTH username password] [SETNAME clientname]]`
 pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let resp3 = match args.get(1) {
         None => cx.client.resp3,
@@ -72,7 +72,7 @@ fn set_protocol(cx: &mut Ctx<'_>, resp3: bool) {
     cx.reply.set_resp3(resp3);
 }
 
-/// AUTH [username] password
+/// `AUTH [username] password`
 pub(super) fn auth(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match args.len() {
         2 if !cx.instance.needs_password() => return Err(NO_PASSWORD),

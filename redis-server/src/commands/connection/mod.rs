@@ -7,7 +7,7 @@ mod hello;
 use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
 use crate::error::Error;
 
-/// PING [message]
+/// `PING [message]`
 fn ping(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() > 2 {
         return Err(Error::WrongArity("ping".into()));

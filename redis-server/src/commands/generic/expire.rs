@@ -52,24 +52,24 @@ impl Condition {
     }
 }
 
-/// EXPIRE key seconds [NX|XX|GT|LT]
+/// `EXPIRE key seconds [NX|XX|GT|LT]`
 pub(super) fn expire(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now();
     change(cx, args, "expire", SECOND, now)
 }
 
-/// PEXPIRE key milliseconds [NX|XX|GT|LT]
+/// `PEXPIRE key milliseconds [NX|XX|GT|LT]`
 pub(super) fn pexpire(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now();
     change(cx, args, "pexpire", 1, now)
 }
 
-/// EXPIREAT key unix-time-seconds [NX|XX|GT|LT]
+/// `EXPIREAT key unix-time-seconds [NX|XX|GT|LT]`
 pub(super) fn expireat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     change(cx, args, "expireat", SECOND, 0)
 }
 
-/// PEXPIREAT key unix-time-milliseconds [NX|XX|GT|LT]
+/// `PEXPIREAT key unix-time-milliseconds [NX|XX|GT|LT]`
 pub(super) fn pexpireat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     change(cx, args, "pexpireat", 1, 0)
 }

@@ -13,13 +13,13 @@ use crate::config::settings;
 use crate::db::Entry;
 use crate::glob;
 
-/// DEL key [key …]
+/// `DEL key [key …]`
 fn del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_USER_DEL);
     delete(cx, args, in_background)
 }
 
-/// UNLINK key [key …]
+/// `UNLINK key [key …]`
 fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     delete(cx, args, true)
 }
@@ -37,14 +37,14 @@ fn delete(cx: &mut Ctx<'_>, args: Args<'_>, in_background: bool) -> Result {
     Ok(())
 }
 
-/// EXISTS key [key …]
+/// `EXISTS key [key …]`
 fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let found = args.keys().iter().filter(|key| cx.db.look(key).is_some()).count();
     cx.reply.count(found);
     Ok(())
 }
 
-/// TOUCH key [key …]
+/// `TOUCH key [key …]`
 fn touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let found = args.keys().iter().filter(|key| cx.db.get(key).is_some()).count();
     cx.reply.count(found);
@@ -84,7 +84,7 @@ fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]
+/// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
 fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursor = scan::cursor(args.at(1))?;
     let options = ScanOptions::parse(args, 2, true)?;

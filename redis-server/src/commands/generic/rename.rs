@@ -52,7 +52,7 @@ pub(super) fn copy_footprint(args: Args<'_>) -> Footprint {
     if elsewhere { Footprint::Everything } else { Footprint::Keys }
 }
 
-/// COPY source destination [DB destination-db] [REPLACE]
+/// `COPY source destination [DB destination-db] [REPLACE]`
 pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (from, to) = (args.key(0), args.key(1));
     let here = cx.client.db;

@@ -4,12 +4,12 @@ use super::End;
 use super::ends::{Several, move_one, pop_one, pop_several};
 use crate::command::{Args, Ctx, Result};
 
-/// BLPOP key [key …] timeout
+/// `BLPOP key [key …] timeout`
 pub(super) fn blpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     pop(cx, args, End::Left)
 }
 
-/// BRPOP key [key …] timeout
+/// `BRPOP key [key …] timeout`
 pub(super) fn brpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     pop(cx, args, End::Right)
 }
@@ -48,7 +48,7 @@ fn move_or_wait(cx: &mut Ctx<'_>, args: Args<'_>, from: End, to: End, timeout: u
     Ok(())
 }
 
-/// BLMPOP timeout numkeys key [key …] LEFT|RIGHT [COUNT count]
+/// `BLMPOP timeout numkeys key [key …] LEFT|RIGHT [COUNT count]`
 pub(super) fn blmpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let several = Several::parse(args, 2)?;
     let timeout = cx.timeout(args, 1)?;

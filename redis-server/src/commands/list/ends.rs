@@ -6,22 +6,22 @@ use crate::db::{Key, Object, Value};
 use crate::error::Error;
 use crate::types::List;
 
-/// LPUSH key element [element …]
+/// `LPUSH key element [element …]`
 pub(super) fn lpush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     push(cx, args, End::Left, true)
 }
 
-/// RPUSH key element [element …]
+/// `RPUSH key element [element …]`
 pub(super) fn rpush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     push(cx, args, End::Right, true)
 }
 
-/// LPUSHX key element [element …]
+/// `LPUSHX key element [element …]`
 pub(super) fn lpushx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     push(cx, args, End::Left, false)
 }
 
-/// RPUSHX key element [element …]
+/// `RPUSHX key element [element …]`
 pub(super) fn rpushx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     push(cx, args, End::Right, false)
 }
@@ -48,12 +48,12 @@ fn push(cx: &mut Ctx<'_>, args: Args<'_>, end: End, make: bool) -> Result {
     Ok(())
 }
 
-/// LPOP key [count]
+/// `LPOP key [count]`
 pub(super) fn lpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     pop(cx, args, End::Left)
 }
 
-/// RPOP key [count]
+/// `RPOP key [count]`
 pub(super) fn rpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     pop(cx, args, End::Right)
 }
@@ -174,7 +174,7 @@ fn positive(args: Args<'_>, index: usize, error: &'static str) -> Result<usize> 
     value.filter(|&value| value > 0).ok_or(Error::Static(error))
 }
 
-/// LMPOP numkeys key [key …] LEFT|RIGHT [COUNT count]
+/// `LMPOP numkeys key [key …] LEFT|RIGHT [COUNT count]`
 pub(super) fn lmpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let several = Several::parse(args, 1)?;
     for key in args.keys() {

@@ -81,7 +81,7 @@ fn not_negative(args: Args<'_>, index: usize, error: &'static str) -> Result<u64
     args.int(index).ok().and_then(|value| u64::try_from(value).ok()).ok_or(Error::Static(error))
 }
 
-/// LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]
+/// `LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]`
 pub(super) fn lpos(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let Search { mut skip, backwards, count, most } = Search::parse(args)?;
     let list = cx.db.list(args.key(0))?;

@@ -35,7 +35,7 @@ pub(super) fn role(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// LOLWUT [VERSION version]: rust, spreading over a plate.
+/// `LOLWUT [VERSION version]: rust, spreading over a plate.`
 pub(super) fn lolwut(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     const COLUMNS: usize = 48;
     const ROWS: usize = 8;
@@ -76,7 +76,7 @@ pub(crate) fn stop_monitoring(worker: &Worker, client: &Client) {
     }
 }
 
-/// SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]
+/// `SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]`
 pub(super) fn shutdown(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (mut save, mut nosave, mut now_or_force, mut abort) = (false, false, false, false);
     for at in 1..args.len() {

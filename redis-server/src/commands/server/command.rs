@@ -31,7 +31,7 @@ fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// COMMAND INFO [command-name …]
+/// `COMMAND INFO [command-name …]`
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() == 2 {
         all(cx.reply);
@@ -144,7 +144,7 @@ fn pair(reply: &mut Reply, name: &str, value: i64) {
     reply.int(value);
 }
 
-/// COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]
+/// `COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]`
 fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mark = cx.reply.mark();
     let mut write = |row: &Row| cx.reply.bulk(row.name().as_bytes());
@@ -208,7 +208,7 @@ fn usage(name: &str, flags: &'static str, args: Args<'_>) -> &'static str {
     }
 }
 
-/// COMMAND GETKEYS command [arg …]
+/// `COMMAND GETKEYS command [arg …]`
 fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = find_keys(cx, args.from(2))?;
     cx.reply.array(keys.len());
@@ -216,7 +216,7 @@ fn get_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// COMMAND GETKEYSANDFLAGS command [arg …]
+/// `COMMAND GETKEYSANDFLAGS command [arg …]`
 fn get_keys_and_flags(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = find_keys(cx, args.from(2))?;
     cx.reply.array(keys.len());

@@ -7,7 +7,7 @@ use crate::config::{Caller, Id, SetError, settings};
 use crate::error::Error;
 use crate::instance::Instance;
 
-/// CONFIG GET parameter [parameter …]
+/// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let patterns: Vec<&[u8]> = args.from(2).iter().collect();
     let found = cx.instance.config.get(&patterns);
@@ -19,7 +19,7 @@ fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// CONFIG SET parameter value [parameter value …]
+/// `CONFIG SET parameter value [parameter value …]`
 fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if !args.len().is_multiple_of(2) {
         return Err(Error::Syntax);

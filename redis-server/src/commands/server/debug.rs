@@ -15,7 +15,7 @@ const MAX_SLEEP: f64 = 3600.0;
 /// Largest value that `DEBUG POPULATE` makes.
 const MAX_POPULATE_VALUE: usize = 512 * 1024 * 1024;
 
-/// DEBUG subcommand [argument …]
+/// `DEBUG subcommand [argument …]`
 ///
 /// Holds every lock: while it sleeps nobody else gets on, as in a server with one thread.
 fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -94,7 +94,7 @@ fn digest(cx: &mut Ctx<'_>) {
     cx.reply.simple(&digest.hex());
 }
 
-/// DEBUG DIGEST-VALUE [key …]
+/// `DEBUG DIGEST-VALUE [key …]`
 fn digest_values(cx: &mut Ctx<'_>, args: Args<'_>) {
     cx.reply.array(args.len() - 2);
     for key in args.from(2).iter() {
@@ -196,7 +196,7 @@ fn value_table_stats(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// DEBUG POPULATE count [prefix] [size]: keys `prefix:0` … with values `value:0` …
+/// `DEBUG POPULATE count [prefix] [size]`: keys `prefix:0` … with values `value:0` …
 fn populate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let positive = |at: usize| {
         let number = args.int(at).ok().and_then(|number| u32::try_from(number).ok());

@@ -33,7 +33,7 @@ struct Arg<'a> {
     arguments: Vec<Self>,
 }
 
-/// COMMAND DOCS [command-name …]
+/// `COMMAND DOCS [command-name …]`
 pub(super) fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mark = cx.reply.mark();
     let mut count = 0;

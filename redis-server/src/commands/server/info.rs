@@ -72,7 +72,7 @@ pub(super) fn human(bytes: u64) -> String {
     format!("{value:.2}{}", UNITS[unit])
 }
 
-/// INFO [section …]
+/// `INFO [section …]`
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let words: Vec<String> = args.from(1).iter().map(|word| String::from_utf8_lossy(word).to_lowercase()).collect();
     let has = |word: &str| words.iter().any(|asked| asked == word);

@@ -43,7 +43,7 @@ fn series(cx: &Ctx<'_>, event: &[u8]) -> Option<Series> {
     cx.instance.observers.events().into_iter().find(|(name, _)| name.as_bytes() == event).map(|(_, series)| series)
 }
 
-/// LATENCY RESET [event …]
+/// `LATENCY RESET [event …]`
 fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let named = args.from(2);
     let wanted = |event: &str| named.is_empty() || named.iter().any(|name| name == event.as_bytes());
@@ -136,7 +136,7 @@ fn diagnosis(number: usize, event: &str, series: &Series) -> String {
     )
 }
 
-/// LATENCY HISTOGRAM [command …]
+/// `LATENCY HISTOGRAM [command …]`
 fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let rows: Vec<&'static Row> = match args.len() {
         2 => ROWS.iter().collect(),

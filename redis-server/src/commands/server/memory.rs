@@ -35,7 +35,7 @@ fn size(entry: &Entry) -> usize {
     BUCKET + entry.block_size() + outside
 }
 
-/// MEMORY USAGE key [SAMPLES count]: collections know their size, so samples are checked and not needed.
+/// `MEMORY USAGE key [SAMPLES count]: collections know their size, so samples are checked and not needed.`
 fn usage(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut at = 3;
     while at < args.len() {

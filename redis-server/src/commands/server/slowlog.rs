@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Entries that GET returns unless told otherwise.
 const DEFAULT_COUNT: usize = 10;
 
-/// SLOWLOG GET [count]
+/// `SLOWLOG GET [count]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let most = match args.len() {
         2 => DEFAULT_COUNT,

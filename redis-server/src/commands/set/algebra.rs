@@ -14,7 +14,7 @@ use crate::types::{Set, SetLimits, Text};
 /// The sets of a call; a key that does not exist is the empty set.
 type Sets<'a> = SmallVec<[Option<&'a Set>; 8]>;
 
-/// SINTER key [key …]
+/// `SINTER key [key …]`
 pub(super) fn sinter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let sets = sets(&cx.db, args.keys())?;
     let mark = cx.reply.mark();
@@ -28,7 +28,7 @@ pub(super) fn sinter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SINTERSTORE destination key [key …]
+/// `SINTERSTORE destination key [key …]`
 pub(super) fn sinterstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let mut result = Set::default();
@@ -37,7 +37,7 @@ pub(super) fn sinterstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SINTERCARD numkeys key [key …] [LIMIT limit]
+/// `SINTERCARD numkeys key [key …] [LIMIT limit]`
 pub(super) fn sintercard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limit = card_limit(args)?;
     let mut count = 0;
@@ -67,7 +67,7 @@ fn card_limit(args: Args<'_>) -> Result<usize> {
     Ok(limit)
 }
 
-/// SUNION key [key …]
+/// `SUNION key [key …]`
 pub(super) fn sunion(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let result = union(&sets(&cx.db, args.keys())?, limits);
@@ -76,7 +76,7 @@ pub(super) fn sunion(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SUNIONSTORE destination key [key …]
+/// `SUNIONSTORE destination key [key …]`
 pub(super) fn sunionstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let result = union(&sets(&cx.db, &args.keys()[1..])?, limits);
@@ -84,7 +84,7 @@ pub(super) fn sunionstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SDIFF key [key …]
+/// `SDIFF key [key …]`
 pub(super) fn sdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let difference = Difference::of(&sets(&cx.db, args.keys())?, limits);
@@ -98,7 +98,7 @@ pub(super) fn sdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SDIFFSTORE destination key [key …]
+/// `SDIFFSTORE destination key [key …]`
 pub(super) fn sdiffstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let result = Difference::of(&sets(&cx.db, &args.keys()[1..])?, limits).into_set(limits);

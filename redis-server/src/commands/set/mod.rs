@@ -14,7 +14,7 @@ use crate::types::Set;
 /// Popping so many times more members than stay moves those that stay to a new set instead.
 const KEEP_SHARE: usize = 5;
 
-/// SADD key member [member …]
+/// `SADD key member [member …]`
 fn sadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let limits = cx.set_limits();
@@ -27,7 +27,7 @@ fn sadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SREM key member [member …]
+/// `SREM key member [member …]`
 fn srem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let Some(set) = cx.db.set_mut(key)? else {
@@ -53,7 +53,7 @@ fn sismember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SMISMEMBER key member [member …]
+/// `SMISMEMBER key member [member …]`
 fn smismember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let set = cx.db.set_at(args.key(0))?;
     cx.reply.array(args.len() - 2);
@@ -106,7 +106,7 @@ fn smove(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SPOP key [count]
+/// `SPOP key [count]`
 fn spop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match args.len() {
         2 => pop_one(cx, args),
@@ -176,7 +176,7 @@ fn pop_all(cx: &mut Ctx<'_>, key: &Key<'_>) {
     cx.discard(entry, false);
 }
 
-/// SRANDMEMBER key [count]
+/// `SRANDMEMBER key [count]`
 fn srandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let worker = cx.worker;
@@ -202,7 +202,7 @@ fn srandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     random::sample(cx.reply, count, set.iter(), at, below, |reply, member| reply.bulk(member))
 }
 
-/// SSCAN key cursor [MATCH pattern] [COUNT count]
+/// `SSCAN key cursor [MATCH pattern] [COUNT count]`
 fn sscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursor = scan::cursor(args.at(2))?;
     let Some(set) = cx.db.set_at(args.key(0))? else {

@@ -107,7 +107,7 @@ pub(super) fn deadline(now: u64, args: Args<'_>, unit: Unit, index: usize, comma
     at.map(i64::unsigned_abs).ok_or(Error::InvalidExpire(command))
 }
 
-/// GETEX key [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | PERSIST]
+/// `GETEX key [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | PERSIST]`
 pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, 2, false)?;
     let key = args.key(0);

@@ -44,7 +44,7 @@ impl Options {
     }
 }
 
-/// LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]
+/// `LCS key1 key2 [LEN] [IDX] [MINMATCHLEN len] [WITHMATCHLEN]`
 pub(super) fn lcs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let string = |index| match cx.db.string(args.key(index)) {
         Ok(found) => Ok(found.unwrap_or(StrRef::Bytes { bytes: b"", raw: false })),

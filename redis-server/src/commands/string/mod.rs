@@ -65,7 +65,7 @@ fn getdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// MGET key [key …]
+/// `MGET key [key …]`
 fn mget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.array(args.keys().len());
     for key in args.keys() {
@@ -125,9 +125,9 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("mget",        -2, mget,                READ_FAST,   &[reads(1, -1, 1)]).tips(MULTI_SHARD),
     cmd("mset",        -3, set::mset,           WRITE,       &[writes(1, -1, 2)]).tips(MSET_TIPS),
     cmd("msetnx",      -3, set::msetnx,         WRITE,       &[INSERTS]).tips(MSETNX_TIPS),
-    cmd("psetex",       4, set::psetex,         WRITE,       &[write(1)]),
+    cmd("psetex",       4, set::psetex,         WRITE,       &[write(1)]).batched(),
     cmd("set",         -3, set::set,            WRITE,       &[SET_KEY]).batched(),
-    cmd("setex",        4, set::setex,          WRITE,       &[write(1)]),
+    cmd("setex",        4, set::setex,          WRITE,       &[write(1)]).batched(),
     cmd("setnx",        3, set::setnx,          WRITE_FAST,  &[INSERT]),
     cmd("setrange",     4, range::setrange,     WRITE,       &[update(1).flags("RW update")]),
     cmd("strlen",       2, strlen,              READ_FAST,   &[read(1).flags("RO")]),

@@ -5,7 +5,7 @@ use super::{new_string, reply_value};
 use crate::command::{Args, Ctx, Event, Result};
 use crate::error::Error;
 
-/// SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | KEEPTTL]
+/// `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | KEEPTTL]`
 pub(super) fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() > 3 {
         return set_with_options(cx, args);
@@ -88,7 +88,7 @@ pub(super) fn getset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// MSET key value [key value …]
+/// `MSET key value [key value …]`
 pub(super) fn mset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len().is_multiple_of(2) {
         return Err(Error::WrongArity("mset".into()));
@@ -98,7 +98,7 @@ pub(super) fn mset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// MSETNX key value [key value …]
+/// `MSETNX key value [key value …]`
 pub(super) fn msetnx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len().is_multiple_of(2) {
         return Err(Error::WrongArity("msetnx".into()));
