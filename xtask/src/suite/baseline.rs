@@ -33,7 +33,7 @@ pub(super) fn of(runner: &Runner, unit: &str, fresh: bool) -> Result<Option<Base
     }
     let port = free_port()?;
     let server = Server::start(&command(port), port, runner.cache())?;
-    let outcome = runner.run(unit, server.port())?;
+    let outcome = runner.run(unit, server.port(), &[])?;
     fs::create_dir_all(folder)?;
     fs::write(file, outcome.passed.join("\n"))?;
     let failed = outcome.failed.into_iter().map(|(name, _)| name).chain(outcome.hung).collect();

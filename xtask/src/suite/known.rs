@@ -15,6 +15,8 @@ struct Entry {
     pattern: Pattern,
     reason: String,
     concerns_us: bool,
+    /// It would wait for ever for what is not supported, so it is not run.
+    waits: bool,
 }
 
 enum Pattern {
@@ -40,7 +42,7 @@ pub(super) enum Verdict {
 }
 
 impl Known {
-    /// Reads the file: `TEST | unsupported: REASON`, `TEST | fails: REASON`, `command NAME | REASON`,
+    /// Reads the file: `TEST | unsupported: REASON`, `TEST | waits: REASON`, `TEST | fails: REASON`, `command NAME | REASON`,
     /// `message TEXT | REASON`; `*` ends a prefix.
     ///
     /// # Errors
@@ -63,20 +65,30 @@ impl Known {
                 _ => None,
             };
             if let Some(pattern) = by_message {
-                entries.push(Entry { pattern, reason: reason.to_owned(), concerns_us: false });
+                entries.push(Entry { pattern, reason: reason.to_owned(), concerns_us: false, waits: false });
                 continue;
             }
-            let (concerns_us, reason) = match reason.split_once(": ") {
-                Some(("unsupported", reason)) => (false, reason),
-                Some(("fails", reason)) => (true, reason),
-                _ => bail!("known.txt: a reason starts with `unsupported: ` or `fails: `, not `{reason}`"),
+            let Some((kind @ ("unsupported" | "waits" | "fails"), reason)) = reason.split_once(": ") else {
+                bail!("known.txt: a reason starts with `unsupported: `, `waits: ` or `fails: `, not `{reason}`");
             };
             let pattern = name
                 .strip_suffix('*')
                 .map_or_else(|| Pattern::Test(name.to_owned()), |prefix| Pattern::Prefix(prefix.to_owned()));
-            entries.push(Entry { pattern, reason: reason.to_owned(), concerns_us });
+            let (concerns_us, waits) = (kind == "fails", kind == "waits");
+            entries.push(Entry { pattern, reason: reason.to_owned(), concerns_us, waits });
         }
         Ok(Self { entries })
+    }
+
+    /// Tests that would wait for ever for what is not supported.
+    pub(super) fn waiting(&self) -> Vec<String> {
+        let waiting = self.entries.iter().filter(|entry| entry.waits);
+        waiting
+            .filter_map(|entry| match &entry.pattern {
+                Pattern::Test(name) => Some(name.clone()),
+                Pattern::Prefix(_) | Pattern::Command(_) | Pattern::Message(_) => None,
+            })
+            .collect()
     }
 
     /// What is known about a test that failed with this message (empty for one that was not reached).

@@ -42,15 +42,16 @@ impl Runner {
         &self.cache
     }
 
-    /// Runs one file; after a test that hangs, again without it, so that the rest is counted too.
+    /// Runs one file without the tests `left_out`; after a test that hangs, again without it, so that the rest is counted
+    /// too.
     ///
     /// # Errors
     /// When the suite cannot be started.
-    pub(super) fn run(&self, unit: &str, port: u16) -> Result<Outcome> {
+    pub(super) fn run(&self, unit: &str, port: u16, left_out: &[String]) -> Result<Outcome> {
         let deadline = Instant::now() + self.time_limit;
         let mut hung: Vec<String> = Vec::new();
         loop {
-            let mut outcome = self.run_once(unit, port, &hung, deadline)?;
+            let mut outcome = self.run_once(unit, port, &[left_out, &hung].concat(), deadline)?;
             let stalled = std::mem::take(&mut outcome.hung);
             let repeated = stalled.iter().all(|name| hung.contains(name));
             hung.extend(stalled);
