@@ -314,7 +314,7 @@ impl<'a> View<'a> {
     pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
         match self.get_mut(key) {
             Some(entry) => entry.replace_value(value),
-            None => self.insert(key, Entry::new(key.bytes, value, None)),
+            None => self.set(key, value, None),
         }
     }
 
