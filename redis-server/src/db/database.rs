@@ -1,7 +1,7 @@
 //! One numbered database.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use dashmap::DashMap;
@@ -59,6 +59,8 @@ pub struct Database {
     /// Keys that transactions watch.
     pub watched: WatchedKeys,
     expired: AtomicU64,
+    /// Whether an entry was ever given a deadline.
+    deadlines: AtomicBool,
     expiry_listener: OnceLock<Listener>,
 }
 
@@ -76,7 +78,20 @@ impl Database {
             waiters: Waiters::default(),
             watched: WatchedKeys::default(),
             expired: AtomicU64::new(0),
+            deadlines: AtomicBool::new(false),
             expiry_listener: OnceLock::new(),
+        }
+    }
+
+    /// Whether an entry was ever given a deadline: most databases need no look for expired keys.
+    pub fn has_deadlines(&self) -> bool {
+        self.deadlines.load(Relaxed)
+    }
+
+    /// An entry is given a deadline.
+    pub(super) fn note_deadline(&self) {
+        if !self.has_deadlines() {
+            self.deadlines.store(true, Relaxed);
         }
     }
 
@@ -208,6 +223,8 @@ impl Database {
     }
 
     pub(super) fn swap_expiry(&self, other: &Self) {
+        self.note_deadline();
+        other.note_deadline();
         for (a, b) in self.expiry.iter().zip(&other.expiry) {
             let mut a = a.lock().expect("no code that holds an expiry index panics");
             let mut b = b.lock().expect("no code that holds an expiry index panics");

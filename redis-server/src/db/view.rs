@@ -364,7 +364,10 @@ impl<'a> View<'a> {
     fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
         let mut index = self.db.expiry(key.shard as usize);
         match expire_at {
-            Some(at) => index.add(at, key.hash, had),
+            Some(at) => {
+                self.db.note_deadline();
+                index.add(at, key.hash, had);
+            }
             None if had => index.forget(),
             None => return,
         }

@@ -42,11 +42,18 @@ impl Expiry {
         let deadline = Instant::now() + period * share as u32 / 100;
         let shards = instance.databases().first().map_or(0, |database| database.shards());
         let all = shards * instance.databases().len();
-        for visited in 1..=all {
+        let mut visited = 0;
+        while visited < all {
             if instance.paused(now_ms()).is_some() || !instance.active_expire() {
                 return;
             }
             let (database, shard) = (instance.database(self.next / shards), self.next % shards);
+            if !database.has_deadlines() {
+                visited += shards - shard;
+                self.next = (self.next + shards - shard) % all;
+                continue;
+            }
+            visited += 1;
             loop {
                 let began = now_ms();
                 let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
