@@ -14,6 +14,7 @@ use super::setting::{Flags, Id};
 use super::store::{Config, Draft, default};
 use super::value;
 use super::{parse, settings};
+use crate::glob;
 
 /// How deep files may include each other: enough for any layout, little for a circle.
 const MAX_INCLUDE_DEPTH: usize = 16;
@@ -240,7 +241,7 @@ fn entries(directory: &Path, pattern: &OsStr) -> Vec<PathBuf> {
     let Ok(listing) = std::fs::read_dir(listed) else { return Vec::new() };
     let is_wanted = |name: &OsStr| {
         let hidden = name.as_bytes().starts_with(b".") && !pattern.as_bytes().starts_with(b".");
-        !hidden && super::matches_exactly(pattern.as_bytes(), name.as_bytes())
+        !hidden && glob::matches(pattern.as_bytes(), name.as_bytes(), false)
     };
     let names = listing.filter_map(Result::ok).map(|entry| entry.file_name());
     let mut found: Vec<PathBuf> = names.filter(|name| is_wanted(name)).map(|name| directory.join(name)).collect();

@@ -32,37 +32,6 @@ pub use setting::{Flags, Group, Id, Kind, Lines, Number, Setting, Switch, Text, 
 pub use special::event_bit;
 pub use store::{Caller, Config, OutputLimit, SavePoint};
 
-/// Whether the name matches the glob pattern, in any case of letters.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    matches_exactly(&pattern.to_ascii_lowercase(), &text.to_ascii_lowercase())
-}
-
-/// Whether the text matches the glob pattern.
-fn matches_exactly(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut read) = (0, 0);
-    // Where to go on when what follows the last star fits no longer: the star takes one byte more.
-    let mut star = None;
-    while read < text.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at + 1, read));
-                at += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == text[read] => {
-                at += 1;
-                read += 1;
-            }
-            Some(_) | None => {
-                let Some((after, taken)) = star else { return false };
-                star = Some((after, taken + 1));
-                at = after;
-                read = taken + 1;
-            }
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
-}
-
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

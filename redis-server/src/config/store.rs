@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use bytes::Bytes;
 
 use super::error::SetError;
-use super::matches;
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::table::COUNT;
 use super::value::{self, Expected, Value};
+use crate::glob;
 
 /// The configuration in force. Numbers and switches cost one relaxed load; the rest is behind a lock.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ impl Config {
                         if setting.flags.has(Flags::HIDDEN) {
                             pattern.eq_ignore_ascii_case(name.as_bytes())
                         } else {
-                            matches(pattern, name.as_bytes())
+                            glob::matches(pattern, name.as_bytes(), true)
                         }
                     })
             };
