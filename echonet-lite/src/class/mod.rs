@@ -1,0 +1,1 @@
+//! Device classes as constant tables, and the typed values of their properties.

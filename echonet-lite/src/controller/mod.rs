@@ -1,0 +1,1 @@
+//! The requesting side of a node, without sockets and clocks.

@@ -1,0 +1,1 @@
+//! Sockets for nodes and controllers: tokio and blocking.

@@ -1,0 +1,1 @@
+//! The device side of a node, without sockets and clocks.

@@ -1,0 +1,1 @@
+//! Frames as checked views of bytes, and a writer into a buffer.
