@@ -9,4 +9,5 @@ mod connections;
 mod limits;
 mod model;
 mod support;
+mod tls;
 mod transcripts;
