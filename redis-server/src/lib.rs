@@ -15,6 +15,7 @@ pub mod embedded;
 pub mod error;
 pub mod glob;
 pub mod instance;
+pub mod logging;
 pub mod memory;
 mod metrics;
 pub mod notify;

@@ -8,6 +8,7 @@ mod clients;
 mod connections;
 mod limits;
 mod model;
+mod settings;
 mod support;
 mod tls;
 mod transcripts;
