@@ -12,3 +12,4 @@ mod settings;
 mod support;
 mod tls;
 mod transcripts;
+mod windows;
