@@ -1,1 +1,9 @@
 //! Sockets for nodes and controllers: tokio and blocking.
+
+mod error;
+mod interface;
+mod socket;
+mod sys;
+
+pub use error::BindError;
+pub use interface::Interface;
