@@ -2,6 +2,7 @@
 
 mod error;
 mod interface;
+mod io;
 mod socket;
 mod sys;
 

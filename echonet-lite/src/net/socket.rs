@@ -287,6 +287,15 @@ impl Sockets {
         self.interfaces.iter().any(|known| known.index == info.interface || known.addresses.contains(&info.local))
     }
 
+    /// Whether an address is one that this node sends from.
+    pub(super) fn is_own(&self, address: IpAddr) -> bool {
+        if self.plan.addresses.is_empty() {
+            self.interfaces.iter().any(|known| known.addresses.contains(&address))
+        } else {
+            self.plan.addresses.contains(&address)
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }

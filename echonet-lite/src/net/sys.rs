@@ -15,12 +15,17 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::vec;
 use std::vec::Vec;
 
-/// Datagrams of one system call: a window of 32 requests fits, and preparing the headers stays below 0.1 µs.
-pub(super) const BATCH: usize = 32;
+use super::socket::{Sockets, Way};
+
+/// Datagrams of one system call: a window of 32 requests is a short batch, which needs no second call to learn that
+/// nothing is left.
+pub(super) const BATCH: usize = 64;
 
 /// The largest datagram of UDP over IPv4, and then some: 1025 cache lines, an odd number, so that the beginnings of
 /// the buffers do not all fall into the same sets of the cache.
 const DATAGRAM: usize = 1025 * 64;
+/// The most that UDP over IPv4 carries.
+const DATAGRAM_MAX: usize = 65_507;
 
 /// Room for one address of either family as the kernel writes it, and for one packet-info control message.
 const NAME: usize = size_of::<libc::sockaddr_in6>();
@@ -101,13 +106,13 @@ fn empty_header() -> libc::msghdr {
 }
 
 /// Buffers for a batch of received datagrams, used again by every call.
-pub(super) struct Inbox {
+pub(super) struct Incoming {
     headers: Headers,
     envelopes: Box<[Envelope]>,
     payload: Vec<u8>,
 }
 
-impl Inbox {
+impl Incoming {
     pub(super) fn new() -> Self {
         // Zeroed memory of this size comes from the system untouched: only pages that datagrams reach become real.
         Self { headers: Headers::new(), envelopes: vec![ENVELOPE; BATCH].into(), payload: vec![0; BATCH * DATAGRAM] }
@@ -147,80 +152,101 @@ impl Inbox {
     }
 }
 
-/// Buffers for a batch of datagrams to one socket, used again by every call.
-pub(super) struct Outbox {
+/// Buffers for a batch of departing datagrams, used again by every call.
+pub(super) struct Outgoing {
     headers: Headers,
     envelopes: Box<[Envelope]>,
     queued: Vec<Queued>,
     payload: Vec<u8>,
+    filled: usize,
 }
 
-/// Lengths of one queued datagram's parts; the payload of one begins where that of its predecessor ends.
+/// One queued datagram: its socket, and the lengths of its parts.
 #[derive(Clone, Copy)]
 struct Queued {
-    name: u8,
-    control: u8,
+    socket: usize,
+    name: usize,
+    control: usize,
     start: usize,
     length: usize,
 }
 
-impl Outbox {
+impl Outgoing {
     pub(super) fn new() -> Self {
         Self {
             headers: Headers::new(),
             envelopes: vec![ENVELOPE; BATCH].into(),
             queued: Vec::with_capacity(BATCH),
-            payload: Vec::with_capacity(DATAGRAM),
+            payload: vec![0; 2 * DATAGRAM],
+            filled: 0,
         }
+    }
+
+    /// Whether the next datagram has no room, so that those that wait have to be sent first.
+    pub(super) fn is_full(&self) -> bool {
+        self.queued.len() == BATCH || self.filled + DATAGRAM > self.payload.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.queued.len() == BATCH
+    /// Where the next datagram is written before [`push`](Self::push); `is_full` must have been false.
+    pub(super) fn buffer(&mut self) -> &mut [u8] {
+        &mut self.payload[self.filled..][..DATAGRAM_MAX]
     }
 
-    /// Queues a datagram whose payload `write` appends. The box must not be full.
-    pub(super) fn push(&mut self, to: SocketAddr, from: Option<PacketInfo>, bytes: &[u8]) {
-        let envelope = &mut self.envelopes[self.queued.len()];
-        let name = write_name(&mut envelope.name.0, to) as u8;
-        let control = from.map_or(0, |info| write_info(&mut envelope.control.0, info)) as u8;
-        self.queued.push(Queued { name, control, start: self.payload.len(), length: bytes.len() });
-        self.payload.extend_from_slice(bytes);
-    }
-
-    /// Sends from message `first` on and says how many the kernel took.
-    pub(super) fn send(&mut self, socket: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
-        let count = self.queued.len() - first;
-        let payload = self.payload.as_mut_ptr();
-        for (at, queued) in self.queued[first..].iter().enumerate() {
-            let envelope = &mut self.envelopes[first + at];
-            // SAFETY: `start` is where `push` found the end of `payload`, so it is within the allocation.
-            let start = unsafe { payload.add(queued.start) };
-            self.headers.set(at, envelope, queued.name.into(), queued.control.into(), start, queued.length);
+    /// Queues the first `length` bytes of the buffer, once for each way and address. More of them than fit are left
+    /// out: no machine has so many interfaces.
+    pub(super) fn push(&mut self, length: usize, targets: impl IntoIterator<Item = (SocketAddr, Way)>) {
+        for (to, way) in targets {
+            let Some(envelope) = self.envelopes.get_mut(self.queued.len()) else { break };
+            let name = write_name(&mut envelope.name.0, to);
+            let control = way.info.map_or(0, |info| write_info(&mut envelope.control.0, info));
+            self.queued.push(Queued { socket: way.socket, name, control, start: self.filled, length });
         }
-        // SAFETY: the first `count` headers point to envelopes and parts of `payload` that `push` has written, all
-        // owned by `self` and not touched until the call returns; the kernel only reads them.
+        self.filled += length;
+    }
+
+    /// Sends the messages from `first` on that leave by the same socket; says how many the kernel took.
+    fn send_run(&mut self, first: usize, sockets: &Sockets) -> io::Result<usize> {
+        let socket = self.queued[first].socket;
+        let run = self.queued[first..].iter().take_while(|queued| queued.socket == socket).count();
+        for (at, queued) in self.queued[first..][..run].iter().enumerate() {
+            let payload = self.payload[queued.start..][..queued.length].as_ptr().cast_mut();
+            let envelope = &mut self.envelopes[first + at];
+            self.headers.set(at, envelope, queued.name, queued.control, payload, queued.length);
+        }
+        // SAFETY: the first `run` headers point to envelopes and parts of `payload` that `push` has written, all owned
+        // by `self` and untouched until the call returns; of a message to send the kernel only reads.
         let sent = unsafe {
             libc::sendmmsg(
-                socket.as_raw_fd(),
+                sockets.descriptor(socket).as_raw_fd(),
                 self.headers.messages.as_mut_ptr(),
-                count as _,
+                run as _,
                 (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
             )
         };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.queued.len()
-    }
-
-    pub(super) fn clear(&mut self) {
+    /// Sends all that is queued. What the kernel refuses (no route, no room) is lost as any datagram can be; says how
+    /// many were.
+    pub(super) fn flush(&mut self, sockets: &Sockets) -> u64 {
+        let (mut first, mut lost) = (0, 0);
+        while first < self.queued.len() {
+            match self.send_run(first, sockets) {
+                Ok(sent) => first += sent,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    first += 1;
+                    lost += 1;
+                }
+            }
+        }
         self.queued.clear();
-        self.payload.clear();
+        self.filled = 0;
+        lost
     }
 }
 
