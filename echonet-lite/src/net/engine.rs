@@ -1,30 +1,33 @@
 //! The device and the requesting side of one node behind one set of sockets, without a way to wait: both the tokio
 //! and the blocking endpoint drive this.
 
+use core::net::SocketAddr;
 use std::time::Instant as SystemInstant;
 
 use super::io::{Answers, Departing, Io};
 use crate::controller::Controller;
-use crate::node::{Arrival, Destination, Instant, Node, Objects, Transmit};
-use crate::wire::Esv;
+use crate::node::{Arrival, Destination, Handled, Instant, Node, Objects, Transmit};
+use crate::wire::{Frame, Message};
 
 /// The device side of an endpoint: a [`Node`], or `()` for a program that only asks.
 pub trait Device: sealed::Device {}
 
 impl Device for () {}
-impl<O: Objects, const N: usize> Device for Node<O, N> {}
+impl<O: Objects, const STORE: usize> Device for Node<O, STORE> {}
 
 pub(super) mod sealed {
-    use super::{Arrival, Destination, Instant, Transmit};
     use core::net::SocketAddr;
+
+    use super::{Arrival, Destination, Instant, Message, Transmit};
 
     /// What an endpoint does with its device side.
     pub trait Device {
         /// Whether there is one.
         const PRESENT: bool;
 
-        /// Takes a datagram; answers at once where no delay is due.
-        fn handle(&mut self, now: Instant, from: SocketAddr, how: Arrival, bytes: &[u8], out: &mut impl Transmit);
+        /// Takes a message; says whether it was for the device.
+        fn handle(&mut self, now: Instant, from: SocketAddr, how: Arrival, message: &Message<'_>, out: &mut impl Transmit)
+        -> bool;
 
         /// Writes what is due.
         fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)>;
@@ -32,15 +35,17 @@ pub(super) mod sealed {
         /// When something is due.
         fn poll_timeout(&self) -> Option<Instant>;
 
-        /// Tells everyone that this node is there.
-        fn announce(&mut self, now: Instant);
+        /// Has it tell everyone that it is there.
+        fn address_changed(&mut self);
     }
 }
 
 impl sealed::Device for () {
     const PRESENT: bool = false;
 
-    fn handle(&mut self, _: Instant, _: core::net::SocketAddr, _: Arrival, _: &[u8], _: &mut impl Transmit) {}
+    fn handle(&mut self, _: Instant, _: SocketAddr, _: Arrival, _: &Message<'_>, _: &mut impl Transmit) -> bool {
+        false
+    }
 
     fn poll_transmit(&mut self, _: Instant, _: &mut [u8]) -> Option<(Destination, usize)> {
         None
@@ -50,22 +55,49 @@ impl sealed::Device for () {
         None
     }
 
-    fn announce(&mut self, _: Instant) {}
+    fn address_changed(&mut self) {}
 }
 
-/// Offset of the service in a frame.
-const ESV: usize = 10;
+impl<O: Objects, const STORE: usize> sealed::Device for Node<O, STORE> {
+    const PRESENT: bool = true;
+
+    #[inline]
+    fn handle(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        how: Arrival,
+        message: &Message<'_>,
+        out: &mut impl Transmit,
+    ) -> bool {
+        self.handle_message(now, from, how, message, out) == Handled::Done
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)> {
+        Self::poll_transmit(self, now, buffer)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Self::poll_timeout(self)
+    }
+
+    fn address_changed(&mut self) {
+        Self::address_changed(self);
+    }
+}
 
 /// Both sides of a node.
 pub(super) struct Engine<D> {
     pub(super) device: D,
     pub(super) controller: Controller,
+    /// Datagrams that were no messages.
+    pub(super) malformed: u64,
     clock: SystemInstant,
 }
 
 impl<D: Device> Engine<D> {
     pub(super) fn new(device: D, controller: Controller) -> Self {
-        Self { device, controller, clock: SystemInstant::now() }
+        Self { device, controller, malformed: 0, clock: SystemInstant::now() }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -91,21 +123,21 @@ impl<D: Device> Engine<D> {
     }
 
     /// Takes one message, however it came.
+    #[inline]
     pub(super) fn take(
         &mut self,
         now: Instant,
-        from: core::net::SocketAddr,
+        from: SocketAddr,
         how: Arrival,
         bytes: &[u8],
         out: &mut impl Transmit,
     ) {
-        let request = bytes.get(ESV).is_some_and(|&esv| Esv::from_u8(esv).is_some_and(|esv| esv.is_request()));
-        // What is no request is mostly for the controller, yet confirmations and notifications can be for an object.
-        if D::PRESENT {
-            self.device.handle(now, from, how, bytes, out);
-        }
-        if !request {
-            self.controller.handle(now, from, bytes);
+        let Ok(Frame::Format1(message)) = Frame::parse(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        if !self.device.handle(now, from, how, &message, out) {
+            self.controller.handle_message(now, from, &message);
         }
     }
 

@@ -5,6 +5,8 @@ use core::net::SocketAddr;
 use std::io;
 use std::string::String;
 
+use crate::controller::{Failure, RequestError};
+
 /// Why an endpoint could not be opened.
 #[derive(Debug)]
 pub enum BindError {
@@ -78,3 +80,27 @@ impl From<BindError> for io::Error {
         Self::new(kind, error)
     }
 }
+
+/// Why a request came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// It was never sent.
+    Refused(RequestError),
+    /// It was sent.
+    Failed(Failure),
+    /// The endpoint has ended.
+    Closed,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+            Self::Closed => f.write_str("the endpoint has ended"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,5 +1,6 @@
 //! The interfaces of this machine and their addresses, asked of the kernel by netlink, and the news of changes.
 
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,6 +37,13 @@ impl Interface {
         dump(&socket, libc::RTM_GETADDR, |body| add_address(&mut interfaces, body))?;
         interfaces.sort_by_key(|interface| interface.index);
         Ok(interfaces)
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        self.addresses.iter().try_for_each(|address| write!(f, " {address}"))
     }
 }
 
