@@ -39,6 +39,16 @@ impl PropertySet {
         self.0 & Self::bit(epc) != 0
     }
 
+    /// One bit for each property, the lowest for 0x80.
+    pub const fn to_bits(self) -> u128 {
+        self.0
+    }
+
+    /// The set whose bits these are, the lowest for 0x80.
+    pub const fn from_bits(bits: u128) -> Self {
+        Self(bits)
+    }
+
     /// How many there are: 0..=128.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
