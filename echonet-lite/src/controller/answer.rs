@@ -49,12 +49,11 @@ impl Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.node, self.eoj)?;
-        for Outcome { epc, written, status, value } in self.outcomes() {
+        for Outcome { epc, status, value, .. } in self.outcomes() {
             write!(f, " {epc:02X}")?;
             match (status, value) {
                 (Status::Done, Some(value)) => write!(f, "={}", Hex(value))?,
-                (Status::Done, None) if written => f.write_str(" written")?,
-                (Status::Done, None) => f.write_str(" announced")?,
+                (Status::Done, None) => f.write_str(" written")?,
                 (Status::Refused, _) => f.write_str(" refused")?,
                 (Status::KnownRefused, _) => f.write_str(" refused earlier")?,
                 (Status::Omitted, _) => f.write_str(" not answered")?,
@@ -124,10 +123,6 @@ impl Outcomes {
 
     pub(super) fn clear(&mut self) {
         self.0.clear();
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     fn iter(&self) -> impl Iterator<Item = Outcome<'_>> {

@@ -124,7 +124,8 @@ impl Controller {
                 self.look_for_namesake(place);
             }
         }
-        let find = |epc| message.properties().find(epc).filter(|map| !map.is_empty()).map(PropertySet::decode_map_lenient);
+        let find =
+            |epc| message.properties().find(epc).filter(|map| !map.is_empty()).map(PropertySet::decode_map_lenient);
         let maps = [find(0x9D), find(0x9E), find(0x9F)];
         if maps.iter().any(Option::is_some) {
             let info = &mut self.peer_mut(place).info;

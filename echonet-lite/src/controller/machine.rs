@@ -101,12 +101,7 @@ impl Controller {
     ///
     /// # Errors
     /// The request cannot be sent at all, or a limit is reached.
-    pub fn request(
-        &mut self,
-        now: Instant,
-        node: NodeAddr,
-        request: &Request<'_>,
-    ) -> Result<RequestId, RequestError> {
+    pub fn request(&mut self, now: Instant, node: NodeAddr, request: &Request<'_>) -> Result<RequestId, RequestError> {
         self.enqueue(now, Some(node), request, Owner::Caller)
     }
 
@@ -220,19 +215,6 @@ impl Controller {
     /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// How many places the tables hold, used or not, and events that wait.
-    #[cfg(test)]
-    pub(super) fn footprint(&self) -> [usize; 6] {
-        [
-            self.slots.len(),
-            self.peers.len(),
-            self.news.len(),
-            self.done.len(),
-            self.confirmations.len(),
-            self.interviews.len(),
-        ]
     }
 
     pub(super) fn enqueue(
@@ -423,7 +405,7 @@ impl Controller {
                 return None;
             }
             let addr = self.peer(place).info.addr;
-        self.places.remove(&addr);
+            self.places.remove(&addr);
             self.pauses.clear(place);
             place
         };

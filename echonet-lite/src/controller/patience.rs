@@ -47,10 +47,9 @@ impl ResponseTime {
         self.misses = 0;
         self.smoothed = Some(match self.smoothed {
             None => (sample, sample / 2),
-            Some((smoothed, deviation)) => (
-                smoothed - smoothed / 8 + sample / 8,
-                deviation - deviation / 4 + smoothed.abs_diff(sample) / 4,
-            ),
+            Some((smoothed, deviation)) => {
+                (smoothed - smoothed / 8 + sample / 8, deviation - deviation / 4 + smoothed.abs_diff(sample) / 4)
+            }
         });
     }
 

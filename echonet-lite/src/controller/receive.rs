@@ -34,16 +34,10 @@ impl Controller {
             Esv::Infc => self.notification(now, from.into(), message, false),
             // The answer to what the device side sent.
             Esv::InfcRes => {}
-            esv if esv.is_answer() => {
-                if !self.answer(now, from.into(), message) {
-                    if self.tids.is_resting(message.tid()) {
-                        self.statistics.late += 1;
-                    } else {
-                        self.statistics.unmatched += 1;
-                    }
-                }
-            }
-            _ => {}
+            esv if !esv.is_answer() => {}
+            _ if self.answer(now, from.into(), message) => {}
+            _ if self.tids.is_resting(message.tid()) => self.statistics.late += 1,
+            _ => self.statistics.unmatched += 1,
         }
     }
 

@@ -76,10 +76,6 @@ impl Lists {
     pub(super) const fn difference(self, other: Self) -> Self {
         Self { writes: self.writes.difference(other.writes), reads: self.reads.difference(other.reads) }
     }
-
-    pub(super) const fn is_subset(self, other: Self) -> bool {
-        self.writes.is_subset(other.writes) && self.reads.is_subset(other.reads)
-    }
 }
 
 #[derive(Debug)]
