@@ -7,7 +7,7 @@ use echonet_lite::net::{Builder, Device};
 
 /// Where to listen. Without any of these: on every interface, by IPv4 and IPv6, beside other programs on the same port.
 #[derive(Args, Debug)]
-pub struct Where {
+pub(crate) struct Where {
     /// Use this interface only; can be given several times
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Where {
 
 impl Where {
     /// Applies the choices.
-    pub fn apply<D: Device>(self, mut builder: Builder<D>) -> Builder<D> {
+    pub(crate) fn apply<D: Device>(self, mut builder: Builder<D>) -> Builder<D> {
         for name in self.interface {
             builder = builder.interface(name);
         }
@@ -36,7 +36,7 @@ impl Where {
 }
 
 /// Returns when the user presses Ctrl-C or a service manager wants the program to end.
-pub async fn asked_to_end() -> std::io::Result<()> {
+pub(crate) async fn asked_to_end() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {

@@ -24,7 +24,8 @@ pub struct Builder<D = ()> {
 impl Builder {
     /// The usual choices.
     pub(super) fn new() -> Self {
-        let plan = Plan { port: PORT, v4: true, v6: true, interfaces: Vec::new(), addresses: Vec::new(), members: None };
+        let plan =
+            Plan { port: PORT, v4: true, v6: true, interfaces: Vec::new(), addresses: Vec::new(), members: None };
         Self { plan, controller: None, device: () }
     }
 

@@ -9,8 +9,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
+use tokio::io::Ready;
 use tokio::io::unix::AsyncFd;
-use tokio::io::{Interest, Ready};
 use tokio::sync::broadcast;
 use tokio::time::Sleep;
 
@@ -19,7 +19,10 @@ use super::engine::{Device, Engine};
 use super::error::{BindError, Error};
 use super::interface::Interface;
 use super::io::Io;
-use crate::controller::{Answer, Event, Failure, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write};
+use super::sys;
+use crate::controller::{
+    Answer, Event, Failure, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write,
+};
 use crate::node::Instant;
 use crate::wire::Eoj;
 
@@ -374,9 +377,11 @@ struct Driver<D: Device> {
 impl<D: Device> Driver<D> {
     fn new(shared: Arc<Shared<D>>, io: Io) -> Result<Self, BindError> {
         let register = |descriptor: std::io::Result<OwnedFd>| {
-            descriptor
-                .and_then(|descriptor| AsyncFd::with_interest(descriptor, Interest::READABLE))
-                .map_err(|source| BindError::Io { doing: "registering a socket", address: None, source })
+            descriptor.and_then(sys::watch).map_err(|source| BindError::Io {
+                doing: "registering a socket",
+                address: None,
+                source,
+            })
         };
         let sockets = &io.departing.sockets;
         let ready = (0..sockets.len()).map(|at| register(sockets.descriptor(at).try_clone_to_owned()));

@@ -15,6 +15,7 @@ pub trait Device: sealed::Device {}
 impl Device for () {}
 impl<O: Objects, const STORE: usize> Device for Node<O, STORE> {}
 
+#[expect(unnameable_types, reason = "a trait that only this module implements and calls")]
 pub(super) mod sealed {
     use core::net::SocketAddr;
 
@@ -26,8 +27,14 @@ pub(super) mod sealed {
         const PRESENT: bool;
 
         /// Takes a message; says whether it was for the device.
-        fn handle(&mut self, now: Instant, from: SocketAddr, how: Arrival, message: &Message<'_>, out: &mut impl Transmit)
-        -> bool;
+        fn handle(
+            &mut self,
+            now: Instant,
+            from: SocketAddr,
+            how: Arrival,
+            message: &Message<'_>,
+            out: &mut impl Transmit,
+        ) -> bool;
 
         /// Writes what is due.
         fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)>;
@@ -124,14 +131,7 @@ impl<D: Device> Engine<D> {
 
     /// Takes one message, however it came.
     #[inline]
-    pub(super) fn take(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        how: Arrival,
-        bytes: &[u8],
-        out: &mut impl Transmit,
-    ) {
+    pub(super) fn take(&mut self, now: Instant, from: SocketAddr, how: Arrival, bytes: &[u8], out: &mut impl Transmit) {
         let Ok(Frame::Format1(message)) = Frame::parse(bytes) else {
             self.malformed += 1;
             return;

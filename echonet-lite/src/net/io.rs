@@ -25,12 +25,14 @@ pub(super) struct Io {
 impl Io {
     pub(super) fn open(plan: Plan) -> Result<Self, BindError> {
         // Listened for before the interfaces are looked at, so that no change goes unseen in between.
-        let changes = Changes::listen()
-            .map_err(|source| BindError::Io { doing: "listening for changes of addresses", address: None, source })?;
+        let changes = Changes::listen().map_err(|source| BindError::Io {
+            doing: "listening for changes of addresses",
+            address: None,
+            source,
+        })?;
         let port = plan.port;
         let sockets = Sockets::open(plan)?;
-        let departing =
-            Departing { sockets, outgoing: Outgoing::new(), echoes: Echoes::default(), port, lost: 0 };
+        let departing = Departing { sockets, outgoing: Outgoing::new(), echoes: Echoes::default(), port, lost: 0 };
         Ok(Self { incoming: Incoming::new(), departing, changes })
     }
 

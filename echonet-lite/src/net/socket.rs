@@ -154,8 +154,8 @@ impl Sockets {
 
     fn add(&mut self, address: SocketAddr, role: Role) -> Result<(), BindError> {
         let doing = "opening a socket on";
-        let socket = configured(address, role, self.plan.members)
-            .map_err(|source| io_error(doing, Some(address), source))?;
+        let socket =
+            configured(address, role, self.plan.members).map_err(|source| io_error(doing, Some(address), source))?;
         socket.bind(&address.into()).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::PortHeld { address, protocol: "udp", source },
             _ => io_error("binding to", Some(address), source),

@@ -15,6 +15,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::vec;
 use std::vec::Vec;
 
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
 use super::socket::{Sockets, Way};
 
 /// Datagrams of one system call: a window of 32 requests is a short batch, which needs no second call to learn that
@@ -85,7 +88,15 @@ impl Headers {
     }
 
     /// Points message `at` to an envelope and a payload.
-    fn set(&mut self, at: usize, envelope: &mut Envelope, name: usize, control: usize, payload: *mut u8, length: usize) {
+    fn set(
+        &mut self,
+        at: usize,
+        envelope: &mut Envelope,
+        name: usize,
+        control: usize,
+        payload: *mut u8,
+        length: usize,
+    ) {
         let piece = &mut self.pieces[at];
         piece.iov_base = payload.cast();
         piece.iov_len = length;
@@ -394,4 +405,11 @@ pub(super) fn netlink(groups: u32) -> io::Result<OwnedFd> {
     // SAFETY: the pointer and the length describe `address`, which is laid out as a sockaddr_nl.
     let result = unsafe { libc::bind(descriptor, address.0.as_ptr().cast(), address.0.len() as libc::socklen_t) };
     if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the tokio runtime say when a descriptor can be read.
+pub(super) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and nobody takes it out of the
+    // result, which forgets the registration before it closes it.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }
