@@ -62,18 +62,10 @@ impl Credentials {
     /// # Errors
     /// Names the one that is malformed, without repeating it.
     pub fn new(id: &str, password: &str) -> Result<Self, CredentialsError> {
-        let mut credentials = Self {
-            id: [0; ID_LENGTH],
-            password: [0; PASSWORD_MAX],
-            password_length: password.len(),
-        };
+        let mut credentials = Self { id: [0; ID_LENGTH], password: [0; PASSWORD_MAX], password_length: password.len() };
         let mut digits = id.bytes().filter(|&byte| byte != b' ');
         for slot in &mut credentials.id {
-            *slot = digits
-                .next()
-                .filter(u8::is_ascii_hexdigit)
-                .ok_or(CredentialsError::Id)?
-                .to_ascii_uppercase();
+            *slot = digits.next().filter(u8::is_ascii_hexdigit).ok_or(CredentialsError::Id)?.to_ascii_uppercase();
         }
         if digits.next().is_some() {
             return Err(CredentialsError::Id);
@@ -173,13 +165,7 @@ pub struct Config {
 impl Config {
     /// Scans with durations 4 to 8 (a third of a minute at the longest useful one is 6) and keeps the module's payload form.
     pub const fn new(module: Module, credentials: Credentials) -> Self {
-        Self {
-            module,
-            credentials,
-            pan: None,
-            payload: PayloadMode::Keep,
-            scan: (4, 8),
-        }
+        Self { module, credentials, pan: None, payload: PayloadMode::Keep, scan: (4, 8) }
     }
 
     /// Joins this network, found earlier, without a scan; when that fails, scans.

@@ -222,10 +222,7 @@ impl core::error::Error for SendError {}
 impl Skstack {
     /// A driver that has not begun.
     pub fn new(config: Config) -> Self {
-        Self {
-            scanner: Scanner::new(),
-            core: Core::new(config),
-        }
+        Self { scanner: Scanner::new(), core: Core::new(config) }
     }
 
     /// Begins, or begins again, with a reset of the module.
@@ -270,10 +267,9 @@ impl Skstack {
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
         let event = self.core.events.pop()?;
         Some(match event {
-            Event::Received(datagram) => Event::Received(Datagram {
-                payload: &self.core.incoming[..self.core.incoming_length],
-                ..datagram
-            }),
+            Event::Received(datagram) => {
+                Event::Received(Datagram { payload: &self.core.incoming[..self.core.incoming_length], ..datagram })
+            }
             other => other,
         })
     }
@@ -287,12 +283,7 @@ impl Skstack {
         let core = &mut self.core;
         let slot = core.outgoing.get_mut(..payload.len()).filter(|slot| !slot.is_empty());
         slot.ok_or(SendError::Length)?.copy_from_slice(payload);
-        core.sending = Some(Sending {
-            length: payload.len(),
-            written: false,
-            accepted: false,
-            transmitted: None,
-        });
+        core.sending = Some(Sending { length: payload.len(), written: false, accepted: false, transmitted: None });
         core.deadline = Some(now + SEND_TIMEOUT);
         Ok(())
     }
@@ -435,10 +426,7 @@ impl Core {
             Step::WriteMode => Command::WriteMode(self.config.payload.code()?),
             Step::Password => Command::Password(self.config.credentials.password()),
             Step::Id => Command::Id(self.config.credentials.id()),
-            Step::Scan => Command::Scan {
-                duration: self.scan_duration,
-                side: self.config.module.has_side(),
-            },
+            Step::Scan => Command::Scan { duration: self.scan_duration, side: self.config.module.has_side() },
             Step::Address => Command::Address(self.pan.address),
             Step::Channel => Command::Channel(self.pan.channel),
             Step::PanId => Command::PanId(self.pan.id),
@@ -548,11 +536,9 @@ impl Core {
     /// Events 21 and OK come in either order.
     fn finish_sending(&mut self, now: Instant) {
         match self.sending {
-            Some(Sending {
-                accepted: true,
-                transmitted: Some(transmitted),
-                ..
-            }) => self.end_sending(now, transmitted.then_some(()).ok_or(Cause::NotTransmitted)),
+            Some(Sending { accepted: true, transmitted: Some(transmitted), .. }) => {
+                self.end_sending(now, transmitted.then_some(()).ok_or(Cause::NotTransmitted))
+            }
             _ => {}
         }
     }
@@ -655,11 +641,7 @@ impl Core {
     fn fail(&mut self, now: Instant, cause: Cause) {
         let hopeless = matches!(cause, Cause::Refused(code) if code.is_final() && self.step != Step::Reset);
         let retry_in = (!hopeless).then_some(self.restart_pause);
-        self.events.push(Event::Failed(Failure {
-            step: self.step,
-            cause,
-            retry_in,
-        }));
+        self.events.push(Event::Failed(Failure { step: self.step, cause, retry_in }));
         self.restart_pause = (self.restart_pause * 2).min(RESTART_PAUSE_MAX);
         self.step = Step::Idle;
         self.phase = Phase::Waiting;

@@ -55,10 +55,7 @@ pub struct Version {
 
 impl Version {
     pub(crate) fn new(text: &str) -> Self {
-        let mut version = Self {
-            text: [0; 16],
-            length: 0,
-        };
+        let mut version = Self { text: [0; 16], length: 0 };
         for (slot, byte) in version.text.iter_mut().zip(text.bytes().filter(u8::is_ascii_graphic)) {
             *slot = byte;
             version.length += 1;
@@ -205,7 +202,9 @@ impl fmt::Display for Cause {
             Self::Silent => f.write_str("the module does not answer (check port, speed and power)"),
             Self::Refused(code) => write!(f, "the module refused: {code}"),
             Self::NoMeter => f.write_str("no meter for this Route-B id is in reach"),
-            Self::NotAdmitted => f.write_str("the meter did not admit us (check Route-B id and password, and the reception)"),
+            Self::NotAdmitted => {
+                f.write_str("the meter did not admit us (check Route-B id and password, and the reception)")
+            }
             Self::NotTransmitted => f.write_str("the radio could not transmit"),
             Self::SessionLost => f.write_str("the session ended"),
         }

@@ -43,12 +43,7 @@ pub(crate) struct Scanner {
 
 impl Scanner {
     pub(crate) const fn new() -> Self {
-        Self {
-            line: [0; LINE_MAX],
-            len: 0,
-            state: State::Text,
-            complete: false,
-        }
+        Self { line: [0; LINE_MAX], len: 0, state: State::Text, complete: false }
     }
 
     /// Takes bytes up to the end of a line and tells how many, and whether a line is complete.
@@ -85,11 +80,8 @@ impl Scanner {
             State::Text => self.push_text(byte),
             State::Peek(length) => {
                 // ECHONET Lite begins with 0x10 and PANA with 0x00: neither is a hexadecimal digit, so a digit means text.
-                self.state = if byte.is_ascii_hexdigit() || byte == b'\r' {
-                    State::Text
-                } else {
-                    State::Payload(length)
-                };
+                self.state =
+                    if byte.is_ascii_hexdigit() || byte == b'\r' { State::Text } else { State::Payload(length) };
                 return self.push(byte);
             }
             State::PeekEcho(length) => match byte {
@@ -107,11 +99,7 @@ impl Scanner {
             State::Payload(left) => {
                 self.append(byte);
                 if self.state != State::Skip {
-                    self.state = if left > 1 {
-                        State::Payload(left - 1)
-                    } else {
-                        State::Terminator
-                    };
+                    self.state = if left > 1 { State::Payload(left - 1) } else { State::Terminator };
                 }
             }
             State::Terminator if byte == b'\r' => self.complete = true,
@@ -244,7 +232,11 @@ mod tests {
     fn echoes() {
         let header = b"SKSENDTO 1 FE80::1 0E1A 1 0 0004 ";
         check("header alone", &join(&[header, b"\r\nOK\r\n"]), &[header, b"OK"]);
-        check("glued", &join(&[header, b"EVENT 21 FE80::1 0 00\r\nOK\r\n"]), &[header, b"EVENT 21 FE80::1 0 00", b"OK"]);
+        check(
+            "glued",
+            &join(&[header, b"EVENT 21 FE80::1 0 00\r\nOK\r\n"]),
+            &[header, b"EVENT 21 FE80::1 0 00", b"OK"],
+        );
         let full = join(&[header, b"\x10\x81\r\n"]);
         check("with the payload", &join(&[&full, b"\r\nOK\r\n"]), &[&full, b"OK"]);
     }
@@ -260,7 +252,9 @@ mod tests {
 
     #[test]
     fn numbers() {
-        for (digits, expected) in [("0E1A", Some(3610)), ("0", Some(0)), ("", None), ("00001", None), ("0G", None), ("+1", None)] {
+        for (digits, expected) in
+            [("0E1A", Some(3610)), ("0", Some(0)), ("", None), ("00001", None), ("0G", None), ("+1", None)]
+        {
             assert_eq!(hex_number(digits.as_bytes()), expected, "{digits}");
         }
     }

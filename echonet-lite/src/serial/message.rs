@@ -164,11 +164,7 @@ fn parse_event(text: &str) -> Option<Notice> {
     let number = u8::from_str_radix(words.next()?, 16).ok()?;
     let sender = words.next()?.parse().ok()?;
     let parameter = words.next_back().and_then(|word| u8::from_str_radix(word, 16).ok());
-    Some(Notice {
-        number,
-        sender,
-        parameter,
-    })
+    Some(Notice { number, sender, parameter })
 }
 
 /// `Name:value`, as in `Pan ID:8888`.
@@ -215,14 +211,7 @@ fn parse_datagram(mut rest: &[u8]) -> Option<Received<'_>> {
         length = word()?;
     }
     let length = hex_number(length)?;
-    Some(Received {
-        from,
-        to,
-        from_port,
-        to_port,
-        secured,
-        payload: Payload::parse(rest, length)?,
-    })
+    Some(Received { from, to, from_port, to_port, secured, payload: Payload::parse(rest, length)? })
 }
 
 #[cfg(test)]
@@ -238,13 +227,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        let event = |number, parameter| {
-            Message::Event(Notice {
-                number,
-                sender: meter(),
-                parameter,
-            })
-        };
+        let event = |number, parameter| Message::Event(Notice { number, sender: meter(), parameter });
         let rows: &[(&str, Message<'_>)] = &[
             ("OK", Message::Ok("")),
             ("OK 01", Message::Ok("01")),
