@@ -39,6 +39,16 @@ impl PropertySet {
         self.0 & Self::bit(epc) != 0
     }
 
+    /// One bit for each property, the lowest for 0x80.
+    pub const fn to_bits(self) -> u128 {
+        self.0
+    }
+
+    /// The set whose bits these are, the lowest for 0x80.
+    pub const fn from_bits(bits: u128) -> Self {
+        Self(bits)
+    }
+
     /// How many there are: 0..=128.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
@@ -70,6 +80,12 @@ impl PropertySet {
     /// Whether everything in this set is in the other.
     pub const fn is_subset(self, other: Self) -> bool {
         self.0 & !other.0 == 0
+    }
+
+    /// How many of its codes are below `epc`: the place of `epc` in a list of them in ascending order.
+    #[inline]
+    pub const fn rank(self, epc: u8) -> usize {
+        if epc < 0x80 { 0 } else { (self.0 & (Self::bit(epc) - 1)).count_ones() as usize }
     }
 
     /// The codes in ascending order.

@@ -124,7 +124,13 @@ impl<'b> FrameWriter<'b> {
     /// Bytes that the value of a next property can have: `None` if there is no room even for an empty one.
     #[inline]
     pub fn value_room(&self) -> Option<usize> {
-        (self.buffer.len() - self.length).checked_sub(2).map(|room| room.min(EDT_MAX))
+        self.remaining().checked_sub(2).map(|room| room.min(EDT_MAX))
+    }
+
+    /// Bytes of the buffer that are free.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.buffer.len() - self.length
     }
 
     /// Properties in the current list.
