@@ -82,9 +82,11 @@ impl Class {
         earlier.find(|row| row.epc == epc && row.releases.contains(release))
     }
 
-    /// The property with this short name, whatever the case, or code in hex (`b3`, `0xB3`).
+    /// The property with this short name, whatever the case, or code in hex (`b3`, `0xB3`). The class's own properties
+    /// go first: a controller's `productCode` is its 0xC8, not the 0x8C it inherits.
     pub fn property_by_name(&self, name: &str) -> Option<&'static PropertySpec> {
-        let named = self.all_properties().find(|row| row.short_name.eq_ignore_ascii_case(name));
+        let inherited = self.super_class.map_or(&[][..], |class| class.properties);
+        let named = self.properties.iter().chain(inherited).find(|row| row.short_name.eq_ignore_ascii_case(name));
         named.or_else(|| self.property(u8::try_from(hex(name)?).ok()?))
     }
 
