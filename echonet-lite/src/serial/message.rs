@@ -99,9 +99,11 @@ pub enum Payload<'a> {
 
 impl<'a> Payload<'a> {
     fn parse(bytes: &'a [u8], length: usize) -> Option<Self> {
-        if bytes.len() == 2 * length && bytes.iter().all(u8::is_ascii_hexdigit) {
+        // What the scanner decided by: a raw payload does not begin with a digit.
+        let is_hex = bytes.first().is_some_and(u8::is_ascii_hexdigit);
+        if is_hex && bytes.len() == 2 * length && bytes.iter().all(u8::is_ascii_hexdigit) {
             Some(Self::Hex(bytes))
-        } else if bytes.len() == length {
+        } else if !is_hex && bytes.len() == length {
             Some(Self::Raw(bytes))
         } else {
             None
@@ -273,6 +275,7 @@ mod tests {
             ("E1 1 0 0002 ", b"aBcD", Some((true, b"\xAB\xCD"))),
             ("1 0000 ", b"", Some((true, b""))),
             ("1 0003 ", b"1081", None),
+            ("1 0004 ", b"1081", None),
             ("1 0003 ", b"10810G", None),
             ("2 0003 ", b"108100", None),
             ("1 ", b"", None),
