@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::property::{Access, Names, PropertySpec, Releases, Services};
+use super::property::{Access, Names, PropertyAccess, PropertySpec, Releases};
 use crate::wire::{ClassCode, PropertySet};
 
 /// A class of the device objects with its constant table.
@@ -91,53 +91,53 @@ impl Class {
     }
 
     /// What every device of the class offers: the properties that are required, the inherited ones too.
-    pub const fn mandatory(&self) -> Services {
-        let mut services = match self.super_class {
+    pub const fn mandatory(&self) -> PropertyAccess {
+        let mut access = match self.super_class {
             Some(super_class) => super_class.mandatory().without(self.own),
-            None => Services::NONE,
+            None => PropertyAccess::NONE,
         };
         let mut at = 0;
         while at < self.properties.len() {
-            let PropertySpec { epc, access, .. } = self.properties[at];
-            let required = [access.get.is_required(), access.set.is_required(), access.inf.is_required()];
-            services = services.with(epc, required);
+            let PropertySpec { epc, access: rules, .. } = self.properties[at];
+            let required = [rules.get.is_required(), rules.set.is_required(), rules.inf.is_required()];
+            access = access.with(epc, required);
             at += 1;
         }
-        services
+        access
     }
 
     /// What a device offers that has some optional properties besides the required ones: it lets them be read and
     /// written where the class knows that service, and announces those that the class wants announced.
     ///
     /// ```
-    /// use echonet_lite::class::{SUPER_CLASS, Services};
+    /// use echonet_lite::class::{SUPER_CLASS, PropertyAccess};
     ///
-    /// const LIMITED: Services = SUPER_CLASS.offering(&[0x87]);
-    /// assert!(LIMITED.get.contains(0x87) && LIMITED.set.contains(0x87) && !LIMITED.inf.contains(0x87));
+    /// const LIMITED: PropertyAccess = SUPER_CLASS.offering(&[0x87]);
+    /// assert!(LIMITED.get.contains(0x87) && LIMITED.set.contains(0x87) && !LIMITED.announce.contains(0x87));
     /// assert!(LIMITED.set.contains(0x81), "every device can be told its place");
     /// ```
     ///
     /// # Panics
     ///
     /// A code the class does not have; in a constant that is an error at compile time.
-    pub const fn offering(&self, optional: &[u8]) -> Services {
-        let mut services = self.mandatory();
+    pub const fn offering(&self, optional: &[u8]) -> PropertyAccess {
+        let mut access = self.mandatory();
         let mut at = 0;
         while at < optional.len() {
-            let access = self.access(optional[at]).expect("the class has the optional property");
-            let offered = [access.get.is_applicable(), access.set.is_applicable(), access.inf.is_required()];
-            services = services.with(optional[at], offered);
+            let rules = self.rules(optional[at]).expect("the class has the optional property");
+            let offered = [rules.get.is_applicable(), rules.set.is_applicable(), rules.inf.is_required()];
+            access = access.with(optional[at], offered);
             at += 1;
         }
-        services
+        access
     }
 
-    const fn access(&self, epc: u8) -> Option<Access> {
+    const fn rules(&self, epc: u8) -> Option<Access> {
         if self.own.contains(epc) {
             return Some(self.properties[self.own.rank(epc)].access);
         }
         match self.super_class {
-            Some(super_class) => super_class.access(epc),
+            Some(super_class) => super_class.rules(epc),
             None => None,
         }
     }

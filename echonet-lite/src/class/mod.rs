@@ -22,7 +22,7 @@ mod tables;
 
 pub use data::{Array, Bitmap, Data, Field, Flag, Format, Level, Number, Numeric, State, States, TimeFormat, Unit};
 pub use device_class::Class;
-pub use property::{Access, PropertySpec, Releases, Rule, Services};
+pub use property::{Access, PropertyAccess, PropertySpec, Releases, Rule};
 pub use tables::*;
 
 use crate::wire::ClassCode;

@@ -44,40 +44,68 @@ pub struct Access {
     pub inf: Rule,
 }
 
-/// The properties for which a device offers each service.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Services {
-    /// What can be read: the Get property map.
+/// What a peer may do with the properties of an object: the content of its property maps. From a class's table:
+/// [`Class::mandatory`](super::Class::mandatory), [`Class::offering`](super::Class::offering).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PropertyAccess {
+    /// Can be read (map 0x9F). Has the maps themselves.
     pub get: PropertySet,
-    /// What can be written: the Set property map.
+    /// Can be written (map 0x9E).
     pub set: PropertySet,
-    /// What is announced when it changes: the status change announcement property map.
-    pub inf: PropertySet,
+    /// Are announced to all when they change (map 0x9D).
+    pub announce: PropertySet,
 }
 
-impl Services {
-    /// No service on any property.
-    pub const NONE: Self = Self { get: PropertySet::EMPTY, set: PropertySet::EMPTY, inf: PropertySet::EMPTY };
+impl PropertyAccess {
+    /// No property.
+    pub const NONE: Self = Self { get: PropertySet::EMPTY, set: PropertySet::EMPTY, announce: PropertySet::EMPTY };
 
-    /// These and the given services (get, set, inf) on one more property.
+    /// The three property maps, which every object has.
+    pub const MAPS: PropertySet = PropertySet::of(&[0x9D, 0x9E, 0x9F]);
+
+    /// From the codes of the properties that can be read, written, and are announced on change. The maps can be read
+    /// without being listed.
+    pub const fn new(get: &[u8], set: &[u8], announce: &[u8]) -> Self {
+        Self {
+            get: PropertySet::of(get).union(Self::MAPS),
+            set: PropertySet::of(set),
+            announce: PropertySet::of(announce),
+        }
+    }
+
+    /// The properties of both.
     #[must_use]
-    pub const fn with(mut self, epc: u8, [get, set, inf]: [bool; 3]) -> Self {
+    pub const fn union(self, other: Self) -> Self {
+        Self {
+            get: self.get.union(other.get),
+            set: self.set.union(other.set),
+            announce: self.announce.union(other.announce),
+        }
+    }
+
+    /// One property more, with the given services: get, set, announce.
+    #[must_use]
+    pub const fn with(mut self, epc: u8, [get, set, announce]: [bool; 3]) -> Self {
         if get {
             self.get = self.get.with(epc);
         }
         if set {
             self.set = self.set.with(epc);
         }
-        if inf {
-            self.inf = self.inf.with(epc);
+        if announce {
+            self.announce = self.announce.with(epc);
         }
         self
     }
 
-    /// The same on other properties than these.
+    /// The same without some properties.
     #[must_use]
     pub const fn without(self, others: PropertySet) -> Self {
-        Self { get: self.get.difference(others), set: self.set.difference(others), inf: self.inf.difference(others) }
+        Self {
+            get: self.get.difference(others),
+            set: self.set.difference(others),
+            announce: self.announce.difference(others),
+        }
     }
 }
 

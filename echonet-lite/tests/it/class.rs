@@ -66,11 +66,11 @@ fn mandatory_properties() {
     let services = class("generalLighting").mandatory();
     assert_eq!(Vec::from_iter(services.get.iter()), [0x80, 0x81, 0x82, 0x88, 0x8A, 0x9D, 0x9E, 0x9F, 0xB6]);
     assert_eq!(Vec::from_iter(services.set.iter()), [0x80, 0x81, 0xB6]);
-    assert_eq!(Vec::from_iter(services.inf.iter()), [0x80, 0x81, 0x88]);
+    assert_eq!(Vec::from_iter(services.announce.iter()), [0x80, 0x81, 0x88]);
     let profile = class("nodeProfile").mandatory();
     let listed = [0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD6, 0xD7];
     assert_eq!(Vec::from_iter(profile.get.iter()), listed);
-    assert_eq!(Vec::from_iter(profile.inf.iter()), [0x80, 0xD5]);
+    assert_eq!(Vec::from_iter(profile.announce.iter()), [0x80, 0xD5]);
     let dimmable = class("generalLighting").offering(&[0xB0]);
-    assert!(dimmable.get.contains(0xB0) && dimmable.set.contains(0xB0) && !dimmable.inf.contains(0xB0));
+    assert!(dimmable.get.contains(0xB0) && dimmable.set.contains(0xB0) && !dimmable.announce.contains(0xB0));
 }
