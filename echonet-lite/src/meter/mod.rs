@@ -264,13 +264,16 @@ mod tests {
     use super::*;
     use std::string::ToString;
 
+    /// A value's bytes, and what they mean.
+    type Row<T> = (&'static [u8], Result<Option<T>, DecodeError>);
+
     const fn length(expected: usize, actual: usize) -> DecodeError {
         DecodeError::Length { expected, actual }
     }
 
     #[test]
     fn counts() {
-        let rows: &[(&[u8], Result<Option<u32>, DecodeError>)] = &[
+        let rows: &[Row<u32>] = &[
             (&[0, 0, 0, 0], Ok(Some(0))),
             (&[0x05, 0xF5, 0xE0, 0xFF], Ok(Some(99_999_999))),
             (&[0x05, 0xF5, 0xE1, 0x00], Err(DecodeError::Range)),
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn powers_and_currents() {
-        let rows: &[(&[u8], Result<Option<i32>, DecodeError>)] = &[
+        let rows: &[Row<i32>] = &[
             (&[0, 0, 0x01, 0xF8], Ok(Some(504))),
             (&[0xFF, 0xFF, 0xFF, 0x9C], Ok(Some(-100))),
             (&[0x7F, 0xFF, 0xFF, 0xFD], Ok(Some(2_147_483_645))),

@@ -1,6 +1,5 @@
 //! A meter for programs that wait.
 
-use std::boxed::Box;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Read, Write};
@@ -54,7 +53,7 @@ impl<T: Read + Write + AsFd> Client<T> {
 
     /// Has everything that the module does told, for logs and progress.
     pub fn observe(&mut self, observer: impl FnMut(&Event<'_>) + Send + 'static) {
-        self.link.observe(Box::new(observer));
+        self.link.observe(observer);
     }
 
     /// Joins the meter's network; returns at once if that was done.
@@ -96,12 +95,12 @@ impl<T: Read + Write + AsFd> Client<T> {
     /// # Errors
     /// [`join`](Self::join) has not succeeded yet, the meter did not answer, or the port failed.
     pub fn request(&mut self, request: &Request<'_>) -> Result<Answer, Error> {
-        let waiting = self.link.request(self.now(), request)?;
+        let pending = self.link.request(self.now(), request)?;
         loop {
-            if let Some(answer) = self.link.answer(self.now(), &waiting) {
+            if let Some(answer) = self.link.answer(self.now(), &pending) {
                 return answer;
             }
-            self.turn(Some(waiting.deadline))?;
+            self.turn(Some(pending.deadline()))?;
         }
     }
 
@@ -132,10 +131,10 @@ impl<T: Read + Write + AsFd> Client<T> {
     /// Writes what there is to write, waits for the module or a deadline, and reads.
     fn turn(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let mut command = [0; COMMAND_MAX];
-        while let Some(length) = self.link.transmit(self.now(), &mut command) {
+        while let Some(length) = self.link.poll_transmit(self.now(), &mut command) {
             self.write(&command[..length])?;
         }
-        let due = [self.link.timeout(), until].into_iter().flatten().min();
+        let due = [self.link.poll_timeout(), until].into_iter().flatten().min();
         let wait = due.map(|due| due.since(self.now()));
         if self.wait(PollFlags::IN, wait)? {
             let mut bytes = [0; 1024];
@@ -166,7 +165,8 @@ impl<T: Read + Write + AsFd> Client<T> {
     }
 
     fn wait(&self, what: PollFlags, timeout: Option<Duration>) -> Result<bool, Error> {
-        let timeout = timeout.map(|timeout| Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 }));
+        let timeout =
+            timeout.map(|timeout| Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 }));
         match poll(&mut [PollFd::new(&self.port, what)], timeout.as_ref()) {
             Ok(count) => Ok(count > 0),
             Err(Errno::INTR) => Ok(false),

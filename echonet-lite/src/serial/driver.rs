@@ -503,14 +503,16 @@ impl Core {
             (0x25, Step::Join) => self.begin_session(),
             (0x26..=0x28, Step::Session) => self.lose(now, Loss::Closed),
             (0x29, Step::Session) => self.lose(now, Loss::Expired),
-            (0x32, _) => {
-                if self.limited_until.replace(now + LIMIT_MAX).is_none() {
-                    self.events.push(Event::Limited);
-                }
-            }
+            (0x32, _) => self.begin_limit(now),
             (0x33, _) => self.end_limit(),
             // Beacons, neighbour discovery, echo requests, and what belongs to no step of ours.
             _ => {}
+        }
+    }
+
+    fn begin_limit(&mut self, now: Instant) {
+        if self.limited_until.replace(now + LIMIT_MAX).is_none() {
+            self.events.push(Event::Limited);
         }
     }
 
@@ -535,11 +537,8 @@ impl Core {
 
     /// Events 21 and OK come in either order.
     fn finish_sending(&mut self, now: Instant) {
-        match self.sending {
-            Some(Sending { accepted: true, transmitted: Some(transmitted), .. }) => {
-                self.end_sending(now, transmitted.then_some(()).ok_or(Cause::NotTransmitted))
-            }
-            _ => {}
+        if let Some(Sending { accepted: true, transmitted: Some(transmitted), .. }) = self.sending {
+            self.end_sending(now, transmitted.then_some(()).ok_or(Cause::NotTransmitted));
         }
     }
 

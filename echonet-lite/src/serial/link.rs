@@ -16,10 +16,10 @@ const NOTIFICATIONS_MAX: usize = 256;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Told of everything that the module does.
-pub(super) type Observer = Box<dyn FnMut(&Event<'_>) + Send>;
+type Observer = Box<dyn FnMut(&Event<'_>) + Send>;
 
 /// The settings that a controller needs behind a slow radio with one node at its other end.
-pub(super) fn controller_config(seed: u64) -> controller::Config {
+fn controller_config(seed: u64) -> controller::Config {
     controller::Config {
         // Every question costs air time, which the law limits.
         interview: controller::Interview::Nothing,
@@ -30,15 +30,26 @@ pub(super) fn controller_config(seed: u64) -> controller::Config {
     }
 }
 
-/// A request that was made.
-pub(super) struct Waiting {
+/// A request that was made to the meter.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
     id: RequestId,
-    pub(super) deadline: Instant,
+    deadline: Instant,
 }
 
-/// What the clients have in common.
-pub(super) struct Link {
-    pub(super) module: Skstack,
+impl Pending {
+    /// When [`Link::answer`] has an answer or a failure at the latest.
+    pub const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}
+
+/// A meter behind a module, without a port and a clock: what [`Client`](super::Client) runs on a port that it waits for,
+/// for programs with a loop of their own.
+///
+/// One request at a time: a second one before the first has its answer makes the first one's answer lost.
+pub struct Link {
+    module: Skstack,
     controller: Controller,
     observer: Option<Observer>,
     meter: Option<SocketAddrV6>,
@@ -49,7 +60,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(config: Config, seed: u64) -> Self {
+    /// A link that has not begun. `seed` is the controller's: different in each life of a program.
+    pub fn new(config: Config, seed: u64) -> Self {
         Self {
             pan: config.pan,
             module: Skstack::new(config),
@@ -62,16 +74,18 @@ impl Link {
         }
     }
 
-    pub(super) fn observe(&mut self, observer: Observer) {
-        self.observer = Some(observer);
+    /// Has everything that the module does told, for logs and progress.
+    pub fn observe(&mut self, observer: impl FnMut(&Event<'_>) + Send + 'static) {
+        self.observer = Some(Box::new(observer));
     }
 
-    pub(super) const fn pan(&self) -> Option<Pan> {
+    /// The meter's network, worth keeping for [`Config::pan`].
+    pub const fn pan(&self) -> Option<Pan> {
         self.pan
     }
 
     /// Begins if nothing has begun or everything was given up.
-    pub(super) fn start(&mut self, now: Instant) {
+    pub fn start(&mut self, now: Instant) {
         if self.module.step() == Step::Idle && self.module.poll_timeout().is_none() {
             self.failure = None;
             self.module.start(now);
@@ -79,7 +93,7 @@ impl Link {
     }
 
     /// Whether joining has ended, well or badly.
-    pub(super) fn joined(&self) -> Option<Result<SocketAddrV6, Failure>> {
+    pub fn joined(&self) -> Option<Result<SocketAddrV6, Failure>> {
         match (self.module.meter(), self.hopeless()) {
             (Some(meter), _) => Some(Ok(meter)),
             (None, Some(failure)) => Some(Err(failure)),
@@ -93,62 +107,72 @@ impl Link {
     }
 
     /// Why joining took longer than the caller would wait.
-    pub(super) fn late(&self) -> Error {
-        self.failure.map_or(Error::TimedOut(self.module.step()), Error::Failed)
+    pub fn late(&self) -> Error {
+        self.failure.map_or_else(|| Error::TimedOut(self.module.step()), Error::Failed)
     }
 
-    pub(super) fn request(&mut self, now: Instant, request: &Request<'_>) -> Result<Waiting, Error> {
+    /// Makes a request to the meter; it is sent as soon as there is a session.
+    ///
+    /// # Errors
+    /// There never was a session, or the request is not one that can be sent.
+    pub fn request(&mut self, now: Instant, request: &Request<'_>) -> Result<Pending, Error> {
         let meter = self.meter.ok_or_else(|| self.late())?;
         let timeout = request.timeout.unwrap_or(REQUEST_TIMEOUT);
         let request = Request { timeout: Some(timeout), ..*request };
         self.done = None;
         let id = self.controller.request(now, NodeAddr::new(IpAddr::V6(*meter.ip()), 0), &request)?;
-        Ok(Waiting { id, deadline: now + timeout })
+        Ok(Pending { id, deadline: now + timeout })
     }
 
     /// The answer if there is one, or why there will be none.
-    pub(super) fn answer(&mut self, now: Instant, waiting: &Waiting) -> Option<Result<Answer, Error>> {
+    pub fn answer(&mut self, now: Instant, pending: &Pending) -> Option<Result<Answer, Error>> {
         if let Some((done, result)) = self.done.take()
-            && done == waiting.id
+            && done == pending.id
         {
             return Some(result.map_err(Error::Unanswered));
         }
         // The controller ends a request in time unless there is no session to send anything by.
         let failure = match self.hopeless() {
             Some(failure) => Error::Failed(failure),
-            None if now >= waiting.deadline => self.late(),
+            None if now >= pending.deadline => self.late(),
             None => return None,
         };
-        self.controller.cancel(now, waiting.id);
+        self.controller.cancel(now, pending.id);
         Some(Err(failure))
     }
 
-    pub(super) fn notification(&mut self) -> Option<Notification> {
+    /// What the meter told by itself, the oldest first.
+    pub fn notification(&mut self) -> Option<Notification> {
         self.notifications.pop_front()
     }
 
-    pub(super) fn timeout(&self) -> Option<Instant> {
+    /// When [`handle_timeout`](Self::handle_timeout) and [`poll_transmit`](Self::poll_transmit) are due.
+    pub fn poll_timeout(&self) -> Option<Instant> {
         // Without a session, or with a datagram under way, the controller can do nothing about what is due.
         let due = self.controller.poll_timeout().filter(|_| self.module.can_send().is_ok());
         [self.module.poll_timeout(), due].into_iter().flatten().min()
     }
 
-    pub(super) fn receive(&mut self, now: Instant, mut bytes: &[u8]) {
+    /// Takes bytes from the module, all of them.
+    pub fn receive(&mut self, now: Instant, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             bytes = &bytes[self.module.receive(now, bytes)..];
             self.take_events(now);
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
         if self.module.poll_timeout().is_some_and(|due| due <= now) {
             self.module.handle_timeout(now);
             self.take_events(now);
         }
     }
 
-    /// The next bytes for the module.
-    pub(super) fn transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+    /// Writes the next bytes for the module to `buffer`, of at least [`COMMAND_MAX`](super::COMMAND_MAX) bytes, and tells how many.
+    ///
+    /// They can contain the credentials: not for logs.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         if self.module.can_send().is_ok() {
             let mut datagram = [0; PAYLOAD_MAX];
             // Whatever the destination, a group or the meter: there is only the meter.

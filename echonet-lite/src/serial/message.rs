@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn datagrams() {
-        let rows: &[(&str, &[u8], Option<(bool, &[u8])>)] = &[
+        type Row = (&'static str, &'static [u8], Option<(bool, &'static [u8])>);
+        let rows: &[Row] = &[
             ("1 0003 ", b"108100", Some((true, b"\x10\x81\x00"))),
             ("1 0003 ", b"\x10\r\n", Some((true, b"\x10\r\n"))),
             ("0 0 0003 ", b"108100", Some((false, b"\x10\x81\x00"))),

@@ -71,7 +71,12 @@ impl Bench {
                 Event::Unlimited => "unlimited".into(),
                 Event::Lost(loss) => format!("lost: {loss:?}"),
                 Event::Failed(failure) => {
-                    format!("failed: {:?} {:?} {:?}", failure.step, failure.cause, failure.retry_in.map(|pause| pause.as_secs()))
+                    format!(
+                        "failed: {:?} {:?} {:?}",
+                        failure.step,
+                        failure.cause,
+                        failure.retry_in.map(|pause| pause.as_secs())
+                    )
                 }
             });
         }
@@ -159,11 +164,7 @@ fn commands_are_repeated() {
 #[test]
 fn steps_fail_and_begin_again() {
     let silent = |name| vec![Fault::Silent(name); 3];
-    check(
-        "silent module",
-        &silent("SKRESET"),
-        &format!("failed: Reset Silent Some(5), {JOINED}, sent, received"),
-    );
+    check("silent module", &silent("SKRESET"), &format!("failed: Reset Silent Some(5), {JOINED}, sent, received"));
     check(
         "silent in the middle",
         &[silent("SKSETPWD"), silent("SKSETRBID")].concat(),
@@ -171,11 +172,7 @@ fn steps_fail_and_begin_again() {
             "version 1.2.10, failed: Password Silent Some(5), version 1.2.10, failed: Id Silent Some(10), {JOINED}, sent, received"
         ),
     );
-    check(
-        "denied twice",
-        &[Fault::Deny, Fault::Deny],
-        &format!("{JOINED}, sent, received"),
-    );
+    check("denied twice", &[Fault::Deny, Fault::Deny], &format!("{JOINED}, sent, received"));
 }
 
 #[test]
@@ -218,24 +215,27 @@ fn never_admitted() {
         assert!(bench.wait());
     }
     // Both networks that the scan found were tried; the weaker one has another address.
-    assert_eq!(bench.log.join(", "), "version 1.2.10, scan 4, scan 5, found 8888, join, join, failed: Join NotAdmitted Some(5)");
+    assert_eq!(
+        bench.log.join(", "),
+        "version 1.2.10, scan 4, scan 5, found 8888, join, join, failed: Join NotAdmitted Some(5)"
+    );
     bench.module = Simulator::new(Module::Bp35a1, &[]);
     bench.reach(Step::Session);
 }
 
 #[test]
 fn sending_fails() {
-    check(
-        "not transmitted",
-        &[Fault::NoTransmit],
-        &format!("{JOINED}, not sent: NotTransmitted, sent, received"),
-    );
+    check("not transmitted", &[Fault::NoTransmit], &format!("{JOINED}, not sent: NotTransmitted, sent, received"));
     check("no answer", &[Fault::NoAnswer], &format!("{JOINED}, sent, sent, received"));
     check("neighbour", &[Fault::FindNeighbour], &format!("{JOINED}, sent, received"));
     check("forged", &[Fault::Forge], &format!("{JOINED}, sent, received"));
     check("noise", &[Fault::Noise], &format!("{JOINED}, sent, received"));
     check("limited", &[Fault::Limit], &format!("{JOINED}, sent, limited, unlimited, received"));
-    check("refused", &[Fault::Refuse("SKSENDTO", "ER09")], &format!("{JOINED}, not sent: Refused(ER09), sent, received"));
+    check(
+        "refused",
+        &[Fault::Refuse("SKSENDTO", "ER09")],
+        &format!("{JOINED}, not sent: Refused(ER09), sent, received"),
+    );
     check("silent", &[Fault::Silent("SKSENDTO")], &format!("{JOINED}, not sent: Silent, sent, received"));
     check(
         "unreachable",

@@ -51,6 +51,8 @@ pub(crate) struct Simulator {
     pub(crate) audible_from: Option<u8>,
     /// Whether the answer to SKRESET leaves the echo on and repeats payloads in it.
     pub(crate) echo_payload: bool,
+    /// Whether no meter admits us any more.
+    pub(crate) deaf: bool,
     input: Vec<u8>,
     password: bool,
     id: bool,
@@ -69,6 +71,7 @@ impl Simulator {
             text: true,
             audible_from: Some(5),
             echo_payload: false,
+            deaf: false,
             input: Vec::new(),
             password: false,
             id: false,
@@ -77,6 +80,12 @@ impl Simulator {
             joined: false,
             commands: Vec::new(),
         }
+    }
+
+    /// The same, with these faults to come.
+    pub(crate) fn with_faults(mut self, faults: &[Fault]) -> Self {
+        self.faults = faults.iter().cloned().collect();
+        self
     }
 
     fn has_side(&self) -> bool {
@@ -179,7 +188,7 @@ impl Simulator {
         Ok(())
     }
 
-    fn scan(&mut self, line: &str, out: &mut Vec<u8>) {
+    fn scan(&self, line: &str, out: &mut Vec<u8>) {
         let words: Vec<&str> = line.split(' ').collect();
         let duration = match (&words[..], self.has_side()) {
             ([_, "2", "FFFFFFFF", duration], false) | ([_, "2", "FFFFFFFF", duration, "0"], true) => *duration,
@@ -219,7 +228,10 @@ impl Simulator {
         say(out, &format!("EVENT 21 {METER}{} 00", self.side()));
         // PANA, which is none of the driver's business.
         self.datagram(false, 0x02CC, &[0, 0, 0, 4, b'\r', b'\n', 0xA0, 0], out);
-        if self.fault(|fault| *fault == Fault::Deny).is_some() || !(self.password && self.id && self.channel && self.pan) {
+        if self.deaf
+            || self.fault(|fault| *fault == Fault::Deny).is_some()
+            || !(self.password && self.id && self.channel && self.pan)
+        {
             return say(out, &format!("EVENT 24 {METER}{}", self.side()));
         }
         say(out, &format!("EVENT 25 {METER}{}", self.side()));
