@@ -172,7 +172,10 @@ impl AsyncSerialPort {
     /// # Errors
     /// The runtime cannot wait for it.
     pub fn new(port: SerialPort) -> io::Result<Self> {
-        Ok(Self { port: AsyncFd::register(port)? })
+        // What replaces it is unsafe because a descriptor could be closed while it is registered. A port keeps its own open.
+        #[allow(deprecated, reason = "the successor needs an unsafe block for the same call")]
+        let port = AsyncFd::new(port)?;
+        Ok(Self { port })
     }
 }
 
