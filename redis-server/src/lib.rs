@@ -16,6 +16,7 @@ pub mod error;
 pub mod glob;
 pub mod guest;
 pub mod instance;
+pub mod logging;
 pub mod memory;
 mod metrics;
 pub mod notify;

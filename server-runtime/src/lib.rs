@@ -57,7 +57,7 @@ mod workers;
 pub use args::RuntimeArgs;
 pub use counters::Place;
 pub use error::Error;
-pub use logging::{LogFormat, LogOptions, init_logging};
+pub use logging::{LogFormat, LogOptions, init_logging, set_log_level};
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
 pub use running::{Handle, Running, start};
 pub use shutdown::{Shutdown, shutdown_on_signals};

@@ -1,13 +1,13 @@
 //! Connections that do not behave as the textbook has it, and their end.
 
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::support::resp::{Value, request};
 use super::support::server::{Client, Server, until_blocked};
-use super::support::until;
+use super::support::{skip, until};
 
 fn number(value: &Value) -> i64 {
     let Value::Int(number) = value else { panic!("{value:?} is no number") };
@@ -106,6 +106,61 @@ fn a_pause_ends_for_all_when_it_is_taken_back() {
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
     until_blocked(&server.instance, 0);
+}
+
+#[test]
+fn a_pause_of_everything_ends_by_its_time_alone() {
+    let server = Server::start();
+    let words = ["CLIENT UNPAUSE", "CLIENT ID", "CLIENT PAUSE 0", "PING", "GET n", "MULTI", "RESET", "QUIT"];
+    let mut held: Vec<Client> = words.iter().map(|_| server.connect()).collect();
+    let mut admin = server.connect();
+    let began = Instant::now();
+    admin.ask("CLIENT PAUSE 1000 ALL");
+    for (client, words) in held.iter_mut().zip(words) {
+        client.send(&words.split(' ').collect::<Vec<_>>());
+    }
+    // What names no command, or names it wrongly, is refused before it would wait.
+    assert!(server.connect().ask("NOSUCH").is_error());
+    assert!(server.connect().ask("GET").is_error());
+    until_blocked(&server.instance, words.len() as i64);
+    for (client, words) in held.iter_mut().zip(words) {
+        assert!(!client.reply().is_error(), "{words}");
+        assert!(began.elapsed() >= Duration::from_secs(1), "{words} did not wait");
+    }
+    until_blocked(&server.instance, 0);
+}
+
+/// An address of this machine beside the loopback ones. What is sent to it does not leave the machine.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Sends nothing: it looks for the route to an address that is nobody's (RFC 5737).
+    socket.connect("198.51.100.1:9").ok()?;
+    socket.local_addr().ok().map(|addr| addr.ip()).filter(|ip| !ip.is_loopback())
+}
+
+#[test]
+fn protected_mode_serves_this_machine_alone() {
+    let Some(elsewhere) = own_address() else { return skip("this machine has no address but the loopback one") };
+    let check = |settings: &[(&str, &str)], from: IpAddr, expected: &str| {
+        let server = Server::at("0.0.0.0:0", settings);
+        let mut client = Client::connect(SocketAddr::new(from, server.addr.port()));
+        // It may be closed before it has sent anything.
+        let _ = client.stream.write_all(b"PING\r\nQUIT\r\n");
+        let said = client.until_closed();
+        assert!(said.starts_with(expected), "{settings:?} from {from}: {said}");
+    };
+    let here = IpAddr::from([127, 0, 0, 1]);
+    let denied = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set ";
+    check(&[], here, "+PONG\r\n+OK\r\n");
+    check(&[], elsewhere, denied);
+    check(&[("protected-mode", "no")], elsewhere, "+PONG\r\n+OK\r\n");
+    check(&[("requirepass", "secret")], elsewhere, "-NOAUTH Authentication required.\r\n+OK\r\n");
+    // It is looked at when a client connects.
+    let server = Server::at("0.0.0.0:0", &[]);
+    let addr = SocketAddr::new(elsewhere, server.addr.port());
+    assert!(Client::connect(addr).until_closed().starts_with(denied));
+    server.connect().ask("CONFIG SET protected-mode no");
+    assert_eq!(Client::connect(addr).ask("PING"), Value::Status("PONG".into()));
 }
 
 #[test]

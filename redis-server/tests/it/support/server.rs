@@ -13,6 +13,8 @@ use server_runtime::{Handle, Listen, Running};
 use super::resp::{Value, parse, request};
 use super::{PATIENCE, Random, until};
 
+const LOOPBACK: &str = "127.0.0.1:0";
+
 /// A server that ends with this value.
 pub(crate) struct Server {
     pub(crate) instance: Arc<Instance>,
@@ -39,12 +41,21 @@ impl Server {
     }
 
     pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
+        Self::at(LOOPBACK, settings)
+    }
+
+    /// A server that listens at this place, such as `tls:127.0.0.1:0`.
+    pub(crate) fn at(place: &str, settings: &[(&str, &str)]) -> Self {
         let settings: Vec<_> = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Self::configured(config(&settings))
+        Self::listening(place, config(&settings))
     }
 
     pub(crate) fn configured(config: Config) -> Self {
-        let place: Listen = "127.0.0.1:0".parse().unwrap();
+        Self::listening(LOOPBACK, config)
+    }
+
+    fn listening(place: &str, config: Config) -> Self {
+        let place: Listen = place.parse().unwrap();
         let (running, instance) = redis_server::server::start_at(vec![place], config).unwrap();
         let addr = running.local_addrs()[0];
         Self { instance, addr, running: Some(running), shuffler: None }
