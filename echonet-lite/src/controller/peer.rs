@@ -198,7 +198,7 @@ impl Peer {
         let partial = self.partial_maps.take().filter(|(of, _)| *of == eoj);
         if partial.is_some() || self.info.maps(eoj).is_none() {
             let [announced, writable, readable] =
-                partial.map_or(Maps::default(), |(_, maps)| maps).map(Option::unwrap_or_default);
+                partial.map_or_else(Maps::default, |(_, maps)| maps).map(Option::unwrap_or_default);
             self.info.set_maps(eoj, PropertyMaps { announced, writable, readable });
         }
     }
