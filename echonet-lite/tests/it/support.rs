@@ -14,7 +14,7 @@ pub const MAKER: [u8; 3] = [0x00, 0x00, 0x77];
 pub fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u32> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).expect("hexadecimal")).collect();
-    assert!(digits.len() % 2 == 0, "half a byte in {text}");
+    assert!(digits.len().is_multiple_of(2), "half a byte in {text}");
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
