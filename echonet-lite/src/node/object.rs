@@ -1,6 +1,7 @@
 //! What a device author implements.
 
-use crate::wire::{EDT_MAX, Eoj, PropertySet};
+pub use crate::class::PropertyAccess;
+use crate::wire::{EDT_MAX, Eoj};
 
 /// An ECHONET object of a node: a light, a meter, an air conditioner.
 ///
@@ -49,40 +50,4 @@ pub fn put(edt: &mut [u8], value: &[u8]) -> Result<usize, Refused> {
     let Some(target) = edt.get_mut(..value.len()).filter(|_| fits) else { return Err(Refused::Length) };
     target.copy_from_slice(value);
     Ok(value.len())
-}
-
-/// What a peer may do with the properties of an object: the content of its property maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct PropertyAccess {
-    /// Can be read (map 0x9F). Has the maps themselves.
-    pub get: PropertySet,
-    /// Can be written (map 0x9E).
-    pub set: PropertySet,
-    /// Are announced to all when they change (map 0x9D).
-    pub announce: PropertySet,
-}
-
-impl PropertyAccess {
-    /// The three property maps, which every object has.
-    pub const MAPS: PropertySet = PropertySet::of(&[0x9D, 0x9E, 0x9F]);
-
-    /// From the codes of the properties that can be read, written, and are announced on change. The maps can be read
-    /// without being listed.
-    pub const fn new(get: &[u8], set: &[u8], announce: &[u8]) -> Self {
-        Self {
-            get: PropertySet::of(get).union(Self::MAPS),
-            set: PropertySet::of(set),
-            announce: PropertySet::of(announce),
-        }
-    }
-
-    /// The properties of both.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self {
-            get: self.get.union(other.get),
-            set: self.set.union(other.set),
-            announce: self.announce.union(other.announce),
-        }
-    }
 }

@@ -82,6 +82,12 @@ impl PropertySet {
         self.0 & !other.0 == 0
     }
 
+    /// How many of its codes are below `epc`: the place of `epc` in a list of them in ascending order.
+    #[inline]
+    pub const fn rank(self, epc: u8) -> usize {
+        if epc < 0x80 { 0 } else { (self.0 & (Self::bit(epc) - 1)).count_ones() as usize }
+    }
+
     /// The codes in ascending order.
     pub const fn iter(self) -> Epcs {
         Epcs(self.0)

@@ -1,7 +1,8 @@
-//! Integration tests: the crate as its users see it.
-#![allow(unreachable_pub, reason = "the modules of a test binary are its own")]
+//! Integration tests: one binary, one module per subject.
+#![allow(missing_docs, unreachable_pub, reason = "the modules of a test binary are its own")]
 
 mod announcements;
+mod class;
 mod conformance;
 mod malformed;
 mod support;
