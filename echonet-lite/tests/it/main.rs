@@ -5,5 +5,7 @@ mod announcements;
 mod class;
 mod conformance;
 mod malformed;
+mod network;
+mod simulation;
 mod support;
 mod vectors;
