@@ -4,6 +4,7 @@
 mod announcements;
 mod class;
 mod conformance;
+mod judge;
 mod malformed;
 mod network;
 mod simulation;
