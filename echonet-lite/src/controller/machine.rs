@@ -207,6 +207,18 @@ impl Controller {
         self.slots.len() - self.free_slots.len() - self.done.len()
     }
 
+    /// About how many bytes its tables take.
+    pub fn footprint(&self) -> usize {
+        let slots: usize = self.slots.iter().map(Slot::footprint).sum();
+        let peers: usize =
+            self.peers.iter().map(|peer| size_of_val(peer) + peer.as_ref().map_or(0, Peer::footprint)).sum();
+        let lines =
+            self.line.capacity() + self.group_line.capacity() + self.interviews.capacity() + self.done.capacity();
+        let news = self.news.capacity() * size_of::<Event>();
+        let confirmations: usize = self.confirmations.iter().map(|(_, frame)| frame.capacity()).sum();
+        slots + peers + 4 * lines + news + confirmations + self.tids.footprint()
+    }
+
     /// What has been counted.
     pub fn statistics(&self) -> Statistics {
         self.statistics

@@ -13,7 +13,7 @@ use crate::wire::{Eoj, PropertySet};
 /// How many objects of a node can have refusals that are remembered.
 const MAX_REFUSERS: usize = 256;
 /// How many notifications of a node are remembered to tell a second copy: more than a node sends in ten seconds.
-const MAX_RECENT: usize = 16;
+const MAX_RECENT: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -32,8 +32,6 @@ pub(super) struct Peer {
     pub(super) stage: Stage,
     refused: Vec<Refused>,
     recent: VecDeque<Recent>,
-    /// Whether it puts the same transaction identifier into different notifications.
-    has_constant_tid: bool,
 }
 
 /// What an object refused to read.
@@ -46,9 +44,18 @@ struct Refused {
 
 #[derive(Debug)]
 struct Recent {
-    tid: u16,
-    hash: u64,
+    news: News,
     at: Instant,
+}
+
+/// What tells one notification from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) tid: u16,
+    pub(super) eoj: Eoj,
+    pub(super) confirmed: bool,
+    /// Of all but the transaction identifier.
+    pub(super) hash: u64,
 }
 
 impl Peer {
@@ -64,8 +71,13 @@ impl Peer {
             stage: Stage::Idle,
             refused: Vec::new(),
             recent: VecDeque::new(),
-            has_constant_tid: false,
         }
+    }
+
+    pub(super) fn footprint(&self) -> usize {
+        let objects = self.info.objects.capacity() * size_of::<super::ObjectInfo>();
+        let refused = self.refused.capacity() * size_of::<Refused>();
+        objects + refused + self.recent.capacity() * size_of::<Recent>() + self.queue.capacity() * size_of::<u32>()
     }
 
     /// Whether nothing is going on, so that it could be forgotten.
@@ -125,23 +137,30 @@ impl Peer {
         }
     }
 
-    /// Whether a notification is one that was heard before, sent again or doubled on its way.
-    pub(super) fn is_repeated(&mut self, now: Instant, tid: u16, hash: u64, config: &Config) -> bool {
+    /// Whether a notification is one that was heard before: doubled on its way, or sent again because the confirmation was
+    /// lost.
+    pub(super) fn is_repeated(&mut self, now: Instant, news: News, config: &Config) -> bool {
         while self.recent.front().is_some_and(|recent| recent.at + config.duplicate_window <= now) {
             self.recent.pop_front();
         }
-        self.has_constant_tid |= self.recent.iter().any(|recent| recent.tid == tid && recent.hash != hash);
-        let repeated = if self.has_constant_tid {
+        // There are nodes whose notifications all have the same identifier.
+        let is_tid_unique =
+            self.recent.iter().all(|Recent { news: other, .. }| other.tid != news.tid || *other == news);
+        let mut same_object = self.recent.iter().rev().map(|recent| recent.news).filter(|other| other.eoj == news.eoj);
+        let repeated = if news.confirmed {
+            // Sent again, it has a fresh identifier; and what says the same as the last one is no news.
+            same_object.next().is_some_and(|last| News { tid: news.tid, ..last } == news)
+        } else if !is_tid_unique {
             // On, off, on again all look alike then: only a copy of the last one is surely one.
-            self.recent.back().is_some_and(|recent| recent.hash == hash)
+            same_object.next() == Some(news)
         } else {
-            self.recent.iter().any(|recent| recent.tid == tid && recent.hash == hash)
+            same_object.any(|other| other == news)
         };
         if !repeated {
             if self.recent.len() >= MAX_RECENT {
                 self.recent.pop_front();
             }
-            self.recent.push_back(Recent { tid, hash, at: now });
+            self.recent.push_back(Recent { news, at: now });
         }
         repeated
     }

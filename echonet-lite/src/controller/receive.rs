@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 use std::vec::Vec;
 
 use super::answer::{Outcomes, Status};
+use super::peer::News;
 use super::slot::{Attempt, Lists, Slot, Target};
 use super::{Answer, Config, Controller, Event, NodeAddr, Notification};
 use crate::node::Instant;
@@ -11,6 +12,9 @@ use crate::wire::{Eoj, Esv, Frame, FrameWriter, Header, Message, PropertySet};
 
 /// How many confirmations wait to be sent at most. A node whose confirmation is dropped sends its news again.
 const MAX_CONFIRMATIONS: usize = 256;
+
+/// Where the transaction identifier is in a frame.
+const TID: core::ops::Range<usize> = 2..4;
 
 /// What does not come as often as an answer is heard of all the same: a node's profile and the property maps.
 const LEARNT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD6]);
@@ -31,13 +35,24 @@ impl Controller {
                 let was_asked = self.answer(now, from.into(), message);
                 self.notification(now, from.into(), message, was_asked);
             }
-            Esv::Infc => self.notification(now, from.into(), message, false),
+            Esv::Infc => {
+                let Some(object) = self.object_at(message.deoj()) else { return };
+                self.confirm(from.into(), object, message);
+                self.notification(now, from.into(), message, false);
+            }
             // The answer to what the device side sent.
             Esv::InfcRes => {}
             esv if !esv.is_answer() => {}
             _ if self.answer(now, from.into(), message) => {}
             _ if self.tids.is_resting(message.tid()) => self.statistics.late += 1,
             _ => self.statistics.unmatched += 1,
+        }
+    }
+
+    /// Takes an INFC that the device side of this node has confirmed already, or an INF.
+    pub fn handle_notification(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) {
+        if message.esv().is_notification() {
+            self.notification(now, from.into(), message, false);
         }
     }
 
@@ -148,18 +163,15 @@ impl Controller {
         }
     }
 
-    /// News of a node: delivered once, however often they come, and confirmed each time if the node wants that.
+    /// News of a node: delivered once, however often they come.
     fn notification(&mut self, now: Instant, from: NodeAddr, message: &Message<'_>, was_asked: bool) {
         let confirmed = message.esv() == Esv::Infc;
-        if confirmed {
-            let Some(object) = self.object_at(message.deoj()) else { return };
-            self.confirm(from, object, message);
-        }
         let Some(place) = self.hear(now, from) else { return };
-        let hash = fnv(message.as_bytes());
+        let hash = fnv(&message.as_bytes()[TID.end..]);
+        let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, hash };
         let Self { peers, config, .. } = self;
         let peer = peers[place as usize].as_mut().expect("it was just heard");
-        if peer.is_repeated(now, message.tid(), hash, config) {
+        if peer.is_repeated(now, news, config) {
             self.statistics.repeated_notifications += 1;
             return;
         }

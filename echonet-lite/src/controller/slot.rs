@@ -162,6 +162,11 @@ impl Slot {
         self.reads.extend_from_slice(reads);
     }
 
+    pub(super) fn footprint(&self) -> usize {
+        let heard = self.heard.capacity() * size_of::<(NodeAddr, Eoj)>();
+        size_of::<Self>() + self.writes.capacity() + self.reads.capacity() + heard
+    }
+
     /// Whether several can answer.
     pub(super) fn is_gathering(&self) -> bool {
         self.target == Target::Group || self.eoj.instance() == 0

@@ -76,10 +76,8 @@ impl Tids {
         self.resting.push_back((now + self.rest, tid));
     }
 
-    /// How many identifiers rest.
-    #[cfg(test)]
-    pub(super) fn resting(&self) -> usize {
-        self.resting.len()
+    pub(super) fn footprint(&self) -> usize {
+        self.table.len() * size_of::<u16>() + self.resting.capacity() * size_of::<(Instant, u16)>()
     }
 }
 
@@ -106,7 +104,7 @@ mod tests {
             tids.free(tid);
             tid == late
         }));
-        assert_eq!(tids.resting(), 0);
+        assert_eq!(tids.resting.len(), 0);
     }
 
     #[test]
