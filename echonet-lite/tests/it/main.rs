@@ -2,4 +2,6 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod class;
+mod network;
+mod simulation;
 mod values;
