@@ -332,7 +332,7 @@ fn every_named_state_round_trips() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Any bytes for any property: no panic, and what is accepted round trips.
     #[test]
