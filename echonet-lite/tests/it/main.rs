@@ -1,7 +1,12 @@
 //! Integration tests: one binary, one module per subject.
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, unreachable_pub, reason = "the modules of a test binary are its own")]
 
+mod announcements;
 mod class;
+mod conformance;
+mod malformed;
 mod network;
 mod simulation;
+mod support;
 mod values;
+mod vectors;
