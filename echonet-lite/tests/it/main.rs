@@ -4,8 +4,12 @@
 mod announcements;
 mod class;
 mod conformance;
+#[cfg(feature = "std")]
+mod home;
 mod malformed;
+#[cfg(feature = "std")]
 mod network;
+#[cfg(feature = "std")]
 mod simulation;
 mod support;
 mod values;
