@@ -4,9 +4,14 @@
 mod announcements;
 mod class;
 mod conformance;
+#[cfg(feature = "std")]
+mod home;
 mod judge;
 mod malformed;
+#[cfg(feature = "std")]
 mod network;
+#[cfg(feature = "std")]
 mod simulation;
 mod support;
+mod values;
 mod vectors;
