@@ -79,10 +79,11 @@ impl Io {
             departing.send(destination, length, None);
         }
         while let Some((destination, length)) = engine.controller.poll_transmit(now, departing.buffer()) {
-            if let Destination::Unicast(to) = destination
-                && tcp.send(now, departing.redirected(to), &departing.buffer()[..length], watch)
-            {
-                continue;
+            if let Destination::Unicast(to) = destination {
+                let (to, shared) = (departing.redirected(to), departing.sockets.receives(to.ip()));
+                if tcp.send(now, to, shared, &departing.buffer()[..length], watch) {
+                    continue;
+                }
             }
             departing.send(destination, length, None);
         }

@@ -296,6 +296,11 @@ impl Sockets {
         }
     }
 
+    /// Whether we are among those that receive what is sent to an address.
+    pub(super) fn receives(&self, address: IpAddr) -> bool {
+        self.is_own(address) || (self.plan.addresses.is_empty() && address.is_loopback())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }

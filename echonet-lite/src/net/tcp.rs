@@ -198,8 +198,12 @@ impl Tcp {
     }
 
     /// Sends a request on the connection to a node, which is made if there is none. False if it has to go by UDP.
-    pub(super) fn send(&mut self, now: Instant, to: SocketAddr, message: &[u8], watch: &Watch) -> bool {
-        if !self.preferred || self.falls_back(now, to.ip()) {
+    ///
+    /// A datagram to an address that we listen on too (`shared`) would come back to us, as the kernel gives it to the
+    /// program that came last. A connection reaches the program that listens.
+    pub(super) fn send(&mut self, now: Instant, to: SocketAddr, shared: bool, message: &[u8], watch: &Watch) -> bool {
+        let wanted = self.preferred || (shared && !self.is_listening());
+        if !wanted || self.falls_back(now, to.ip()) {
             return false;
         }
         let found = self.connections.iter().position(|known| known.as_ref().is_some_and(|known| known.peer == to));

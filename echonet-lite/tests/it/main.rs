@@ -2,5 +2,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod class;
+#[cfg(feature = "net")]
+mod net;
 mod network;
 mod simulation;
