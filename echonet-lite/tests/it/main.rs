@@ -8,6 +8,8 @@ mod conformance;
 mod home;
 mod judge;
 mod malformed;
+#[cfg(feature = "net")]
+mod net;
 #[cfg(feature = "std")]
 mod network;
 #[cfg(feature = "std")]
