@@ -404,7 +404,7 @@ impl<D: Device> Driver<D> {
         for (at, ready) in self.ready.iter().enumerate() {
             let Poll::Ready(Ok(mut guard)) = ready.poll_read_ready(cx) else { continue };
             any = true;
-            let (count, more) = self.io.receive(at);
+            let (count, more) = self.io.receive(at, false);
             if !more {
                 // What comes from here on makes the socket ready anew.
                 guard.clear_ready_matching(Ready::READABLE);
