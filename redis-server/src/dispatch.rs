@@ -174,7 +174,7 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             quiet_reply(client, || reply.simple("QUEUED"));
         }
         Gate::Refuse(error, row) => {
-            let error = crate::commands::refused(worker, client, row, error);
+            let error = crate::commands::refused(&worker.instance, client, row, error);
             worker.refused(row, &error);
             quiet_reply(client, || reply.error(&error));
         }

@@ -14,6 +14,7 @@ pub mod dispatch;
 pub mod embedded;
 pub mod error;
 pub mod glob;
+pub mod guest;
 pub mod instance;
 pub mod logging;
 pub mod memory;

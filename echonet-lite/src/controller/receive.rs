@@ -153,6 +153,9 @@ impl Controller {
             }
         }
         let slot = &mut self.slots[index as usize];
+        if slot.service == Esv::SetGet && slot.left.writes.is_empty() {
+            slot.service = Esv::Get;
+        }
         if !slot.left.is_empty() && matches!(slot.service, Esv::Get | Esv::SetC | Esv::InfReq) {
             slot.tried = 0;
             self.drop_attempts(now, index, Some(message.tid()));
@@ -168,7 +171,8 @@ impl Controller {
         let confirmed = message.esv() == Esv::Infc;
         let Some(place) = self.hear(now, from) else { return };
         let hash = fnv(&message.as_bytes()[TID.end..]);
-        let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, hash };
+        let epcs = message.properties().map(|property| property.epc).collect();
+        let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, epcs, hash };
         let Self { peers, config, .. } = self;
         let peer = peers[place as usize].as_mut().expect("it was just heard");
         if peer.is_repeated(now, news, config) {
@@ -223,7 +227,9 @@ impl Controller {
                 place
             }
         };
-        self.peer_mut(place).info.last_heard = Some(now);
+        let peer = self.peer_mut(place);
+        peer.info.last_heard = Some(now);
+        peer.response_time.heard();
         Some(place)
     }
 }

@@ -11,8 +11,8 @@ use crate::command::{
 };
 use crate::db::Access;
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::pubsub::{Kind, post};
-use crate::worker::Worker;
 
 /// `SUBSCRIBE channel [channel …]`
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -113,10 +113,10 @@ fn note_subscriptions(client: &mut Client) {
 }
 
 /// Ends all subscriptions without a word; messages that wait are dropped.
-pub(super) fn unsubscribe_all(worker: &Worker, client: &mut Client) {
+pub(super) fn unsubscribe_all(instance: &Instance, client: &mut Client) {
     let Some(subscriptions) = client.subscriptions.take() else { return };
     for (kind, names) in [Kind::Channel, Kind::Pattern, Kind::Shard].into_iter().zip(&subscriptions.sets) {
-        names.iter().for_each(|name| worker.instance.pubsub.unsubscribe(kind, name, client.shared.id));
+        names.iter().for_each(|name| instance.pubsub.unsubscribe(kind, name, client.shared.id));
     }
     client.shared.take_messages();
     note_subscriptions(client);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::support::resp::Value;
+use super::support::resp::{Value, request};
 use super::support::server::{Client, Server, until_blocked};
 use super::support::{skip, until};
 
@@ -175,4 +175,73 @@ fn idle_connections_do_not_hold_up_the_end() {
     let began = Instant::now();
     drop(server);
     assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_client_that_moves_takes_its_session_along() {
+    let server = Server::with(&[("workers", "2")]);
+    let handle = server.handle();
+    let (mut moves, mut other) = (server.connect(), server.connect());
+    // Back and forth, so that each line below runs on another worker than the one before.
+    let mut ask = |line: &str| {
+        let value = moves.ask(line);
+        until("the client to be elsewhere", || {
+            handle.move_connections(0, 1, 1.0);
+            handle.move_connections(1, 0, 1.0);
+            let before = handle.moved();
+            assert!(!moves.ask("CLIENT ID").is_error());
+            handle.moved() > before
+        });
+        value.text()
+    };
+    let id = ask("CLIENT ID");
+    for (line, reply) in [("SELECT 3", "OK"), ("CLIENT SETNAME wanderer", "OK"), ("SET k v", "OK"), ("WATCH k", "OK")] {
+        assert_eq!(ask(line), reply, "{line}");
+    }
+    assert_eq!(ask("CLIENT ID"), id);
+    assert_eq!(ask("CLIENT GETNAME"), "wanderer");
+    assert_eq!(ask("GET k"), "v");
+    other.ask("SELECT 3");
+    other.ask("SET k w");
+    assert_eq!(moves.ask("MULTI").text(), "OK");
+    for _ in 0..2 {
+        handle.move_connections(0, 1, 1.0);
+        handle.move_connections(1, 0, 1.0);
+        assert_eq!(moves.ask("GET k").text(), "QUEUED");
+    }
+    assert_eq!(moves.ask("EXEC"), Value::NullArray, "the watched key was changed");
+    // What others leave finds the client wherever it is.
+    moves.ask("HELLO 3");
+    moves.ask("SUBSCRIBE news");
+    for round in 0..20 {
+        handle.move_connections(0, 1, 1.0);
+        handle.move_connections(1, 0, 1.0);
+        moves.send(&["PING"]);
+        assert_eq!(moves.reply(), Value::Status("PONG".into()));
+        other.send(&["PUBLISH", "news", &round.to_string()]);
+        let Value::Push(message) = moves.reply() else { panic!("no message") };
+        assert_eq!(message[2].text(), round.to_string());
+        assert_eq!(other.reply(), Value::Int(1));
+    }
+    assert_eq!(server.instance.clients().len(), 2);
+}
+
+#[test]
+fn pipelines_of_moving_clients_keep_their_order() {
+    let server = Server::shuffled();
+    let addr = server.addr;
+    let spawn = |number: usize| {
+        std::thread::spawn(move || {
+            let mut client = Client::connect(addr);
+            for round in 0..200 {
+                let sent: Vec<_> = (0..30).map(|at| format!("{number}:{round}:{at}")).collect();
+                let requests = sent.iter().flat_map(|text| request(&["ECHO", text]));
+                client.stream.write_all(&requests.collect::<Vec<_>>()).unwrap();
+                sent.iter().for_each(|text| assert_eq!(client.reply().text(), *text));
+            }
+        })
+    };
+    let threads: Vec<_> = (0..6).map(spawn).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(server.handle().moved() > 10, "only {} moved", server.handle().moved());
 }
