@@ -1,1 +1,48 @@
 //! Device classes as constant tables, and the typed values of their properties.
+//!
+//! The tables hold the facts of the ECHONET device objects, Appendix release R: one file per class, one row per
+//! property. Nothing is built or allocated at run time, and a class whose feature (`class-<name>`) is off is not in
+//! the program; the super class and the node profile always are.
+//!
+//! ```
+//! use echonet_lite::class;
+//!
+//! let super_class = class::by_name("common").expect("the super class is always there");
+//! let status = super_class.property(0x80).expect("every device has an operation status");
+//! assert_eq!(status.short_name, "operationStatus");
+//! assert!(status.access.get.is_required());
+//! ```
+#![forbid(unsafe_code)]
+
+mod data;
+mod device_class;
+mod property;
+mod table;
+mod tables;
+
+pub use data::{Array, Bitmap, Data, Field, Flag, Format, Level, Number, Numeric, State, States, TimeFormat, Unit};
+pub use device_class::Class;
+pub use property::{Access, PropertyAccess, PropertySpec, Releases, Rule};
+pub use tables::*;
+
+use crate::wire::ClassCode;
+
+/// The class with this code, where its feature is on.
+pub fn find(code: ClassCode) -> Option<&'static Class> {
+    let place = ALL.binary_search_by_key(&code, |class| class.code).ok()?;
+    ALL.get(place).copied()
+}
+
+/// The class with this short name, whatever the case, or code in hex (`0130`, `0x0130`).
+pub fn by_name(name: &str) -> Option<&'static Class> {
+    let named = ALL.iter().copied().find(|class| class.short_name.eq_ignore_ascii_case(name));
+    named.or_else(|| {
+        let [group, class] = device_class::hex(name)?.to_be_bytes();
+        find(ClassCode::new(group, class))
+    })
+}
+
+/// Every class whose feature is on, sorted by code: the super class first, the node profile last.
+pub fn all() -> &'static [&'static Class] {
+    ALL
+}

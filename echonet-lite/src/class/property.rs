@@ -1,0 +1,249 @@
+//! One row of a class table: a property with its access rules, releases and data.
+
+use super::Data;
+use crate::wire::PropertySet;
+
+/// One property of a class, as the device objects list it.
+#[derive(Debug)]
+pub struct PropertySpec {
+    /// The property's code, 0x80 to 0xFF.
+    pub epc: u8,
+    /// The name programs use, for example `targetTemperature`.
+    pub short_name: &'static str,
+    /// Which services a device must offer on it.
+    pub access: Access,
+    /// The releases of the device objects that have it in this form.
+    pub releases: Releases,
+    /// What its EDT says.
+    pub data: &'static Data,
+    /// The property to be written in the same message before this one is read (historical data: the day).
+    pub atomic: Option<u8>,
+    pub(super) names: Names,
+}
+
+impl PropertySpec {
+    /// The English name; the short name where the feature `names` is off.
+    pub const fn name(&self) -> &'static str {
+        self.names.english(self.short_name)
+    }
+
+    /// The Japanese name; the short name where the feature `names` is off.
+    pub const fn name_ja(&self) -> &'static str {
+        self.names.japanese(self.short_name)
+    }
+}
+
+/// Which services a device of the class must offer on a property.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Reading: Get and `INF_REQ`.
+    pub get: Rule,
+    /// Writing: `SetI`, `SetC`.
+    pub set: Rule,
+    /// Announcing a change of status by itself.
+    pub inf: Rule,
+}
+
+/// What a peer may do with the properties of an object: the content of its property maps. From a class's table:
+/// [`Class::mandatory`](super::Class::mandatory), [`Class::offering`](super::Class::offering).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PropertyAccess {
+    /// Can be read (map 0x9F). Has the maps themselves.
+    pub get: PropertySet,
+    /// Can be written (map 0x9E).
+    pub set: PropertySet,
+    /// Are announced to all when they change (map 0x9D).
+    pub announce: PropertySet,
+}
+
+impl PropertyAccess {
+    /// No property.
+    pub const NONE: Self = Self { get: PropertySet::EMPTY, set: PropertySet::EMPTY, announce: PropertySet::EMPTY };
+
+    /// The three property maps, which every object has.
+    pub const MAPS: PropertySet = PropertySet::of(&[0x9D, 0x9E, 0x9F]);
+
+    /// From the codes of the properties that can be read, written, and are announced on change. The maps can be read
+    /// without being listed.
+    pub const fn new(get: &[u8], set: &[u8], announce: &[u8]) -> Self {
+        Self {
+            get: PropertySet::of(get).union(Self::MAPS),
+            set: PropertySet::of(set),
+            announce: PropertySet::of(announce),
+        }
+    }
+
+    /// The properties of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self {
+            get: self.get.union(other.get),
+            set: self.set.union(other.set),
+            announce: self.announce.union(other.announce),
+        }
+    }
+
+    /// One property more, with the given services: get, set, announce.
+    #[must_use]
+    pub const fn with(mut self, epc: u8, [get, set, announce]: [bool; 3]) -> Self {
+        if get {
+            self.get = self.get.with(epc);
+        }
+        if set {
+            self.set = self.set.with(epc);
+        }
+        if announce {
+            self.announce = self.announce.with(epc);
+        }
+        self
+    }
+
+    /// The same without some properties.
+    #[must_use]
+    pub const fn without(self, others: PropertySet) -> Self {
+        Self {
+            get: self.get.difference(others),
+            set: self.set.difference(others),
+            announce: self.announce.difference(others),
+        }
+    }
+}
+
+/// How binding one service is on one property.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rule {
+    /// Every device of the class offers it.
+    Required,
+    /// Devices that meet the condition of the class's note offer it (`required_c`).
+    RequiredC,
+    /// Devices that carry the function it belongs to offer it (`required_o`).
+    RequiredO,
+    /// A device may offer it.
+    Optional,
+    /// There is no such service.
+    NotApplicable,
+}
+
+impl Rule {
+    /// Whether every device of the class offers it.
+    pub const fn is_required(self) -> bool {
+        matches!(self, Self::Required)
+    }
+
+    /// Whether a device may offer it at all.
+    pub const fn is_applicable(self) -> bool {
+        !matches!(self, Self::NotApplicable)
+    }
+
+    /// The rule's name in the machine-readable appendix.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::RequiredC => "required_c",
+            Self::RequiredO => "required_o",
+            Self::Optional => "optional",
+            Self::NotApplicable => "notApplicable",
+        }
+    }
+}
+
+impl core::fmt::Display for Rule {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The releases of the device objects in which a row holds: a first letter and, where it was withdrawn, a last one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Releases {
+    from: u8,
+    to: Option<u8>,
+}
+
+impl Releases {
+    /// The newest release these tables know.
+    pub const LATEST: char = 'R';
+
+    /// Reads `"A.."` (since A) or `"A..C"` (A to C); used on constants only.
+    pub(super) const fn parse(text: &str) -> Self {
+        let text = text.as_bytes();
+        assert!(text.len() == 3 || text.len() == 4);
+        assert!(text[1] == b'.' && text[2] == b'.');
+        assert!(text[0].is_ascii_uppercase());
+        let to = if text.len() == 4 { Some(text[3]) } else { None };
+        if let Some(to) = to {
+            assert!(to.is_ascii_uppercase() && to >= text[0]);
+        }
+        Self { from: text[0], to }
+    }
+
+    /// The first release.
+    pub const fn from(self) -> char {
+        self.from as char
+    }
+
+    /// The last release, where there was one.
+    pub const fn to(self) -> Option<char> {
+        match self.to {
+            Some(to) => Some(to as char),
+            None => None,
+        }
+    }
+
+    /// Whether the row holds in this release (a capital letter, as properties 0x82 of devices tell).
+    pub const fn contains(self, release: char) -> bool {
+        let late = match self.to {
+            Some(to) => release > to as char,
+            None => false,
+        };
+        release >= self.from as char && !late
+    }
+}
+
+impl core::fmt::Display for Releases {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.to() {
+            Some(to) => write!(f, "{}-{to}", self.from()),
+            None => write!(f, "{}-", self.from()),
+        }
+    }
+}
+
+/// The names for people. Without the feature `names` they take no room in the program.
+#[derive(Debug)]
+pub(super) struct Names {
+    #[cfg(feature = "names")]
+    english: &'static str,
+    #[cfg(feature = "names")]
+    japanese: &'static str,
+}
+
+#[cfg(feature = "names")]
+impl Names {
+    pub(super) const fn new(english: &'static str, japanese: &'static str) -> Self {
+        Self { english, japanese }
+    }
+
+    pub(super) const fn english(&self, _short: &'static str) -> &'static str {
+        self.english
+    }
+
+    pub(super) const fn japanese(&self, _short: &'static str) -> &'static str {
+        self.japanese
+    }
+}
+
+#[cfg(not(feature = "names"))]
+impl Names {
+    pub(super) const fn new(_english: &'static str, _japanese: &'static str) -> Self {
+        Self {}
+    }
+
+    pub(super) const fn english(&self, short: &'static str) -> &'static str {
+        short
+    }
+
+    pub(super) const fn japanese(&self, short: &'static str) -> &'static str {
+        short
+    }
+}

@@ -1,0 +1,21 @@
+//! Crime prevention sensor (0x0002). Source: ECHONET device objects, Appendix release R.
+
+use super::shared;
+use super::super_class::SUPER_CLASS;
+use crate::class::device_class::Class;
+use crate::class::property::PropertySpec;
+use crate::class::property::Rule::{NotApplicable as __, Optional as O_, Required as R_};
+use crate::class::table::{level, row};
+
+/// Crime prevention sensor, class 0x0002.
+pub static CRIME_PREVENTION_SENSOR: Class =
+    Class::new(0x0002, "crimePreventionSensor", "A..", ["Crime prevention sensor", "防犯センサ"], [PROPERTIES, &[]])
+        .inherits(&SUPER_CLASS);
+
+#[rustfmt::skip]
+static PROPERTIES: &[PropertySpec] = &[
+    // EPC    short name        get set inf   in     data names
+    row(0xB0, "thresholdLevel", [O_, O_, O_], "A..", &level(1, 0x31, 8), "Detection threshold level", "検知閾値レベル設定"),
+    row(0xB1, "detection",      [R_, __, R_], "A..", &shared::TRUE_41,   "Invasion occurrence status", "侵入発生状態"),
+    row(0xBF, "reset",          [__, O_, __], "A..", &shared::RESET_00,  "Invasion occurrence status resetting", "侵入発生状態リセット設定"),
+];

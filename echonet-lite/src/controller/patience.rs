@@ -1,0 +1,135 @@
+//! How long to wait for an answer: what the node's answers so far suggest, within what its classes ask for.
+
+use core::time::Duration;
+
+use super::{Config, Spacing};
+use crate::wire::{Eoj, Esv, PropertySet};
+
+/// What air conditioners and meters are to be given at least (System Design Guidelines).
+const PATIENCE_SLOW_CLASS: Duration = Duration::from_secs(20);
+/// What meters are to be given for several properties, or for their history.
+const PATIENCE_METER_HISTORY: Duration = Duration::from_secs(60);
+
+/// Cumulative amounts of the past, per half hour and day: E2, E4, EC, EE.
+const METER_HISTORY: PropertySet = PropertySet::of(&[0xE2, 0xE4, 0xEC, 0xEE]);
+
+/// The least time to wait for an object of a class that is known to be slow.
+pub(super) fn least(eoj: Eoj, service: Esv, asked: PropertySet) -> Duration {
+    match (eoj.group(), eoj.class()) {
+        // Smart meters behind Wi-SUN, of low and high voltage.
+        (0x02, 0x88 | 0x8A) if service != Esv::SetI => {
+            let history = asked.iter().any(|epc| METER_HISTORY.contains(epc));
+            if asked.len() >= 2 || history { PATIENCE_METER_HISTORY } else { PATIENCE_SLOW_CLASS }
+        }
+        (0x02, 0x88 | 0x8A) | (0x01, 0x30) => PATIENCE_SLOW_CLASS,
+        _ => Duration::ZERO,
+    }
+}
+
+/// Smoothed response time of a node, as TCP does it (RFC 6298). Every try has its own identifier, so that every answer
+/// tells the time of exactly one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ResponseTime {
+    /// In microseconds; the smoothed time and its mean deviation.
+    smoothed: Option<(u32, u32)>,
+    /// Tries without an answer since the last one.
+    misses: u8,
+}
+
+/// Within this a node counts as one that takes requests back to back.
+const PROMPT: Duration = Duration::from_millis(5);
+const MAX_SPACING: Duration = Duration::from_millis(500);
+
+impl ResponseTime {
+    /// An answer took so long.
+    pub(super) fn answered(&mut self, after: Duration) {
+        let sample = u32::try_from(after.as_micros()).unwrap_or(u32::MAX);
+        self.misses = 0;
+        self.smoothed = Some(match self.smoothed {
+            None => (sample, sample / 2),
+            Some((smoothed, deviation)) => {
+                (smoothed - smoothed / 8 + sample / 8, deviation - deviation / 4 + smoothed.abs_diff(sample) / 4)
+            }
+        });
+    }
+
+    /// A try was not answered.
+    pub(super) fn missed(&mut self) {
+        self.misses = self.misses.saturating_add(1);
+    }
+
+    /// How long answers take.
+    pub(super) fn smoothed(&self) -> Option<Duration> {
+        self.smoothed.map(|(smoothed, _)| Duration::from_micros(smoothed.into()))
+    }
+
+    /// How long to wait for the next one; twice as long after each miss.
+    pub(super) fn timeout(&self, config: &Config) -> Duration {
+        let usual = match self.smoothed {
+            None => config.first_timeout,
+            Some((smoothed, deviation)) => Duration::from_micros(u64::from(smoothed) + 4 * u64::from(deviation)),
+        };
+        let usual = usual.max(config.min_timeout);
+        usual.saturating_mul(1 << self.misses.min(10)).min(config.max_timeout.max(config.min_timeout))
+    }
+
+    /// How long to leave the node alone after an answer or a request.
+    pub(super) fn spacing(&self, spacing: Spacing) -> Duration {
+        match spacing {
+            Spacing::Fixed(time) => time,
+            Spacing::Adaptive => {
+                let usual = self.smoothed().unwrap_or_default();
+                if usual <= PROMPT { Duration::ZERO } else { (usual / 4).min(MAX_SPACING) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meters_and_air_conditioners_get_their_time() {
+        let eoj = Eoj::new;
+        let set = |epcs: &[u8]| epcs.iter().fold(PropertySet::EMPTY, |set, epc| set.with(*epc));
+        let cases = [
+            (eoj(0x02, 0x88, 1), Esv::Get, &[0xE0][..], 20),
+            (eoj(0x02, 0x88, 1), Esv::Get, &[0xE0, 0xE7], 60),
+            (eoj(0x02, 0x88, 1), Esv::Get, &[0xE2], 60),
+            (eoj(0x02, 0x88, 1), Esv::InfReq, &[0xEE], 60),
+            (eoj(0x02, 0x8A, 1), Esv::Get, &[0xEC], 60),
+            (eoj(0x01, 0x30, 2), Esv::SetC, &[0x80, 0xB3], 20),
+            (eoj(0x02, 0x90, 1), Esv::Get, &[0x80, 0xE2], 0),
+        ];
+        for (eoj, esv, epcs, seconds) in cases {
+            assert_eq!(least(eoj, esv, set(epcs)), Duration::from_secs(seconds), "{eoj} {epcs:02X?}");
+        }
+    }
+
+    #[test]
+    fn timeouts_follow_the_node_between_floor_and_ceiling() {
+        let config = Config::new(1);
+        let mut time = ResponseTime::default();
+        assert_eq!(time.timeout(&config), config.first_timeout);
+        for _ in 0..50 {
+            time.answered(Duration::from_micros(80));
+        }
+        assert_eq!(time.timeout(&config), config.min_timeout);
+        assert_eq!(time.spacing(Spacing::Adaptive), Duration::ZERO);
+        for _ in 0..50 {
+            time.answered(Duration::from_secs(2));
+        }
+        let steady = time.timeout(&config);
+        assert!(steady >= Duration::from_secs(2) && steady < Duration::from_secs(3), "{steady:?}");
+        assert_eq!(time.spacing(Spacing::Adaptive).as_millis() / 10, 49);
+        time.missed();
+        assert_eq!(time.timeout(&config), steady * 2);
+        for _ in 0..300 {
+            time.missed();
+        }
+        assert_eq!(time.timeout(&config), config.max_timeout);
+        time.answered(Duration::from_secs(2));
+        assert!(time.timeout(&config) < Duration::from_secs(3));
+    }
+}

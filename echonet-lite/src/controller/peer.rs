@@ -1,0 +1,173 @@
+//! One node, as a controller deals with it: its queue, its pace, what it refuses, what it said lately.
+
+use std::collections::VecDeque;
+use std::vec::Vec;
+
+use super::interview::Stage;
+use super::patience::ResponseTime;
+use super::slot::State;
+use super::{Config, NodeAddr, NodeInfo};
+use crate::node::Instant;
+use crate::wire::{Eoj, PropertySet};
+
+/// How many objects of a node can have refusals that are remembered.
+const MAX_REFUSERS: usize = 256;
+/// How many notifications of a node are remembered to tell a second copy: more than a node sends in ten seconds.
+const MAX_RECENT: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) info: NodeInfo,
+    /// Slots of requests that wait for their turn.
+    pub(super) queue: VecDeque<u32>,
+    /// Requests that are waited for.
+    pub(super) outstanding: u16,
+    /// All requests to it.
+    pub(super) requests: usize,
+    /// Whether it is in the line of nodes that something can be sent to.
+    pub(super) is_ready: bool,
+    /// Until when it is left alone.
+    pub(super) not_before: Instant,
+    pub(super) response_time: ResponseTime,
+    pub(super) stage: Stage,
+    refused: Vec<Refused>,
+    recent: VecDeque<Recent>,
+}
+
+/// What an object refused to read.
+#[derive(Debug)]
+struct Refused {
+    eoj: Eoj,
+    epcs: PropertySet,
+    until: Instant,
+}
+
+#[derive(Debug)]
+struct Recent {
+    news: News,
+    at: Instant,
+}
+
+/// What tells one notification from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) tid: u16,
+    pub(super) eoj: Eoj,
+    pub(super) confirmed: bool,
+    /// Of all but the transaction identifier.
+    pub(super) hash: u64,
+}
+
+impl Peer {
+    pub(super) fn new(addr: NodeAddr) -> Self {
+        Self {
+            info: NodeInfo::new(addr),
+            queue: VecDeque::new(),
+            outstanding: 0,
+            requests: 0,
+            is_ready: false,
+            not_before: Instant::from_micros(0),
+            response_time: ResponseTime::default(),
+            stage: Stage::Idle,
+            refused: Vec::new(),
+            recent: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn footprint(&self) -> usize {
+        let objects = self.info.objects.capacity() * size_of::<super::ObjectInfo>();
+        let refused = self.refused.capacity() * size_of::<Refused>();
+        objects + refused + self.recent.capacity() * size_of::<Recent>() + self.queue.capacity() * size_of::<u32>()
+    }
+
+    /// Whether nothing is going on, so that it could be forgotten.
+    pub(super) fn is_idle(&self) -> bool {
+        self.requests == 0 && !self.is_ready && self.stage == Stage::Idle
+    }
+
+    /// A request that was in this state is no longer.
+    pub(super) fn leave(&mut self, state: State, slot: u32) {
+        match state {
+            // Most often the first: it has timed out, or a try before was answered late.
+            State::Queued => {
+                if let Some(place) = self.queue.iter().position(|other| *other == slot) {
+                    self.queue.remove(place);
+                }
+            }
+            State::Outstanding => self.outstanding -= 1,
+            State::Free | State::Listening | State::Gathering | State::Done => {}
+        }
+    }
+
+    /// What an object is known not to let read.
+    pub(super) fn refused(&mut self, now: Instant, eoj: Eoj) -> PropertySet {
+        self.refused.retain(|refused| refused.until > now);
+        let refused = self.refused.iter().find(|refused| refused.eoj == eoj);
+        refused.map_or(PropertySet::EMPTY, |refused| refused.epcs)
+    }
+
+    /// Remembers what an object refused to read, unless its property map says that it can be read: then it refused for
+    /// the moment only.
+    pub(super) fn remember_refused(&mut self, now: Instant, eoj: Eoj, epcs: PropertySet, config: &Config) {
+        let readable = self.info.maps(eoj).map_or(PropertySet::EMPTY, |maps| maps.readable);
+        let epcs = epcs.difference(readable);
+        if epcs.is_empty() || config.refusal_memory.is_zero() {
+            return;
+        }
+        let until = now + config.refusal_memory;
+        if let Some(refused) = self.refused.iter_mut().find(|refused| refused.eoj == eoj) {
+            *refused = Refused { eoj, epcs: refused.epcs.union(epcs), until };
+            return;
+        }
+        if self.refused.len() >= MAX_REFUSERS {
+            self.refused.swap_remove(0);
+        }
+        self.refused.push(Refused { eoj, epcs, until });
+    }
+
+    /// What was refused once can be granted now.
+    pub(super) fn forget_refused(&mut self) {
+        self.refused.clear();
+    }
+
+    /// That an object answered for properties after all.
+    pub(super) fn forget_refused_of(&mut self, eoj: Eoj, epcs: PropertySet) {
+        if let Some(refused) = self.refused.iter_mut().find(|refused| refused.eoj == eoj) {
+            refused.epcs = refused.epcs.difference(epcs);
+        }
+    }
+
+    /// Whether a notification is one that was heard before: doubled on its way, or sent again because the confirmation was
+    /// lost.
+    pub(super) fn is_repeated(&mut self, now: Instant, news: News, config: &Config) -> bool {
+        while self.recent.front().is_some_and(|recent| recent.at + config.duplicate_window <= now) {
+            self.recent.pop_front();
+        }
+        // There are nodes whose notifications all have the same identifier.
+        let is_tid_unique =
+            self.recent.iter().all(|Recent { news: other, .. }| other.tid != news.tid || *other == news);
+        let mut same_object = self.recent.iter().rev().map(|recent| recent.news).filter(|other| other.eoj == news.eoj);
+        let repeated = if news.confirmed {
+            // Sent again, it has a fresh identifier; and what says the same as the last one is no news.
+            same_object.next().is_some_and(|last| News { tid: news.tid, ..last } == news)
+        } else if !is_tid_unique {
+            // On, off, on again all look alike then: only a copy of the last one is surely one.
+            same_object.next() == Some(news)
+        } else {
+            same_object.any(|other| other == news)
+        };
+        if !repeated {
+            if self.recent.len() >= MAX_RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(Recent { news, at: now });
+        }
+        repeated
+    }
+
+    /// The node starts afresh, or may be another by now.
+    pub(super) fn restarted(&mut self) {
+        self.forget_refused();
+        self.info.properties_at_once = None;
+    }
+}

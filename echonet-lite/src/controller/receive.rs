@@ -1,0 +1,310 @@
+//! What comes: answers, notifications.
+
+use core::net::SocketAddr;
+use std::vec::Vec;
+
+use super::answer::{Outcomes, Status};
+use super::peer::News;
+use super::slot::{Attempt, Lists, Slot, Target};
+use super::{Answer, Config, Controller, Event, NodeAddr, Notification};
+use crate::node::Instant;
+use crate::wire::{Eoj, Esv, Frame, FrameWriter, Header, Message, PropertySet};
+
+/// How many confirmations wait to be sent at most. A node whose confirmation is dropped sends its news again.
+const MAX_CONFIRMATIONS: usize = 256;
+
+/// Where the transaction identifier is in a frame.
+const TID: core::ops::Range<usize> = 2..4;
+
+/// What does not come as often as an answer is heard of all the same: a node's profile and the property maps.
+const LEARNT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD6]);
+
+impl Controller {
+    /// Takes a datagram that came from an address. Requests, which are for the device side of a node, are passed over.
+    pub fn handle(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        match Frame::parse(bytes) {
+            Ok(Frame::Format1(message)) => self.handle_message(now, from, &message),
+            Ok(Frame::Format2 { .. }) | Err(_) => self.statistics.malformed += 1,
+        }
+    }
+
+    /// [`handle`](Self::handle) for a frame that has been parsed.
+    pub fn handle_message(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) {
+        match message.esv() {
+            Esv::Inf => {
+                let was_asked = self.answer(now, from.into(), message);
+                self.notification(now, from.into(), message, was_asked);
+            }
+            Esv::Infc => {
+                let Some(object) = self.object_at(message.deoj()) else { return };
+                self.confirm(from.into(), object, message);
+                self.notification(now, from.into(), message, false);
+            }
+            // The answer to what the device side sent.
+            Esv::InfcRes => {}
+            esv if !esv.is_answer() => {}
+            _ if self.answer(now, from.into(), message) => {}
+            _ if self.tids.is_resting(message.tid()) => self.statistics.late += 1,
+            _ => self.statistics.unmatched += 1,
+        }
+    }
+
+    /// Takes an INFC that the device side of this node has confirmed already, or an INF.
+    pub fn handle_notification(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) {
+        if message.esv().is_notification() {
+            self.notification(now, from.into(), message, false);
+        }
+    }
+
+    /// Takes an answer, if it fits a request in every respect; returns whether it does.
+    fn answer(&mut self, now: Instant, from: NodeAddr, message: &Message<'_>) -> bool {
+        let Some(index) = self.tids.find(message.tid()) else { return false };
+        let slot = &mut self.slots[index as usize];
+        let esv = message.esv();
+        let for_us = message.deoj() == self.config.eoj || esv == Esv::Inf;
+        let of_service = slot.service.accepted() == Some(esv) || slot.service.refused() == Some(esv);
+        if !for_us || !of_service || !slot.eoj.addresses(message.seoj()) {
+            return false;
+        }
+        let Some(attempt) = slot.attempts.find(message.tid()).copied() else { return false };
+        let Some(answered) = answered(message, attempt.lists) else { return false };
+        let from_asked = match slot.target {
+            Target::Group => true,
+            Target::Peer(place) => {
+                let peer = self.peers[place as usize].as_ref().expect("requests keep their node");
+                peer.info.addr.covers(from)
+            }
+        };
+        if !from_asked {
+            return false;
+        }
+        self.statistics.answers += 1;
+        if slot.is_gathering() {
+            self.gathered(now, index, from, message, attempt);
+        } else if let Target::Peer(place) = slot.target {
+            self.answered(now, index, place, message, attempt, answered);
+        }
+        true
+    }
+
+    /// One of the answers to a request to several.
+    fn gathered(&mut self, now: Instant, index: u32, from: NodeAddr, message: &Message<'_>, attempt: Attempt) {
+        let slot = &mut self.slots[index as usize];
+        let most = self.config.max_nodes.max(self.config.max_objects);
+        if slot.heard.len() >= most || !slot.heard.insert((from, message.seoj())) {
+            return;
+        }
+        let mut outcomes = Outcomes::default();
+        let lists = attempt.lists;
+        let left = lists.difference(record(&mut outcomes, message, slot.service, lists));
+        left.writes.iter().for_each(|epc| outcomes.push(epc, true, Status::Omitted, &[]));
+        left.reads.iter().for_each(|epc| outcomes.push(epc, false, Status::Omitted, &[]));
+        let id = super::RequestId { slot: index, generation: slot.generation };
+        let service = slot.service;
+        let response_time = now.since(attempt.at);
+        if let Some(place) = self.hear(now, from) {
+            self.learn(place, message);
+            if message.seoj().class_code() == Eoj::NODE_PROFILE.class_code() {
+                self.start_interview(place);
+            }
+        }
+        self.tell(Event::Gathered {
+            id,
+            answer: Answer { node: from, eoj: message.seoj(), service, response_time, outcomes },
+        });
+    }
+
+    /// The answer of one object, to all or part of what was asked.
+    fn answered(
+        &mut self,
+        now: Instant,
+        index: u32,
+        place: u32,
+        message: &Message<'_>,
+        attempt: Attempt,
+        answered: Lists,
+    ) {
+        let Self { slots, peers, config, .. } = self;
+        let slot = &mut slots[index as usize];
+        let peer = peers[place as usize].as_mut().expect("requests keep their node");
+        slot.response_time = now.since(attempt.at);
+        peer.response_time.answered(slot.response_time);
+        peer.info.response_time = peer.response_time.smoothed();
+        peer.info.last_heard = Some(now);
+        peer.not_before = now + peer.response_time.spacing(config.spacing);
+        let service = slot.service;
+        record(&mut slot.outcomes, message, service, attempt.lists);
+        // A refusal of the whole SetGet names no properties.
+        slot.left = if message.esv() == Esv::SetGetSna && answered.is_empty() {
+            Lists::default()
+        } else {
+            slot.left.difference(answered)
+        };
+        let unanswered = attempt.lists.difference(answered);
+        if message.esv().is_sna() && !unanswered.is_empty() && !answered.is_empty() {
+            // What does not fit into an answer is left out of it, from the end (4.2.3).
+            peer.info.properties_at_once = Some(answered.len().min(usize::from(u8::MAX)) as u8);
+        }
+        if service == Esv::Get {
+            remember_refusals(now, peer, slot, message, config);
+            let learnt = !attempt.lists.reads.intersection(LEARNT).is_empty();
+            if learnt {
+                self.learn(place, message);
+            }
+        }
+        let slot = &mut self.slots[index as usize];
+        if !slot.left.is_empty() && matches!(slot.service, Esv::Get | Esv::SetC | Esv::InfReq) {
+            slot.tried = 0;
+            self.drop_attempts(now, index, Some(message.tid()));
+            self.requeue(now, index);
+        } else {
+            slot.settle(Status::Omitted);
+            self.finish(now, index, Some(message.tid()), None);
+        }
+    }
+
+    /// News of a node: delivered once, however often they come.
+    fn notification(&mut self, now: Instant, from: NodeAddr, message: &Message<'_>, was_asked: bool) {
+        let confirmed = message.esv() == Esv::Infc;
+        let Some(place) = self.hear(now, from) else { return };
+        let hash = fnv(&message.as_bytes()[TID.end..]);
+        let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, hash };
+        let Self { peers, config, .. } = self;
+        let peer = peers[place as usize].as_mut().expect("it was just heard");
+        if peer.is_repeated(now, news, config) {
+            self.statistics.repeated_notifications += 1;
+            return;
+        }
+        self.statistics.notifications += 1;
+        if message.seoj().class_code() == Eoj::NODE_PROFILE.class_code() {
+            self.learn_announcement(place, message, was_asked);
+        }
+        let mut list = Vec::with_capacity(message.as_bytes().len());
+        for property in message.properties() {
+            list.extend_from_slice(&[property.epc, property.edt.len() as u8]);
+            list.extend_from_slice(property.edt);
+        }
+        let (eoj, deoj) = (message.seoj(), message.deoj());
+        self.tell(Event::Notification(Notification { node: from, eoj, deoj, confirmed, list }));
+    }
+
+    /// The object of this node that a notification addresses.
+    fn object_at(&self, deoj: Eoj) -> Option<Eoj> {
+        let own = [self.config.eoj, Eoj::NODE_PROFILE];
+        own.into_iter().chain(self.config.objects.iter().copied()).find(|eoj| deoj.addresses(*eoj))
+    }
+
+    /// Answers an INFC: the same properties without values.
+    fn confirm(&mut self, from: NodeAddr, object: Eoj, message: &Message<'_>) {
+        if self.confirmations.len() >= MAX_CONFIRMATIONS {
+            return;
+        }
+        let header = Header { tid: message.tid(), seoj: object, deoj: message.seoj(), esv: Esv::InfcRes };
+        let mut buffer = [0; 12 + 2 * u8::MAX as usize];
+        let Ok(mut writer) = FrameWriter::new(&mut buffer, header) else { return };
+        for property in message.properties() {
+            if writer.property(property.epc, &[]).is_err() {
+                return;
+            }
+        }
+        if let Ok(frame) = writer.finish() {
+            self.statistics.confirmed += 1;
+            self.confirmations.push_back((from, frame.into()));
+        }
+    }
+
+    /// Something came from an address: its node, which may be new. `None` if there is no place for it.
+    pub(super) fn hear(&mut self, now: Instant, from: NodeAddr) -> Option<u32> {
+        let place = match self.find_peer(from) {
+            Some(place) => place,
+            None => {
+                let place = self.add_peer(now, from, false)?;
+                self.tell(Event::NodeFound(from));
+                place
+            }
+        };
+        self.peer_mut(place).info.last_heard = Some(now);
+        Some(place)
+    }
+}
+
+/// Which of the properties that were asked for a message answers; `None` if it names others, or one twice.
+fn answered(message: &Message<'_>, asked: Lists) -> Option<Lists> {
+    let is_write = matches!(message.esv(), Esv::SetRes | Esv::SetCSna | Esv::SetISna);
+    // An announcement of a long list of instances repeats its property.
+    let may_repeat = message.esv() == Esv::Inf;
+    let take = |answered: PropertySet, epc: u8, asked: PropertySet| {
+        (asked.contains(epc) && (may_repeat || !answered.contains(epc))).then(|| answered.with(epc))
+    };
+    let mut answered = Lists::default();
+    for property in message.properties() {
+        if is_write || message.esv().has_two_lists() {
+            answered.writes = take(answered.writes, property.epc, asked.writes)?;
+        } else {
+            answered.reads = take(answered.reads, property.epc, asked.reads)?;
+        }
+    }
+    if message.esv().has_two_lists() {
+        for property in message.get_properties() {
+            answered.reads = take(answered.reads, property.epc, asked.reads)?;
+        }
+    }
+    Some(answered)
+}
+
+/// Writes down the outcomes that an answer tells; returns which.
+fn record(outcomes: &mut Outcomes, message: &Message<'_>, service: Esv, asked: Lists) -> Lists {
+    let esv = message.esv();
+    outcomes.reserve(message.as_bytes().len() + 2 * asked.len());
+    let mut told = Lists::default();
+    if esv == Esv::SetGetSna && message.properties().len() + message.get_properties().len() == 0 {
+        // The node does not know the service.
+        asked.writes.iter().for_each(|epc| outcomes.push(epc, true, Status::Refused, &[]));
+        asked.reads.iter().for_each(|epc| outcomes.push(epc, false, Status::Refused, &[]));
+        return asked;
+    }
+    let (mut writes, reads) = match service {
+        Esv::SetI | Esv::SetC => (Some(message.properties()), None),
+        Esv::SetGet => (Some(message.properties()), Some(message.get_properties())),
+        _ => (None, Some(message.properties())),
+    };
+    // A refusal that refuses nothing, though nothing is left out, comes from nodes that do not give the values back.
+    let all_refused = matches!(esv, Esv::SetISna | Esv::SetCSna)
+        && message.properties().len() == asked.writes.len()
+        && message.properties().all(|property| property.edt.is_empty());
+    for property in writes.take().into_iter().flatten() {
+        let is_refused = esv.is_sna() && (all_refused || !property.edt.is_empty());
+        told.writes = told.writes.with(property.epc);
+        outcomes.push(property.epc, true, if is_refused { Status::Refused } else { Status::Done }, &[]);
+    }
+    for property in reads.into_iter().flatten() {
+        let is_refused = esv.is_sna() && property.edt.is_empty();
+        told.reads = told.reads.with(property.epc);
+        let status = if is_refused { Status::Refused } else { Status::Done };
+        outcomes.push(property.epc, false, status, property.edt);
+    }
+    told
+}
+
+/// Remembers which properties an object refused to read, and forgets those that it let read.
+fn remember_refusals(now: Instant, peer: &mut super::peer::Peer, slot: &Slot, message: &Message<'_>, config: &Config) {
+    let eoj = slot.eoj;
+    let (mut refused, mut read) = (PropertySet::EMPTY, PropertySet::EMPTY);
+    for property in message.properties() {
+        if message.esv().is_sna() && property.edt.is_empty() {
+            refused = refused.with(property.epc);
+        } else {
+            read = read.with(property.epc);
+        }
+    }
+    peer.forget_refused_of(eoj, read);
+    // There are nodes that refuse all of a list for one of its properties.
+    if !refused.is_empty() && (!read.is_empty() || refused.len() == 1) {
+        peer.remember_refused(now, eoj, refused, config);
+    }
+}
+
+/// FNV-1a: tells copies of a notification from others, nothing more.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
+}

@@ -1,0 +1,90 @@
+//! The properties that every device has.
+
+use super::{PropertyAccess, Refused, put};
+
+/// The values of the properties that the super class of all devices requires, except the property maps, which the node
+/// does (Appendix, 2.1). A device keeps one of these and passes on what it does not know itself:
+///
+/// ```
+/// use echonet_lite::node::{CommonProperties, Object, PropertyAccess, Refused, put};
+/// use echonet_lite::wire::Eoj;
+///
+/// struct Thermometer { common: CommonProperties, tenths: i16 }
+///
+/// impl Object for Thermometer {
+///     fn eoj(&self) -> Eoj {
+///         Eoj::new(0x00, 0x11, 1)
+///     }
+///     fn access(&self) -> &PropertyAccess {
+///         const ACCESS: PropertyAccess = CommonProperties::ACCESS.union(PropertyAccess::new(&[0xE0], &[], &[]));
+///         &ACCESS
+///     }
+///     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+///         match epc {
+///             0xE0 => put(edt, &self.tenths.to_be_bytes()),
+///             _ => self.common.get(epc, edt),
+///         }
+///     }
+///     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+///         self.common.set(epc, edt)
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonProperties {
+    /// 0x80: whether it is on.
+    pub on: bool,
+    /// 0x81: where it is installed, as the specification's code; 0 is "not set".
+    pub location: u8,
+    /// 0x82: release of the device objects that it follows, as its letter.
+    pub release: u8,
+    /// 0x88: whether a fault has occurred.
+    pub fault: bool,
+    /// 0x8A: manufacturer code.
+    pub maker: [u8; 3],
+}
+
+impl CommonProperties {
+    /// What these properties allow: read all, write 0x80 and 0x81, announce changes of 0x80, 0x81 and 0x88.
+    pub const ACCESS: PropertyAccess =
+        PropertyAccess::new(&[0x80, 0x81, 0x82, 0x88, 0x8A], &[0x80, 0x81], &[0x80, 0x81, 0x88]);
+
+    /// A device of this maker: on, without fault, at no known place, by release R.
+    pub const fn new(maker: [u8; 3]) -> Self {
+        Self { on: true, location: 0, release: b'R', fault: false, maker }
+    }
+
+    /// As [`Object::get`](super::Object::get).
+    ///
+    /// # Errors
+    /// [`Refused::NoProperty`] for all others.
+    pub fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+        match epc {
+            0x80 => put(edt, &[if self.on { 0x30 } else { 0x31 }]),
+            0x81 => put(edt, &[self.location]),
+            0x82 => put(edt, &[0, 0, self.release, 0]),
+            0x88 => put(edt, &[if self.fault { 0x41 } else { 0x42 }]),
+            0x8A => put(edt, &self.maker),
+            _ => Err(Refused::NoProperty),
+        }
+    }
+
+    /// As [`Object::set`](super::Object::set): 0x80 and 0x81.
+    ///
+    /// # Errors
+    /// Another property, length or value.
+    pub fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        if !matches!(epc, 0x80 | 0x81) {
+            return Err(Refused::NoProperty);
+        }
+        let &[value] = edt else { return Err(Refused::Length) };
+        match (epc, value) {
+            (0x80, 0x30) => self.on = true,
+            (0x80, 0x31) => self.on = false,
+            // 0x01 announces 16 bytes of coordinates, which are not kept.
+            (0x81, location) if location != 0x01 => self.location = location,
+            _ => return Err(Refused::Value),
+        }
+        Ok(())
+    }
+}

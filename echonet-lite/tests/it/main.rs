@@ -1,0 +1,4 @@
+//! Integration tests: one binary, one module per subject.
+#![allow(missing_docs, reason = "tests")]
+
+mod class;
