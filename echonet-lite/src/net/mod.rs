@@ -1,1 +1,16 @@
 //! Sockets for nodes and controllers: tokio and blocking.
+
+mod builder;
+mod endpoint;
+mod engine;
+mod error;
+mod interface;
+mod io;
+mod socket;
+mod sys;
+
+pub use builder::Builder;
+pub use endpoint::{Endpoint, Events, Notifications};
+pub use engine::Device;
+pub use error::{BindError, Error};
+pub use interface::Interface;

@@ -1,0 +1,474 @@
+//! The endpoint of programs that run on tokio.
+
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::boxed::Box;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec::Vec;
+
+use tokio::io::Ready;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::broadcast;
+use tokio::time::Sleep;
+
+use super::builder::Builder;
+use super::engine::{Device, Engine};
+use super::error::{BindError, Error};
+use super::interface::Interface;
+use super::io::Io;
+use super::sys;
+use crate::controller::{
+    Answer, Event, Failure, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write,
+};
+use crate::node::Instant;
+use crate::wire::Eoj;
+
+/// Events that wait for a slow listener; the oldest are lost when there are more.
+const EVENTS: usize = 1024;
+
+/// Turns of the driver before it lets other tasks run.
+const TURNS: usize = 16;
+
+/// A node on the network: what it serves, and the means to ask others.
+///
+/// A background task moves the datagrams for as long as a clone of this exists. All methods can be called from any
+/// task; a future that is dropped gives its request up.
+#[derive(Debug)]
+pub struct Endpoint<D: Device + Send + 'static = ()> {
+    handle: Arc<Handle<D>>,
+}
+
+impl<D: Device + Send + 'static> Clone for Endpoint<D> {
+    fn clone(&self) -> Self {
+        Self { handle: Arc::clone(&self.handle) }
+    }
+}
+
+impl Endpoint {
+    /// Begins to describe an endpoint.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
+impl<D: Device + Send + 'static> Builder<D> {
+    /// Opens the sockets and starts to serve.
+    ///
+    /// # Errors
+    /// No socket could be opened as asked for.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with I/O and time enabled.
+    #[expect(clippy::unused_async, reason = "it has to run inside a runtime")]
+    pub async fn bind(self) -> Result<Endpoint<D>, BindError> {
+        let (engine, io) = self.open()?;
+        let interfaces = io.departing.sockets.interfaces().to_vec();
+        let state = State { engine, interfaces, pending: Vec::new(), driver: None, closed: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), events: broadcast::Sender::new(EVENTS) });
+        let driver = Driver::new(Arc::clone(&shared), io)?;
+        tokio::spawn(driver);
+        Ok(Endpoint { handle: Arc::new(Handle(shared)) })
+    }
+}
+
+impl<D: Device + Send + 'static> Endpoint<D> {
+    /// Reads properties of an object.
+    ///
+    /// # Errors
+    /// The request was impossible, or nobody answered in time. A refusal is an answer.
+    pub async fn get(&self, node: impl Into<NodeAddr>, eoj: Eoj, epcs: &[u8]) -> Result<Answer, Error> {
+        self.request(node, &Request::get(eoj, epcs)).await
+    }
+
+    /// Writes properties of an object and waits for the confirmation.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn set(&self, node: impl Into<NodeAddr>, eoj: Eoj, writes: &[Write<'_>]) -> Result<Answer, Error> {
+        self.request(node, &Request::set(eoj, writes)).await
+    }
+
+    /// Makes any request to one object.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn request(&self, node: impl Into<NodeAddr>, request: &Request<'_>) -> Result<Answer, Error> {
+        let node = node.into();
+        let reply = self.begin(|engine, now| engine.controller.request(now, node, request))?;
+        poll_fn(|cx| reply.poll_answer(cx)).await.map_err(Error::Failed)
+    }
+
+    /// Makes a request to all nodes, or to all objects of a class (instance 0) of one, and collects the answers of all
+    /// who gave one in time.
+    ///
+    /// # Errors
+    /// The request was impossible.
+    pub async fn request_all(&self, node: Option<NodeAddr>, request: &Request<'_>) -> Result<Vec<Answer>, Error> {
+        let reply = self.begin(|engine, now| match node {
+            Some(node) => engine.controller.request(now, node, request),
+            None => engine.controller.request_all(now, request),
+        })?;
+        Ok(poll_fn(|cx| reply.poll_ended(cx)).await)
+    }
+
+    /// Searches for nodes, for as long as given, and tells what is known of those that answered.
+    ///
+    /// # Errors
+    /// Too many requests are outstanding.
+    pub async fn discover(&self, time: Duration) -> Result<Vec<NodeInfo>, Error> {
+        let reply = self.begin(|engine, now| engine.controller.discover(now))?;
+        tokio::time::sleep(time).await;
+        let mut found = Vec::new();
+        self.handle.0.with(|state| {
+            let answered = |node: &&NodeInfo| reply.heard(state, node.addr);
+            found = state.engine.controller.nodes().filter(answered).cloned().collect();
+        });
+        found.sort_by_key(|node: &NodeInfo| node.addr);
+        Ok(found)
+    }
+
+    /// The interfaces in use.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.handle.0.with(|state| state.interfaces.clone())
+    }
+
+    /// The nodes that are known.
+    pub fn nodes(&self) -> Vec<NodeInfo> {
+        self.handle.0.with(|state| state.engine.controller.nodes().cloned().collect())
+    }
+
+    /// What nodes announce from now on.
+    pub fn notifications(&self) -> Notifications {
+        Notifications { events: self.events() }
+    }
+
+    /// What happens from now on: notifications, nodes that are found, that change or move.
+    pub fn events(&self) -> Events {
+        Events { events: self.handle.0.events.subscribe() }
+    }
+
+    /// Lets a function work on the node that is served, and sends what it wants sent: to read and change objects, and
+    /// to notify others of it. The node answers nobody meanwhile, so be quick.
+    pub fn with_node<R>(&self, work: impl FnOnce(&mut D) -> R) -> R {
+        self.handle.0.with_waking(|state| work(&mut state.engine.device))
+    }
+
+    /// Gives a request to the controller and a place to wait for its end.
+    fn begin(
+        &self,
+        make: impl FnOnce(&mut Engine<D>, Instant) -> Result<RequestId, RequestError>,
+    ) -> Result<Reply<'_, D>, Error> {
+        let shared = &self.handle.0;
+        let id = shared.with_waking(|state| {
+            if state.closed {
+                return Err(Error::Closed);
+            }
+            let now = state.engine.now();
+            let id = make(&mut state.engine, now).map_err(Error::Refused)?;
+            state.await_reply(id);
+            Ok(id)
+        })?;
+        Ok(Reply { shared, id })
+    }
+}
+
+/// Ends the driver when the last endpoint is gone.
+#[derive(Debug)]
+struct Handle<D: Device + Send + 'static>(Arc<Shared<D>>);
+
+impl<D: Device + Send + 'static> Drop for Handle<D> {
+    fn drop(&mut self) {
+        self.0.with_waking(|state| state.closed = true);
+    }
+}
+
+/// What endpoints and the driver share.
+struct Shared<D> {
+    state: Mutex<State<D>>,
+    events: broadcast::Sender<Event>,
+}
+
+impl<D> core::fmt::Debug for Shared<D> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+struct State<D> {
+    engine: Engine<D>,
+    interfaces: Vec<Interface>,
+    /// By the index of the request.
+    pending: Vec<Option<Pending>>,
+    /// Set while the driver sleeps.
+    driver: Option<Waker>,
+    closed: bool,
+}
+
+/// A request that somebody waits for.
+struct Pending {
+    id: RequestId,
+    result: Option<Result<Answer, Failure>>,
+    gathered: Vec<Answer>,
+    ended: bool,
+    waker: Option<Waker>,
+}
+
+impl<D> Shared<D> {
+    fn lock(&self) -> MutexGuard<'_, State<D>> {
+        // What an object that panicked left behind is its own affair; the node goes on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut State<D>) -> R) -> R {
+        work(&mut self.lock())
+    }
+
+    /// As [`with`](Self::with), and has the driver look at what there is to send.
+    fn with_waking<R>(&self, work: impl FnOnce(&mut State<D>) -> R) -> R {
+        let mut state = self.lock();
+        let result = work(&mut state);
+        let driver = state.driver.take();
+        drop(state);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        result
+    }
+}
+
+impl<D> State<D> {
+    fn await_reply(&mut self, id: RequestId) {
+        let index = id.index();
+        if self.pending.len() <= index {
+            self.pending.resize_with(index + 1, || None);
+        }
+        self.pending[index] = Some(Pending { id, result: None, gathered: Vec::new(), ended: false, waker: None });
+    }
+
+    fn pending(&mut self, id: RequestId) -> Option<&mut Pending> {
+        self.pending.get_mut(id.index())?.as_mut().filter(|pending| pending.id == id)
+    }
+}
+
+impl<D: Device> State<D> {
+    /// Gives the controller's news to those who wait for it.
+    fn dispatch(&mut self, events: &broadcast::Sender<Event>, wakers: &mut Vec<Waker>) {
+        while let Some(event) = self.engine.controller.poll_event() {
+            let pending = match event {
+                Event::Done { id, result } => self.pending(id).map(|pending| {
+                    pending.result = Some(result);
+                    pending
+                }),
+                Event::Gathered { id, answer } => self.pending(id).map(|pending| {
+                    pending.gathered.push(answer);
+                    pending
+                }),
+                Event::GatheringEnded { id, .. } => self.pending(id).map(|pending| {
+                    pending.ended = true;
+                    pending
+                }),
+                event => {
+                    // Nobody listens: nobody misses it.
+                    let _ = events.send(event);
+                    None
+                }
+            };
+            wakers.extend(pending.and_then(|pending| pending.waker.take()));
+        }
+    }
+}
+
+/// The end of a request, when it comes. Dropped before, it gives the request up.
+struct Reply<'a, D: Device> {
+    shared: &'a Shared<D>,
+    id: RequestId,
+}
+
+impl<D: Device> Reply<'_, D> {
+    fn poll_answer(&self, cx: &Context<'_>) -> Poll<Result<Answer, Failure>> {
+        self.poll(cx, |pending| pending.result.take())
+    }
+
+    fn poll_ended(&self, cx: &Context<'_>) -> Poll<Vec<Answer>> {
+        self.poll(cx, |pending| pending.ended.then(|| core::mem::take(&mut pending.gathered)))
+    }
+
+    fn poll<R>(&self, cx: &Context<'_>, take: impl FnOnce(&mut Pending) -> Option<R>) -> Poll<R> {
+        self.shared.with(|state| {
+            let pending = state.pending(self.id).expect("a request is pending until its reply is dropped");
+            if let Some(result) = take(pending) {
+                return Poll::Ready(result);
+            }
+            match &mut pending.waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                empty => *empty = Some(cx.waker().clone()),
+            }
+            Poll::Pending
+        })
+    }
+
+    /// Whether a node has answered so far.
+    fn heard(&self, state: &State<D>, node: NodeAddr) -> bool {
+        let pending = state.pending.get(self.id.index()).and_then(Option::as_ref);
+        pending.is_some_and(|pending| pending.gathered.iter().any(|answer| answer.node == node))
+    }
+}
+
+impl<D: Device> Drop for Reply<'_, D> {
+    fn drop(&mut self) {
+        self.shared.with(|state| {
+            let Some(pending) = state.pending.get_mut(self.id.index()).and_then(Option::take) else { return };
+            if pending.result.is_none() && !pending.ended {
+                let now = state.engine.now();
+                state.engine.controller.cancel(now, self.id);
+            }
+        });
+    }
+}
+
+/// The stream of what happens.
+#[derive(Debug)]
+pub struct Events {
+    events: broadcast::Receiver<Event>,
+}
+
+impl Events {
+    /// The next event; none when the endpoint is gone. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Event> {
+        match self.events.recv().await {
+            Ok(event) => Some(event),
+            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Event::Missed(missed)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}
+
+/// The stream of what nodes announce.
+#[derive(Debug)]
+pub struct Notifications {
+    events: Events,
+}
+
+impl Notifications {
+    /// The next notification; none when the endpoint is gone. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Option<Notification> {
+        loop {
+            if let Event::Notification(notification) = self.events.next().await? {
+                return Some(notification);
+            }
+        }
+    }
+}
+
+/// The task that moves the datagrams.
+struct Driver<D: Device> {
+    shared: Arc<Shared<D>>,
+    io: Io,
+    /// One for each socket, in the same order; then the one for everything rare.
+    ready: Vec<AsyncFd<OwnedFd>>,
+    changes: AsyncFd<OwnedFd>,
+    sleep: Option<(Instant, Pin<Box<Sleep>>)>,
+    wakers: Vec<Waker>,
+}
+
+impl<D: Device> Driver<D> {
+    fn new(shared: Arc<Shared<D>>, io: Io) -> Result<Self, BindError> {
+        let register = |descriptor: std::io::Result<OwnedFd>| {
+            descriptor.and_then(sys::watch).map_err(|source| BindError::Io {
+                doing: "registering a socket",
+                address: None,
+                source,
+            })
+        };
+        let sockets = &io.departing.sockets;
+        let ready = (0..sockets.len()).map(|at| register(sockets.descriptor(at).try_clone_to_owned()));
+        let ready = ready.collect::<Result<_, _>>()?;
+        let changes = register(std::os::fd::AsFd::as_fd(&io.changes).try_clone_to_owned())?;
+        Ok(Self { shared, io, ready, changes, sleep: None, wakers: Vec::new() })
+    }
+
+    /// Receives what has come, and says whether anything had.
+    fn receive(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut any = false;
+        for (at, ready) in self.ready.iter().enumerate() {
+            let Poll::Ready(Ok(mut guard)) = ready.poll_read_ready(cx) else { continue };
+            any = true;
+            let (count, more) = self.io.receive(at);
+            if !more {
+                // What comes from here on makes the socket ready anew.
+                guard.clear_ready_matching(Ready::READABLE);
+            }
+            if count > 0 {
+                let mut state = self.shared.lock();
+                let now = state.engine.now();
+                state.engine.take_batch(now, &mut self.io, at, count);
+            }
+        }
+        if let Poll::Ready(Ok(mut guard)) = self.changes.poll_read_ready(cx) {
+            any = true;
+            guard.clear_ready();
+            if self.io.follow_changes() {
+                let mut state = self.shared.lock();
+                state.interfaces = self.io.departing.sockets.interfaces().to_vec();
+                state.engine.device.address_changed();
+            }
+        }
+        any
+    }
+
+    /// Has the task polled again at a deadline; says whether that is now.
+    fn await_deadline(&mut self, cx: &mut Context<'_>, deadline: Option<(Instant, std::time::Instant)>) -> bool {
+        let Some((deadline, system)) = deadline else {
+            self.sleep = None;
+            return false;
+        };
+        let system = tokio::time::Instant::from_std(system);
+        match &mut self.sleep {
+            // One that comes too early costs a poll; setting it anew for each request would cost more.
+            Some((armed, _)) if *armed <= deadline => {}
+            Some((armed, sleep)) => {
+                *armed = deadline;
+                sleep.as_mut().reset(system);
+            }
+            None => self.sleep = Some((deadline, Box::pin(tokio::time::sleep_until(system)))),
+        }
+        let Some((_, sleep)) = &mut self.sleep else { return false };
+        let due = sleep.as_mut().poll(cx).is_ready();
+        if due {
+            self.sleep = None;
+        }
+        due
+    }
+}
+
+impl<D: Device> Future for Driver<D> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        for _ in 0..TURNS {
+            let received = this.receive(cx);
+            let mut state = this.shared.lock();
+            if state.closed {
+                return Poll::Ready(());
+            }
+            let now = state.engine.now();
+            state.engine.transmit(now, &mut this.io.departing);
+            state.dispatch(&this.shared.events, &mut this.wakers);
+            state.driver = Some(cx.waker().clone());
+            let deadline = state.engine.deadline().map(|at| (at, state.engine.system_time(at)));
+            drop(state);
+            this.io.departing.flush();
+            this.wakers.drain(..).for_each(Waker::wake);
+            let due = this.await_deadline(cx, deadline);
+            if !received && !due {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,158 @@
+//! The device and the requesting side of one node behind one set of sockets, without a way to wait: both the tokio
+//! and the blocking endpoint drive this.
+
+use core::net::SocketAddr;
+use std::time::Instant as SystemInstant;
+
+use super::io::{Answers, Departing, Io};
+use crate::controller::Controller;
+use crate::node::{Arrival, Destination, Handled, Instant, Node, Objects, Transmit};
+use crate::wire::{Frame, Message};
+
+/// The device side of an endpoint: a [`Node`], or `()` for a program that only asks.
+pub trait Device: sealed::Device {}
+
+impl Device for () {}
+impl<O: Objects, const STORE: usize> Device for Node<O, STORE> {}
+
+#[expect(unnameable_types, reason = "a trait that only this module implements and calls")]
+pub(super) mod sealed {
+    use core::net::SocketAddr;
+
+    use super::{Arrival, Destination, Instant, Message, Transmit};
+
+    /// What an endpoint does with its device side.
+    pub trait Device {
+        /// Whether there is one.
+        const PRESENT: bool;
+
+        /// Takes a message; says whether it was for the device.
+        fn handle(
+            &mut self,
+            now: Instant,
+            from: SocketAddr,
+            how: Arrival,
+            message: &Message<'_>,
+            out: &mut impl Transmit,
+        ) -> bool;
+
+        /// Writes what is due.
+        fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)>;
+
+        /// When something is due.
+        fn poll_timeout(&self) -> Option<Instant>;
+
+        /// Has it tell everyone that it is there.
+        fn address_changed(&mut self);
+    }
+}
+
+impl sealed::Device for () {
+    const PRESENT: bool = false;
+
+    fn handle(&mut self, _: Instant, _: SocketAddr, _: Arrival, _: &Message<'_>, _: &mut impl Transmit) -> bool {
+        false
+    }
+
+    fn poll_transmit(&mut self, _: Instant, _: &mut [u8]) -> Option<(Destination, usize)> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn address_changed(&mut self) {}
+}
+
+impl<O: Objects, const STORE: usize> sealed::Device for Node<O, STORE> {
+    const PRESENT: bool = true;
+
+    #[inline]
+    fn handle(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        how: Arrival,
+        message: &Message<'_>,
+        out: &mut impl Transmit,
+    ) -> bool {
+        self.handle_message(now, from, how, message, out) == Handled::Done
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)> {
+        Self::poll_transmit(self, now, buffer)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Self::poll_timeout(self)
+    }
+
+    fn address_changed(&mut self) {
+        Self::address_changed(self);
+    }
+}
+
+/// Both sides of a node.
+pub(super) struct Engine<D> {
+    pub(super) device: D,
+    pub(super) controller: Controller,
+    /// Datagrams that were no messages.
+    pub(super) malformed: u64,
+    clock: SystemInstant,
+}
+
+impl<D: Device> Engine<D> {
+    pub(super) fn new(device: D, controller: Controller) -> Self {
+        Self { device, controller, malformed: 0, clock: SystemInstant::now() }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        Instant(self.clock.elapsed().as_micros() as u64)
+    }
+
+    /// The moment of the system's clock that `at` stands for.
+    pub(super) fn system_time(&self, at: Instant) -> SystemInstant {
+        self.clock + at.since(Instant::ZERO)
+    }
+
+    /// Takes the first `count` datagrams of the batch that came by socket `at`.
+    pub(super) fn take_batch(&mut self, now: Instant, io: &mut Io, at: usize, count: usize) {
+        let Io { incoming, departing, .. } = io;
+        for datagram in (0..count).filter_map(|place| incoming.datagram(place)) {
+            let Some(arrived) = departing.sockets.arrival(at, &datagram) else { continue };
+            let how = if arrived.to_all { Arrival::Multicast } else { Arrival::Unicast };
+            if departing.is_echo(&arrived, datagram.from, datagram.bytes) {
+                continue;
+            }
+            self.take(now, datagram.from, how, datagram.bytes, &mut Answers { departing, way: arrived.way });
+        }
+    }
+
+    /// Takes one message, however it came.
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant, from: SocketAddr, how: Arrival, bytes: &[u8], out: &mut impl Transmit) {
+        let Ok(Frame::Format1(message)) = Frame::parse(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        if !self.device.handle(now, from, how, &message, out) {
+            self.controller.handle_message(now, from, &message);
+        }
+    }
+
+    /// Queues all that both sides have to send by now.
+    pub(super) fn transmit(&mut self, now: Instant, departing: &mut Departing) {
+        while let Some((destination, length)) = self.device.poll_transmit(now, departing.buffer()) {
+            departing.send(destination, length, None);
+        }
+        while let Some((destination, length)) = self.controller.poll_transmit(now, departing.buffer()) {
+            departing.send(destination, length, None);
+        }
+    }
+
+    /// When [`transmit`](Self::transmit) is due, though nothing came.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.device.poll_timeout(), self.controller.poll_timeout()].into_iter().flatten().min()
+    }
+}

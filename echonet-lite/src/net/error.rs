@@ -1,0 +1,106 @@
+//! Why a node's sockets could not be opened.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::io;
+use std::string::String;
+
+use crate::controller::{Failure, RequestError};
+
+/// Why an endpoint could not be opened.
+#[derive(Debug)]
+pub enum BindError {
+    /// Another program holds the port and does not share it.
+    PortHeld {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// `udp` or `tcp`.
+        protocol: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No interface of that name is up.
+    NoInterface(String),
+    /// No interface that is up has this address.
+    NoAddress(core::net::IpAddr),
+    /// Both families were refused, or none was asked for.
+    NoFamily,
+    /// A call failed.
+    Io {
+        /// What was to be done.
+        doing: &'static str,
+        /// To which address.
+        address: Option<SocketAddr>,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PortHeld { address, protocol, .. } => {
+                let (port, flag) = (address.port(), if *protocol == "udp" { 'u' } else { 't' });
+                write!(
+                    f,
+                    "{protocol} port {port} on {} is held by another program that does not share it; \
+                     find it by: ss -{flag}lpn 'sport = :{port}'",
+                    address.ip()
+                )
+            }
+            Self::NoInterface(name) => write!(f, "no interface named {name} is up; list them by: ip -brief address"),
+            Self::NoAddress(address) => {
+                write!(f, "no interface that is up has the address {address}; list them by: ip -brief address")
+            }
+            Self::NoFamily => f.write_str("neither IPv4 nor IPv6 was asked for or can be used on this machine"),
+            Self::Io { doing, address: Some(address), source } => write!(f, "{doing} {address}: {source}"),
+            Self::Io { doing, address: None, source } => write!(f, "{doing}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for BindError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::PortHeld { source, .. } | Self::Io { source, .. } => Some(source),
+            Self::NoInterface(_) | Self::NoAddress(_) | Self::NoFamily => None,
+        }
+    }
+}
+
+impl From<BindError> for io::Error {
+    fn from(error: BindError) -> Self {
+        let kind = match &error {
+            BindError::PortHeld { .. } => io::ErrorKind::AddrInUse,
+            BindError::NoInterface(_) => io::ErrorKind::NotFound,
+            BindError::NoAddress(_) => io::ErrorKind::AddrNotAvailable,
+            BindError::NoFamily => io::ErrorKind::Unsupported,
+            BindError::Io { source, .. } => source.kind(),
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Why a request came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// It was never sent.
+    Refused(RequestError),
+    /// It was sent.
+    Failed(Failure),
+    /// The endpoint has ended.
+    Closed,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            Self::Failed(failure) => failure.fmt(f),
+            Self::Closed => f.write_str("the endpoint has ended"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

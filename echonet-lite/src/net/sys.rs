@@ -1,0 +1,415 @@
+//! The system calls that no safe crate offers: batches of datagrams with their addresses, steering between the
+//! sockets of one port, and the kernel's list of interfaces.
+//!
+//! Addresses and control messages are read and written as bytes, so that each `unsafe` block is one system call over
+//! buffers this module owns.
+
+#![expect(unsafe_code, reason = "recvmmsg, sendmmsg and two socket options are reached through libc")]
+
+use core::mem::size_of;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use core::ptr;
+use std::boxed::Box;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::vec;
+use std::vec::Vec;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::socket::{Sockets, Way};
+
+/// Datagrams of one system call: a window of 32 requests is a short batch, which needs no second call to learn that
+/// nothing is left.
+pub(super) const BATCH: usize = 64;
+
+/// The largest datagram of UDP over IPv4, and then some: 1025 cache lines, an odd number, so that the beginnings of
+/// the buffers do not all fall into the same sets of the cache.
+const DATAGRAM: usize = 1025 * 64;
+/// The most that UDP over IPv4 carries.
+const DATAGRAM_MAX: usize = 65_507;
+
+/// Room for one address of either family as the kernel writes it, and for one packet-info control message.
+const NAME: usize = size_of::<libc::sockaddr_in6>();
+const CONTROL: usize = 64;
+const CONTROL_HEADER: usize = size_of::<libc::cmsghdr>();
+
+/// Which interface and local address a datagram came to, or is to leave by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PacketInfo {
+    /// Index of the interface; 0 leaves the choice to the routing table.
+    pub interface: u32,
+    /// On arrival the destination in the packet; on departure the source.
+    pub address: IpAddr,
+    /// On arrival: our own address, which differs from `address` for multicast and broadcast.
+    pub local: IpAddr,
+}
+
+/// One received datagram.
+pub(super) struct Datagram<'a> {
+    pub from: SocketAddr,
+    /// Absent on sockets without the packet-info option.
+    pub info: Option<PacketInfo>,
+    pub bytes: &'a [u8],
+}
+
+/// A byte buffer at the alignment that the kernel's structures want.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Aligned<const N: usize>([u8; N]);
+
+/// What the kernel reads and writes beside the payload of one message.
+#[derive(Clone, Copy)]
+struct Envelope {
+    name: Aligned<NAME>,
+    control: Aligned<CONTROL>,
+}
+
+const ENVELOPE: Envelope = Envelope { name: Aligned([0; NAME]), control: Aligned([0; CONTROL]) };
+
+/// The arrays a batch call works on. Their pointers are set anew by every call and mean nothing between calls.
+struct Headers {
+    messages: Box<[libc::mmsghdr]>,
+    pieces: Box<[libc::iovec]>,
+}
+
+// SAFETY: the raw pointers inside are written at the start of a call and never read afterwards, so moving the arrays
+// to another thread moves plain memory.
+unsafe impl Send for Headers {}
+// SAFETY: a shared reference gives no access to the pointers: every use takes `&mut self`.
+unsafe impl Sync for Headers {}
+
+impl Headers {
+    fn new() -> Self {
+        let message = libc::mmsghdr { msg_hdr: empty_header(), msg_len: 0 };
+        let piece = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+        Self { messages: vec![message; BATCH].into(), pieces: vec![piece; BATCH].into() }
+    }
+
+    /// Points message `at` to an envelope and a payload.
+    fn set(
+        &mut self,
+        at: usize,
+        envelope: &mut Envelope,
+        name: usize,
+        control: usize,
+        payload: *mut u8,
+        length: usize,
+    ) {
+        let piece = &mut self.pieces[at];
+        piece.iov_base = payload.cast();
+        piece.iov_len = length;
+        let header = &mut self.messages[at].msg_hdr;
+        header.msg_name = envelope.name.0.as_mut_ptr().cast();
+        header.msg_namelen = name as libc::socklen_t;
+        header.msg_control = if control == 0 { ptr::null_mut() } else { envelope.control.0.as_mut_ptr().cast() };
+        header.msg_controllen = control as _;
+        header.msg_flags = 0;
+        header.msg_iov = piece;
+        header.msg_iovlen = 1;
+    }
+}
+
+fn empty_header() -> libc::msghdr {
+    // SAFETY: msghdr is a C structure of integers and pointers, for which all zeros is a valid value.
+    unsafe { core::mem::zeroed() }
+}
+
+/// Buffers for a batch of received datagrams, used again by every call.
+pub(super) struct Incoming {
+    headers: Headers,
+    envelopes: Box<[Envelope]>,
+    payload: Vec<u8>,
+}
+
+impl Incoming {
+    pub(super) fn new() -> Self {
+        // Zeroed memory of this size comes from the system untouched: only pages that datagrams reach become real.
+        Self { headers: Headers::new(), envelopes: vec![ENVELOPE; BATCH].into(), payload: vec![0; BATCH * DATAGRAM] }
+    }
+
+    /// Receives up to [`BATCH`] datagrams and says how many; with `wait`, blocks for the first on a blocking socket.
+    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, wait: bool) -> io::Result<usize> {
+        let chunks = self.payload.chunks_exact_mut(DATAGRAM);
+        for (at, (envelope, chunk)) in self.envelopes.iter_mut().zip(chunks).enumerate() {
+            self.headers.set(at, envelope, NAME, CONTROL, chunk.as_mut_ptr(), DATAGRAM);
+        }
+        let flags = if wait { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
+        // SAFETY: each of the BATCH headers points to one envelope and one chunk of `payload`, all owned by `self`,
+        // distinct, of the stated lengths, and untouched by Rust until the call returns.
+        let received = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.headers.messages.as_mut_ptr(),
+                BATCH as _,
+                flags as _,
+                ptr::null_mut(),
+            )
+        };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Datagram `at` of the last batch; none if it was cut off or its sender is of no known family.
+    pub(super) fn datagram(&self, at: usize) -> Option<Datagram<'_>> {
+        let message = &self.headers.messages[at];
+        if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+            return None;
+        }
+        let envelope = &self.envelopes[at];
+        let bytes = &self.payload[at * DATAGRAM..][..message.msg_len as usize];
+        let control = &envelope.control.0[..message.msg_hdr.msg_controllen as usize];
+        Some(Datagram { from: read_name(&envelope.name.0)?, info: read_info(control), bytes })
+    }
+}
+
+/// Buffers for a batch of departing datagrams, used again by every call.
+pub(super) struct Outgoing {
+    headers: Headers,
+    envelopes: Box<[Envelope]>,
+    queued: Vec<Queued>,
+    payload: Vec<u8>,
+    filled: usize,
+}
+
+/// One queued datagram: its socket, and the lengths of its parts.
+#[derive(Clone, Copy)]
+struct Queued {
+    socket: usize,
+    name: usize,
+    control: usize,
+    start: usize,
+    length: usize,
+}
+
+impl Outgoing {
+    pub(super) fn new() -> Self {
+        Self {
+            headers: Headers::new(),
+            envelopes: vec![ENVELOPE; BATCH].into(),
+            queued: Vec::with_capacity(BATCH),
+            payload: vec![0; 2 * DATAGRAM],
+            filled: 0,
+        }
+    }
+
+    /// Whether the next datagram has no room, so that those that wait have to be sent first.
+    pub(super) fn is_full(&self) -> bool {
+        self.queued.len() == BATCH || self.filled + DATAGRAM > self.payload.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    /// Where the next datagram is written before [`push`](Self::push); `is_full` must have been false.
+    pub(super) fn buffer(&mut self) -> &mut [u8] {
+        &mut self.payload[self.filled..][..DATAGRAM_MAX]
+    }
+
+    /// Queues the first `length` bytes of the buffer, once for each way and address. More of them than fit are left
+    /// out: no machine has so many interfaces.
+    pub(super) fn push(&mut self, length: usize, targets: impl IntoIterator<Item = (SocketAddr, Way)>) {
+        for (to, way) in targets {
+            let Some(envelope) = self.envelopes.get_mut(self.queued.len()) else { break };
+            let name = write_name(&mut envelope.name.0, to);
+            let control = way.info.map_or(0, |info| write_info(&mut envelope.control.0, info));
+            self.queued.push(Queued { socket: way.socket, name, control, start: self.filled, length });
+        }
+        self.filled += length;
+    }
+
+    /// Sends the messages from `first` on that leave by the same socket; says how many the kernel took.
+    fn send_run(&mut self, first: usize, sockets: &Sockets) -> io::Result<usize> {
+        let socket = self.queued[first].socket;
+        let run = self.queued[first..].iter().take_while(|queued| queued.socket == socket).count();
+        for (at, queued) in self.queued[first..][..run].iter().enumerate() {
+            let payload = self.payload[queued.start..][..queued.length].as_ptr().cast_mut();
+            let envelope = &mut self.envelopes[first + at];
+            self.headers.set(at, envelope, queued.name, queued.control, payload, queued.length);
+        }
+        // SAFETY: the first `run` headers point to envelopes and parts of `payload` that `push` has written, all owned
+        // by `self` and untouched until the call returns; of a message to send the kernel only reads.
+        let sent = unsafe {
+            libc::sendmmsg(
+                sockets.descriptor(socket).as_raw_fd(),
+                self.headers.messages.as_mut_ptr(),
+                run as _,
+                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
+            )
+        };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Sends all that is queued. What the kernel refuses (no route, no room) is lost as any datagram can be; says how
+    /// many were.
+    pub(super) fn flush(&mut self, sockets: &Sockets) -> u64 {
+        let (mut first, mut lost) = (0, 0);
+        while first < self.queued.len() {
+            match self.send_run(first, sockets) {
+                Ok(sent) => first += sent,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    first += 1;
+                    lost += 1;
+                }
+            }
+        }
+        self.queued.clear();
+        self.filled = 0;
+        lost
+    }
+}
+
+fn read_name(name: &[u8; NAME]) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes([name[2], name[3]]);
+    match i32::from(u16::from_ne_bytes([name[0], name[1]])) {
+        libc::AF_INET => Some(SocketAddrV4::new(ipv4(&name[4..8]), port).into()),
+        libc::AF_INET6 => {
+            let [flow, scope] = [&name[4..8], &name[24..28]].map(word);
+            Some(SocketAddrV6::new(ipv6(&name[8..24]), port, u32::from_be(flow), scope).into())
+        }
+        _ => None,
+    }
+}
+
+/// Writes a socket address as the kernel's structure and says how long it is.
+fn write_name(name: &mut [u8; NAME], address: SocketAddr) -> usize {
+    name.fill(0);
+    name[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address {
+        SocketAddr::V4(v4) => {
+            name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            name[4..8].copy_from_slice(&v4.ip().octets());
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            name[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+            name[8..24].copy_from_slice(&v6.ip().octets());
+            name[24..28].copy_from_slice(&v6.scope_id().to_ne_bytes());
+            size_of::<libc::sockaddr_in6>()
+        }
+    }
+}
+
+/// Finds `IP_PKTINFO` or `IPV6_PKTINFO` in the control messages. They are asked for alone, so only the first is read.
+fn read_info(control: &[u8]) -> Option<PacketInfo> {
+    let (header, data) = control.split_at_checked(CONTROL_HEADER)?;
+    let kind = &header[CONTROL_HEADER - 8..];
+    match (word(&kind[..4]) as i32, word(&kind[4..]) as i32) {
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) if data.len() >= 12 => Some(PacketInfo {
+            interface: word(&data[..4]),
+            local: ipv4(&data[4..8]).into(),
+            address: ipv4(&data[8..12]).into(),
+        }),
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) if data.len() >= 20 => {
+            let address = ipv6(&data[..16]);
+            let local = if address.is_multicast() { Ipv6Addr::UNSPECIFIED } else { address };
+            Some(PacketInfo { interface: word(&data[16..20]), local: local.into(), address: address.into() })
+        }
+        _ => None,
+    }
+}
+
+/// Writes the control message that chooses interface and source address, and says how long it is.
+fn write_info(control: &mut [u8; CONTROL], info: PacketInfo) -> usize {
+    control.fill(0);
+    let (level, kind, size) = match info.address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_PKTINFO, 12),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, 20),
+    };
+    control[..size_of::<usize>()].copy_from_slice(&(CONTROL_HEADER + size).to_ne_bytes());
+    control[CONTROL_HEADER - 8..CONTROL_HEADER - 4].copy_from_slice(&level.to_ne_bytes());
+    control[CONTROL_HEADER - 4..CONTROL_HEADER].copy_from_slice(&kind.to_ne_bytes());
+    let data = &mut control[CONTROL_HEADER..];
+    match info.address {
+        IpAddr::V4(source) => {
+            data[..4].copy_from_slice(&info.interface.to_ne_bytes());
+            data[4..8].copy_from_slice(&source.octets());
+        }
+        IpAddr::V6(source) => {
+            data[..16].copy_from_slice(&source.octets());
+            data[16..20].copy_from_slice(&info.interface.to_ne_bytes());
+        }
+    }
+    (CONTROL_HEADER + size).next_multiple_of(size_of::<usize>())
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+fn ipv4(bytes: &[u8]) -> Ipv4Addr {
+    Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])
+}
+
+fn ipv6(bytes: &[u8]) -> Ipv6Addr {
+    let mut octets = [0; 16];
+    octets.copy_from_slice(bytes);
+    octets.into()
+}
+
+/// Makes the kernel tell the interface and destination of every datagram.
+pub(super) fn receive_packet_info(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
+    let one: libc::c_int = 1;
+    match v6 {
+        false => set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &one),
+        true => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &one),
+    }
+}
+
+/// Hands each datagram to one of the `members` sockets that share this address by `SO_REUSEPORT`: the one whose place,
+/// in order of binding, is the instance of the destination object, counted from 1 and around.
+pub(super) fn steer_by_instance(socket: BorrowedFd<'_>, members: u32) -> io::Result<()> {
+    /// Offset of DEOJ's third byte in the payload, which is all that the program sees.
+    const INSTANCE: u32 = 9;
+    let step = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let mut program = [
+        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, INSTANCE),
+        step(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, members - 1),
+        step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, members),
+        step(libc::BPF_RET | libc::BPF_A, 0),
+    ];
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
+}
+
+fn set_option<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `value`, which outlives the call; callers pass the type that the
+    // option expects, and the kernel copies it.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A socket to the kernel's routing tables that hears the given groups of changes (`RTMGRP_…`).
+pub(super) fn netlink(groups: u32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: a plain call without pointers.
+    let descriptor = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given this descriptor to us alone.
+    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    let mut address = Aligned([0; size_of::<libc::sockaddr_nl>()]);
+    address.0[..2].copy_from_slice(&(libc::AF_NETLINK as u16).to_ne_bytes());
+    address.0[8..12].copy_from_slice(&groups.to_ne_bytes());
+    // SAFETY: the pointer and the length describe `address`, which is laid out as a sockaddr_nl.
+    let result = unsafe { libc::bind(descriptor, address.0.as_ptr().cast(), address.0.len() as libc::socklen_t) };
+    if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the tokio runtime say when a descriptor can be read.
+pub(super) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and nobody takes it out of the
+    // result, which forgets the registration before it closes it.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
