@@ -2,3 +2,5 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod class;
+#[cfg(feature = "net")]
+mod peers;

@@ -8,13 +8,14 @@ const CONDITIONER = [0x01, 0x30, 0x01];
 const el = new EchonetLite({ type: "lan" });
 const call = (method, ...args) =>
   new Promise((resolve, reject) => el[method](...args, (error, result) => (error ? reject(error) : resolve(result))));
+const ESV = { Get_Res: "72", Set_Res: "71", Get_SNA: "52", SetC_SNA: "51" };
 const hex = (number) => number.toString(16).padStart(2, "0");
 
 // Codes and answers travel as objects; `hex` of the property's buffer is what came over the wire.
 async function line(name, epc, ...edt) {
   const result = await call(`${name}PropertyValue`, address, CONDITIONER, epc, ...edt);
   const { esv, prop } = result.message;
-  console.log(`${name} ${hex(epc)}: ${esv} [${prop[0].buffer?.toString("hex") ?? ""}]`);
+  console.log(`${name} ${hex(epc)}: ${ESV[esv]} [${prop[0].buffer?.toString("hex") ?? ""}]`);
 }
 
 await call("init");
