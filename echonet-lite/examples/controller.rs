@@ -77,7 +77,7 @@ async fn search(endpoint: &Endpoint, time: Duration) -> Result<(), Box<dyn std::
         println!("{}", node.addr);
         for object in &node.objects {
             let class = echonet_lite::class::find(object.eoj.class_code());
-            println!("    {} {}", object.eoj, class.map_or("unknown", |class| class.name));
+            println!("    {} {}", object.eoj, class.map_or("unknown", |class| class.name()));
         }
     }
     Ok(())

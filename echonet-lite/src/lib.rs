@@ -4,10 +4,11 @@
 //!
 //! - [`wire`]: frames as checked views of bytes and a writer into a buffer; neither allocates.
 //! - [`class`]: device classes as constant tables, and the typed values of their properties.
+//! - [`meter`]: what the values of a smart electric energy meter mean.
 //! - [`node`]: the device side of a node without sockets and clocks: datagrams and time in, datagrams and deadlines out.
 //! - [`controller`]: the requesting side, in the same form.
 //! - `net` (feature): the sockets, for tokio and for blocking programs.
-//! - `serial` (feature): Route-B smart meters behind a serial Wi-SUN module.
+//! - `serial` (feature `serial`; feature `skstack` for its no_std part): Route-B smart meters behind a serial Wi-SUN module.
 #![no_std]
 
 #[cfg(feature = "std")]
@@ -15,9 +16,10 @@ extern crate std;
 
 pub mod class;
 pub mod controller;
+pub mod meter;
 #[cfg(feature = "net")]
 pub mod net;
 pub mod node;
-#[cfg(feature = "serial")]
+#[cfg(feature = "skstack")]
 pub mod serial;
 pub mod wire;

@@ -132,12 +132,10 @@ fn runs_inside_multi(name: &str) -> bool {
     matches!(name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
 }
 
-/// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run.
+/// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run. A pause of everything holds
+/// CLIENT UNPAUSE too, as in the genuine server: it ends by its time alone.
 fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
     let stops = |flags: Flags| flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
-    if row.parent.is_some_and(|parent| parent.name == "client") {
-        return false;
-    }
     match (&client.multi, row.command.name) {
         _ if !writes_only => true,
         (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| stops(row.command.flags)),
@@ -176,7 +174,7 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             quiet_reply(client, || reply.simple("QUEUED"));
         }
         Gate::Refuse(error, row) => {
-            let error = crate::commands::refused(worker, client, row, error);
+            let error = crate::commands::refused(&worker.instance, client, row, error);
             worker.refused(row, &error);
             quiet_reply(client, || reply.error(&error));
         }

@@ -17,13 +17,12 @@
 //! removes what has expired and nobody asks for; call it now and then.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use crate::blocking::Waiting;
-use crate::client::{Client, ClientShared, End};
+use crate::client::{ClientShared, End};
 use crate::command::Args;
 use crate::config::settings;
 use crate::dispatch::{self, Passed};
+use crate::guest::Guest;
 use crate::instance::Instance;
 use crate::resp::{Parser, ProtocolError, Reply, RequestLimits, split_inline};
 use crate::worker::{Worker, now_ms};
@@ -47,11 +46,10 @@ pub fn expire(instance: &Instance) {
 #[derive(Debug)]
 pub struct Session {
     worker: Rc<Worker>,
-    client: Client,
+    client: Guest,
     /// What has been received and not been run.
     input: Vec<u8>,
     reply: Reply,
-    waiting: Option<Waiting>,
 }
 
 /// Whether a command was taken off the input.
@@ -66,10 +64,9 @@ impl Session {
     pub fn new(worker: Rc<Worker>) -> Self {
         let instance = &worker.instance;
         let name = String::from("embedded:0");
-        let shared = Arc::new(ClientShared::new(instance.next_client_id(), name.clone(), name, -1, now_ms()));
-        instance.add_client(&shared);
-        let client = Client::new(shared, instance.config.text(settings::REQUIREPASS).is_empty());
-        Self { worker, client, input: Vec::new(), reply: Reply::default(), waiting: None }
+        let shared = ClientShared::new(instance.next_client_id(), name.clone(), name, -1, now_ms());
+        let client = Guest::new(instance, shared);
+        Self { worker, client, input: Vec::new(), reply: Reply::default() }
     }
 
     /// Takes requests, cut anywhere, and runs those that are complete.
@@ -91,7 +88,7 @@ impl Session {
 
     /// Whether a blocking command waits for its keys.
     pub fn is_waiting(&self) -> bool {
-        self.waiting.is_some()
+        self.client.waiting.is_some()
     }
 
     /// Whether the server wants the connection to end when its output is sent.
@@ -120,7 +117,7 @@ impl Session {
 
     /// Runs the command at the head of `input`.
     fn step(&mut self, input: &[u8], used: &mut usize) -> Result<Step, ProtocolError> {
-        if self.waiting.is_some() || input.is_empty() {
+        if self.client.waiting.is_some() || input.is_empty() {
             return Ok(Step::Nothing);
         }
         let limits = RequestLimits {
@@ -151,7 +148,7 @@ impl Session {
         let gate = dispatch::gate(&self.worker, &self.client, args);
         match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut self.reply) {
             Passed::Done => {}
-            Passed::Blocked(waiting) => self.waiting = Some(waiting),
+            Passed::Blocked(waiting) => self.client.waiting = Some(waiting),
             Passed::Paused(_) => return false,
         }
         true
@@ -159,24 +156,14 @@ impl Session {
 
     /// Ends the wait if its answer has come, or its deadline.
     fn end_wait(&mut self) {
-        let Some(mut waiting) = self.waiting.take() else { return };
+        let Some(mut waiting) = self.client.waiting.take() else { return };
         let answer = match waiting.answer.try_recv() {
             Ok(answer) => answer,
             Err(_) if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() => {
                 waiting.parked.null()
             }
-            Err(_) => return self.waiting = Some(waiting),
+            Err(_) => return self.client.waiting = Some(waiting),
         };
         waiting.conclude(&self.client, &mut self.reply, &answer);
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        if let Some(waiting) = self.waiting.take() {
-            waiting.leave(&self.client);
-        }
-        crate::commands::leave(&self.worker, &mut self.client);
-        self.worker.instance.remove_client(self.client.shared.id);
     }
 }

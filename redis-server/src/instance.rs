@@ -78,9 +78,9 @@ impl Instance {
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
             let database = Database::new(shards, hasher.clone());
             let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
-            database.on_expiry(move |key| {
+            database.on_happening(move |happening, key| {
                 if notify::is_on(&config) {
-                    notify::tell(&config, &pubsub, number, key, "expired");
+                    notify::tell(&config, &pubsub, number, key, notify::event_of(happening));
                 }
             });
             database

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use redis_server::REDIS_VERSION;
 use redis_server::config::{Config, Launch, Request, help, settings};
 use redis_server::memory::Counting;
-use server_runtime::{LogFormat, LogOptions, init_logging, shutdown_on_signals};
+use redis_server::{REDIS_VERSION, logging};
+use server_runtime::{init_logging, shutdown_on_signals};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -38,7 +38,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
 
 fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
     let (config, warnings) = Config::load(launch, std::env::vars_os())?;
-    init_logging(&log_options(&config))?;
+    init_logging(&logging::options(&config))?;
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -82,14 +82,5 @@ fn warn_about(config: &Config) {
     let policy = config.word(settings::MAXMEMORY_POLICY);
     if policy != "noeviction" {
         tracing::warn!("maxmemory-policy {policy}: eviction is not supported yet, writes are refused at the limit");
-    }
-}
-
-fn log_options(config: &Config) -> LogOptions {
-    let level = ["debug", "info", "info", "warn"];
-    LogOptions {
-        level: level[config.size(settings::LOGLEVEL).min(level.len() - 1)].to_owned(),
-        format: if config.int(settings::LOG_FORMAT) == 1 { LogFormat::Json } else { LogFormat::Text },
-        file: config.string(settings::LOGFILE).map(PathBuf::from),
     }
 }

@@ -2,6 +2,7 @@
 //! told to subscribers as `notify-keyspace-events` says.
 
 use crate::config::{Config, event_bit, settings};
+use crate::db::Happening;
 use crate::pubsub::{self, Kind, PubSub};
 
 /// `K`: by key.
@@ -35,11 +36,22 @@ pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: &str
     }
 }
 
+/// The event that tells of what a database does of its own accord.
+pub fn event_of(happening: Happening) -> &'static str {
+    match happening {
+        Happening::Expired => "expired",
+        Happening::Missed => "keymiss",
+        Happening::Added => "new",
+    }
+}
+
 /// The bit of the class that an event belongs to.
 fn class(event: &str) -> i64 {
     event_bit(match event {
         "expired" => b'x',
         "evicted" => b'e',
+        "keymiss" => b'm',
+        "new" => b'n',
         "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" => b'$',
         "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => b's',
         "rpush" | "rpop" | "sortstore" => b'l',
@@ -65,6 +77,8 @@ mod tests {
             ("z", "zadd zincr zrem zrangestore zpopmin"),
             ("g", "del expire persist rename_from move_to copy_to restore"),
             ("x", "expired"),
+            ("m", "keymiss"),
+            ("n", "new"),
         ];
         for (letter, events) in table {
             for event in events.split(' ') {

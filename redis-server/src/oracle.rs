@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 pub(crate) struct Oracle {
     server: Child,
+    folder: PathBuf,
     stream: BufReader<UnixStream>,
 }
 
@@ -14,7 +16,7 @@ pub(crate) struct Oracle {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     Text(Vec<u8>),
-    Error,
+    Error(String),
     Nil,
     Array(Vec<Self>),
 }
@@ -22,10 +24,16 @@ pub(crate) enum Reply {
 impl Oracle {
     /// Starts `redis-server`, reached by a socket in a directory of its own; prints why not if there is none.
     pub(crate) fn start(name: &str) -> Option<Self> {
+        Self::with(name, &["--save", ""])
+    }
+
+    /// [`Oracle::start`] with these settings and its own defaults otherwise.
+    pub(crate) fn with(name: &str, settings: &[&str]) -> Option<Self> {
         let folder = std::env::temp_dir().join(format!("oracle-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let server = Command::new("redis-server")
-            .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .args(["--port", "0", "--unixsocket", "socket", "--appendonly", "no", "--daemonize", "no"])
+            .args(settings)
             .current_dir(&folder)
             .stdout(Stdio::null())
             .spawn();
@@ -38,8 +46,7 @@ impl Oracle {
         let connect = || UnixStream::connect(folder.join("socket")).ok();
         let wait = || std::thread::sleep(Duration::from_millis(20));
         let stream = (0..500).find_map(|_| connect().or_else(|| (wait(), None).1)).unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
-        Some(Self { server, stream: BufReader::new(stream) })
+        Some(Self { server, folder, stream: BufReader::new(stream) })
     }
 
     /// Sends all commands at once and returns their replies.
@@ -72,7 +79,7 @@ impl Reply {
         stream.read_line(&mut line).unwrap();
         let (kind, rest) = line.trim_end().split_at(1);
         match (kind, rest) {
-            ("-", _) => Self::Error,
+            ("-", text) => Self::Error(text.to_owned()),
             ("$" | "*", "-1") => Self::Nil,
             ("$", len) => {
                 let mut text = vec![0; len.parse::<usize>().unwrap() + 2];
@@ -90,5 +97,6 @@ impl Drop for Oracle {
     fn drop(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
+        std::fs::remove_dir_all(&self.folder).unwrap();
     }
 }

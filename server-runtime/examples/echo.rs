@@ -20,6 +20,7 @@ struct Echo;
 
 impl Service for Echo {
     type Worker = ();
+    type Carried = ();
 
     fn worker(self: &Arc<Self>, _index: usize) {}
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
+use crate::balance::Order;
 use crate::metrics;
 
 /// The counts of one server. Relaxed throughout: they are figures and limits, nothing is published through them.
@@ -16,6 +17,11 @@ pub(crate) struct Counters {
     pub(crate) refused: AtomicU64,
     pub(crate) accept_errors: AtomicU64,
     pub(crate) handshake_errors: AtomicU64,
+    pub(crate) moved: AtomicU64,
+    /// Whether connections can move to another worker; if not, they are dealt out evenly.
+    moves: bool,
+    /// The worker for new connections while they move.
+    home: AtomicUsize,
     workers: Vec<WorkerCount>,
 }
 
@@ -24,10 +30,12 @@ struct WorkerCount {
     open: AtomicUsize,
     /// Told whenever `open` falls to 0.
     idle: Notify,
+    /// The last [`Order`] to its connections, see [`Counters::order`].
+    order: AtomicU64,
 }
 
 impl Counters {
-    pub(crate) fn new(workers: usize, limit: usize) -> Self {
+    pub(crate) fn new(workers: usize, limit: usize, moves: bool) -> Self {
         Self {
             open: AtomicUsize::new(0),
             limit: AtomicUsize::new(limit),
@@ -35,6 +43,9 @@ impl Counters {
             refused: AtomicU64::new(0),
             accept_errors: AtomicU64::new(0),
             handshake_errors: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
+            moves,
+            home: AtomicUsize::new(0),
             workers: std::iter::repeat_with(WorkerCount::default).take(workers).collect(),
         }
     }
@@ -52,17 +63,40 @@ impl Counters {
     }
 
     /// Takes a place, unless all are taken. Only the acceptor does, so that looking and taking need not be one step.
-    pub(crate) fn take(self: &Arc<Self>, next: &mut usize) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>, next: &mut usize, can_move: bool) -> Option<Place> {
         if self.open() >= self.limit.load(Relaxed) {
             self.refused.fetch_add(1, Relaxed);
             return None;
         }
         self.accepted.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
-        let worker = self.emptiest(*next);
+        let worker = if can_move && self.moves { self.home.load(Relaxed) } else { self.emptiest(*next) };
         *next = worker + 1;
+        Some(self.place(worker))
+    }
+
+    fn place(self: &Arc<Self>, worker: usize) -> Place {
         self.workers[worker].open.fetch_add(1, Relaxed);
-        Some(Place { counters: Arc::clone(self), worker })
+        let seen = self.workers[worker].order.load(Relaxed);
+        Place { counters: Arc::clone(self), worker, seen }
+    }
+
+    pub(crate) fn moves(&self) -> bool {
+        self.moves
+    }
+
+    /// Where new connections go from now on.
+    pub(crate) fn set_home(&self, worker: usize) {
+        self.home.store(worker, Relaxed);
+    }
+
+    /// Asks connections to move. Each of them finds the order the next time it has done something, so that only those
+    /// move that have something to do.
+    pub(crate) fn order(&self, Order { from, to, share }: Order) {
+        let order = &self.workers[from].order;
+        let number = (order.load(Relaxed) >> 32) + 1;
+        let share = (share * f64::from(u16::MAX)) as u64;
+        order.store(number << 32 | (to as u64) << 16 | share, Relaxed);
     }
 
     /// The worker with the fewest connections; among equals the first from `next` on.
@@ -90,6 +124,7 @@ impl Counters {
             ("server_connections_refused_total", "Connections refused at the limit.", &self.refused),
             ("server_accept_errors_total", "Failures to accept a connection.", &self.accept_errors),
             ("server_tls_handshake_errors_total", "TLS handshakes that failed.", &self.handshake_errors),
+            ("server_connections_moved_total", "Connections that went to another worker.", &self.moved),
         ] {
             metrics::family(out, name, help, "counter");
             metrics::sample(out, name, &[], load(value));
@@ -106,12 +141,34 @@ impl Counters {
 pub struct Place {
     counters: Arc<Counters>,
     worker: usize,
+    /// The last order that was followed or declined.
+    seen: u64,
 }
 
 impl Place {
     /// The index of the worker that has the connection.
     pub fn worker(&self) -> usize {
         self.worker
+    }
+
+    /// The worker that the connection is asked to go to, if it is; it is asked once. `random` decides whether it is among
+    /// those that follow. Cheap enough to be called after every request.
+    #[inline]
+    pub fn is_asked_to(&mut self, random: impl FnOnce() -> u16) -> Option<usize> {
+        let order = self.counters.workers[self.worker].order.load(Relaxed);
+        if order == self.seen {
+            return None;
+        }
+        self.seen = order;
+        (random() <= order as u16).then_some((order >> 16) as u16 as usize)
+    }
+
+    /// The same connection on another worker.
+    pub(crate) fn move_to(self, worker: usize) -> Self {
+        // The old place is given up only when the new one is taken, so that the connection is counted throughout.
+        self.counters.open.fetch_add(1, Relaxed);
+        self.counters.moved.fetch_add(1, Relaxed);
+        self.counters.place(worker)
     }
 
     pub(crate) fn counters(&self) -> &Counters {

@@ -1,8 +1,9 @@
 //! What TCP servers share: listeners, one worker thread per core, TLS, graceful shutdown, metrics, logs and flags.
 //!
-//! One thread accepts and hands each connection to the worker with the fewest. A worker is a thread with a tokio
-//! runtime of its own; a connection stays on its worker to its end, so that a [`Service`] needs neither `Send` futures
-//! nor locks for what belongs to a worker or a connection.
+//! One thread accepts and hands each connection to a worker. A worker is a thread with a tokio runtime of its own; a
+//! connection is served there alone, so that a [`Service`] needs neither `Send` futures nor locks for what belongs to a
+//! worker or a connection. Connections are dealt out evenly; those of a service that [lets them move](Service::MOVES)
+//! gather on as few workers as can carry them.
 //!
 //! An echo server:
 //!
@@ -15,6 +16,7 @@
 //!
 //! impl Service for Echo {
 //!     type Worker = ();
+//!     type Carried = ();
 //!     fn worker(self: &Arc<Self>, _index: usize) {}
 //!     async fn serve(self: Arc<Self>, _worker: Rc<()>, mut connection: Connection) {
 //!         let mut bytes = [0; 1024];
@@ -36,6 +38,7 @@
 //! ```
 
 mod args;
+mod balance;
 mod counters;
 mod error;
 mod files;
@@ -54,9 +57,9 @@ mod workers;
 pub use args::RuntimeArgs;
 pub use counters::Place;
 pub use error::Error;
-pub use logging::{LogFormat, LogOptions, init_logging};
+pub use logging::{LogFormat, LogOptions, init_logging, set_log_level};
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
 pub use running::{Handle, Running, start};
 pub use shutdown::{Shutdown, shutdown_on_signals};
-pub use stream::{Connection, Peer, Stream};
+pub use stream::{Connection, Peer, Routes, Stream};
 pub use workers::Service;

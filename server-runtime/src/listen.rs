@@ -29,13 +29,18 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 /// At most one line in the log for this long, however often accepting fails.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
-/// An accepted connection on its way to its worker.
-pub(crate) struct Accepted {
+/// An accepted connection on its way to its worker, for the first time or from another one.
+pub(crate) struct Accepted<C> {
     pub(crate) socket: Transport,
     pub(crate) peer: Peer,
     pub(crate) local: Peer,
     pub(crate) place: Place,
+    /// What it brings along from another worker; nothing if it is new.
+    pub(crate) carried: Option<C>,
 }
+
+/// The ways to the workers, by index.
+pub(crate) type Senders<C> = Vec<UnboundedSender<Accepted<C>>>;
 
 /// A socket that no runtime has seen yet.
 pub(crate) enum Transport {
@@ -142,9 +147,9 @@ impl Drop for SocketFile {
 }
 
 /// Where accepted connections go; one value shared by the listeners, all on the accepting thread.
-pub(crate) struct Hub {
+pub(crate) struct Hub<C> {
     pub(crate) counters: Arc<Counters>,
-    pub(crate) workers: Vec<UnboundedSender<Accepted>>,
+    pub(crate) workers: Senders<C>,
     /// What a connection beyond the limit is told.
     pub(crate) refusal: Vec<u8>,
     /// The worker that is first among equals next time.
@@ -152,14 +157,14 @@ pub(crate) struct Hub {
 }
 
 /// Accepts on one listener until the shutdown.
-pub(crate) async fn accept_all(listener: Listener, hub: std::rc::Rc<Hub>, shutdown: Shutdown) {
+pub(crate) async fn accept_all<C>(listener: Listener, hub: std::rc::Rc<Hub<C>>, shutdown: Shutdown) {
     tokio::select! {
         () = accept_forever(listener, &hub) => {}
         () = shutdown.triggered() => {}
     }
 }
 
-async fn accept_forever(Listener { socket, kind }: Listener, hub: &Hub) {
+async fn accept_forever<C>(Listener { socket, kind }: Listener, hub: &Hub<C>) {
     #[expect(deprecated, reason = "its successor is unsafe for the sake of borrowed descriptors; this one is owned")]
     let socket = match AsyncFd::with_interest(socket, Interest::READABLE) {
         Ok(socket) => socket,
@@ -179,10 +184,10 @@ async fn accept_forever(Listener { socket, kind }: Listener, hub: &Hub) {
     }
 }
 
-impl Hub {
+impl<C> Hub<C> {
     fn hand_over(&self, kind: &Kind, socket: Socket, peer: &SockAddr) {
         let mut next = self.next.get();
-        let place = self.counters.take(&mut next);
+        let place = self.counters.take(&mut next, kind.is_plain());
         self.next.set(next);
         let Some(place) = place else {
             if kind.is_plain() {
@@ -193,7 +198,7 @@ impl Hub {
         match kind.ends(&socket, peer) {
             Ok((peer, local)) => {
                 let worker = place.worker();
-                let accepted = Accepted { socket: kind.transport(socket), peer, local, place };
+                let accepted = Accepted { socket: kind.transport(socket), peer, local, place, carried: None };
                 // A worker that is gone takes nothing; the connection is closed by dropping it.
                 if self.workers[worker].send(accepted).is_err() {
                     error!("worker-{worker} has ended; a connection is lost");

@@ -6,10 +6,12 @@ use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, Registry, reload};
 
 use crate::error::Error;
 
@@ -54,12 +56,7 @@ impl fmt::Display for LogFormat {
 /// # Errors
 /// When the level is none, the file cannot be opened, or the process has a log already.
 pub fn init_logging(options: &LogOptions) -> Result<(), Error> {
-    let filter = EnvFilter::from_str(&options.level).map_err(|error| {
-        Error::Log(format!(
-            "\"{}\" is no level ({error}): expected error, warn, info, debug, trace, off or MODULE=LEVEL,…",
-            options.level
-        ))
-    })?;
+    let filter = filter(&options.level)?;
     let (writer, colours) = match &options.file {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
@@ -68,24 +65,39 @@ pub fn init_logging(options: &LogOptions) -> Result<(), Error> {
         }
         None => (BoxMakeWriter::new(io::stderr), io::stderr().is_terminal()),
     };
-    install(filter, options.format, writer, colours).map_err(|error| Error::Log(error.to_string()))?;
+    let (filter, handle) = reload::Layer::new(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours).with_thread_names(true);
+    let lines = match options.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let log = tracing_subscriber::registry().with(filter).with(lines);
+    log.try_init().map_err(|error| Error::Log(error.to_string()))?;
+    // A process has one log, which was just made.
+    let _ = FILTER.set(handle);
     log_panics();
     Ok(())
 }
 
-fn install<W>(filter: EnvFilter, format: LogFormat, writer: W, colours: bool) -> Result<(), impl fmt::Display>
-where
-    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
-{
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(writer)
-        .with_ansi(colours)
-        .with_thread_names(true);
-    match format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
-    }
+/// The filter of the process' log.
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+
+/// Changes what is logged from now on; `level` as in [`LogOptions::level`]. A process whose log was not made by
+/// [`init_logging`] keeps what it has.
+///
+/// # Errors
+/// When the level is none.
+pub fn set_log_level(level: &str) -> Result<(), Error> {
+    let filter = filter(level)?;
+    FILTER.get().map_or(Ok(()), |log| log.reload(filter)).map_err(|error| Error::Log(error.to_string()))
+}
+
+fn filter(level: &str) -> Result<EnvFilter, Error> {
+    EnvFilter::from_str(level).map_err(|error| {
+        Error::Log(format!(
+            "\"{level}\" is no level ({error}): expected error, warn, info, debug, trace, off or MODULE=LEVEL,…"
+        ))
+    })
 }
 
 /// A worker survives the panic of one connection; the log is where it is then seen.

@@ -10,22 +10,25 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use tokio::runtime::RuntimeMetrics;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::spawn_local;
 use tracing::{error, info};
 
+use crate::balance::{self, Order};
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::files;
-use crate::listen::{self, Accepted, Hub, Listener};
+use crate::listen::{self, Hub, Listener, Senders};
 use crate::metrics::Registry;
 use crate::options::{Listen, Options, TlsOptions};
 use crate::scrape;
 use crate::shutdown::{Shutdown, Stop};
 use crate::socket;
+use crate::stream::Routes;
 use crate::tls::Tls;
-use crate::workers::{self, Service, Worker};
+use crate::workers::{self, Arrivals, Service, Worker};
 
 /// Binds every place, starts the threads, and returns when all of them are ready to serve.
 ///
@@ -48,11 +51,12 @@ pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, E
     let metrics_addr = metrics.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
 
     let workers = worker_count(options.workers);
-    let counters = Arc::new(Counters::new(workers, files::connections_allowed(options.max_connections)));
+    let limit = files::connections_allowed(options.max_connections);
+    let counters = Arc::new(Counters::new(workers, limit, S::MOVES));
     let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
     service.starting(&handle);
     let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
-    let arrivals = running.start_workers(&options, &service)?;
+    let (arrivals, runtimes) = running.start_workers(&options, &service)?;
     // Read only when a scrape comes, so the figures cost nothing until then.
     let counters = Arc::clone(&running.handle.counters);
     options.metrics.collect(move |out| counters.render(out));
@@ -61,6 +65,7 @@ pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, E
         metrics: metrics.map(|socket| (socket.into(), options.metrics)),
         handle: running.handle.clone(),
         workers: arrivals,
+        runtimes,
         refusal: service.refusal().to_vec(),
     };
     running.start_acceptor(acceptor)?;
@@ -132,30 +137,34 @@ impl Running {
         &mut self,
         options: &Options,
         service: &Arc<S>,
-    ) -> Result<Vec<UnboundedSender<Accepted>>, Error> {
+    ) -> Result<(Senders<S::Carried>, Vec<RuntimeMetrics>), Error> {
         let mut senders = Vec::new();
         let mut ready = Vec::new();
-        for (index, shutdown) in self.handle.stop.workers.iter().enumerate() {
-            let (sender, arrivals): (_, UnboundedReceiver<Accepted>) = unbounded_channel();
+        let workers = &self.handle.stop.workers;
+        let (routes, moved): (Vec<_>, Vec<_>) = workers.iter().map(|_| unbounded_channel()).unzip();
+        let routes = Routes(routes.into());
+        for ((index, shutdown), moved) in workers.iter().enumerate().zip(moved) {
+            let (sender, accepted) = unbounded_channel();
             let (tell, told) = sync_channel(1);
             let worker = Worker {
                 index,
                 service: Arc::clone(service),
+                routes: routes.clone(),
                 counters: Arc::clone(&self.handle.counters),
                 shutdown: shutdown.clone(),
                 now: self.handle.stop.now.clone(),
                 drain: options.drain,
             };
             let name = format!("worker-{index}");
-            self.threads.push(spawn(&name, move || worker.run(arrivals, tell))?);
+            self.threads.push(spawn(&name, move || worker.run(Arrivals { accepted, moved }, tell))?);
             senders.push(sender);
             ready.push((name, told));
         }
-        ready.into_iter().try_for_each(|(name, told)| await_ready(name, &told))?;
-        Ok(senders)
+        let runtimes = ready.into_iter().map(|(name, told)| await_ready(name, &told)).collect::<Result<_, _>>()?;
+        Ok((senders, runtimes))
     }
 
-    fn start_acceptor(&mut self, acceptor: Acceptor) -> Result<(), Error> {
+    fn start_acceptor<C: Send + 'static>(&mut self, acceptor: Acceptor<C>) -> Result<(), Error> {
         let name = "acceptor";
         let (tell, told) = sync_channel(1);
         self.threads.push(spawn(name, move || acceptor.run(tell))?);
@@ -183,7 +192,7 @@ fn spawn(name: &str, run: impl FnOnce() -> bool + Send + 'static) -> Result<Join
     spawned.map_err(|source| Error::Thread { name: name.to_owned(), source })
 }
 
-fn await_ready(name: String, told: &Receiver<io::Result<()>>) -> Result<(), Error> {
+fn await_ready<T>(name: String, told: &Receiver<io::Result<T>>) -> Result<T, Error> {
     let panicked = || Err(io::Error::other("it ended before it was ready"));
     told.recv().unwrap_or_else(|_| panicked()).map_err(|source| Error::Thread { name, source })
 }
@@ -208,6 +217,11 @@ impl Handle {
         self.stop.end();
     }
 
+    /// Whether the server has been told to end.
+    pub fn is_triggered(&self) -> bool {
+        self.stop.accept.is_triggered()
+    }
+
     /// Connections open now.
     pub fn connections(&self) -> usize {
         self.counters.open()
@@ -216,6 +230,23 @@ impl Handle {
     /// Connections open now, by worker.
     pub fn connections_by_worker(&self) -> Vec<usize> {
         (0..self.counters.workers()).map(|worker| self.counters.open_on(worker)).collect()
+    }
+
+    /// Asks a share (0 to 1) of one worker's connections to go to another, each when it next has something to do. For
+    /// tests, and for whoever wants a worker's processor for something else: the server itself balances again later.
+    ///
+    /// Nothing happens where connections [do not move](Service::MOVES), or to TLS ones.
+    ///
+    /// # Panics
+    /// When there is no such worker.
+    pub fn move_connections(&self, from: usize, to: usize, share: f64) {
+        assert!(to < self.counters.workers(), "there is no worker {to}");
+        self.counters.order(Order { from, to, share });
+    }
+
+    /// Connections that went to another worker since the start.
+    pub fn moved(&self) -> u64 {
+        self.counters.moved.load(Relaxed)
     }
 
     /// Connections accepted since the start, refused ones not counted.
@@ -265,15 +296,17 @@ impl fmt::Debug for Handle {
 }
 
 /// The thread that accepts, for every listener, and answers scrapes.
-struct Acceptor {
+struct Acceptor<C> {
     listeners: Vec<Listener>,
     metrics: Option<(std::net::TcpListener, Registry)>,
     handle: Handle,
-    workers: Vec<UnboundedSender<Accepted>>,
+    workers: Senders<C>,
+    /// How busy the workers are.
+    runtimes: Vec<RuntimeMetrics>,
     refusal: Vec<u8>,
 }
 
-impl Acceptor {
+impl<C: 'static> Acceptor<C> {
     fn run(self, ready: SyncSender<io::Result<()>>) -> bool {
         let runtime = match workers::runtime() {
             Ok(runtime) => runtime,
@@ -288,13 +321,17 @@ impl Acceptor {
     }
 
     async fn accept(self, ready: SyncSender<io::Result<()>>) {
-        let Self { listeners, metrics, handle, workers, refusal } = self;
+        let Self { listeners, metrics, handle, workers, runtimes, refusal } = self;
         let shutdown = &handle.stop.accept;
         if let Err(error) = background(metrics, handle.tls.as_ref(), shutdown) {
             let _ = ready.send(Err(error));
             return;
         }
         let _ = ready.send(Ok(()));
+        if handle.counters.moves() && workers.len() > 1 {
+            let (counters, shutdown) = (Arc::clone(&handle.counters), shutdown.clone());
+            spawn_local(async move { balance::watch(&counters, runtimes, shutdown).await });
+        }
         let hub = Rc::new(Hub { counters: Arc::clone(&handle.counters), workers, refusal, next: Cell::new(0) });
         let accept = |listener| spawn_local(listen::accept_all(listener, Rc::clone(&hub), shutdown.clone()));
         let tasks: Vec<_> = listeners.into_iter().map(accept).collect();

@@ -11,9 +11,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio_rustls::server::TlsStream;
 
 use crate::counters::Place;
+use crate::listen::{Accepted, Transport};
 use crate::shutdown::Shutdown;
 
 /// A connection on its worker.
@@ -21,7 +23,7 @@ use crate::shutdown::Shutdown;
 /// Take it apart as you like, but keep `place` until the connection is over: it is what the connection limit counts,
 /// and what a shutdown waits for.
 #[derive(Debug)]
-pub struct Connection {
+pub struct Connection<C = ()> {
     /// The bytes, both ways.
     pub stream: Stream,
     /// The other end.
@@ -32,6 +34,41 @@ pub struct Connection {
     pub shutdown: Shutdown,
     /// The place in the count of open connections, free again when dropped.
     pub place: Place,
+    /// What the connection took along from the worker it was on before.
+    pub carried: Option<C>,
+    /// The way to other workers.
+    pub routes: Routes<C>,
+}
+
+/// The ways from any worker to any other. Clones are cheap.
+pub struct Routes<C>(pub(crate) Arc<[UnboundedSender<Accepted<C>>]>);
+
+impl<C> Clone for Routes<C> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C> fmt::Debug for Routes<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Routes").field("workers", &self.0.len()).finish()
+    }
+}
+
+impl<C> Connection<C> {
+    /// Goes on at another worker: there, [`Service::serve`](crate::Service::serve) gets the connection with what is
+    /// `carried`. Nothing may be left unsent, and nothing that was read unprocessed unless it is carried.
+    ///
+    /// # Errors
+    /// When the system does not let go of the socket, or it is [not one that can move](Stream::can_move); the connection
+    /// is closed by then.
+    pub fn move_to(self, worker: usize, carried: C) -> io::Result<()> {
+        let Self { stream, peer, local, place, routes, .. } = self;
+        let socket = stream.into_transport()?;
+        let moved = Accepted { socket, peer, local, place: place.move_to(worker), carried: Some(carried) };
+        // A worker that has ended takes nothing more: the server is shutting down.
+        routes.0[worker].send(moved).map_err(|_| io::ErrorKind::NotConnected.into())
+    }
 }
 
 /// One end of a connection.
@@ -78,6 +115,21 @@ impl Stream {
     /// Whether the bytes are encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// Whether the connection can go to another worker: TLS ones stay.
+    #[inline]
+    pub fn can_move(&self) -> bool {
+        !self.is_tls()
+    }
+
+    /// The socket, free of the runtime it was on.
+    fn into_transport(self) -> io::Result<Transport> {
+        match self {
+            Self::Tcp(stream) => stream.into_std().map(Transport::Tcp),
+            Self::Unix(stream) => stream.into_std().map(Transport::Unix),
+            Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// The protocol agreed on by ALPN, such as `h2`.

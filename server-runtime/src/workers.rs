@@ -8,16 +8,15 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
-use tokio::runtime::LocalRuntime;
+use tokio::runtime::{Handle, LocalRuntime, RuntimeMetrics};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_local;
 use tracing::{debug, warn};
 
-use crate::Handle;
 use crate::counters::{Counters, Place};
 use crate::listen::{Accepted, Transport};
 use crate::shutdown::Shutdown;
-use crate::stream::{Connection, Peer, Stream};
+use crate::stream::{Connection, Peer, Routes, Stream};
 use crate::tls;
 
 /// What a server does with a connection. One value is shared by all workers.
@@ -25,11 +24,22 @@ pub trait Service: Send + Sync + 'static {
     /// State of one worker, made on the worker's own thread; it never leaves it.
     type Worker: 'static;
 
+    /// What a connection takes along when it moves to another worker: `()` where [`Service::MOVES`] is not set.
+    type Carried: Send + 'static;
+
+    /// Whether [`serve`](Service::serve) looks at [`Place::is_asked_to`] and follows it. If so, connections gather on
+    /// as few workers as can carry them and spread when those are busy; if not, they are dealt out evenly and stay.
+    const MOVES: bool = false;
+
     /// Makes the state of a worker, on its thread and inside its runtime: `tokio::task::spawn_local` works here.
     fn worker(self: &Arc<Self>, index: usize) -> Self::Worker;
 
     /// Serves one connection to its end, on its worker's thread; the future need not be `Send`.
-    fn serve(self: Arc<Self>, worker: Rc<Self::Worker>, connection: Connection) -> impl Future<Output = ()> + 'static;
+    fn serve(
+        self: Arc<Self>,
+        worker: Rc<Self::Worker>,
+        connection: Connection<Self::Carried>,
+    ) -> impl Future<Output = ()> + 'static;
 
     /// What a connection is told before it is closed because the limit is reached. Nothing by default.
     fn refusal(&self) -> &[u8] {
@@ -37,15 +47,38 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Called once, before any worker is made: the handle gives the connection counts and can end the server.
-    fn starting(&self, handle: &Handle) {
+    fn starting(&self, handle: &crate::Handle) {
         let _ = handle;
     }
 }
 
+/// Who talks to whom, and the count that it is in.
+type Ends = (Peer, Peer, Place);
+
+/// Connections on their way to a worker.
+pub(crate) struct Arrivals<C> {
+    /// From the acceptor, which hangs up at the end.
+    pub(crate) accepted: UnboundedReceiver<Accepted<C>>,
+    /// From other workers.
+    pub(crate) moved: UnboundedReceiver<Accepted<C>>,
+}
+
+impl<C> Arrivals<C> {
+    async fn next(&mut self) -> Option<Accepted<C>> {
+        tokio::select! {
+            biased;
+            Some(moved) = self.moved.recv() => Some(moved),
+            accepted = self.accepted.recv() => accepted,
+        }
+    }
+}
+
 /// One worker's view of the server.
-pub(crate) struct Worker<S> {
+pub(crate) struct Worker<S: Service> {
     pub(crate) index: usize,
     pub(crate) service: Arc<S>,
+    /// The ways to all workers.
+    pub(crate) routes: Routes<S::Carried>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) shutdown: Shutdown,
     /// Ends the drain at once.
@@ -60,7 +93,7 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
 
 impl<S: Service> Worker<S> {
     /// Serves what arrives until the acceptor hangs up, then drains. Tells whether connections were cut.
-    pub(crate) fn run(self, mut arrivals: UnboundedReceiver<Accepted>, ready: SyncSender<io::Result<()>>) -> bool {
+    pub(crate) fn run(self, mut arrivals: Arrivals<S::Carried>, ready: SyncSender<io::Result<RuntimeMetrics>>) -> bool {
         let runtime = match runtime() {
             Ok(runtime) => runtime,
             Err(error) => {
@@ -71,22 +104,31 @@ impl<S: Service> Worker<S> {
         };
         let cut = runtime.block_on(async move {
             let state = Rc::new(self.service.worker(self.index));
-            let _ = ready.send(Ok(()));
+            let _ = ready.send(Ok(Handle::current().metrics()));
             // The starter tells a worker that fails by this end hanging up.
             drop(ready);
-            while let Some(accepted) = arrivals.recv().await {
+            while let Some(accepted) = arrivals.next().await {
                 self.serve(&state, accepted);
             }
-            self.drain().await
+            self.drain(&state, &mut arrivals.moved).await
         });
         // This is what cuts the connections that are still open. It does not wait for `spawn_blocking`'s threads.
         runtime.shutdown_background();
         cut
     }
 
-    fn serve(&self, state: &Rc<S::Worker>, Accepted { socket, peer, local, place }: Accepted) {
-        let connect =
-            |stream, peer, local, place| Connection { stream, peer, local, shutdown: self.shutdown.clone(), place };
+    fn connection(
+        &self,
+        stream: Stream,
+        (peer, local, place): Ends,
+        carried: Option<S::Carried>,
+    ) -> Connection<S::Carried> {
+        let (shutdown, routes) = (self.shutdown.clone(), self.routes.clone());
+        Connection { stream, peer, local, shutdown, place, carried, routes }
+    }
+
+    fn serve(&self, state: &Rc<S::Worker>, accepted: Accepted<S::Carried>) {
+        let Accepted { socket, peer, local, place, carried } = accepted;
         let stream = match socket {
             Transport::Tcp(socket) => TcpStream::from_std(socket).map(Stream::Tcp),
             Transport::Unix(socket) => UnixStream::from_std(socket).map(Stream::Unix),
@@ -95,7 +137,8 @@ impl<S: Service> Worker<S> {
         match stream {
             // The service's future is the task: nothing is wrapped around it that every idle connection would pay for.
             Ok(stream) => {
-                spawn_local(Arc::clone(&self.service).serve(Rc::clone(state), connect(stream, peer, local, place)));
+                let connection = self.connection(stream, (peer, local, place), carried);
+                spawn_local(Arc::clone(&self.service).serve(Rc::clone(state), connection));
             }
             Err(error) => warn!("cannot serve {peer}: {error}"),
         }
@@ -106,9 +149,10 @@ impl<S: Service> Worker<S> {
         state: &Rc<S::Worker>,
         socket: std::net::TcpStream,
         session: tls::Session,
-        (peer, local, place): (Peer, Peer, Place),
+        (peer, local, place): Ends,
     ) {
-        let (service, state, shutdown) = (Arc::clone(&self.service), Rc::clone(state), self.shutdown.clone());
+        let (service, state) = (Arc::clone(&self.service), Rc::clone(state));
+        let (shutdown, routes) = (self.shutdown.clone(), self.routes.clone());
         spawn_local(async move {
             let handshake = tokio::select! {
                 handshake = session.handshake(socket) => handshake,
@@ -117,7 +161,8 @@ impl<S: Service> Worker<S> {
             match handshake {
                 Ok(stream) => {
                     let stream = Stream::Tls(Box::new(stream));
-                    service.serve(state, Connection { stream, peer, local, shutdown, place }).await;
+                    let connection = Connection { stream, peer, local, shutdown, place, carried: None, routes };
+                    service.serve(state, connection).await;
                 }
                 Err(error) => {
                     place.counters().handshake_errors.fetch_add(1, Relaxed);
@@ -127,10 +172,17 @@ impl<S: Service> Worker<S> {
         });
     }
 
-    async fn drain(&self) -> bool {
+    async fn drain(&self, state: &Rc<S::Worker>, moved: &mut UnboundedReceiver<Accepted<S::Carried>>) -> bool {
+        // What was under way from another worker when the end began.
+        let stragglers = async {
+            while let Some(accepted) = moved.recv().await {
+                self.serve(state, accepted);
+            }
+        };
         tokio::select! {
             biased;
             () = self.counters.drained(self.index) => return false,
+            () = stragglers => {}
             () = tokio::time::sleep(self.drain) => {}
             () = self.now.triggered() => {}
         }

@@ -77,7 +77,7 @@ impl Config {
             interview: Interview::Everything,
             refusal_memory: Duration::from_secs(600),
             tid_rest: Duration::from_secs(300),
-            duplicate_window: Duration::from_secs(10),
+            duplicate_window: Duration::from_secs(20),
             max_requests: 4096,
             max_requests_per_node: 512,
             max_nodes: 1024,

@@ -3,7 +3,7 @@
 use std::vec::Vec;
 
 use super::slot::Owner;
-use super::{Answer, Controller, Event, Failure, Interview, NodeAddr, NodeInfo, Operation, PropertyMaps, Request};
+use super::{Answer, Controller, Event, Failure, Interview, NodeAddr, NodeInfo, Operation, Request};
 use crate::node::Instant;
 use crate::wire::{Eoj, Message, PropertySet};
 
@@ -88,7 +88,10 @@ impl Controller {
                     first_unmapped(&peer.info, None)
                 }
             }
-            (Step::Maps(eoj), Ok(_)) => first_unmapped(&peer.info, Some(eoj)),
+            (Step::Maps(eoj), Ok(_)) => {
+                peer.settle_maps(eoj);
+                first_unmapped(&peer.info, Some(eoj))
+            }
         };
         match next {
             Some(step) if wants_maps || !matches!(step, Step::Maps(_)) => self.wait_for_step(place, step),
@@ -128,15 +131,7 @@ impl Controller {
             |epc| message.properties().find(epc).filter(|map| !map.is_empty()).map(PropertySet::decode_map_lenient);
         let maps = [find(0x9D), find(0x9E), find(0x9F)];
         if maps.iter().any(Option::is_some) {
-            let info = &mut self.peer_mut(place).info;
-            let known = info.maps(eoj).copied().unwrap_or_default();
-            let [announced, writable, readable] = maps;
-            let maps = PropertyMaps {
-                announced: announced.unwrap_or(known.announced),
-                writable: writable.unwrap_or(known.writable),
-                readable: readable.unwrap_or(known.readable),
-            };
-            info.set_maps(eoj, maps);
+            self.peer_mut(place).learn_maps(eoj, maps);
         }
     }
 

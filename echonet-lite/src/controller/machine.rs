@@ -133,6 +133,7 @@ impl Controller {
         match slot.state {
             State::Free => return false,
             // Its place in the line of ended requests keeps the slot from being used again.
+            State::Done if slot.owner == Owner::Nobody => return false,
             State::Done => slot.owner = Owner::Nobody,
             State::Queued | State::Outstanding | State::Listening | State::Gathering => {
                 self.release(now, id.slot, None);
@@ -311,7 +312,7 @@ impl Controller {
     /// answer came with.
     pub(super) fn finish(&mut self, now: Instant, index: u32, answered: Option<u16>, failure: Option<Failure>) {
         self.release(now, index, answered);
-        if matches!(failure, Some(Failure::TimedOut { .. })) {
+        if matches!(failure, Some(Failure::TimedOut { .. } | Failure::NodeSilent { .. })) {
             self.statistics.timeouts += 1;
         }
         let slot = &mut self.slots[index as usize];
@@ -359,7 +360,7 @@ impl Controller {
         if let Some(failure) = slot.failure {
             return Err(failure);
         }
-        let (eoj, service, response_time) = (slot.eoj, slot.service, slot.response_time);
+        let (eoj, service, response_time) = (slot.eoj, slot.requested, slot.response_time);
         let outcomes = core::mem::take(&mut slot.outcomes);
         let Target::Peer(place) = slot.target else { unreachable!("requests to all nodes end without a result") };
         Ok(Answer { node: self.peer(place).info.addr, eoj, service, response_time, outcomes })

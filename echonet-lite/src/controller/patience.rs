@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::{Config, Spacing};
+use crate::node::Instant;
 use crate::wire::{Eoj, Esv, PropertySet};
 
 /// What air conditioners and meters are to be given at least (System Design Guidelines).
@@ -32,9 +33,15 @@ pub(super) fn least(eoj: Eoj, service: Esv, asked: PropertySet) -> Duration {
 pub(super) struct ResponseTime {
     /// In microseconds; the smoothed time and its mean deviation.
     smoothed: Option<(u32, u32)>,
-    /// Tries without an answer since the last one.
+    /// How often in a row the time for an answer was too short.
     misses: u8,
+    /// When that was found last: what was sent before tells nothing more.
+    missed_at: Instant,
 }
+
+/// So often in a row a node does not answer until it counts as silent: what waits for it is given up, and of new requests
+/// it gets one try each. Two requests with the usual three tries; with a fifth of all datagrams lost, 1 in 500.
+const SILENT_AFTER: u8 = 6;
 
 /// Within this a node counts as one that takes requests back to back.
 const PROMPT: Duration = Duration::from_millis(5);
@@ -54,8 +61,23 @@ impl ResponseTime {
     }
 
     /// A try was not answered.
-    pub(super) fn missed(&mut self) {
-        self.misses = self.misses.saturating_add(1);
+    pub(super) fn missed(&mut self, now: Instant, sent_at: Instant) {
+        if sent_at >= self.missed_at {
+            self.misses = self.misses.saturating_add(1);
+            self.missed_at = now;
+        }
+    }
+
+    /// Whether there is reason to think that the node is gone.
+    pub(super) fn is_silent(&self) -> bool {
+        self.misses >= SILENT_AFTER
+    }
+
+    /// The node was heard, though not with an answer.
+    pub(super) fn heard(&mut self) {
+        if self.is_silent() {
+            self.misses = 0;
+        }
     }
 
     /// How long answers take.
@@ -123,10 +145,13 @@ mod tests {
         let steady = time.timeout(&config);
         assert!(steady >= Duration::from_secs(2) && steady < Duration::from_secs(3), "{steady:?}");
         assert_eq!(time.spacing(Spacing::Adaptive).as_millis() / 10, 49);
-        time.missed();
+        let at = Instant::from_micros;
+        time.missed(at(10), at(5));
+        // Another of the same moment.
+        time.missed(at(11), at(5));
         assert_eq!(time.timeout(&config), steady * 2);
-        for _ in 0..300 {
-            time.missed();
+        for moment in 20..320 {
+            time.missed(at(moment), at(moment));
         }
         assert_eq!(time.timeout(&config), config.max_timeout);
         time.answered(Duration::from_secs(2));

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::interview::Stage;
 use super::patience::ResponseTime;
 use super::slot::State;
-use super::{Config, NodeAddr, NodeInfo};
+use super::{Config, NodeAddr, NodeInfo, PropertyMaps};
 use crate::node::Instant;
 use crate::wire::{Eoj, PropertySet};
 
@@ -30,9 +30,14 @@ pub(super) struct Peer {
     pub(super) not_before: Instant,
     pub(super) response_time: ResponseTime,
     pub(super) stage: Stage,
+    /// Property maps of an object that were read so far, not all three.
+    partial_maps: Option<(Eoj, Maps)>,
     refused: Vec<Refused>,
     recent: VecDeque<Recent>,
 }
+
+/// What is announced, writable, readable: maps 9D, 9E, 9F.
+type Maps = [Option<PropertySet>; 3];
 
 /// What an object refused to read.
 #[derive(Debug)]
@@ -54,6 +59,8 @@ pub(super) struct News {
     pub(super) tid: u16,
     pub(super) eoj: Eoj,
     pub(super) confirmed: bool,
+    /// What it is about.
+    pub(super) epcs: PropertySet,
     /// Of all but the transaction identifier.
     pub(super) hash: u64,
 }
@@ -69,6 +76,7 @@ impl Peer {
             not_before: Instant::from_micros(0),
             response_time: ResponseTime::default(),
             stage: Stage::Idle,
+            partial_maps: None,
             refused: Vec::new(),
             recent: VecDeque::new(),
         }
@@ -146,15 +154,17 @@ impl Peer {
         // There are nodes whose notifications all have the same identifier.
         let is_tid_unique =
             self.recent.iter().all(|Recent { news: other, .. }| other.tid != news.tid || *other == news);
-        let mut same_object = self.recent.iter().rev().map(|recent| recent.news).filter(|other| other.eoj == news.eoj);
+        let subject = |news: &News| (news.eoj, news.confirmed, news.epcs);
+        let before = self.recent.iter().rev().map(|recent| recent.news);
+        let mut before = before.filter(|other| subject(other) == subject(&news));
         let repeated = if news.confirmed {
             // Sent again, it has a fresh identifier; and what says the same as the last one is no news.
-            same_object.next().is_some_and(|last| News { tid: news.tid, ..last } == news)
+            before.next().is_some_and(|last| News { tid: news.tid, ..last } == news)
         } else if !is_tid_unique {
             // On, off, on again all look alike then: only a copy of the last one is surely one.
-            same_object.next() == Some(news)
+            before.next() == Some(news)
         } else {
-            same_object.any(|other| other == news)
+            before.any(|other| other == news)
         };
         if !repeated {
             if self.recent.len() >= MAX_RECENT {
@@ -165,9 +175,38 @@ impl Peer {
         repeated
     }
 
+    /// Takes property maps that were read, which can come one by one.
+    pub(super) fn learn_maps(&mut self, eoj: Eoj, read: Maps) {
+        let partial = self.partial_maps.take().filter(|(of, _)| *of == eoj);
+        let mut maps = match (self.info.maps(eoj), partial) {
+            (Some(maps), _) => [maps.announced, maps.writable, maps.readable].map(Some),
+            (None, Some((_, maps))) => maps,
+            (None, None) => Maps::default(),
+        };
+        for (map, read) in maps.iter_mut().zip(read) {
+            *map = read.or(*map);
+        }
+        let is_complete = maps.iter().all(Option::is_some);
+        self.partial_maps = Some((eoj, maps));
+        if is_complete {
+            self.settle_maps(eoj);
+        }
+    }
+
+    /// All that can be read of the property maps of an object was read: those that it refused are empty.
+    pub(super) fn settle_maps(&mut self, eoj: Eoj) {
+        let partial = self.partial_maps.take().filter(|(of, _)| *of == eoj);
+        if partial.is_some() || self.info.maps(eoj).is_none() {
+            let [announced, writable, readable] =
+                partial.map_or_else(Maps::default, |(_, maps)| maps).map(Option::unwrap_or_default);
+            self.info.set_maps(eoj, PropertyMaps { announced, writable, readable });
+        }
+    }
+
     /// The node starts afresh, or may be another by now.
     pub(super) fn restarted(&mut self) {
         self.forget_refused();
         self.info.properties_at_once = None;
+        self.response_time.heard();
     }
 }

@@ -62,12 +62,16 @@ impl Controller {
         let slot = &mut self.slots[index as usize];
         let esv = message.esv();
         let for_us = message.deoj() == self.config.eoj || esv == Esv::Inf;
-        let of_service = slot.service.accepted() == Some(esv) || slot.service.refused() == Some(esv);
+        // There are nodes that refuse every write as if no answer had been wanted.
+        let is_loose_refusal = (slot.service, esv) == (Esv::SetC, Esv::SetISna);
+        let of_service =
+            slot.service.accepted() == Some(esv) || slot.service.refused() == Some(esv) || is_loose_refusal;
         if !for_us || !of_service || !slot.eoj.addresses(message.seoj()) {
             return false;
         }
         let Some(attempt) = slot.attempts.find(message.tid()).copied() else { return false };
-        let Some(answered) = answered(message, attempt.lists) else { return false };
+        let answered = if refuses_namelessly(message) { Some(attempt.lists) } else { answered(message, attempt.lists) };
+        let Some(answered) = answered else { return false };
         let from_asked = match slot.target {
             Target::Group => true,
             Target::Peer(place) => {
@@ -153,6 +157,9 @@ impl Controller {
             }
         }
         let slot = &mut self.slots[index as usize];
+        if slot.service == Esv::SetGet && slot.left.writes.is_empty() {
+            slot.service = Esv::Get;
+        }
         if !slot.left.is_empty() && matches!(slot.service, Esv::Get | Esv::SetC | Esv::InfReq) {
             slot.tried = 0;
             self.drop_attempts(now, index, Some(message.tid()));
@@ -168,7 +175,8 @@ impl Controller {
         let confirmed = message.esv() == Esv::Infc;
         let Some(place) = self.hear(now, from) else { return };
         let hash = fnv(&message.as_bytes()[TID.end..]);
-        let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, hash };
+        let epcs = message.properties().map(|property| property.epc).collect();
+        let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, epcs, hash };
         let Self { peers, config, .. } = self;
         let peer = peers[place as usize].as_mut().expect("it was just heard");
         if peer.is_repeated(now, news, config) {
@@ -223,9 +231,17 @@ impl Controller {
                 place
             }
         };
-        self.peer_mut(place).info.last_heard = Some(now);
+        let peer = self.peer_mut(place);
+        peer.info.last_heard = Some(now);
+        peer.response_time.heard();
         Some(place)
     }
+}
+
+/// Whether a message refuses without a word on what: there are nodes whose refusals name the property 00, which is none.
+fn refuses_namelessly(message: &Message<'_>) -> bool {
+    let mut properties = message.properties().chain(message.get_properties()).peekable();
+    message.esv().is_sna() && properties.peek().is_some() && properties.all(|property| property.epc < 0x80)
 }
 
 /// Which of the properties that were asked for a message answers; `None` if it names others, or one twice.
@@ -257,8 +273,9 @@ fn record(outcomes: &mut Outcomes, message: &Message<'_>, service: Esv, asked: L
     let esv = message.esv();
     outcomes.reserve(message.as_bytes().len() + 2 * asked.len());
     let mut told = Lists::default();
-    if esv == Esv::SetGetSna && message.properties().len() + message.get_properties().len() == 0 {
-        // The node does not know the service.
+    let is_empty = message.properties().len() + message.get_properties().len() == 0;
+    if refuses_namelessly(message) || (esv == Esv::SetGetSna && is_empty) {
+        // The node does not know the service, or does not say what it refuses.
         asked.writes.iter().for_each(|epc| outcomes.push(epc, true, Status::Refused, &[]));
         asked.reads.iter().for_each(|epc| outcomes.push(epc, false, Status::Refused, &[]));
         return asked;

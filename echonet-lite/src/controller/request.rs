@@ -230,6 +230,11 @@ pub enum Failure {
         /// How long it was waited for, from the call that made the request.
         waited: Duration,
     },
+    /// It was not sent, because the node has answered nothing that was sent before.
+    NodeSilent {
+        /// How long it has waited for its turn.
+        waited: Duration,
+    },
     /// The buffer given to `poll_transmit` was too small for it.
     FrameTooLong,
 }
@@ -240,6 +245,9 @@ impl fmt::Display for Failure {
             Self::TimedOut { tries: 0, waited } => write!(f, "not sent within {} ms", waited.as_millis()),
             Self::TimedOut { tries, waited } => {
                 write!(f, "no answer to {tries} tries within {} ms", waited.as_millis())
+            }
+            Self::NodeSilent { waited } => {
+                write!(f, "not sent within {} ms: the node answers nothing", waited.as_millis())
             }
             Self::FrameTooLong => f.write_str("the frame is too long for the buffer to send it from"),
         }

@@ -85,6 +85,9 @@ pub(super) struct Slot {
     pub(super) owner: Owner,
     pub(super) target: Target,
     pub(super) eoj: Eoj,
+    /// What was requested.
+    pub(super) requested: Esv,
+    /// What is asked for now: when a SetGet has written and not read everything, the rest is a Get.
     pub(super) service: Esv,
     /// What has no outcome yet.
     pub(super) left: Lists,
@@ -117,6 +120,7 @@ impl Slot {
             owner: Owner::Nobody,
             target: Target::Group,
             eoj: Eoj::NODE_PROFILE,
+            requested: Esv::Get,
             service: Esv::Get,
             left: Lists::default(),
             made_at: Instant::ZERO,
@@ -142,7 +146,8 @@ impl Slot {
         self.owner = owner;
         self.target = target;
         self.eoj = request.eoj;
-        self.service = request.operation.service();
+        self.requested = request.operation.service();
+        self.service = self.requested;
         self.left = left;
         self.made_at = now;
         self.give_up_at = request.timeout.map(|timeout| now + timeout);
@@ -228,6 +233,10 @@ impl Attempts {
         }
         self.list.rotate_left(1);
         self.list[MAX_ATTEMPTS - 1].replace(attempt).map(|old| old.tid)
+    }
+
+    pub(super) fn last(&self) -> Option<&Attempt> {
+        self.list.iter().flatten().last()
     }
 
     pub(super) fn find(&self, tid: u16) -> Option<&Attempt> {

@@ -136,16 +136,33 @@ impl Controller {
                 }
             }
             State::Outstanding => {
-                if let Target::Peer(place) = slot.target {
-                    self.peer_mut(place).response_time.missed();
-                }
-                let slot = &mut self.slots[index as usize];
-                if is_over || slot.tried >= slot.tries {
+                let Target::Peer(place) = slot.target else { return };
+                let peer = self.peers[place as usize].as_mut().expect("requests keep their node");
+                let sent_at = slot.attempts.last().map_or(now, |attempt| attempt.at);
+                peer.response_time.missed(now, sent_at);
+                let is_silent = peer.response_time.is_silent();
+                if is_over || is_silent || slot.tried >= slot.tries {
                     self.finish(now, index, None, Some(timed_out));
                 } else {
                     self.requeue(now, index);
                 }
+                if is_silent {
+                    self.give_up(now, place);
+                }
             }
+        }
+    }
+
+    /// Ends what waits for a node that answers nothing: each would wait longer than the one before.
+    fn give_up(&mut self, now: Instant, place: u32) {
+        while let Some(index) = self.peer_mut(place).queue.front().copied() {
+            let slot = &self.slots[index as usize];
+            let waited = now.since(slot.made_at);
+            let failure = match slot.sent {
+                0 => Failure::NodeSilent { waited },
+                tries => Failure::TimedOut { tries, waited },
+            };
+            self.finish(now, index, None, Some(failure));
         }
     }
 

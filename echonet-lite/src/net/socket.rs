@@ -304,12 +304,6 @@ impl Sockets {
         self.sockets[at].udp.as_fd()
     }
 
-    /// What a TCP listener for this node binds to.
-    pub(super) fn unicast_addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        let unicast = |socket: &&Socket| matches!(socket.role, Role::Wildcard | Role::Own { .. });
-        self.sockets.iter().filter(unicast).filter_map(|socket| socket.udp.local_addr().ok())
-    }
-
     pub(super) fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

@@ -2,5 +2,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod class;
+mod network;
 #[cfg(feature = "net")]
 mod peers;
+mod simulation;

@@ -145,6 +145,17 @@ impl Ctx<'_> {
         }
     }
 
+    /// Ends a command that has taken `count` elements out of the collection at `key`, which is `empty` now or is not.
+    pub fn taken(&mut self, key: &Key<'_>, count: usize, empty: bool, event: Event) {
+        if count > 0 {
+            self.changed(key, event);
+        }
+        if empty {
+            self.drop_if_empty(key);
+        }
+        self.reply.count(count);
+    }
+
     /// Leaves the wish to wait for `keys` (positions among the declared ones). Where waiting is not allowed, it answers
     /// null at once: the null array, or the null bulk string. `timeout_ms` 0 waits for ever.
     pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {

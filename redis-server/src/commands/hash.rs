@@ -114,13 +114,7 @@ fn hdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let removed = args.from(2).iter().filter(|field| hash.remove(field)).count();
     let empty = hash.is_empty();
-    if removed > 0 {
-        cx.changed(key, Event("hdel"));
-    }
-    if empty {
-        cx.drop_if_empty(key);
-    }
-    cx.reply.count(removed);
+    cx.taken(key, removed, empty, Event("hdel"));
     Ok(())
 }
 

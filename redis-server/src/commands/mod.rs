@@ -20,8 +20,8 @@ mod transaction;
 use crate::client::Client;
 use crate::command::{Ctx, Family};
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::registry::Row;
-use crate::worker::Worker;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[
@@ -40,17 +40,17 @@ pub const FAMILIES: &[&Family] = &[
 ];
 
 /// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
-pub fn leave(worker: &Worker, client: &mut Client) {
-    transaction::discard_transaction(worker, client);
-    pubsub::unsubscribe_all(worker, client);
-    server::stop_monitoring(worker, client);
+pub fn leave(instance: &Instance, client: &mut Client) {
+    transaction::discard_transaction(instance, client);
+    pubsub::unsubscribe_all(instance, client);
+    server::stop_monitoring(instance, client);
 }
 
 /// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
 /// at once. Returns the error to be sent.
-pub fn refused(worker: &Worker, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
+pub fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
     if row.is_some_and(|row| row.command.name == "exec") {
-        transaction::discard_transaction(worker, client);
+        transaction::discard_transaction(instance, client);
         let text = error.to_string();
         let text = text.strip_prefix("ERR ").unwrap_or(&text);
         return Error::Message(format!("EXECABORT Transaction discarded because of: {text}"));

@@ -11,8 +11,8 @@ use crate::command::{
 };
 use crate::db::Access;
 use crate::error::Error;
+use crate::instance::Instance;
 use crate::pubsub::{Kind, post};
-use crate::worker::Worker;
 
 /// `SUBSCRIBE channel [channel …]`
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -113,10 +113,10 @@ fn note_subscriptions(client: &mut Client) {
 }
 
 /// Ends all subscriptions without a word; messages that wait are dropped.
-pub(super) fn unsubscribe_all(worker: &Worker, client: &mut Client) {
+pub(super) fn unsubscribe_all(instance: &Instance, client: &mut Client) {
     let Some(subscriptions) = client.subscriptions.take() else { return };
     for (kind, names) in [Kind::Channel, Kind::Pattern, Kind::Shard].into_iter().zip(&subscriptions.sets) {
-        names.iter().for_each(|name| worker.instance.pubsub.unsubscribe(kind, name, client.shared.id));
+        names.iter().for_each(|name| instance.pubsub.unsubscribe(kind, name, client.shared.id));
     }
     client.shared.take_messages();
     note_subscriptions(client);
@@ -150,38 +150,26 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     Ok(())
 }
 
-/// `PUBSUB CHANNELS [pattern]`
+/// The kind that a subcommand of PUBSUB is about: the name says so when it is shard channels.
+fn asked_kind(args: Args<'_>) -> Kind {
+    let is_shard = args.at(1).get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"shard"));
+    if is_shard { Kind::Shard } else { Kind::Channel }
+}
+
+/// `PUBSUB CHANNELS [pattern]`, `PUBSUB SHARDCHANNELS [pattern]`
 fn channels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    list(cx, args, Kind::Channel)
-}
-
-/// `PUBSUB SHARDCHANNELS [pattern]`
-fn shardchannels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    list(cx, args, Kind::Shard)
-}
-
-fn list(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     if args.len() > 3 {
         return Err(Error::subcommand_syntax(args));
     }
-    let names = cx.instance.pubsub.names(kind, args.get(2));
+    let names = cx.instance.pubsub.names(asked_kind(args), args.get(2));
     cx.reply.array(names.len());
     names.iter().for_each(|name| cx.reply.bulk(name));
     Ok(())
 }
 
-/// `PUBSUB NUMSUB [channel …]`
+/// `PUBSUB NUMSUB [channel …]`, `PUBSUB SHARDNUMSUB [shardchannel …]`
 fn numsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    count(cx, args, Kind::Channel)
-}
-
-/// `PUBSUB SHARDNUMSUB [shardchannel …]`
-fn shardnumsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    count(cx, args, Kind::Shard)
-}
-
-fn count(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
-    let names = args.from(2);
+    let (kind, names) = (asked_kind(args), args.from(2));
     cx.reply.array(names.len() * 2);
     for name in names.iter() {
         cx.reply.bulk(name);
@@ -233,8 +221,8 @@ const PUBSUB_SUBCOMMANDS: &[Command] = &[
     sub("help",           2, help,          ANY_TIME, &[]),
     sub("numpat",         2, numpat,        PUBSUB,   &[]),
     sub("numsub",        -2, numsub,        PUBSUB,   &[]),
-    sub("shardchannels", -2, shardchannels, PUBSUB,   &[]),
-    sub("shardnumsub",   -2, shardnumsub,   PUBSUB,   &[]),
+    sub("shardchannels", -2, channels,      PUBSUB,   &[]),
+    sub("shardnumsub",   -2, numsub,        PUBSUB,   &[]),
 ];
 
 /// The table.

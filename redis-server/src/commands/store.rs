@@ -8,9 +8,8 @@ use crate::db::{Key, Object, Value};
 /// leaves no key behind.
 pub(super) fn store(cx: &mut Ctx<'_>, key: &Key<'_>, len: usize, collection: Object, event: Event) {
     cx.reply.count(len);
-    let old = cx.db.remove(key);
+    let old = if len > 0 { cx.db.replace(key, Value::Object(collection)) } else { cx.db.remove(key) };
     if len > 0 {
-        cx.db.set(key, Value::Object(collection), None);
         cx.changed(key, event);
     } else if old.is_some() {
         cx.changed(key, Event("del"));

@@ -7,7 +7,7 @@ use crate::command::{Args, Begin, Categories, Ctx, Family, Find, Flags, KeySpec,
 use crate::db::Access;
 use crate::dispatch;
 use crate::error::Error;
-use crate::worker::Worker;
+use crate::instance::Instance;
 
 /// MULTI
 fn multi(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
@@ -26,7 +26,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let Some(multi) = cx.client.multi.take() else { return Err(Error::Static("ERR EXEC without MULTI")) };
     let touched = cx.client.shared.watched.is_touched() || cx.client.watch_until.is_some_and(|until| until <= cx.now());
     // The transaction's own changes must not be looked for among the watched keys.
-    discard_transaction(cx.worker, cx.client);
+    discard_transaction(&cx.worker.instance, cx.client);
     if multi.aborted {
         return Err(Error::Static("EXECABORT Transaction discarded because of previous errors."));
     }
@@ -48,7 +48,7 @@ fn discard(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     if cx.client.multi.is_none() {
         return Err(Error::Static("ERR DISCARD without MULTI"));
     }
-    discard_transaction(cx.worker, cx.client);
+    discard_transaction(&cx.worker.instance, cx.client);
     cx.reply.ok();
     Ok(())
 }
@@ -75,27 +75,27 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// UNWATCH
 fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    forget_watched(cx.worker, cx.client);
+    forget_watched(&cx.worker.instance, cx.client);
     cx.reply.ok();
     Ok(())
 }
 
 /// Ends the transaction that is being put together, if any, and forgets the watched keys.
-pub(super) fn discard_transaction(worker: &Worker, client: &mut Client) {
+pub(super) fn discard_transaction(instance: &Instance, client: &mut Client) {
     client.multi = None;
     client.shared.set_flag(flag::MULTI, false);
     client.shared.counts[count::MULTI].store(0, Relaxed);
     client.shared.queued.store(0, Relaxed);
-    forget_watched(worker, client);
+    forget_watched(instance, client);
 }
 
 /// Forgets the watched keys.
-fn forget_watched(worker: &Worker, client: &mut Client) {
+fn forget_watched(instance: &Instance, client: &mut Client) {
     if client.watching.is_empty() {
         return;
     }
     for (db, key) in std::mem::take(&mut client.watching) {
-        worker.instance.database(db).watched.remove(&key, &client.shared.watched);
+        instance.database(db).watched.remove(&key, &client.shared.watched);
     }
     // Nobody finds the mark any more, so it stays clear.
     client.shared.watched.clear();

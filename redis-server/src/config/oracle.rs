@@ -1,80 +1,22 @@
 //! The genuine server, where one is installed, as the judge of names, defaults and error texts.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
 use super::{Caller, Config, Id, Kind};
+use crate::oracle::{Oracle, Reply};
 
-/// A genuine server of our own, which listens on a Unix socket only and ends with this value.
-struct Genuine {
-    process: Child,
-    directory: PathBuf,
-    connection: BufReader<UnixStream>,
+/// What `CONFIG GET *` of the genuine server says, in pairs of name and value.
+fn all(genuine: &mut Oracle) -> Vec<(String, String)> {
+    let replies = genuine.run(&[vec![b"CONFIG", b"GET", b"*"]]);
+    let Reply::Array(words) = &replies[0] else { panic!("{replies:?}") };
+    words.chunks_exact(2).map(|pair| (text(&pair[0]), text(&pair[1]))).collect()
 }
 
-impl Drop for Genuine {
-    fn drop(&mut self) {
-        // It may have ended by itself; there is nobody to tell.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-impl Genuine {
-    /// `None`, and a line that says so, where no genuine server is installed.
-    fn start(name: &str) -> Option<Self> {
-        let directory = std::env::temp_dir().join(format!("config-oracle-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let socket = directory.join("socket");
-        let started = Command::new("redis-server")
-            .args(["--port", "0", "--appendonly", "no", "--daemonize", "no", "--unixsocket"])
-            .arg(&socket)
-            .current_dir(&directory)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        let process = match started {
-            Ok(process) => process,
-            Err(error) => {
-                assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "no redis-server: {error}");
-                println!("skipped: no redis-server: {error}");
-                return None;
-            }
-        };
-        let connection = (0..500).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            UnixStream::connect(&socket).ok()
-        });
-        Some(Self { process, directory, connection: BufReader::new(connection.expect("it listens within 5 s")) })
-    }
-
-    /// The strings of the reply; an error is one string that begins with its dash.
-    fn ask(&mut self, words: &[&str]) -> Vec<String> {
-        let mut request = format!("*{}\r\n", words.len());
-        for word in words {
-            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-        }
-        self.connection.get_mut().write_all(request.as_bytes()).unwrap();
-        let header = self.line();
-        let Some(count) = header.strip_prefix('*') else { return vec![header] };
-        (0..count.parse().unwrap()).map(|_| self.bulk()).collect()
-    }
-
-    fn bulk(&mut self) -> String {
-        let length: usize = self.line()[1..].parse().unwrap();
-        let mut text = vec![0; length + 2];
-        self.connection.read_exact(&mut text).unwrap();
-        String::from_utf8_lossy(&text[..length]).into_owned()
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.connection.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
+/// A reply of one line as it was sent; of a list, its last element.
+fn text(reply: &Reply) -> String {
+    match reply {
+        Reply::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Reply::Error(text) => text.clone(),
+        Reply::Array(words) => words.last().map(text).unwrap_or_default(),
+        Reply::Nil => String::new(),
     }
 }
 
@@ -87,15 +29,13 @@ const OTHER_DEFAULTS: &[(&str, &str)] = &[
 
 #[test]
 fn names_and_defaults_are_the_genuine_ones() {
-    let Some(mut genuine) = Genuine::start("defaults") else { return };
-    let theirs = genuine.ask(&["CONFIG", "GET", "*"]);
+    let Some(mut genuine) = Oracle::with("defaults", &[]) else { return };
     let ours = Config::default().get(&["*"]);
     let mut wrong = Vec::new();
-    for pair in theirs.chunks_exact(2) {
-        let (name, default) = (&pair[0], &pair[1]);
-        match ours.iter().find(|(known, _)| known == name) {
+    for (name, default) in all(&mut genuine) {
+        match ours.iter().find(|(known, _)| *known == name) {
             None => wrong.push(format!("{name}: unknown to us (genuine: {default})")),
-            Some((_, ours)) if ours != default && !OTHER_DEFAULTS.iter().any(|(known, _)| known == name) => {
+            Some((_, ours)) if *ours != default && !OTHER_DEFAULTS.iter().any(|(known, _)| *known == name) => {
                 wrong.push(format!("{name}: ours {ours:?}, genuine {default:?}"));
             }
             Some(_) => {}
@@ -183,34 +123,34 @@ fn is_another_matter(name: &str, value: &str) -> bool {
 
 #[test]
 fn values_and_errors_are_the_genuine_ones() {
-    let Some(mut genuine) = Genuine::start("values") else { return };
+    let Some(mut genuine) = Oracle::with("values", &[]) else { return };
+    let known = all(&mut genuine);
+    let known = known.iter().filter_map(|(name, _)| Id::find(name.as_bytes()).map(|id| id.setting().name));
+    let every = known.flat_map(|name| VALUES.iter().map(move |value| (name, *value)));
+    let is_left_out =
+        |name: &str, value: &str| is_another_matter(name, value) || NOT_SET.iter().any(|(skipped, _)| *skipped == name);
+    let pairs: Vec<_> = every.chain(PAIRS.iter().copied()).filter(|(name, value)| !is_left_out(name, value)).collect();
+    let ask = |(name, value): &(&'static str, &'static str)| {
+        [
+            vec![b"CONFIG", b"SET".as_slice(), name.as_bytes(), value.as_bytes()],
+            vec![b"CONFIG", b"GET", name.as_bytes()],
+        ]
+    };
+    let replies = genuine.run(&pairs.iter().flat_map(ask).collect::<Vec<_>>());
     let config = Config::default();
     let mut wrong = Vec::new();
-    let known: Vec<&str> = genuine
-        .ask(&["CONFIG", "GET", "*"])
-        .chunks_exact(2)
-        .map(|pair| pair[0].clone())
-        .filter_map(|name| Id::find(name.as_bytes()).map(Id::setting).map(|setting| setting.name))
-        .collect();
-    let every = known.iter().flat_map(|name| VALUES.iter().map(move |value| (*name, *value)));
-    for (name, value) in every.chain(PAIRS.iter().copied()) {
-        if is_another_matter(name, value) || NOT_SET.iter().any(|(skipped, _)| *skipped == name) {
-            continue;
-        }
-        let theirs = genuine.ask(&["CONFIG", "SET", name, value]).remove(0);
+    for ((name, value), theirs) in pairs.into_iter().zip(replies.chunks_exact(2)) {
         let ours = config.set(&[(name, value)], Caller::Remote);
-        let ours = ours.map_or_else(|error| format!("-ERR {error}"), |_| "+OK".to_owned());
-        if theirs != ours {
-            wrong.push(format!("{name} {value:?}:\n  ours    {ours}\n  genuine {theirs}"));
+        let ours = ours.map_or_else(|error| format!("ERR {error}"), |_| "OK".to_owned());
+        let said = text(&theirs[0]);
+        if said != ours {
+            wrong.push(format!("{name} {value:?}:\n  ours    {ours}\n  genuine {said}"));
             continue;
         }
-        if theirs != "+OK" {
-            continue;
-        }
-        let theirs = genuine.ask(&["CONFIG", "GET", name]).pop();
         let ours = config.get(&[name]).pop().map(|(_, text)| String::from_utf8_lossy(&text).into_owned());
-        if theirs != ours {
-            wrong.push(format!("{name} {value:?} reads:\n  ours    {ours:?}\n  genuine {theirs:?}"));
+        let reads = text(&theirs[1]);
+        if said == "OK" && ours.as_ref() != Some(&reads) {
+            wrong.push(format!("{name} {value:?} reads:\n  ours    {ours:?}\n  genuine {reads:?}"));
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));

@@ -63,49 +63,20 @@ pub(super) fn empty(kind: Kind) -> Value {
     }
 }
 
-/// Whether a value is one word, spaces and all, rather than several.
-pub(super) fn is_single(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Bool
-            | Kind::Int { .. }
-            | Kind::Clamped { .. }
-            | Kind::Memory { .. }
-            | Kind::MemoryOrPercent
-            | Kind::Octal { .. }
-            | Kind::Enum(_)
-            | Kind::Events
-            | Kind::Text
-            | Kind::FileName
-            | Kind::Directory
-    )
-}
-
 /// The value that `words` mean, given the value `before` for kinds that add to it.
 ///
 /// Where several words are expected, one word is cut at its spaces: `--save '60 1'`, and every `CONFIG SET`.
 pub(super) fn parse(kind: Kind, words: &[Bytes], before: &Value) -> Result<Value, Expected> {
-    if is_single(kind) {
-        let [word] = words else { return Err("wrong number of arguments".into()) };
-        return parse_single(kind, word);
-    }
-    let cut: Vec<Bytes>;
-    let words = match words {
-        [text] if !matches!(kind, Kind::Lines { .. }) => {
-            cut = text.split(|byte| *byte == b' ').map(Bytes::copy_from_slice).collect();
-            &cut
-        }
-        _ => words,
-    };
+    let split = split(words);
     match kind {
-        Kind::FlagWords(table) => special::flag_words(table, words).map(Value::Number),
-        Kind::Words { max, too_many } if words.len() > max => Err(too_many.into()),
-        Kind::Words { .. } => Ok(Value::Words(without_blank(words))),
-        Kind::Percentiles => special::percentiles(words).map(Value::Words),
-        Kind::OomScores => special::oom_scores(words).map(Value::Words),
-        Kind::SavePoints => special::save_points(words, before.words()).map(Value::Words),
-        Kind::OutputLimits => special::output_limits(words, before.words()).map(Value::Words),
-        Kind::HostPort => special::host_port(words).map(Value::Words),
+        Kind::FlagWords(table) => special::flag_words(table, &split).map(Value::Number),
+        Kind::Words { max, too_many } if split.len() > max => Err(too_many.into()),
+        Kind::Words { .. } => Ok(Value::Words(without_blank(&split))),
+        Kind::Percentiles => special::percentiles(&split).map(Value::Words),
+        Kind::OomScores => special::oom_scores(&split).map(Value::Words),
+        Kind::SavePoints => special::save_points(&split, before.words()).map(Value::Words),
+        Kind::OutputLimits => special::output_limits(&split, before.words()).map(Value::Words),
+        Kind::HostPort => special::host_port(&split).map(Value::Words),
         Kind::Lines { min, max } if words.len() < min || words.len() > max => Err("wrong number of arguments".into()),
         Kind::Lines { .. } => {
             let mut lines = match before {
@@ -125,7 +96,18 @@ pub(super) fn parse(kind: Kind, words: &[Bytes], before: &Value) -> Result<Value
         | Kind::Events
         | Kind::Text
         | Kind::FileName
-        | Kind::Directory => Err("wrong number of arguments".into()),
+        | Kind::Directory => {
+            let [word] = words else { return Err("wrong number of arguments".into()) };
+            parse_single(kind, word)
+        }
+    }
+}
+
+/// The words of a setting that takes several: one word alone is cut at its spaces.
+fn split(words: &[Bytes]) -> Cow<'_, [Bytes]> {
+    match words {
+        [text] => text.split(|byte| *byte == b' ').map(Bytes::copy_from_slice).collect(),
+        _ => Cow::Borrowed(words),
     }
 }
 

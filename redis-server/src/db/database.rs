@@ -61,13 +61,24 @@ pub struct Database {
     expired: AtomicU64,
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
-    expiry_listener: OnceLock<Listener>,
+    listener: OnceLock<Listener>,
+}
+
+/// What a database does with a key of its own accord, whatever the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// Its entry was removed because its time was over.
+    Expired,
+    /// A command that reads has not found it.
+    Missed,
+    /// It has an entry, and had none before.
+    Added,
 }
 
 /// Is told of keys.
 struct Listener(Box<OnKey>);
 
-type OnKey = dyn Fn(&[u8]) + Send + Sync;
+type OnKey = dyn Fn(Happening, &[u8]) + Send + Sync;
 
 impl Database {
     /// An empty database with `shards` shards, a power of two.
@@ -79,7 +90,7 @@ impl Database {
             watched: WatchedKeys::default(),
             expired: AtomicU64::new(0),
             deadlines: AtomicBool::new(false),
-            expiry_listener: OnceLock::new(),
+            listener: OnceLock::new(),
         }
     }
 
@@ -159,16 +170,20 @@ impl Database {
         self.expiry(key.shard as usize).forget();
         self.expired.fetch_add(1, Relaxed);
         self.watched.touch(entry.key());
-        if let Some(listener) = self.expiry_listener.get() {
-            listener.0(entry.key());
+        self.tell(Happening::Expired, entry.key());
+    }
+
+    /// Tells the listener.
+    pub(super) fn tell(&self, happening: Happening, key: &[u8]) {
+        if let Some(listener) = self.listener.get() {
+            listener.0(happening, key);
         }
     }
 
-    /// Calls `listener` with each key that is removed because its time is over, under its shard's lock. The first
-    /// listener stays.
-    pub fn on_expiry(&self, listener: impl Fn(&[u8]) + Send + Sync + 'static) {
+    /// Calls `listener` with what happens to keys, under the lock of their shards. The first listener stays.
+    pub fn on_happening(&self, listener: impl Fn(Happening, &[u8]) + Send + Sync + 'static) {
         // One server has these databases, and it listens once.
-        let _ = self.expiry_listener.set(Listener(Box::new(listener)));
+        let _ = self.listener.set(Listener(Box::new(listener)));
     }
 
     /// Takes out entries of shard `shard` that are due at `now`, at most `limit`. They are to be dropped without its

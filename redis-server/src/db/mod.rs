@@ -16,7 +16,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use database::{Access, Database, Key};
+pub use database::{Access, Database, Happening, Key};
 pub use entry::Entry;
 pub use reaper::{Garbage, Reaper};
 pub use value::{Object, StrRef, Value, ValueRef};

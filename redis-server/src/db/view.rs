@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use dashmap::{RwLockReadGuard, RwLockWriteGuard, SharedValue};
 use smallvec::{SmallVec, smallvec};
 
-use super::database::{Access, Database, Key, UNPLACED};
+use super::database::{Access, Database, Happening, Key, UNPLACED};
 use super::entry::Entry;
 use super::table::{self, Table};
 use super::value::{Value, ValueRef};
@@ -243,6 +243,16 @@ impl<'a> View<'a> {
     /// The live entry of `key` for a command that only asks about it: counted, but not remembered as used.
     #[inline]
     pub fn look(&self, key: &Key<'_>) -> Option<&Entry> {
+        let found = self.look_quietly(key);
+        if found.is_none() {
+            self.db.tell(Happening::Missed, key.bytes);
+        }
+        found
+    }
+
+    /// [`View::look`] for a command that tells nobody of a miss (`OBJECT`).
+    #[inline]
+    pub fn look_quietly(&self, key: &Key<'_>) -> Option<&Entry> {
         let found = self.peek(key);
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.set(counter.get() + 1);
@@ -283,6 +293,7 @@ impl<'a> View<'a> {
         let (db, now, clock) = (self.db, self.now, self.clock);
         let expired = |entry| db.has_expired(key, &entry);
         let make = || {
+            db.tell(Happening::Added, key.bytes);
             let entry = Entry::new(key.bytes, make(), None);
             entry.set_access((now / 1000) as u32);
             entry
@@ -299,9 +310,8 @@ impl<'a> View<'a> {
     #[inline]
     pub fn set(&mut self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) {
         let Some(entry) = self.get_mut(key) else {
-            let entry = Entry::new(key.bytes, value, expire_at);
-            entry.set_access((self.now / 1000) as u32);
-            return self.insert(key, entry);
+            self.db.tell(Happening::Added, key.bytes);
+            return self.insert(key, self.new_entry(key, value, expire_at));
         };
         let had = entry.expire_at().is_some();
         entry.replace(value, expire_at);
@@ -318,6 +328,22 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Stores a new object under `key`, without expiry, in the place of the entry that is returned, if there was one.
+    pub fn replace(&mut self, key: &Key<'_>, value: Value<'_>) -> Option<Entry> {
+        let replaced = self.remove(key);
+        if replaced.is_none() {
+            self.db.tell(Happening::Added, key.bytes);
+        }
+        self.insert(key, self.new_entry(key, value, None));
+        replaced
+    }
+
+    fn new_entry(&self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) -> Entry {
+        let entry = Entry::new(key.bytes, value, expire_at);
+        entry.set_access((self.now / 1000) as u32);
+        entry
+    }
+
     /// Adds an entry whose key is not there.
     fn insert(&mut self, key: &Key<'_>, entry: Entry) {
         let db = self.db;
@@ -328,9 +354,11 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Stores a whole entry, which was made for `key`, with its expiry; returns the one whose place it takes.
+    /// Stores a whole entry, which was made for `key`, with its expiry; returns the one that was there. The key counts
+    /// as new in any case, as in the genuine server.
     pub fn put(&mut self, key: &Key<'_>, entry: Entry) -> Option<Entry> {
         let replaced = self.remove(key);
+        self.db.tell(Happening::Added, key.bytes);
         self.insert(key, entry);
         replaced
     }

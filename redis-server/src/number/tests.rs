@@ -191,9 +191,9 @@ fn reads_and_prints_like_a_genuine_server() {
     let replies = oracle.run(&commands);
     for (text, replies) in texts.iter().zip(replies[1..].chunks_exact(3)) {
         match parse_f64(text.as_bytes()) {
-            None => assert_eq!(replies[1], Reply::Error, "{text:?}"),
+            None => assert!(matches!(replies[1], Reply::Error(_)), "{text:?}"),
             // An equal score leaves the old one, so 0 may be printed as the zero that was there.
-            Some(0.0) => assert_ne!(replies[1], Reply::Error, "{text:?}"),
+            Some(0.0) => assert!(!matches!(replies[1], Reply::Error(_)), "{text:?}"),
             Some(value) => assert_eq!(replies[2], Reply::Text(format_f64(value).to_vec()), "{text:?}"),
         }
     }
@@ -212,7 +212,9 @@ fn adds_like_a_genuine_server() {
     for (pair, replies) in texts.windows(2).zip(replies.chunks_exact(2)) {
         let parse = |text: &String| Extended::parse(text.as_bytes());
         let sum = parse(&pair[0]).zip(parse(&pair[1])).map(|(a, b)| a + b).filter(|sum| sum.is_finite());
-        let expected = sum.map_or(Reply::Error, |sum| Reply::Text(sum.to_string().into_bytes()));
-        assert_eq!(replies[1], expected, "{pair:?}");
+        match sum {
+            Some(sum) => assert_eq!(replies[1], Reply::Text(sum.to_string().into_bytes()), "{pair:?}"),
+            None => assert!(matches!(replies[1], Reply::Error(_)), "{pair:?}"),
+        }
     }
 }

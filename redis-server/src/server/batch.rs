@@ -139,7 +139,7 @@ impl Conn {
             self.run_window(scratch, &mut window);
             match self.pass(scratch, gate, args) {
                 Progress::Done => *used = end,
-                Progress::Held if self.waiting.is_some() => {
+                Progress::Held if self.client.waiting.is_some() => {
                     *used = end;
                     return Progress::Held;
                 }
@@ -192,7 +192,7 @@ impl Conn {
         let args = Args::new(&inline.bytes, &inline.spans);
         let gate = dispatch::gate(&self.worker, &self.client, args);
         let progress = self.pass(scratch, gate, args);
-        if !matches!(progress, Progress::Held) || self.waiting.is_some() {
+        if !matches!(progress, Progress::Held) || self.client.waiting.is_some() {
             *used += len;
         }
         Ok(progress)

@@ -5,23 +5,23 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::BytesMut;
-use server_runtime::{Connection, Peer, Stream};
+use server_runtime::{Connection, Peer, Place, Stream};
 use tokio::io::AsyncWrite as _;
 use tokio::time::Sleep;
 
 use super::housekeeping;
 use super::output::Output;
 use crate::blocking::Waiting;
-use crate::client::{Client, ClientShared, End, flag};
+use crate::client::{ClientShared, End, flag};
 use crate::config::settings;
 use crate::error::Error;
+use crate::guest::Guest;
 use crate::resp::{Parser, Span};
 use crate::worker::{Scratch, Worker, now_ms};
 
@@ -41,9 +41,8 @@ const DENIED: &str = "-DENIED Redis is running in protected mode because protect
     order for the server to start accepting connections from the outside.\r\n";
 
 /// Serves one connection to its end.
-pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
-    let Connection { mut stream, peer, local, place, shutdown } = connection;
-    let _place = place;
+pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
+    let Connection { mut stream, peer, local, place, shutdown, carried, routes } = connection;
     if shutdown.is_triggered() {
         return;
     }
@@ -52,23 +51,30 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
         let _ = poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, DENIED.as_bytes())).await;
         return;
     }
-    housekeeping::watch_shutdown(&worker, shutdown);
-    let client = new_client(&worker, &stream, &peer, &local);
+    housekeeping::watch_shutdown(&worker, &shutdown);
+    let client = carried.unwrap_or_else(|| new_client(&worker, &stream, &peer, &local));
     let mut conn = Conn {
         worker,
         stream,
+        place,
         client,
         input: BytesMut::new(),
         parser: Parser::default(),
         spans: Vec::new(),
         output: Output::default(),
-        waiting: None,
         timer: None,
         soft_limit_since: None,
         stalled: false,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
-    let _ = poll_fn(|cx| conn.poll_guarded(cx)).await;
+    if let Ok(Served::Moves(target)) = poll_fn(|cx| conn.poll_guarded(cx)).await {
+        let Conn { stream, client, place, .. } = conn;
+        let id = client.shared.id;
+        let connection = Connection { stream, peer, local, place, shutdown, carried: None, routes };
+        if let Err(error) = connection.move_to(target, client) {
+            tracing::warn!(id, "closing client: it cannot go to worker-{target}: {error}");
+        }
+    }
 }
 
 /// Whether `protected-mode` keeps this peer out.
@@ -78,22 +84,21 @@ fn is_denied(worker: &Worker, peer: &Peer) -> bool {
     is_remote && instance.config.is_on(settings::PROTECTED_MODE) && !instance.needs_password()
 }
 
-fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Client {
+fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Guest {
     use std::os::fd::AsRawFd;
     let instance = &worker.instance;
     let fd = stream.as_raw_fd();
     let shared = ClientShared::new(instance.next_client_id(), peer.to_string(), local.to_string(), fd, now_ms());
     shared.set_flag(flag::UNIX, matches!(peer, Peer::Unix(_)));
-    let shared = Arc::new(shared);
-    instance.add_client(&shared);
-    Client::new(shared, !instance.needs_password())
+    Guest::new(instance, shared)
 }
 
 /// A connection that is being served.
 pub(super) struct Conn {
     pub(super) worker: Rc<Worker>,
     pub(super) stream: Stream,
-    pub(super) client: Client,
+    pub(super) client: Guest,
+    place: Place,
     /// Input that waits: an unfinished command, or commands behind one that waits.
     pub(super) input: BytesMut,
     /// How far the unfinished command at the head of `input` is parsed.
@@ -101,8 +106,6 @@ pub(super) struct Conn {
     /// Its arguments so far.
     pub(super) spans: Vec<Span>,
     pub(super) output: Output,
-    /// A blocking command's wait.
-    pub(super) waiting: Option<Waiting>,
     /// Ends the wait for keys, or CLIENT PAUSE.
     timer: Option<Pin<Box<Sleep>>>,
     /// Since when the output is above its soft limit, in milliseconds of Unix time.
@@ -121,14 +124,22 @@ pub(super) enum Progress {
     Close,
 }
 
+/// Why a connection is no longer served here.
+enum Served {
+    /// It is over.
+    Over,
+    /// It goes to another worker, and has nothing with it but its client.
+    Moves(usize),
+}
+
 impl Conn {
     /// [`Conn::poll`]; a command that panics ends its own connection and nothing else.
-    fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
             let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
             tracing::error!(id, addr, command = self.client.shared.last_command(), "a command panicked");
             self.worker.renew_scratch();
-            Poll::Ready(Ok(()))
+            Poll::Ready(Ok(Served::Over))
         });
         if polled.is_ready() {
             // What this client has not been sent is not for the next one, who shares the buffer.
@@ -137,8 +148,8 @@ impl Conn {
         polled
     }
 
-    /// Works until there is nothing to be done. Ready when the connection is over.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Works until there is nothing to be done. Ready when the connection is over, or moves.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
         let scratch = &mut *scratch;
@@ -146,19 +157,19 @@ impl Conn {
         self.client.shared.wake_by(cx.waker());
         loop {
             if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(Served::Over));
             }
             if !self.output.is_empty() {
                 match self.output.flush(cx, &mut self.stream) {
                     Poll::Ready(sent) => self.sent(sent?),
-                    Poll::Pending if self.over_limit() => return Poll::Ready(Ok(())),
+                    Poll::Pending if self.over_limit() => return Poll::Ready(Ok(Served::Over)),
                     // Commands go on running for a client that sends before it reads, up to a point.
                     Poll::Pending if self.client.close || self.output.len() > MAX_UNSENT => return Poll::Pending,
                     Poll::Pending => {}
                 }
             }
             if self.client.close {
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(Served::Over));
             }
             let go_on = if self.is_held() { self.poll_wait(cx, scratch)? } else { std::mem::take(&mut self.stalled) };
             if go_on {
@@ -167,9 +178,16 @@ impl Conn {
             }
             match self.read(cx, scratch) {
                 // A client that has sent all it has to say may still read what is on its way.
-                Poll::Ready(Ok(0)) if !self.output.is_empty() && self.waiting.is_none() => self.client.close = true,
-                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
-                Poll::Ready(Ok(count)) => self.received(cx, scratch, count)?,
+                Poll::Ready(Ok(0)) if !self.output.is_empty() && self.client.waiting.is_none() => {
+                    self.client.close = true
+                }
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Served::Over)),
+                Poll::Ready(Ok(count)) => {
+                    self.received(cx, scratch, count)?;
+                    if let Some(target) = self.is_asked_to_move() {
+                        return Poll::Ready(Ok(Served::Moves(target)));
+                    }
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
             }
@@ -177,7 +195,16 @@ impl Conn {
     }
 
     pub(super) fn is_held(&self) -> bool {
-        self.waiting.is_some() || self.timer.is_some()
+        self.client.waiting.is_some() || self.timer.is_some()
+    }
+
+    /// The worker where the connection is wanted, if it has nothing under way that it would have to take along.
+    fn is_asked_to_move(&mut self) -> Option<usize> {
+        let is_at_rest = self.input.is_empty() && self.output.is_empty() && !self.is_held() && !self.client.close;
+        if !is_at_rest || !self.stream.can_move() {
+            return None;
+        }
+        self.place.is_asked_to(|| self.worker.random() as u16)
     }
 
     /// Sends what others have left; true if the connection is to end now.
@@ -231,7 +258,7 @@ impl Conn {
 
     pub(super) fn wait(&mut self, waiting: Waiting) {
         self.timer = waiting.deadline.map(sleep_until);
-        self.waiting = Some(waiting);
+        self.client.waiting = Some(waiting);
     }
 
     /// Begins to wait until CLIENT PAUSE is over, or taken back.
@@ -250,21 +277,20 @@ impl Conn {
     fn end_pause(&mut self) {
         if self.client.shared.has_flag(flag::PAUSED) {
             self.timer = None;
-            self.client.shared.set_flag(flag::PAUSED | flag::BLOCKED, false);
-            self.worker.instance.blocked_clients(-1);
+            self.client.end_pause();
         }
     }
 
     /// Looks whether the wait is over; its answer is in the scratch reply then.
     fn poll_wait(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
-        if let Some(waiting) = &mut self.waiting
+        if let Some(waiting) = &mut self.client.waiting
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {
             // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
             self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
-        if self.waiting.is_none() && self.worker.instance.paused(now_ms()).is_none() {
+        if self.client.waiting.is_none() && self.worker.instance.paused(now_ms()).is_none() {
             self.end_pause();
             return Ok(true);
         }
@@ -274,7 +300,7 @@ impl Conn {
         }
         self.end_pause();
         self.timer = None;
-        if let Some(waiting) = &self.waiting {
+        if let Some(waiting) = &self.client.waiting {
             if !waiting.parked.abandon() {
                 // Somebody answers at this very moment.
                 return Ok(false);
@@ -287,7 +313,7 @@ impl Conn {
 
     fn end_wait(&mut self, scratch: &mut Scratch, answer: &[u8]) {
         self.timer = None;
-        if let Some(waiting) = self.waiting.take() {
+        if let Some(waiting) = self.client.waiting.take() {
             waiting.conclude(&self.client, &mut scratch.reply, answer);
         }
     }
@@ -315,17 +341,6 @@ impl Conn {
 
 fn sleep_until(at: u64) -> Pin<Box<Sleep>> {
     Box::pin(tokio::time::sleep(Duration::from_millis(at.saturating_sub(now_ms()))))
-}
-
-impl Drop for Conn {
-    fn drop(&mut self) {
-        if let Some(waiting) = self.waiting.take() {
-            waiting.leave(&self.client);
-        }
-        self.end_pause();
-        crate::commands::leave(&self.worker, &mut self.client);
-        self.worker.instance.remove_client(self.client.shared.id);
-    }
 }
 
 /// Texts of the errors that a connection may get before it has sent anything.

@@ -38,11 +38,11 @@ fn look_after(instance: &Instance, now: u64) {
 }
 
 /// Has the clients end when the server does; the first connection of a worker starts the watch.
-pub(super) fn watch_shutdown(worker: &Rc<Worker>, shutdown: Shutdown) {
+pub(super) fn watch_shutdown(worker: &Rc<Worker>, shutdown: &Shutdown) {
     if worker.watches_shutdown.replace(true) {
         return;
     }
-    let instance = Arc::clone(&worker.instance);
+    let (instance, shutdown) = (Arc::clone(&worker.instance), shutdown.clone());
     tokio::task::spawn_local(async move {
         shutdown.triggered().await;
         instance.clients().iter().for_each(|client| client.close());

@@ -9,3 +9,6 @@ mod output;
 mod service;
 
 pub use service::{Server, StartError, start, start_at};
+
+#[cfg(test)]
+mod tests;

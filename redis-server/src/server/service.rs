@@ -9,6 +9,7 @@ use server_runtime::{ClientAuth, Connection, Handle, Listen, Options, Running, S
 
 use super::{conn, cron, housekeeping};
 use crate::config::{Config, settings};
+use crate::guest::Guest;
 use crate::instance::Instance;
 use crate::metrics;
 use crate::worker::Worker;
@@ -28,6 +29,8 @@ impl Server {
 
 impl Service for Server {
     type Worker = Worker;
+    type Carried = Guest;
+    const MOVES: bool = true;
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
@@ -38,7 +41,7 @@ impl Service for Server {
         worker
     }
 
-    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection) -> impl Future<Output = ()> + 'static {
+    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection<Guest>) -> impl Future<Output = ()> + 'static {
         conn::serve(worker, connection)
     }
 

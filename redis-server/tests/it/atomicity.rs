@@ -1,6 +1,5 @@
 //! Hostile neighbours: whatever they do at the same time, no reader sees half of a command, and nothing is lost.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -27,10 +26,11 @@ fn ask(client: &mut Client, line: &str) -> Value {
 }
 
 /// Runs `work` on all connections until the time is over; each returns what it has counted.
-fn press<T: Send + 'static>(addr: SocketAddr, work: fn(&mut Client, &mut Random, usize, &AtomicBool) -> T) -> Vec<T> {
+fn press<T: Send + 'static>(server: &Server, work: fn(&mut Client, &mut Random, usize, &AtomicBool) -> T) -> Vec<T> {
     static STOPS: [AtomicBool; 16] = [const { AtomicBool::new(false) }; 16];
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let stop = &STOPS[NEXT.fetch_add(1, Relaxed)];
+    let addr = server.addr;
     let spawn = |number: usize| {
         thread::spawn(move || {
             let mut random = Random::new(0x9e37_79b9 * (number as u64 + 1));
@@ -40,7 +40,9 @@ fn press<T: Send + 'static>(addr: SocketAddr, work: fn(&mut Client, &mut Random,
     let threads: Vec<_> = (0..CLIENTS).map(spawn).collect();
     thread::sleep(duration());
     stop.store(true, Relaxed);
-    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    let counted = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert!(server.handle().moved() > 10, "the connections were not on several workers");
+    counted
 }
 
 /// The elements of an array reply as text.
@@ -79,8 +81,8 @@ fn mset_is_seen_whole_or_not_at_all() {
         }
         read
     }
-    let server = Server::start();
-    let read: usize = press(server.addr, work).iter().sum();
+    let server = Server::shuffled();
+    let read: usize = press(&server, work).iter().sum();
     assert!(read > 100, "{read} reads are no test");
 }
 
@@ -108,10 +110,10 @@ fn renamed_keys_are_neither_lost_nor_doubled() {
         }
         checked
     }
-    let server = Server::start();
+    let server = Server::shuffled();
     let mut client = server.connect();
     (0..TOKENS).for_each(|token| drop(ask(&mut client, &format!("SET r:{token} token{token}"))));
-    let checked: usize = press(server.addr, work).iter().sum();
+    let checked: usize = press(&server, work).iter().sum();
     assert!(checked > 50, "{checked} checks are no test");
 }
 
@@ -146,13 +148,13 @@ fn elements_going_round_stay_as_many() {
         }
         checked
     }
-    let server = Server::start();
+    let server = Server::shuffled();
     let mut client = server.connect();
     for element in 0..ELEMENTS {
         ask(&mut client, &format!("RPUSH l:{} {element}", element % PLACES));
         ask(&mut client, &format!("SADD s:{} {element}", element % PLACES));
     }
-    let checked: usize = press(server.addr, work).iter().sum();
+    let checked: usize = press(&server, work).iter().sum();
     assert!(checked > 20, "{checked} checks are no test");
 }
 
@@ -184,10 +186,10 @@ fn transfers_under_watch_keep_the_sum() {
         }
         done
     }
-    let server = Server::start();
+    let server = Server::shuffled();
     let mut client = server.connect();
     (0..ACCOUNTS).for_each(|account| drop(ask(&mut client, &format!("SET a:{account} {EACH}"))));
-    let done: usize = press(server.addr, work).iter().sum();
+    let done: usize = press(&server, work).iter().sum();
     assert!(done > 50, "{done} transfers are no test");
 }
 
@@ -204,8 +206,8 @@ fn counters_count_every_step() {
         }
         steps
     }
-    let server = Server::start();
-    let steps: i64 = press(server.addr, work).iter().sum();
+    let server = Server::shuffled();
+    let steps: i64 = press(&server, work).iter().sum();
     let mut client = server.connect();
     let sum = |values: Vec<String>| values.iter().map(|value| value.parse::<i64>().unwrap()).sum::<i64>();
     assert_eq!(ask(&mut client, "GET n").text(), steps.to_string());
@@ -215,7 +217,7 @@ fn counters_count_every_step() {
 
 #[test]
 fn waiters_are_served_in_the_order_of_their_coming() {
-    let server = Server::start();
+    let server = Server::shuffled();
     for kind in ["BLPOP", "BZPOPMIN", "BLMOVE"] {
         let mut waiters: Vec<_> = (0..CLIENTS).map(|_| server.connect()).collect();
         for (number, waiter) in waiters.iter_mut().enumerate() {
@@ -261,8 +263,8 @@ fn every_element_reaches_one_waiter() {
         }
         seen
     }
-    let server = Server::start();
-    let seen = press(server.addr, work);
+    let server = Server::shuffled();
+    let seen = press(&server, work);
     let mut client = server.connect();
     let left = (0..3).flat_map(|list| texts(ask(&mut client, &format!("LRANGE b:{list} 0 -1"))));
     let mut taken: Vec<_> = seen.iter().skip(1).step_by(2).flatten().cloned().chain(left).collect();

@@ -1,13 +1,13 @@
 //! Connections that do not behave as the textbook has it, and their end.
 
 use std::io::{Read, Write};
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use super::support::resp::Value;
+use super::support::resp::{Value, request};
 use super::support::server::{Client, Server, until_blocked};
-use super::support::until;
+use super::support::{skip, until};
 
 fn number(value: &Value) -> i64 {
     let Value::Int(number) = value else { panic!("{value:?} is no number") };
@@ -109,6 +109,61 @@ fn a_pause_ends_for_all_when_it_is_taken_back() {
 }
 
 #[test]
+fn a_pause_of_everything_ends_by_its_time_alone() {
+    let server = Server::start();
+    let words = ["CLIENT UNPAUSE", "CLIENT ID", "CLIENT PAUSE 0", "PING", "GET n", "MULTI", "RESET", "QUIT"];
+    let mut held: Vec<Client> = words.iter().map(|_| server.connect()).collect();
+    let mut admin = server.connect();
+    let began = Instant::now();
+    admin.ask("CLIENT PAUSE 1000 ALL");
+    for (client, words) in held.iter_mut().zip(words) {
+        client.send(&words.split(' ').collect::<Vec<_>>());
+    }
+    // What names no command, or names it wrongly, is refused before it would wait.
+    assert!(server.connect().ask("NOSUCH").is_error());
+    assert!(server.connect().ask("GET").is_error());
+    until_blocked(&server.instance, words.len() as i64);
+    for (client, words) in held.iter_mut().zip(words) {
+        assert!(!client.reply().is_error(), "{words}");
+        assert!(began.elapsed() >= Duration::from_secs(1), "{words} did not wait");
+    }
+    until_blocked(&server.instance, 0);
+}
+
+/// An address of this machine beside the loopback ones. What is sent to it does not leave the machine.
+fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    // Sends nothing: it looks for the route to an address that is nobody's (RFC 5737).
+    socket.connect("198.51.100.1:9").ok()?;
+    socket.local_addr().ok().map(|addr| addr.ip()).filter(|ip| !ip.is_loopback())
+}
+
+#[test]
+fn protected_mode_serves_this_machine_alone() {
+    let Some(elsewhere) = own_address() else { return skip("this machine has no address but the loopback one") };
+    let check = |settings: &[(&str, &str)], from: IpAddr, expected: &str| {
+        let server = Server::at("0.0.0.0:0", settings);
+        let mut client = Client::connect(SocketAddr::new(from, server.addr.port()));
+        // It may be closed before it has sent anything.
+        let _ = client.stream.write_all(b"PING\r\nQUIT\r\n");
+        let said = client.until_closed();
+        assert!(said.starts_with(expected), "{settings:?} from {from}: {said}");
+    };
+    let here = IpAddr::from([127, 0, 0, 1]);
+    let denied = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set ";
+    check(&[], here, "+PONG\r\n+OK\r\n");
+    check(&[], elsewhere, denied);
+    check(&[("protected-mode", "no")], elsewhere, "+PONG\r\n+OK\r\n");
+    check(&[("requirepass", "secret")], elsewhere, "-NOAUTH Authentication required.\r\n+OK\r\n");
+    // It is looked at when a client connects.
+    let server = Server::at("0.0.0.0:0", &[]);
+    let addr = SocketAddr::new(elsewhere, server.addr.port());
+    assert!(Client::connect(addr).until_closed().starts_with(denied));
+    server.connect().ask("CONFIG SET protected-mode no");
+    assert_eq!(Client::connect(addr).ask("PING"), Value::Status("PONG".into()));
+}
+
+#[test]
 fn idle_connections_do_not_hold_up_the_end() {
     let server = Server::with(&[("drain-timeout", "60")]);
     let mut clients: Vec<Client> = (0..50).map(|_| server.connect()).collect();
@@ -120,4 +175,73 @@ fn idle_connections_do_not_hold_up_the_end() {
     let began = Instant::now();
     drop(server);
     assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_client_that_moves_takes_its_session_along() {
+    let server = Server::with(&[("workers", "2")]);
+    let handle = server.handle();
+    let (mut moves, mut other) = (server.connect(), server.connect());
+    // Back and forth, so that each line below runs on another worker than the one before.
+    let mut ask = |line: &str| {
+        let value = moves.ask(line);
+        until("the client to be elsewhere", || {
+            handle.move_connections(0, 1, 1.0);
+            handle.move_connections(1, 0, 1.0);
+            let before = handle.moved();
+            assert!(!moves.ask("CLIENT ID").is_error());
+            handle.moved() > before
+        });
+        value.text()
+    };
+    let id = ask("CLIENT ID");
+    for (line, reply) in [("SELECT 3", "OK"), ("CLIENT SETNAME wanderer", "OK"), ("SET k v", "OK"), ("WATCH k", "OK")] {
+        assert_eq!(ask(line), reply, "{line}");
+    }
+    assert_eq!(ask("CLIENT ID"), id);
+    assert_eq!(ask("CLIENT GETNAME"), "wanderer");
+    assert_eq!(ask("GET k"), "v");
+    other.ask("SELECT 3");
+    other.ask("SET k w");
+    assert_eq!(moves.ask("MULTI").text(), "OK");
+    for _ in 0..2 {
+        handle.move_connections(0, 1, 1.0);
+        handle.move_connections(1, 0, 1.0);
+        assert_eq!(moves.ask("GET k").text(), "QUEUED");
+    }
+    assert_eq!(moves.ask("EXEC"), Value::NullArray, "the watched key was changed");
+    // What others leave finds the client wherever it is.
+    moves.ask("HELLO 3");
+    moves.ask("SUBSCRIBE news");
+    for round in 0..20 {
+        handle.move_connections(0, 1, 1.0);
+        handle.move_connections(1, 0, 1.0);
+        moves.send(&["PING"]);
+        assert_eq!(moves.reply(), Value::Status("PONG".into()));
+        other.send(&["PUBLISH", "news", &round.to_string()]);
+        let Value::Push(message) = moves.reply() else { panic!("no message") };
+        assert_eq!(message[2].text(), round.to_string());
+        assert_eq!(other.reply(), Value::Int(1));
+    }
+    assert_eq!(server.instance.clients().len(), 2);
+}
+
+#[test]
+fn pipelines_of_moving_clients_keep_their_order() {
+    let server = Server::shuffled();
+    let addr = server.addr;
+    let spawn = |number: usize| {
+        std::thread::spawn(move || {
+            let mut client = Client::connect(addr);
+            for round in 0..200 {
+                let sent: Vec<_> = (0..30).map(|at| format!("{number}:{round}:{at}")).collect();
+                let requests = sent.iter().flat_map(|text| request(&["ECHO", text]));
+                client.stream.write_all(&requests.collect::<Vec<_>>()).unwrap();
+                sent.iter().for_each(|text| assert_eq!(client.reply().text(), *text));
+            }
+        })
+    };
+    let threads: Vec<_> = (0..6).map(spawn).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(server.handle().moved() > 10, "only {} moved", server.handle().moved());
 }

@@ -8,5 +8,8 @@ mod clients;
 mod connections;
 mod limits;
 mod model;
+mod settings;
 mod support;
+mod tls;
 mod transcripts;
+mod windows;

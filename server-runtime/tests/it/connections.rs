@@ -1,12 +1,13 @@
 //! Accepting, spreading, and what a connection may do.
 
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
-use server_runtime::Options;
+use server_runtime::{Options, start};
 use socket2::SockRef;
 
-use crate::support::{alone, alone_after, ask, connect, end, options, serve, until};
+use crate::support::{Wanderer, alone, alone_after, ask, connect, end, options, serve, until};
 
 #[test]
 fn echoes_on_every_kind_of_tcp_address() {
@@ -130,4 +131,44 @@ fn no_files_left_is_survived() {
 
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn connections_move_with_what_they_carry() {
+    let running = start(Options { workers: 3, ..options() }, Arc::new(Wanderer)).unwrap();
+    let handle = running.shutdown_handle();
+    let mut streams: Vec<_> = (0..3).map(|_| connect(running.local_addrs()[0])).collect();
+    let mut all = |answer: &str| streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "x"), answer));
+    all("1 on 0");
+    assert_eq!(handle.connections_by_worker(), [3, 0, 0], "one worker can carry them");
+    handle.move_connections(0, 2, 1.0);
+    // The answer goes first, the connection after it.
+    all("2 on 0");
+    all("3 on 2");
+    assert_eq!((handle.connections_by_worker(), handle.moved()), (vec![0, 0, 3], 3));
+    // An order is for those who are there, and once.
+    all("4 on 2");
+    handle.move_connections(2, 1, 0.25);
+    all("5 on 2");
+    all("6 on 2");
+    handle.move_connections(2, 1, 0.75);
+    all("7 on 2");
+    all("8 on 1");
+    assert_eq!((handle.connections(), handle.connections_by_worker()), (3, vec![0, 3, 0]));
+    drop(streams);
+    until("nobody is left", || handle.connections() == 0);
+    end(running);
+}
+
+#[test]
+fn moving_connections_end_with_the_server() {
+    let running = start(options(), Arc::new(Wanderer)).unwrap();
+    let handle = running.shutdown_handle();
+    let mut stream = connect(running.local_addrs()[0]);
+    assert_eq!(ask(&mut stream, "x"), "1 on 0");
+    handle.move_connections(0, 1, 1.0);
+    assert_eq!(ask(&mut stream, "x"), "2 on 0");
+    handle.trigger();
+    drop(stream);
+    assert!(!running.wait(), "no connection is left");
 }

@@ -1,6 +1,6 @@
 //! The log; a process has one, so each test has a process.
 
-use server_runtime::{LogFormat, LogOptions, init_logging};
+use server_runtime::{LogFormat, LogOptions, init_logging, set_log_level};
 
 use crate::support::{Folder, alone, ask, connect, end, options, serve};
 
@@ -24,6 +24,25 @@ fn json_lines_in_a_file() {
     for part in ["\"level\":\"ERROR\"", "as asked", "\"threadName\":\"worker-0\""] {
         assert!(lines.contains(part), "{part} in {lines}");
     }
+}
+
+#[test]
+fn the_level_changes_while_the_process_runs() {
+    if !alone("logging::the_level_changes_while_the_process_runs") {
+        return;
+    }
+    set_log_level("debug").expect("there is no log, which has no level");
+    let folder = Folder::new("level");
+    let path = folder.file("server.log");
+    init_logging(&LogOptions { file: Some(path.clone()), ..LogOptions::default() }).unwrap();
+    for (number, level) in ["info", "debug", "off", "warn", "info,it=debug", "nonsense=x"].into_iter().enumerate() {
+        assert_eq!(set_log_level(level).is_ok(), number < 5, "{level}");
+        tracing::debug!("debug {number}");
+        tracing::warn!("warn {number}");
+    }
+    let log = std::fs::read_to_string(&path).unwrap();
+    let said: Vec<_> = log.lines().map(|line| line.rsplit(": ").next().unwrap()).collect();
+    assert_eq!(said, ["warn 0", "debug 1", "warn 1", "warn 3", "debug 4", "warn 4", "debug 5", "warn 5"], "{log}");
 }
 
 #[test]

@@ -24,13 +24,14 @@ pub(crate) const REFUSAL: &str = "full\n";
 impl Service for Echo {
     /// The worker's index, and the name of the thread that made it.
     type Worker = (usize, Option<String>);
+    type Carried = ();
 
     fn worker(self: &Arc<Self>, index: usize) -> Self::Worker {
         (index, std::thread::current().name().map(str::to_owned))
     }
 
     async fn serve(self: Arc<Self>, worker: Rc<Self::Worker>, connection: Connection) {
-        let Connection { mut stream, peer, local, shutdown, place: _place } = connection;
+        let Connection { mut stream, peer, local, shutdown, place: _place, .. } = connection;
         let mut bytes = [0; 256];
         while let Ok(count @ 1..) = stream.read(&mut bytes).await {
             let answer = match &bytes[..count] {
@@ -60,6 +61,34 @@ impl Service for Echo {
 
     fn refusal(&self) -> &[u8] {
         REFUSAL.as_bytes()
+    }
+}
+
+/// Answers each message with how many it has had and on which worker; goes to another worker when it is asked to.
+pub(crate) struct Wanderer;
+
+impl Service for Wanderer {
+    type Worker = usize;
+    type Carried = usize;
+    const MOVES: bool = true;
+
+    fn worker(self: &Arc<Self>, index: usize) -> usize {
+        index
+    }
+
+    async fn serve(self: Arc<Self>, worker: Rc<usize>, mut connection: Connection<usize>) {
+        let mut messages = connection.carried.take().unwrap_or(0);
+        let mut bytes = [0; 256];
+        while let Ok(1..) = connection.stream.read(&mut bytes).await {
+            messages += 1;
+            let answer = format!("{messages} on {worker}");
+            if connection.stream.write_all(answer.as_bytes()).await.is_err() {
+                break;
+            }
+            if let Some(target) = connection.place.is_asked_to(|| u16::MAX / 2) {
+                return connection.move_to(target, messages).unwrap();
+            }
+        }
     }
 }
 

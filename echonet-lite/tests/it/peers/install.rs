@@ -46,9 +46,8 @@ impl Language {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers").join(self.name);
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(self.name);
         let files = files_below(&source);
-        let unchanged = |name: &PathBuf| {
-            fs::read(folder.join(name)).is_ok_and(|copy| copy == fs::read(source.join(name)).unwrap())
-        };
+        let unchanged =
+            |name: &PathBuf| fs::read(folder.join(name)).is_ok_and(|copy| copy == fs::read(source.join(name)).unwrap());
         let stamp = folder.join("installed");
         if stamp.exists() && files.iter().all(unchanged) {
             return Some(folder);
@@ -72,7 +71,13 @@ impl Language {
 }
 
 fn is_there(program: &str) -> bool {
-    Command::new(program).arg("version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(program)
+        .arg("version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
 /// Names of all files below a folder, relative to it.

@@ -94,7 +94,8 @@ impl Peer {
         let Some((scene, command)) = self.ready(&["device"]) else { return };
         let (_device, readable) = Running::start(command);
         let said = printed(&ours::command(&scene, "controller"));
-        let (maps, rest): (Vec<_>, Vec<_>) = ours::own_lines(&said).into_iter().partition(|line| line.starts_with("map"));
+        let (maps, rest): (Vec<_>, Vec<_>) =
+            ours::own_lines(&said).into_iter().partition(|line| line.starts_with("map"));
         compare(&rest, ASKED, deviations);
         let expected = codes(&readable).difference(lost);
         assert!(expected.len() >= 16, "too few to prove anything: {readable}");
@@ -126,9 +127,26 @@ fn codes(text: &str) -> PropertySet {
 /// What half of the peers lose of a map in the second form, as senders or as receivers: they keep four bits of eight.
 const HIGH: PropertySet = PropertySet::from_bits(!0 << 64);
 
+/// The same, in a line of what a peer learns.
+const HALF_OF_9E: Deviation = Deviation {
+    instead_of: "map 9e: 80 81 93 a0 a1 a3 a4 b0 b3 c0 c1 cc cf d0 e3 f0 f1 ff",
+    line: "map 9e: 80 81 93 a0 a1 a3 a4 b0 b3",
+    because: "it reads four bits of eight",
+};
+const HALF_OF_9F: Deviation = Deviation {
+    instead_of: "map 9f: 80 81 82 83 88 8a 93 9d 9e 9f a0 a1 a3 a4 b0 b3 ba bb be c0 c1 cc cf d0 e3 f1 ff",
+    line: "map 9f: 80 81 82 83 88 8a 93 9d 9e 9f a0 a1 a3 a4 b0 b3 ba bb be",
+    because: "it reads four bits of eight",
+};
+
+/// pychonet tells its caller whether something worked, not what the answer was.
+const fn told(instead_of: &'static str, line: &'static str) -> Deviation {
+    Deviation { instead_of, line, because: "it does not tell the service of an answer" }
+}
+
 #[test]
 fn uecho_go_asks_our_node() {
-    UECHO_GO.asks_our_node(&[]);
+    UECHO_GO.asks_our_node(&[HALF_OF_9E, HALF_OF_9F]);
 }
 
 #[test]
@@ -138,12 +156,19 @@ fn uecho_go_answers_our_controller() {
 
 #[test]
 fn pychonet_asks_our_node() {
-    PYCHONET.asks_our_node(&[]);
+    PYCHONET.asks_our_node(&[
+        told("get b0: 72 [42]", "get b0: done [42]"),
+        told("set b0: 71 []", "set b0: done"),
+        told("get b0: 72 [43]", "get b0: done [43]"),
+        told("get c0: 72 [41]", "get c0: done [41]"),
+        told("get ef: 52 []", "get ef: refused []"),
+        told("set bb: 51 [20]", "set bb: refused"),
+    ]);
 }
 
 #[test]
 fn uecho_python_asks_our_node() {
-    UECHO_PYTHON.asks_our_node(&[]);
+    UECHO_PYTHON.asks_our_node(&[HALF_OF_9E, HALF_OF_9F]);
 }
 
 #[test]
@@ -158,7 +183,14 @@ fn npm_echonet_lite_asks_our_node() {
 
 #[test]
 fn npm_echonet_lite_answers_our_controller() {
-    NPM_ECHONET_LITE.answers_our_controller(PropertySet::EMPTY, &[]);
+    NPM_ECHONET_LITE.answers_our_controller(
+        PropertySet::EMPTY,
+        &[Deviation {
+            instead_of: "set bb: Refused []",
+            line: "set bb: Done []",
+            because: "it confirms writes to any property that it has, though it does not take them",
+        }],
+    );
 }
 
 #[test]

@@ -76,7 +76,9 @@ impl Holder {
         let name = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok();
         let start = Instant::now();
         // It has its namespace when it has become `cat`.
-        while !name(&holder.pid().to_string()).is_some_and(|name| !name.ends_with("unshare") && !name.ends_with("nsenter")) {
+        while !name(&holder.pid().to_string())
+            .is_some_and(|name| !name.ends_with("unshare") && !name.ends_with("nsenter"))
+        {
             if holder.0.0.try_wait().is_ok_and(|status| status.is_some()) || start.elapsed() > PATIENCE {
                 let mut reason = String::new();
                 let _ = holder.0.0.stderr.take().map(|mut stderr| stderr.read_to_string(&mut reason));

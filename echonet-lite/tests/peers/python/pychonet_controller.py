@@ -1,4 +1,5 @@
-"""pychonet: `pychonet_controller.py ADDRESS` asks the air conditioner at that address and prints what it learned."""
+"""pychonet: `pychonet_controller.py controller ADDRESS` asks the air conditioner at that address and prints what it
+learned. The library has no device side."""
 
 import asyncio
 import sys
@@ -7,7 +8,7 @@ from pychonet.echonetapiclient import ECHONETAPIClient
 from pychonet.lib.const import GET, SETC
 from pychonet.lib.udpserver import UDPServer
 
-HOST = sys.argv[1]
+HOST = sys.argv[2]
 EOJ = (0x01, 0x30, 0x01)
 
 

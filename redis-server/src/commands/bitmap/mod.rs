@@ -72,10 +72,10 @@ const FIELD: KeySpec = update(1).flags("RW access update variable_flags");
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "bitmap", category: Categories::BITMAP, commands: &[
     cmd("bitcount",    -2, count::bitcount,    READ,      &[read(1)]),
-    cmd("bitfield",    -2, field::bitfield,    WRITE,     &[FIELD]),
+    cmd("bitfield",    -2, field::bitfield,    WRITE,     &[FIELD]).batched(),
     cmd("bitfield_ro", -2, field::bitfield_ro, READ_FAST, &[read(1)]),
     cmd("bitop",       -4, combine::bitop,     WRITE,     &[write(2), reads(3, -1, 1)]),
     cmd("bitpos",      -3, count::bitpos,      READ,      &[read(1)]),
     cmd("getbit",       3, getbit,             READ_FAST, &[read(1)]),
-    cmd("setbit",       4, setbit,             WRITE,     &[update(1)]),
+    cmd("setbit",       4, setbit,             WRITE,     &[update(1)]).batched(),
 ] };

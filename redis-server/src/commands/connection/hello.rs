@@ -113,7 +113,7 @@ pub(super) fn label(text: &[u8]) -> Option<String> {
 
 /// RESET
 pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    crate::commands::leave(cx.worker, cx.client);
+    crate::commands::leave(&cx.worker.instance, cx.client);
     cx.select(0);
     set_protocol(cx, false);
     let client = &mut *cx.client;

@@ -13,7 +13,7 @@ const SHARED_COUNT: i64 = i32::MAX as i64;
 
 /// Calls `reply` with the entry that argument 2 names, or answers null.
 fn with_entry(cx: &mut Ctx<'_>, args: Args<'_>, reply: impl Fn(&mut crate::resp::Reply, &Entry)) {
-    match cx.db.look(args.key(0)) {
+    match cx.db.look_quietly(args.key(0)) {
         Some(entry) => reply(cx.reply, entry),
         None => cx.reply.null(),
     }
@@ -36,7 +36,7 @@ pub(super) fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// OBJECT IDLETIME key
 pub(super) fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if cx.db.look(args.key(0)).is_some() && counts_frequency(cx) {
+    if cx.db.look_quietly(args.key(0)).is_some() && counts_frequency(cx) {
         return Err(Error::Static(
             "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
         ));
@@ -48,7 +48,7 @@ pub(super) fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// OBJECT FREQ key
 pub(super) fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if cx.db.look(args.key(0)).is_some() && !counts_frequency(cx) {
+    if cx.db.look_quietly(args.key(0)).is_some() && !counts_frequency(cx) {
         return Err(Error::Static(
             "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
         ));

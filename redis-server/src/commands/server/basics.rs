@@ -3,7 +3,8 @@
 use crate::client::{Client, flag};
 use crate::command::{Args, Categories, Ctx, Result};
 use crate::error::Error;
-use crate::worker::{Worker, now_ms};
+use crate::instance::Instance;
+use crate::worker::now_ms;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -69,10 +70,10 @@ pub(super) fn monitor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 }
 
 /// Ends what MONITOR began, at the client's end or RESET.
-pub(crate) fn stop_monitoring(worker: &Worker, client: &Client) {
+pub(crate) fn stop_monitoring(instance: &Instance, client: &Client) {
     if client.shared.flags.load(Relaxed) & flag::MONITOR != 0 {
         client.shared.set_flag(flag::MONITOR, false);
-        worker.instance.observers.remove_monitor(&worker.instance.config, client.shared.id);
+        instance.observers.remove_monitor(&instance.config, client.shared.id);
     }
 }
 

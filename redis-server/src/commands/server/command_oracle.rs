@@ -28,14 +28,14 @@ fn text(reply: &Reply) -> String {
     match reply {
         Reply::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Reply::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(" ")),
-        Reply::Nil | Reply::Error => format!("{reply:?}"),
+        Reply::Nil | Reply::Error(_) => format!("{reply:?}"),
     }
 }
 
 fn items(reply: &Reply) -> &[Reply] {
     match reply {
         Reply::Array(items) => items,
-        Reply::Text(_) | Reply::Nil | Reply::Error => panic!("no array: {reply:?}"),
+        Reply::Text(_) | Reply::Nil | Reply::Error(_) => panic!("no array: {reply:?}"),
     }
 }
 

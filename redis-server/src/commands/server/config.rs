@@ -6,6 +6,7 @@ use crate::command::{Args, Command, Ctx, Result, container};
 use crate::config::{Caller, Id, SetError, settings};
 use crate::error::Error;
 use crate::instance::Instance;
+use crate::logging;
 
 /// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -52,13 +53,23 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
     } else if is(settings::DIR.id()) {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
-    } else if is(settings::PORT.id()) || is(settings::TLS_PORT.id()) {
-        return Err("Unable to listen on this port: the server listens where it was started".to_owned());
-    } else if is(settings::BIND.id()) {
-        return Err("Failed to bind to specified addresses: the server listens where it was started".to_owned());
+    } else if is(settings::LOGLEVEL.id()) {
+        server_runtime::set_log_level(logging::level(config)).map_err(|error| error.to_string())?;
+    } else if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| is(*fixed)) {
+        tracing::warn!("CONFIG SET {}: the server listens where it was started", id.setting().name);
+        return Err((*reason).to_owned());
     }
     Ok(())
 }
+
+const NO_PORT: &str = "Unable to listen on this port. Check server logs.";
+
+/// What a server that runs cannot change yet, with what the genuine one says when it cannot.
+const FIXED: [(Id, &str); 3] = [
+    (settings::PORT.id(), NO_PORT),
+    (settings::TLS_PORT.id(), NO_PORT),
+    (settings::BIND.id(), "Failed to bind to specified addresses."),
+];
 
 /// CONFIG REWRITE
 fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {

@@ -46,6 +46,8 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         (b"object", 3 | 4) => object(cx, args)?,
+        #[cfg(test)]
+        (b"panic", 2) => panic!("as asked"),
         (b"populate", 3..=5) => populate(cx, args)?,
         (b"protocol", 3) => protocol(cx, args)?,
         (b"quicklist", 3 | 4) => describe(cx, args, "Quicklist", "quicklist")?,

@@ -36,13 +36,7 @@ fn srem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let removed = args.from(2).iter().filter(|member| set.remove(member)).count();
     let empty = set.is_empty();
-    if removed > 0 {
-        cx.changed(key, Event("srem"));
-    }
-    if empty {
-        cx.drop_if_empty(key);
-    }
-    cx.reply.count(removed);
+    cx.taken(key, removed, empty, Event("srem"));
     Ok(())
 }
 

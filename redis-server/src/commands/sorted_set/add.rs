@@ -24,13 +24,7 @@ pub(super) fn zrem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         removed = args.from(2).iter().filter(|member| set.remove(member).is_some()).count();
         empty = set.is_empty();
     }
-    if removed > 0 {
-        cx.changed(key, Event("zrem"));
-    }
-    if empty {
-        cx.drop_if_empty(key);
-    }
-    cx.reply.count(removed);
+    cx.taken(key, removed, empty, Event("zrem"));
     Ok(())
 }
 

@@ -171,12 +171,6 @@ fn remove(cx: &mut Ctx<'_>, args: Args<'_>, by: By, event: Event) -> Result {
         removed = set.remove_range(ranks);
         empty = set.is_empty();
     }
-    if removed > 0 {
-        cx.changed(key, event);
-    }
-    if empty {
-        cx.drop_if_empty(key);
-    }
-    cx.reply.count(removed);
+    cx.taken(key, removed, empty, event);
     Ok(())
 }

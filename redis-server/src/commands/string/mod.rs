@@ -116,7 +116,7 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("get",          2, get,                 READ_FAST,   &[read(1)]),
     cmd("getdel",       2, getdel,              CHANGE_FAST, &[update(1).flags("RW access delete")]),
     cmd("getex",       -2, expiry::getex,       CHANGE_FAST, &[update(1)]),
-    cmd("getrange",     4, range::getrange,     READ,        &[read(1)]),
+    cmd("getrange",     4, range::getrange,     READ,        &[read(1)]).batched(),
     cmd("getset",       3, set::getset,         WRITE_FAST,  &[update(1)]),
     cmd("incr",         2, number::incr,        WRITE_FAST,  &[update(1)]),
     cmd("incrby",       3, number::incrby,      WRITE_FAST,  &[update(1)]),
@@ -129,7 +129,7 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("set",         -3, set::set,            WRITE,       &[SET_KEY]).batched(),
     cmd("setex",        4, set::setex,          WRITE,       &[write(1)]).batched(),
     cmd("setnx",        3, set::setnx,          WRITE_FAST,  &[INSERT]),
-    cmd("setrange",     4, range::setrange,     WRITE,       &[update(1).flags("RW update")]),
+    cmd("setrange",     4, range::setrange,     WRITE,       &[update(1).flags("RW update")]).batched(),
     cmd("strlen",       2, strlen,              READ_FAST,   &[read(1).flags("RO")]),
-    cmd("substr",       4, range::getrange,     READ,        &[read(1)]),
+    cmd("substr",       4, range::getrange,     READ,        &[read(1)]).batched(),
 ] };

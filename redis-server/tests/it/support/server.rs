@@ -3,20 +3,28 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use redis_server::config::{Config, Launch};
 use redis_server::instance::Instance;
-use server_runtime::{Listen, Running};
+use server_runtime::{Handle, Listen, Running};
 
 use super::resp::{Value, parse, request};
-use super::{PATIENCE, until};
+use super::{PATIENCE, Random, until};
+
+const LOOPBACK: &str = "127.0.0.1:0";
 
 /// A server that ends with this value.
 pub(crate) struct Server {
     pub(crate) instance: Arc<Instance>,
     pub(crate) addr: SocketAddr,
     running: Option<Running>,
+    shuffler: Option<JoinHandle<()>>,
 }
+
+/// Workers among which connections are shuffled.
+const SHUFFLED_WORKERS: usize = 4;
 
 /// A configuration with these settings: `&[("maxclients", "10")]`.
 pub(crate) fn config(settings: &[(String, String)]) -> Config {
@@ -33,15 +41,44 @@ impl Server {
     }
 
     pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
+        Self::at(LOOPBACK, settings)
+    }
+
+    /// A server that listens at this place, such as `tls:127.0.0.1:0`.
+    pub(crate) fn at(place: &str, settings: &[(&str, &str)]) -> Self {
         let settings: Vec<_> = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Self::configured(config(&settings))
+        Self::listening(place, config(&settings))
     }
 
     pub(crate) fn configured(config: Config) -> Self {
-        let place: Listen = "127.0.0.1:0".parse().unwrap();
+        Self::listening(LOOPBACK, config)
+    }
+
+    fn listening(place: &str, config: Config) -> Self {
+        let place: Listen = place.parse().unwrap();
         let (running, instance) = redis_server::server::start_at(vec![place], config).unwrap();
         let addr = running.local_addrs()[0];
-        Self { instance, addr, running: Some(running) }
+        Self { instance, addr, running: Some(running), shuffler: None }
+    }
+
+    /// A server with several workers, whose connections are sent from one to another all the time: left alone they would
+    /// gather on one worker and never work against each other.
+    pub(crate) fn shuffled() -> Self {
+        let mut server = Self::with(&[("workers", &SHUFFLED_WORKERS.to_string())]);
+        let handle = server.handle();
+        let mut random = Random::new(7);
+        server.shuffler = Some(thread::spawn(move || {
+            while !handle.is_triggered() {
+                let (from, to) = (random.below(SHUFFLED_WORKERS), random.below(SHUFFLED_WORKERS));
+                handle.move_connections(from, to, 0.5);
+                thread::sleep(Duration::from_millis(1));
+            }
+        }));
+        server
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.running.as_ref().expect("it runs until it is dropped").shutdown_handle()
     }
 
     pub(crate) fn connect(&self) -> Client {
@@ -55,6 +92,7 @@ impl Drop for Server {
             running.shutdown_handle().trigger();
             running.wait();
         }
+        self.shuffler.take().map(JoinHandle::join);
     }
 }
 

@@ -1,6 +1,7 @@
 // ioredis against a server: node ioredis.js PORT 2|3.
 import assert from "node:assert/strict";
 import { Redis } from "ioredis";
+import { run } from "./run.js";
 
 const [port, protocol] = process.argv.slice(2).map(Number);
 const options = { port, protocol, maxRetriesPerRequest: 1 };
@@ -67,11 +68,4 @@ async function scans() {
 }
 
 await r.flushall();
-for (const test of [strings, collections, blocking, pipelines, pubsub, scans]) {
-  await test().catch((error) => {
-    console.log(`${test.name} (RESP${protocol}): ${error.stack}`);
-    process.exit(1);
-  });
-}
-console.log("ok");
-process.exit(0);
+await run([strings, collections, blocking, pipelines, pubsub, scans], protocol);

@@ -1,6 +1,7 @@
 // node-redis against a server: node node-redis.js PORT 2|3.
 import assert from "node:assert/strict";
 import { WatchError, createClient } from "redis";
+import { run } from "./run.js";
 
 const [port, protocol] = process.argv.slice(2).map(Number);
 const r = createClient({ url: `redis://127.0.0.1:${port}`, RESP: protocol });
@@ -70,11 +71,4 @@ async function scans() {
 
 await r.connect();
 await r.flushAll();
-for (const test of [strings, collections, blocking, pipelines, pubsub, scans]) {
-  await test().catch((error) => {
-    console.log(`${test.name} (RESP${protocol}): ${error.stack}`);
-    process.exit(1);
-  });
-}
-console.log("ok");
-process.exit(0);
+await run([strings, collections, blocking, pipelines, pubsub, scans], protocol);

@@ -1,0 +1,62 @@
+//! A client among those of a server, from its arrival to its leaving.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use crate::blocking::Waiting;
+use crate::client::{Client, ClientShared, flag};
+use crate::instance::Instance;
+
+/// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
+#[derive(Debug)]
+pub struct Guest {
+    client: Client,
+    /// A blocking command's wait.
+    pub(crate) waiting: Option<Waiting>,
+    instance: Arc<Instance>,
+}
+
+impl Guest {
+    /// A client that has just come.
+    pub(crate) fn new(instance: &Arc<Instance>, shared: ClientShared) -> Self {
+        let shared = Arc::new(shared);
+        instance.add_client(&shared);
+        let client = Client::new(shared, !instance.needs_password());
+        Self { client, waiting: None, instance: Arc::clone(instance) }
+    }
+
+    /// Forgets that CLIENT PAUSE holds it back.
+    pub(crate) fn end_pause(&self) {
+        if self.shared.has_flag(flag::PAUSED) {
+            self.shared.set_flag(flag::PAUSED | flag::BLOCKED, false);
+            self.instance.blocked_clients(-1);
+        }
+    }
+}
+
+impl Deref for Guest {
+    type Target = Client;
+
+    #[inline]
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Guest {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
+        self.end_pause();
+        crate::commands::leave(&self.instance, &mut self.client);
+        self.instance.remove_client(self.client.shared.id);
+    }
+}

@@ -1,0 +1,95 @@
+//! Commands that share their locks in a window do what they do one by one.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use redis_server::embedded::Session;
+use redis_server::instance::Instance;
+use redis_server::registry::ROWS;
+use redis_server::worker::Worker;
+
+use super::support::Random;
+use super::support::resp::{parse, request};
+use super::support::server::{Server, config};
+
+const SEEDS: u64 = 8;
+/// Pipelines per seed, and commands in each: several windows, and what cuts them.
+const PIPELINES: usize = 20;
+const COMMANDS: usize = 150;
+/// Letters of the keys, by type, and how many there are of each.
+const FAMILIES: [&str; 5] = ["S", "H", "L", "E", "Z"];
+const KEYS: usize = 4;
+
+/// What a command of each sort looks like. `S`, `H`, `L`, `E` and `Z` are keys of that type, `K` is a key of any, `#` is a
+/// number; the key `t` has times to live that nobody asks for, and `one` has one member.
+const TEMPLATES: &[&str] = &[
+    "APPEND S v#|DECR S|DECRBY S #|GET S|GETBIT S #|GETDEL S|GETEX S|GETEX t EX 100|GETRANGE S # -#|GETSET S v#",
+    "INCR S|INCRBY S #|INCRBYFLOAT S #.5|PSETEX t 100000 v|SET S #|SET S v# GET|SET S v# XX|SETBIT S # 1|SETEX t 100 v",
+    "SETBIT S # 0|SETNX S #|SETRANGE S # v#|STRLEN S|SUBSTR S # #|BITFIELD S INCRBY u8 # # GET i5 #|BITFIELD_RO S GET u4 #",
+    "HDEL H #|HEXISTS H #|HGET H #|HINCRBY H # #|HINCRBYFLOAT H # 1.5|HLEN H|HMGET H # #|HMSET H # #|HSET H # # # #",
+    "HSETNX H # #|HSTRLEN H #|LLEN L|LPOP L|LPOP L #|LPUSH L # #|LPUSHX L #|RPOP L|RPUSH L #|RPUSHX L #",
+    "SADD E # #|SCARD E|SISMEMBER E #|SMISMEMBER E # #|SPOP one|SADD one x|SREM E #|ZADD Z # # # #|ZCARD Z|ZCOUNT Z # #",
+    "ZINCRBY Z # #|ZLEXCOUNT Z [# [#|ZMSCORE Z # #|ZPOPMAX Z|ZPOPMIN Z #|ZRANK Z #|ZREM Z #|ZREVRANK Z #|ZSCORE Z #",
+    "EXPIRE t 1000|PEXPIRE t 1000000|EXPIREAT K 99999999#|PEXPIREAT K 9999999999#|EXPIREAT K 1|EXPIRETIME K|PEXPIRETIME K",
+    "PERSIST K|TTL none|PTTL none|TYPE K|GET K|HGET K #|SPUBLISH K v",
+    // These run alone.
+    "DEL K K|RENAME K K|MGET S S S|LRANGE L 0 -1|BITCOUNT S|MULTI|EXEC|NOSUCH|GET",
+];
+
+/// A random command.
+fn command(random: &mut Random, templates: &[&str]) -> Vec<u8> {
+    let template = templates[random.below(templates.len())];
+    let mut line = String::new();
+    for letter in template.split(' ') {
+        let key = |family: &str, random: &mut Random| format!("{family}{}", random.below(KEYS));
+        let word = match letter {
+            family if FAMILIES.contains(&family) && random.below(16) > 0 => key(family, random),
+            any if any == "K" || FAMILIES.contains(&any) => key(FAMILIES[random.below(FAMILIES.len())], random),
+            other => other.replace('#', &random.below(40).to_string()),
+        };
+        line.push_str(&word);
+        line.push(' ');
+    }
+    request(&line.trim_end().split(' ').collect::<Vec<_>>())
+}
+
+#[test]
+fn windows_do_what_single_commands_do() {
+    let templates: Vec<&str> = TEMPLATES.iter().flat_map(|line| line.split('|')).collect();
+    let keys = FAMILIES.iter().flat_map(|family| (0..KEYS).map(move |number| format!("{family}{number}")));
+    let digests: Vec<String> = ["DEBUG", "DIGEST-VALUE"].map(str::to_owned).into_iter().chain(keys).collect();
+    for seed in 0..SEEDS {
+        let mut random = Random::new(seed * 2 + 1);
+        let server = Server::start();
+        let mut client = server.connect();
+        let worker = Worker::new(Arc::new(Instance::new(Arc::new(config(&[])))));
+        let mut session = Session::new(Rc::new(worker));
+        for _ in 0..PIPELINES {
+            let mut commands: Vec<_> = (0..COMMANDS).map(|_| command(&mut random, &templates)).collect();
+            commands.push(request(&digests));
+            client.stream.write_all(&commands.concat()).unwrap();
+            for command in commands {
+                session.receive(&command);
+                let alone = parse(&session.transmit()).unwrap().expect("a reply").0;
+                assert_eq!(client.reply(), alone, "seed {seed}: {}", command.escape_ascii());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_of_a_window_is_among_them() {
+    let tested: BTreeSet<String> = TEMPLATES
+        .iter()
+        .flat_map(|line| line.split('|'))
+        .map(|template| template.split(' ').next().unwrap_or_default().to_lowercase())
+        .collect();
+    let missing: Vec<_> = ROWS
+        .iter()
+        .filter(|row| row.command.batched && !tested.contains(row.command.name))
+        .map(|row| row.name())
+        .collect();
+    assert_eq!(missing, [""; 0]);
+}

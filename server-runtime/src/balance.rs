@@ -1,0 +1,211 @@
+//! Which worker should have which connections.
+//!
+//! A worker costs least per request when it is busy: every time it wakes up, it finds more to do. So connections gather
+//! on as few workers as can carry them, and spread over more as soon as those are busy and there is a processor to
+//! spare. Where no processor is free, another thread would only take turns with those that run.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::RuntimeMetrics;
+use tokio::time::MissedTickBehavior;
+
+use crate::counters::Counters;
+use crate::shutdown::Shutdown;
+
+/// Time between two looks: long enough to see a load, short enough that nobody waits for a second worker.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Busy for this share of the time, a worker gets no new connections while another has less to do.
+const FULL: f64 = 0.75;
+/// Busy for this share of the time, a worker gives connections away.
+const CROWDED: f64 = 0.9;
+/// Processors that must be free for that, of all that the machine has.
+const SPARE: f64 = 0.3;
+/// Difference of load below which moving connections is not worth it.
+const UNEVEN: f64 = 0.25;
+/// Two workers with less than this together gather on one: far from [`CROWDED`], so that they do not part again.
+const SPARSE: f64 = 0.6;
+/// Looks in a row that must agree before connections spread: 0.2 s.
+const LOOKS_TO_SPREAD: u32 = 2;
+/// Looks in a row that must agree before connections gather: 1 s.
+const LOOKS_TO_GATHER: u32 = 10;
+/// Load below which a worker has nothing to give away.
+const NOTHING: f64 = 0.001;
+
+/// A wish that connections of one worker go to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Order {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// How many of those that have something to do, from 0 to 1.
+    pub(crate) share: f64,
+}
+
+/// What the last looks have shown.
+#[derive(Debug, Default)]
+pub(crate) struct Balance {
+    crowded: u32,
+    sparse: u32,
+}
+
+impl Balance {
+    /// One look at the share of its time that each worker was busy, and at the number of processors without work.
+    pub(crate) fn look(&mut self, loads: &[f64], spare: f64) -> Vec<Order> {
+        let mut by_load: Vec<usize> = (0..loads.len()).collect();
+        by_load.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
+        let spread = spread(loads, &by_load, spare);
+        let gather = gather(loads);
+        self.crowded = if spread.is_empty() { 0 } else { self.crowded + 1 };
+        self.sparse = if gather.is_none() { 0 } else { self.sparse + 1 };
+        if self.crowded >= LOOKS_TO_SPREAD {
+            *self = Self::default();
+            return spread;
+        }
+        // Goes on look by look: connections that were quiet may come to life later.
+        gather.filter(|_| self.sparse >= LOOKS_TO_GATHER).into_iter().collect()
+    }
+}
+
+/// Pairs the busiest workers with the least busy ones, as far as there are processors for them.
+fn spread(loads: &[f64], by_load: &[usize], mut spare: f64) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for (&from, &to) in by_load.iter().zip(by_load.iter().rev()).take(loads.len() / 2) {
+        let difference = loads[from] - loads[to];
+        if loads[from] < CROWDED || difference < UNEVEN || spare < SPARE {
+            break;
+        }
+        orders.push(Order { from, to, share: difference / 2.0 / loads[from] });
+        spare -= 1.0;
+    }
+    orders
+}
+
+/// Empties the last worker that has anything to do into the first that can carry its load too.
+fn gather(loads: &[f64]) -> Option<Order> {
+    let from = loads.iter().rposition(|load| *load > NOTHING)?;
+    let to = loads[..from].iter().position(|load| load + loads[from] < SPARSE)?;
+    Some(Order { from, to, share: 1.0 })
+}
+
+/// The worker for new connections: the first that is not full, else the least busy.
+pub(crate) fn home(loads: &[f64]) -> usize {
+    let least = || (0..loads.len()).min_by(|a, b| loads[*a].total_cmp(&loads[*b])).unwrap_or(0);
+    loads.iter().position(|load| *load < FULL).unwrap_or_else(least)
+}
+
+/// Looks until the shutdown.
+pub(crate) async fn watch(counters: &Counters, runtimes: Vec<RuntimeMetrics>, shutdown: Shutdown) {
+    tokio::select! {
+        () = look_forever(counters, &runtimes) => {}
+        () = shutdown.triggered() => {}
+    }
+}
+
+async fn look_forever(counters: &Counters, runtimes: &[RuntimeMetrics]) {
+    let busy = |runtime: &RuntimeMetrics| runtime.worker_total_busy_duration(0);
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut balance = Balance::default();
+    let mut before: Vec<Duration> = runtimes.iter().map(busy).collect();
+    let mut processors = Processors::default();
+    let mut at = Instant::now();
+    loop {
+        ticks.tick().await;
+        let elapsed = at.elapsed().as_secs_f64();
+        at = Instant::now();
+        let now: Vec<Duration> = runtimes.iter().map(busy).collect();
+        let loads = now.iter().zip(&before).map(|(now, before)| now.saturating_sub(*before).as_secs_f64() / elapsed);
+        let loads: Vec<f64> = loads.collect();
+        before = now;
+        counters.set_home(home(&loads));
+        // The system's figures are asked for only when somebody wants another processor.
+        let spare =
+            if loads.iter().any(|load| *load >= CROWDED) { processors.spare(elapsed) } else { processors.forget() };
+        for order in balance.look(&loads, spare) {
+            counters.order(order);
+        }
+    }
+}
+
+/// The machine's processors, by what the system counts of them.
+#[derive(Debug, Default)]
+struct Processors {
+    /// Time without work of all processors together at the last look, in [`TICKS_PER_SECOND`].
+    idle: Option<u64>,
+}
+
+/// The unit of `/proc/stat` on every architecture (`USER_HZ`, proc(5)).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+impl Processors {
+    /// How many had nothing to do in the last `seconds`: 0 at the first look, any number where the system does not tell.
+    fn spare(&mut self, seconds: f64) -> f64 {
+        let Some(idle) = idle_ticks() else { return f64::INFINITY };
+        let before = self.idle.replace(idle);
+        before.map_or(0.0, |before| idle.saturating_sub(before) as f64 / TICKS_PER_SECOND / seconds)
+    }
+
+    /// Starts afresh: nobody asks.
+    fn forget(&mut self) -> f64 {
+        self.idle = None;
+        0.0
+    }
+}
+
+/// The fourth figure of the first line of `/proc/stat`: `cpu  user nice system idle …`.
+fn idle_ticks() -> Option<u64> {
+    fs::read_to_string("/proc/stat").ok()?.lines().next()?.split_ascii_whitespace().nth(4)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Orders after as many looks as any decision takes.
+    fn settled(loads: &[f64], spare: f64) -> Vec<Order> {
+        let mut balance = Balance::default();
+        (0..LOOKS_TO_GATHER).map(|_| balance.look(loads, spare)).find(|orders| !orders.is_empty()).unwrap_or_default()
+    }
+
+    fn order(from: usize, to: usize, share: f64) -> Order {
+        Order { from, to, share }
+    }
+
+    #[test]
+    fn orders() {
+        let check = |loads: &[f64], spare, expected: &[Order]| assert_eq!(settled(loads, spare), expected, "{loads:?}");
+        // One worker carries it all, or there is no processor for another.
+        check(&[0.7, 0.0], 1.0, &[]);
+        check(&[1.0, 0.0], 0.1, &[]);
+        check(&[0.0, 0.0], 2.0, &[]);
+        // A busy one shares with an idle one, as many pairs as there are processors.
+        check(&[1.0, 0.0], 1.0, &[order(0, 1, 0.5)]);
+        check(&[0.5, 1.0], 1.0, &[order(1, 0, 0.25)]);
+        check(&[1.0, 0.95, 0.0, 0.0], 1.0, &[order(0, 3, 0.5)]);
+        check(&[1.0, 1.0, 0.0, 0.0], 2.0, &[order(0, 3, 0.5), order(1, 2, 0.5)]);
+        // All alike: nobody is helped by moving.
+        check(&[1.0, 0.9], 1.0, &[]);
+        // Little to do gathers on the first workers.
+        check(&[0.1, 0.3], 1.0, &[order(1, 0, 1.0)]);
+        check(&[0.8, 0.3, 0.2], 1.0, &[order(2, 1, 1.0)]);
+        check(&[0.0, 0.3], 1.0, &[order(1, 0, 1.0)]);
+        check(&[0.4, 0.4], 1.0, &[]);
+    }
+
+    #[test]
+    fn one_look_decides_nothing() {
+        let mut balance = Balance::default();
+        assert_eq!(balance.look(&[1.0, 0.0], 1.0), []);
+        assert_eq!(balance.look(&[0.5, 0.0], 1.0), []);
+        assert_eq!(balance.look(&[1.0, 0.0], 1.0), []);
+        assert_eq!(balance.look(&[1.0, 0.0], 1.0), [order(0, 1, 0.5)]);
+        assert_eq!(balance.look(&[1.0, 0.0], 1.0), [], "the last order must show its effect first");
+    }
+
+    #[test]
+    fn new_connections_go_to_the_first_that_has_room() {
+        assert_eq!(home(&[0.2, 0.0]), 0);
+        assert_eq!(home(&[0.8, 0.0]), 1);
+        assert_eq!(home(&[0.9, 0.8, 1.0]), 1);
+    }
+}
