@@ -1,6 +1,6 @@
 //! What a device author implements.
 
-pub use crate::class::PropertyAccess;
+pub use crate::wire::PropertyAccess;
 use crate::wire::{EDT_MAX, Eoj};
 
 /// An ECHONET object of a node: a light, a meter, an air conditioner.

@@ -487,7 +487,6 @@ impl Core {
     fn handle_fail(&mut self, now: Instant, code: FailCode) {
         match self.step {
             Step::Idle => {}
-            // Firmware without this setting; both forms are understood.
             Step::ReadMode | Step::WriteMode if code.is_final() => self.enter(now, Step::Password),
             Step::Session => self.end_sending(now, Err(Cause::Refused(code))),
             _ => self.try_again(now, COMMAND_PAUSE, Cause::Refused(code)),
@@ -638,6 +637,10 @@ impl Core {
 
     /// Gives a step up: starts over after a pause, unless the same would happen again.
     fn fail(&mut self, now: Instant, cause: Cause) {
+        if matches!(self.step, Step::ReadMode | Step::WriteMode) {
+            // Firmware without this setting: both forms are understood.
+            return self.enter(now, Step::Password);
+        }
         let hopeless = matches!(cause, Cause::Refused(code) if code.is_final() && self.step != Step::Reset);
         let retry_in = (!hopeless).then_some(self.restart_pause);
         self.events.push(Event::Failed(Failure { step: self.step, cause, retry_in }));

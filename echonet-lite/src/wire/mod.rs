@@ -22,6 +22,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod access;
 mod display;
 mod eoj;
 mod error;
@@ -34,6 +35,7 @@ mod writer;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+pub use access::PropertyAccess;
 pub use eoj::{ClassCode, Eoj, ParseEojError};
 pub use error::{Cause, ParseError};
 pub use esv::{Esv, UnknownEsv};

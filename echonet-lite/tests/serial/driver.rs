@@ -154,6 +154,7 @@ fn commands_are_repeated() {
         check(command, &[Fault::Refuse(command, "ER09"), Fault::Silent(command)], &usual);
     }
     check("firmware without ROPT", &[Fault::Refuse("ROPT", "ER04")], &format!("{JOINED}, sent, received"));
+    check("firmware that is silent at ROPT", &vec![Fault::Silent("ROPT"); 3], &format!("{JOINED}, sent, received"));
     check(
         "the first scan is lost",
         &[Fault::Silent("SKSCAN")],

@@ -5,3 +5,4 @@ mod client;
 mod driver;
 mod link;
 mod module;
+mod noise;

@@ -16,9 +16,6 @@ settings! {
         SHARDS "shards",
         DATABASES "databases",
         DRAIN_TIMEOUT "drain-timeout",
-        SHUTDOWN_TIMEOUT "shutdown-timeout",
-        SHUTDOWN_ON_SIGINT "shutdown-on-sigint",
-        SHUTDOWN_ON_SIGTERM "shutdown-on-sigterm",
         HZ "hz",
         UNIXSOCKETPERM "unixsocketperm",
         TCP_BACKLOG "tcp-backlog",
@@ -33,10 +30,6 @@ settings! {
         ENABLE_DEBUG_COMMAND "enable-debug-command",
         MAXMEMORY "maxmemory",
         MAXMEMORY_POLICY "maxmemory-policy",
-        MAXMEMORY_SAMPLES "maxmemory-samples",
-        MAXMEMORY_EVICTION_TENACITY "maxmemory-eviction-tenacity",
-        LFU_LOG_FACTOR "lfu-log-factor",
-        LFU_DECAY_TIME "lfu-decay-time",
         ACTIVE_EXPIRE_EFFORT "active-expire-effort",
         HASH_MAX_LISTPACK_ENTRIES "hash-max-listpack-entries",
         HASH_MAX_LISTPACK_VALUE "hash-max-listpack-value",
@@ -46,9 +39,6 @@ settings! {
         SET_MAX_LISTPACK_VALUE "set-max-listpack-value",
         ZSET_MAX_LISTPACK_ENTRIES "zset-max-listpack-entries",
         ZSET_MAX_LISTPACK_VALUE "zset-max-listpack-value",
-        HLL_SPARSE_MAX_BYTES "hll-sparse-max-bytes",
-        STREAM_NODE_MAX_BYTES "stream-node-max-bytes",
-        STREAM_NODE_MAX_ENTRIES "stream-node-max-entries",
         LOGLEVEL "loglevel",
         LOG_FORMAT "log-format",
         SLOWLOG_LOG_SLOWER_THAN "slowlog-log-slower-than",
@@ -58,13 +48,11 @@ settings! {
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
-        LAZYFREE_LAZY_EVICTION "lazyfree-lazy-eviction",
         LAZYFREE_LAZY_EXPIRE "lazyfree-lazy-expire",
         LAZYFREE_LAZY_SERVER_DEL "lazyfree-lazy-server-del",
         LAZYFREE_LAZY_USER_DEL "lazyfree-lazy-user-del",
         LAZYFREE_LAZY_USER_FLUSH "lazyfree-lazy-user-flush",
         LATENCY_TRACKING "latency-tracking",
-        APPENDONLY "appendonly",
     }
     Text text {
         DIR "dir",
@@ -76,7 +64,6 @@ settings! {
         LOGFILE "logfile",
         METRICS_LISTEN "metrics-listen",
         PIDFILE "pidfile",
-        DBFILENAME "dbfilename",
     }
     Words words {
         BIND "bind",
