@@ -1,9 +1,8 @@
 // The floor: the least that a device can do. It answers Get of one property from a table of 128 values per object,
-// one recvmmsg and one sendmmsg a batch; no rules, no checks beyond its own safety.
-//   floor ADDRESS INTERFACE-ADDRESS        (binds ADDRESS:3610 and the ECHONET group on that interface)
+// one socket, one blocking recvmmsg and one sendmmsg a batch; no rules, no checks beyond its own safety.
+//   floor INTERFACE-ADDRESS        (where it joins the ECHONET group)
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,20 +28,6 @@ static void fill(void) {
     set(light, 0x80, 1, "\x30"), set(light, 0xb0, 1, "\x64");
 }
 
-static int bound(const char *address, const char *member) {
-    int s = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = inet_addr(address)};
-    struct ip_mreq group = {.imr_multiaddr.s_addr = inet_addr("224.0.23.0"),
-                            .imr_interface.s_addr = inet_addr(member ? member : "0.0.0.0")};
-    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(s, (struct sockaddr *)&at, sizeof at) ||
-        (member && setsockopt(s, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group))) {
-        perror(address);
-        exit(1);
-    }
-    return s;
-}
-
 // Turns a request into its answer in place; its length, 0 for none.
 static int answer(unsigned char *frame, int length) {
     if (length != 14 || frame[10] != 0x62 || frame[12] < 0x80) return 0;
@@ -54,7 +39,7 @@ static int answer(unsigned char *frame, int length) {
     return 14 + value[0];
 }
 
-static void serve(int from, int by) {
+static void serve(int s) {
     static unsigned char frames[BATCH][SIZE];
     static struct sockaddr_in peers[BATCH];
     static struct iovec in[BATCH], out[BATCH];
@@ -63,28 +48,32 @@ static void serve(int from, int by) {
         in[i] = (struct iovec){frames[i], SIZE};
         received[i].msg_hdr = (struct msghdr){&peers[i], sizeof peers[i], &in[i], 1, 0, 0, 0};
     }
-    int count = recvmmsg(from, received, BATCH, MSG_DONTWAIT, 0), answers = 0;
-    for (int i = 0; i < count; i++) {
-        int length = answer(frames[i], received[i].msg_len);
-        if (!length) continue;
-        peers[i].sin_port = htons(PORT);
-        out[answers] = (struct iovec){frames[i], length};
-        sent[answers].msg_hdr = (struct msghdr){&peers[i], sizeof peers[i], &out[answers], 1, 0, 0, 0};
-        answers++;
+    for (;;) {
+        int count = recvmmsg(s, received, BATCH, MSG_WAITFORONE, 0), answers = 0;
+        for (int i = 0; i < count; i++) {
+            int length = answer(frames[i], received[i].msg_len);
+            if (!length) continue;
+            peers[i].sin_port = htons(PORT);
+            out[answers] = (struct iovec){frames[i], length};
+            sent[answers].msg_hdr = (struct msghdr){&peers[i], sizeof peers[i], &out[answers], 1, 0, 0, 0};
+            answers++;
+        }
+        if (answers == 1) sendmsg(s, &sent[0].msg_hdr, 0);
+        else if (answers) sendmmsg(s, sent, answers, 0);
     }
-    if (answers == 1) sendmsg(by, &sent[0].msg_hdr, 0);
-    else if (answers) sendmmsg(by, sent, answers, 0);
 }
 
 int main(int count, char **argument) {
-    if (count != 3) return 2;
-    fill();
-    int unicast = bound(argument[1], 0), group = bound("224.0.23.0", argument[2]);
-    struct pollfd watched[2] = {{unicast, POLLIN, 0}, {group, POLLIN, 0}};
-    puts("ready"), fflush(stdout);
-    for (;;) {
-        poll(watched, 2, -1);
-        if (watched[0].revents) serve(unicast, unicast);
-        if (watched[1].revents) serve(group, unicast);
+    if (count != 2) return 2;
+    int s = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    struct ip_mreq group = {.imr_multiaddr.s_addr = inet_addr("224.0.23.0"), .imr_interface.s_addr = inet_addr(argument[1])};
+    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(s, (struct sockaddr *)&at, sizeof at) || setsockopt(s, IPPROTO_IP, IP_ADD_MEMBERSHIP, &group, sizeof group)) {
+        perror("port 3610");
+        return 1;
     }
+    fill();
+    puts("ready"), fflush(stdout);
+    serve(s);
 }

@@ -1,5 +1,6 @@
 // Asks a device for one property at a time, up to WINDOW requests under way, and checks every answer.
 //   generator get LOCAL INTERFACE-ADDRESS DEVICE WINDOW SECONDS       property 80 of object 029001
+//   generator count LOCAL INTERFACE-ADDRESS DEVICE WINDOW REQUESTS    the same, so many times: the floor as a controller
 //   generator profile LOCAL INTERFACE-ADDRESS DEVICE ITERATIONS 0     12 properties of the node profile, one by one,
 //                                                                     after a search by multicast
 // Prints: requests seconds lost wrong cpu_us p50_us p99_us
@@ -58,7 +59,7 @@ static int took(const unsigned char *frame, int length, const unsigned char *eoj
     return 1;
 }
 
-static void windowed(int window, double seconds) {
+static void windowed(int window, double seconds, long limit) {
     static unsigned char out[WINDOW_MAX][16], in[WINDOW_MAX][SIZE];
     static struct iovec outs[WINDOW_MAX], ins[WINDOW_MAX];
     static struct mmsghdr sending[WINDOW_MAX], received[WINDOW_MAX];
@@ -70,8 +71,11 @@ static void windowed(int window, double seconds) {
     unsigned tid = 0;
     int under_way = 0;
     double at = now(), end = at + seconds;
-    while (at < end || under_way) {
+    long left = limit;
+    while ((at < end && left) || under_way) {
         int fresh = at < end ? window - under_way : 0;
+        if (fresh > left) fresh = left;
+        left -= fresh;
         for (int i = 0; i < fresh; i++) {
             tid = (tid + 1) & 0xffff;
             request(out[i], tid, LIGHT, 0x80);
@@ -91,15 +95,15 @@ static void windowed(int window, double seconds) {
     }
 }
 
+// The device is alone on its network, so whoever answers is it. (One bound to all addresses answers a local one from that.)
 static void search(void) {
     unsigned char frame[SIZE], answer[SIZE];
-    struct sockaddr_in group = {.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = inet_addr("224.0.23.0")}, from;
-    socklen_t size = sizeof from;
+    struct sockaddr_in group = {.sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = inet_addr("224.0.23.0")};
     int length = request(frame, 0, PROFILE, 0xd6);
     for (int tries = 0; tries < 5; tries++) {
         if (sendto(s, frame, length, 0, (struct sockaddr *)&group, sizeof group) < 0) die("search");
-        while (recvfrom(s, answer, SIZE, 0, (struct sockaddr *)&from, &size) > 0)
-            if (answer[10] == 0x72 && answer[12] == 0xd6 && from.sin_addr.s_addr == device.sin_addr.s_addr) return;
+        while (recv(s, answer, SIZE, 0) > 0)
+            if (answer[10] == 0x72 && answer[12] == 0xd6) return;
     }
     die("not found by multicast");
 }
@@ -139,11 +143,12 @@ int main(int count, char **argument) {
     setsockopt(s, IPPROTO_IP, IP_MULTICAST_IF, &interface, sizeof interface);
     if (bind(s, (struct sockaddr *)&local, sizeof local)) die("bind");
     int number = atoi(argument[5]);
-    int is_get = !strcmp(argument[1], "get");
-    if (!is_get) search();
+    int is_profile = !strcmp(argument[1], "profile"), is_count = !strcmp(argument[1], "count");
+    if (is_profile) search();
     double start = now();
-    if (is_get) windowed(number < WINDOW_MAX ? number : WINDOW_MAX, atof(argument[6]));
-    else profile(number);
+    if (number < 1 || (!is_profile && number > WINDOW_MAX)) return 2;
+    if (is_profile) profile(number);
+    else windowed(number, is_count ? 1e9 : atof(argument[6]), is_count ? atol(argument[6]) : 1L << 60);
     double seconds = now() - start;
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);

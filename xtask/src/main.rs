@@ -4,6 +4,7 @@
 
 mod ci;
 mod compare;
+mod echonet;
 mod instructions;
 mod load;
 mod process;
@@ -32,6 +33,8 @@ enum Task {
     Suite(suite::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
+    /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
+    Echonet(echonet::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Echonet(options) => echonet::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {
