@@ -7,7 +7,7 @@ use std::time::Instant as SystemInstant;
 use super::io::{Answers, Departing, Io};
 use crate::controller::Controller;
 use crate::node::{Arrival, Destination, Handled, Instant, Node, Objects, Transmit};
-use crate::wire::{Frame, Message};
+use crate::wire::{Esv, Frame, Message};
 
 /// The device side of an endpoint: a [`Node`], or `()` for a program that only asks.
 pub trait Device: sealed::Device {}
@@ -138,6 +138,9 @@ impl<D: Device> Engine<D> {
         };
         if !self.device.handle(now, from, how, &message, out) {
             self.controller.handle_message(now, from, &message);
+        } else if message.esv() == Esv::Infc {
+            // Confirmed by the device side, and news for the requesting side all the same.
+            self.controller.handle_notification(now, from, &message);
         }
     }
 

@@ -4,10 +4,15 @@
 mod announcements;
 mod class;
 mod conformance;
+#[cfg(feature = "std")]
+mod home;
 mod malformed;
+#[cfg(feature = "std")]
 mod network;
 #[cfg(feature = "net")]
 mod peers;
+#[cfg(feature = "std")]
 mod simulation;
 mod support;
+mod values;
 mod vectors;

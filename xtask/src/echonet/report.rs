@@ -64,7 +64,10 @@ pub(super) fn record(options: &Options, subjects: &[Subject], samples: &[Sample]
     let mut text = String::from("# cargo xtask echonet: raw samples, one line a run; tables below\n");
     text += &versions();
     writeln!(text, "# {} rounds, {} s a run as a device; every subject on one core", options.rounds, options.seconds)?;
-    writeln!(text, "# CPU: user and system time of the subject per request; ratios are paired by round, with bootstrap 95 % intervals")?;
+    writeln!(
+        text,
+        "# CPU: user and system time of the subject per request; ratios are paired by round, with bootstrap 95 % intervals"
+    )?;
     writeln!(text, "# {FLOOR}: xtask/echonet/floor.c as a device, generator.c as a controller")?;
     writeln!(text, "{}", Sample::HEADER)?;
     for sample in samples {

@@ -43,6 +43,9 @@ pub(super) struct Workshop {
     pub(super) floor: String,
 }
 
+/// Builds or fetches a subject.
+type Maker = fn(&Workshop) -> Result<Subject>;
+
 /// Name of the subject that all others are compared with.
 pub(super) const FLOOR: &str = "floor (C)";
 
@@ -64,7 +67,7 @@ impl Workshop {
 
     /// The subjects whose names contain `part`, and the floor. A peer that cannot be had is left out, which is printed.
     pub(super) fn subjects(&self, part: &str) -> Result<Vec<Subject>> {
-        let makers: [(&str, fn(&Self) -> Result<Subject>); 5] = [
+        let makers: [(&str, Maker); 5] = [
             ("ours, blocking", Self::ours_blocking),
             ("ours, tokio", Self::ours_tokio),
             ("uecho-go", Self::uecho_go),
@@ -197,6 +200,9 @@ pub(super) fn versions() -> String {
     };
     let model = fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
     let model = model.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("unknown").to_owned();
-    let tools = [("uname", "-sr"), ("rustc", "--version"), ("cc", "--version"), ("go", "version"), ("node", "--version")];
-    tools.into_iter().fold(format!("# processor: {model}\n"), |text, (name, argument)| text + &first_line(name, argument))
+    let tools =
+        [("uname", "-sr"), ("rustc", "--version"), ("cc", "--version"), ("go", "version"), ("node", "--version")];
+    tools
+        .into_iter()
+        .fold(format!("# processor: {model}\n"), |text, (name, argument)| text + &first_line(name, argument))
 }
