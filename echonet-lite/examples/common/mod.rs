@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use clap::Args;
-use echonet_lite::net::{Builder, Device};
+use echonet_lite::net::{Builder, Device, Interface};
 
 /// Where to listen. Without any of these: on every interface, by IPv4 and IPv6, beside other programs on the same port.
 #[derive(Args, Debug)]
@@ -32,6 +32,14 @@ impl Where {
             builder = builder.address(address);
         }
         builder.ipv4(!self.ipv6).ipv6(!self.ipv4)
+    }
+}
+
+/// Says on which interfaces the program listens.
+#[allow(dead_code, reason = "not every example does")]
+pub(crate) fn tell_where(interfaces: &[Interface]) {
+    for interface in interfaces {
+        println!("listening on {interface}");
     }
 }
 

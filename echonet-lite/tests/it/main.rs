@@ -7,6 +7,8 @@ mod conformance;
 #[cfg(feature = "std")]
 mod home;
 mod malformed;
+#[cfg(feature = "net")]
+mod net;
 #[cfg(feature = "std")]
 mod network;
 #[cfg(feature = "net")]
