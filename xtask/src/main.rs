@@ -2,6 +2,7 @@
 //!
 //! Every command is described by `cargo xtask help COMMAND`.
 
+mod bare;
 mod ci;
 mod compare;
 mod echonet;
@@ -29,6 +30,8 @@ enum Task {
     Ci(ci::Options),
     /// The house rules that no compiler checks.
     Tidy,
+    /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
+    Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Ci(options) => ci::run(&options),
         Task::Tidy => tidy::run(),
+        Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
