@@ -2,7 +2,6 @@
 //!
 //! A small program on each library (`tests/peers`) prints what it learned, in the same words for all. Where a library is
 //! known to be wrong, its row says so, line by line; everything else must be as with the others.
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod install;
 mod ours;

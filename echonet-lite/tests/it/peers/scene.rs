@@ -145,7 +145,7 @@ impl Running {
 pub(super) fn printed(command: &Command) -> String {
     let mut bounded = Command::new("timeout");
     bounded.arg("60").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
-    command.get_envs().for_each(|(name, value)| drop(bounded.env(name, value.unwrap_or_default())));
+    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.get_current_dir().map(|folder| bounded.current_dir(folder));
     let output = bounded.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
