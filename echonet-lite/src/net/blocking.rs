@@ -33,6 +33,8 @@ use crate::wire::Eoj;
 /// Events that are kept for [`Endpoint::next_event`] while a call waits for something else.
 const EVENTS: usize = 1024;
 
+/// Batches taken from one socket in a turn.
+const BATCHES: usize = 8;
 /// How often in a row the same socket is waited at, so that the others get their turn.
 const LEAD: u32 = 32;
 /// How long it is waited at: what the kernel's clock tick makes of it, 1 to 10 ms. As long as this another socket may
@@ -148,8 +150,7 @@ impl<D: Device> Endpoint<D> {
             for &event in happened.tokens() {
                 if (token::SOCKETS..token::CONNECTIONS).contains(&event) {
                     let at = (event - token::SOCKETS) as usize;
-                    let (count, _) = self.io.receive(at, false);
-                    self.engine.take_batch(now, &mut self.io, at, count);
+                    self.receive_all(now, at);
                     self.lead = Some(Lead { socket: at, left: LEAD });
                 } else {
                     self.io.attend(now, event, &mut self.engine);
@@ -158,6 +159,17 @@ impl<D: Device> Endpoint<D> {
         }
         self.transmit();
         Ok(())
+    }
+
+    /// Takes what has come by a socket, up to a few batches, so that nobody can keep the others from their turn.
+    fn receive_all(&mut self, now: Instant, at: usize) {
+        for _ in 0..BATCHES {
+            let (count, more) = self.io.receive(at, false);
+            self.engine.take_batch(now, &mut self.io, at, count);
+            if !more {
+                break;
+            }
+        }
     }
 
     /// Waits at the socket that something has just come by, without asking for the others: where one datagram follows
