@@ -1,5 +1,5 @@
 //! Integration tests: one binary, one module per subject.
-#![allow(missing_docs, unreachable_pub, reason = "the modules of a test binary are its own")]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod announcements;
 mod class;
@@ -12,6 +12,8 @@ mod malformed;
 mod net;
 #[cfg(feature = "std")]
 mod network;
+#[cfg(feature = "net")]
+mod peers;
 #[cfg(feature = "std")]
 mod simulation;
 mod support;
