@@ -59,6 +59,9 @@ mod slot;
 mod tids;
 mod transmit;
 
+#[cfg(test)]
+mod tests;
+
 pub use addr::NodeAddr;
 pub use answer::{Answer, Notification, Outcome, Status};
 pub use config::{Config, Interview, Spacing};
