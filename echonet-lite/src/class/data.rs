@@ -178,6 +178,63 @@ impl Unit {
     }
 }
 
+impl Unit {
+    pub(super) const ALL: [Self; 28] = [
+        Self::Celsius,
+        Self::Percent,
+        Self::Ppm,
+        Self::Watt,
+        Self::Kilowatt,
+        Self::WattHour,
+        Self::KilowattHour,
+        Self::KilovarHour,
+        Self::Volt,
+        Self::Ampere,
+        Self::Milliampere,
+        Self::AmpereHour,
+        Self::Lux,
+        Self::Kilolux,
+        Self::Millisecond,
+        Self::Second,
+        Self::Minute,
+        Self::Day,
+        Self::Degree,
+        Self::Litre,
+        Self::CubicMetre,
+        Self::CubicMetrePerHour,
+        Self::Megajoule,
+        Self::Digit,
+        Self::Millihertz,
+        Self::WattPerMillihertz,
+        Self::WattPerSecond,
+        Self::RevolutionPerMinute,
+    ];
+
+    /// The sign in letters that every keyboard has.
+    pub(super) const fn plain(self) -> &'static str {
+        match self {
+            Self::Celsius => "C",
+            Self::Degree => "deg",
+            Self::CubicMetre => "m3",
+            Self::CubicMetrePerHour => "m3/h",
+            Self::Day => "days",
+            _ => self.symbol(),
+        }
+    }
+
+    /// The unit without its prefix, and the prefix as a power of ten.
+    pub(super) const fn base(self) -> (Self, i8) {
+        match self {
+            Self::Kilowatt => (Self::Watt, 3),
+            Self::KilowattHour => (Self::WattHour, 3),
+            Self::Kilolux => (Self::Lux, 3),
+            Self::Milliampere => (Self::Ampere, -3),
+            Self::Millisecond => (Self::Second, -3),
+            unit => (unit, 0),
+        }
+    }
+}
+
 /// A code that stands for a number.
 #[derive(Debug)]
 pub struct Numeric {
@@ -199,7 +256,7 @@ pub struct States {
 }
 
 /// A named code.
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct State {
     /// The code, as a big-endian number.
     pub code: u64,

@@ -19,11 +19,15 @@ mod device_class;
 mod property;
 mod table;
 mod tables;
+mod value;
 
 pub use data::{Array, Bitmap, Data, Field, Flag, Format, Level, Number, Numeric, State, States, TimeFormat, Unit};
 pub use device_class::Class;
 pub use property::{Access, PropertyAccess, PropertySpec, Releases, Rule};
 pub use tables::*;
+pub use value::{
+    Cause, Date, DateTime, Excerpt, Fields, Flags, Items, Json, Named, Scaled, Step, Time, Value, ValueError,
+};
 
 use crate::wire::ClassCode;
 

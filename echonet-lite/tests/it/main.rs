@@ -12,4 +12,5 @@ mod network;
 #[cfg(feature = "std")]
 mod simulation;
 mod support;
+mod values;
 mod vectors;

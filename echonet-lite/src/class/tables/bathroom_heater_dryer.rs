@@ -28,13 +28,13 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0x95, "relativeTimeOfOnTimer",      [O_, O_, O_], "A..",  &TIME,                           "OFF timer setting value", "OFFタイマ時刻設定値"),
     row(0x96, "relativeTimeOfOffTimer",     [O_, O_, O_], "A..",  &TIME,                           "Off relative timer setting value", "OFFタイマ相対時間設定値"),
     row(0xB0, "operationSetting",           [R_, R_, O_], "L..",  &OPERATION_SETTING,              "Operation setting", "運転設定"),
-    row(0xB1, "ventilationSetting",         [O_, O_, O_], "A..",  &VENTILATION_SETTING,            "Ventilation operation setting", "換気運転設定"),
-    row(0xB2, "bathroomPrewarming",         [O_, O_, O_], "H..",  &VENTILATION_SETTING,            "Bathroom prewarming operation setting", "入浴前予備暖房運転設定"),
-    row(0xB3, "bathroomHeating",            [O_, O_, O_], "A..",  &VENTILATION_SETTING,            "Bathroom heating operation setting", "入浴中暖房運転設定"),
-    row(0xB4, "bathroomDrying",             [R_, R_, O_], "A..",  &VENTILATION_SETTING,            "Bathroom drying operation setting", "乾燥運転設定"),
-    row(0xB5, "coolAirCirculation",         [O_, O_, O_], "A..",  &VENTILATION_SETTING,            "Cool air circulation operation setting", "涼風運転設定"),
-    row(0xB6, "mistSauna",                  [O_, O_, O_], "L..",  &VENTILATION_SETTING,            "Mist sauna operation setting", "ミストサウナ運転設定"),
-    row(0xB7, "waterMist",                  [O_, O_, O_], "L..",  &VENTILATION_SETTING,            "Water mist operation setting", "水ミスト運転設定"),
+    row(0xB1, "ventilationSetting",         [O_, O_, O_], "A..",  &LEVELS,                         "Ventilation operation setting", "換気運転設定"),
+    row(0xB2, "bathroomPrewarming",         [O_, O_, O_], "H..",  &LEVELS,                         "Bathroom prewarming operation setting", "入浴前予備暖房運転設定"),
+    row(0xB3, "bathroomHeating",            [O_, O_, O_], "A..",  &LEVELS,                         "Bathroom heating operation setting", "入浴中暖房運転設定"),
+    row(0xB4, "bathroomDrying",             [R_, R_, O_], "A..",  &LEVELS,                         "Bathroom drying operation setting", "乾燥運転設定"),
+    row(0xB5, "coolAirCirculation",         [O_, O_, O_], "A..",  &LEVELS,                         "Cool air circulation operation setting", "涼風運転設定"),
+    row(0xB6, "mistSauna",                  [O_, O_, O_], "L..",  &LEVELS,                         "Mist sauna operation setting", "ミストサウナ運転設定"),
+    row(0xB7, "waterMist",                  [O_, O_, O_], "L..",  &LEVELS,                         "Water mist operation setting", "水ミスト運転設定"),
     row(0xBA, "bathroomHumidity",           [O_, __, O_], "A..",  &uint8(0, 100, Unit::Percent),   "Measured value of bathroom relative humidity", "浴室内相対湿度計測値"),
     row(0xBB, "bathroomTemperature",        [O_, __, O_], "A..",  &int8(-127, 125, Unit::Celsius), "Measured value of bathroom temperature", "浴室内温度計測値"),
     row(0xC2, "ventilationAirFlowLevel",    [O_, O_, O_], "A..",  &shared::LEVEL_OR_AUTO,          "Ventilation air flow rate setting", "換気風量設定"),
@@ -47,9 +47,9 @@ static PROPERTIES: &[PropertySpec] = &[
 #[rustfmt::skip]
 static SUPERSEDED: &[PropertySpec] = &[
     // EPC    short name                    get set inf   in      data names
-    row(0xB0, "operationSetting",           [R_, R_, O_], "A..K", &OPERATION_SETTING_2,            "Operation setting", "運転設定"),
-    row(0xB2, "bathroomPrewarming",         [R_, R_, O_], "A..G", &VENTILATION_SETTING,            "Bathroom prewarming operation setting", "入浴前予備暖房運転設定"),
-    row(0xE1, "onTimerReservation2",        [O_, O_, O_], "A..K", &ON_TIMER_RESERVATION2_2,        "On timer reservation setting 2", "ONタイマ予約設定2"),
+    row(0xB0, "operationSetting",           [R_, R_, O_], "A..K", &OPERATION_SETTING_UNTIL_K,      "Operation setting", "運転設定"),
+    row(0xB2, "bathroomPrewarming",         [R_, R_, O_], "A..G", &LEVELS,                         "Bathroom prewarming operation setting", "入浴前予備暖房運転設定"),
+    row(0xE1, "onTimerReservation2",        [O_, O_, O_], "A..K", &ON_TIMER_RESERVATION2_UNTIL_K,  "On timer reservation setting 2", "ONタイマ予約設定2"),
 ];
 
 static OPERATION_SETTING: Data = states(
@@ -66,8 +66,7 @@ static OPERATION_SETTING: Data = states(
     ],
 );
 
-static VENTILATION_SETTING: Data =
-    Data::OneOf(&[level(1, 0x31, 8), states(1, &[s(0x41, "auto"), s(0x42, "standard")])]);
+static LEVELS: Data = Data::OneOf(&[level(1, 0x31, 8), states(1, &[s(0x41, "auto"), s(0x42, "standard")])]);
 
 static ON_TIMER_RESERVATION2: Data = states(
     1,
@@ -83,7 +82,7 @@ static ON_TIMER_RESERVATION2: Data = states(
     ],
 );
 
-static OPERATION_SETTING_2: Data = states(
+static OPERATION_SETTING_UNTIL_K: Data = states(
     1,
     &[
         s(0x10, "ventilation"),
@@ -95,7 +94,7 @@ static OPERATION_SETTING_2: Data = states(
     ],
 );
 
-static ON_TIMER_RESERVATION2_2: Data = states(
+static ON_TIMER_RESERVATION2_UNTIL_K: Data = states(
     1,
     &[
         s(0x10, "ventilationReservation"),

@@ -27,29 +27,29 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xC2, "cumulativeMaximumElectricPowerDemand",                       [O_, __, O_], "R..", &CUMULATIVE_MAXIMUM_ELECTRIC_POWER_DEMAND,                  "Cumulative maximum electric power demand (normal and reverse directions)", "累積最大需要電力(正方向、逆方向計測値)"),
     row(0xC3, "averageElectricPowerDemand",                                 [R_, __, O_], "R..", &AVERAGE_ELECTRIC_POWER_DEMAND,                             "Electric power demand at fixed time (30-minute average electric power) (normal and reverse directions)", "定時需要電力(30分平均電力)(正方向、逆方向計測値)"),
     row(0xC4, "numberOfEffectiveDigitsOfElectricPowerDemand",               [R_, __, O_], "R..", &uint8(1, 8, Unit::Digit),                                  "Number of effective digits of electric power demand", "需要電力有効桁数"),
-    row(0xC5, "unitOfElectricPowerDemand",                                  [R_, __, O_], "R..", &UNIT_OF_ELECTRIC_POWER_DEMAND,                             "Unit of electric power demand", "需要電力単位"),
+    row(0xC5, "unitOfElectricPowerDemand",                                  [R_, __, O_], "R..", &UNIT,                                                      "Unit of electric power demand", "需要電力単位"),
     row(0xC6, "normalDirectionElectricPoweDemandLog",                       [R_, __, O_], "R..", &NORMAL_DIRECTION_ELECTRIC_POWE_DEMAND_LOG,                 "Historical data of measured electric power demand (normal direction)", "需要電力計測値履歴(正方向計測値)").atomic(0xE1),
-    row(0xC7, "unitOfCumulativeMaxElectricPowerDemand",                     [O_, __, O_], "R..", &UNIT_OF_ELECTRIC_POWER_DEMAND,                             "Unit of cumulative maximum electric power demand", "累積最大需要電力単位"),
+    row(0xC7, "unitOfCumulativeMaxElectricPowerDemand",                     [O_, __, O_], "R..", &UNIT,                                                      "Unit of cumulative maximum electric power demand", "累積最大需要電力単位"),
     row(0xC8, "reverseDirectionElectricPoweDemandLog",                      [R_, __, O_], "R..", &REVERSE_DIRECTION_ELECTRIC_POWE_DEMAND_LOG,                "Historical data of measured electric power demand (reverse direction)", "需要電力計測値履歴(逆方向計測値)").atomic(0xE1),
-    row(0xCA, "cumulativeReactiveElectricEnergy",                           [O_, __, O_], "R..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY,                       "Measurement data of cumulative amount of reactive electric energy (lag) for power factor (normal and reverse directions)", "力測積算無効電力量(遅れ)計測値(正方向、逆方向計測値)"),
-    row(0xCB, "cumulativeReactiveElectricEnergyAtEvery30Min",               [O_, __, O_], "R..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY,                       "Measurement data of cumulative amount of reactive electric energy (lag) at fixed time for power factor (normal and reverse directions)", "定時力測積算無効電力量(遅れ)計測値(正方向、逆方向計測値)"),
+    row(0xCA, "cumulativeReactiveElectricEnergy",                           [O_, __, O_], "R..", &REACTIVE_ENERGY_AT,                                        "Measurement data of cumulative amount of reactive electric energy (lag) for power factor (normal and reverse directions)", "力測積算無効電力量(遅れ)計測値(正方向、逆方向計測値)"),
+    row(0xCB, "cumulativeReactiveElectricEnergyAtEvery30Min",               [O_, __, O_], "R..", &REACTIVE_ENERGY_AT,                                        "Measurement data of cumulative amount of reactive electric energy (lag) at fixed time for power factor (normal and reverse directions)", "定時力測積算無効電力量(遅れ)計測値(正方向、逆方向計測値)"),
     row(0xCC, "numberOfEffectiveDigitsForCumulativeReactiveElectricEnergy", [O_, __, O_], "R..", &uint8(1, 8, Unit::Digit),                                  "Number of effective digits for cumulative amount of reactive electric energy", "積算無効電力量有効桁数"),
-    row(0xCD, "unitForCumulativeReactiveElectricEnergy",                    [O_, __, O_], "R..", &UNIT_OF_ELECTRIC_POWER_DEMAND,                             "Unit for cumulative amounts of reactive electric energy", "積算無効電力量単位"),
+    row(0xCD, "unitForCumulativeReactiveElectricEnergy",                    [O_, __, O_], "R..", &UNIT,                                                      "Unit for cumulative amounts of reactive electric energy", "積算無効電力量単位"),
     row(0xCE, "normalDirectionCumulativeReactiveElectricEnergyLog",         [O_, __, O_], "R..", &NORMAL_DIRECTION_CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LOG,  "Historical data of measurement data of cumulative amount of reactive electric energy (lag) for power factor (normal direction)", "力測積算無効電力量(遅れ)計測値履歴(正方向計測値)").atomic(0xE1),
     row(0xCF, "reverseDirectionCumulativeReactiveElectricEnergyLog",        [O_, __, O_], "R..", &REVERSE_DIRECTION_CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LOG, "Historical data of measurement data of cumulative amount of reactive electric energy (lag) for power factor (reverse direction)", "力測積算無効電力量(遅れ)計測値履歴(逆方向計測値)").atomic(0xE1),
-    row(0xD0, "cumulativeActiveElectricEnergyAtEvery1Min",                  [R_, __, O_], "R..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_AT_EVERY1_MIN,           "One-minute measured cumulative amount of active electric energy (normal and reverse directions)", "1分積算有効電力量計測値(正方向、逆方向計測値)"),
-    row(0xD1, "cumulativeReactiveElectricEnergyAtEvery1Min",                [O_, __, O_], "R..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY,                       "One-minute measurement data of cumulative amount of reactive electric energy (lag) for power factor (normal and reverse directions)", "1分力測積算無効電力量(遅れ)計測値(正方向、逆方向計測値)"),
+    row(0xD0, "cumulativeActiveElectricEnergyAtEvery1Min",                  [R_, __, O_], "R..", &ACTIVE_ENERGY_AT,                                          "One-minute measured cumulative amount of active electric energy (normal and reverse directions)", "1分積算有効電力量計測値(正方向、逆方向計測値)"),
+    row(0xD1, "cumulativeReactiveElectricEnergyAtEvery1Min",                [O_, __, O_], "R..", &REACTIVE_ENERGY_AT,                                        "One-minute measurement data of cumulative amount of reactive electric energy (lag) for power factor (normal and reverse directions)", "1分力測積算無効電力量(遅れ)計測値(正方向、逆方向計測値)"),
     row(0xD3, "coefficient",                                                [R_, __, O_], "R..", &uint32(0, 999_999, Unit::None),                            "Coefficient", "係数"),
     row(0xD4, "multiplyingFactorForCoefficient",                            [R_, __, O_], "R..", &MULTIPLYING_FACTOR_FOR_COEFFICIENT,                        "Multiplying factor for coefficient", "係数の倍率"),
     row(0xD5, "cumulativeReactiveElectricEnergyLag",                        [O_, __, O_], "R..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LAG,                   "Present values of measured cumulative amount of reactive electric energy (lag) (normal and reverse directions)", "積算無効電力量計測値(遅れ)現在値(正方向、逆方向計測値)"),
     row(0xD6, "cumulativeReactiveElectricEnergyLead",                       [O_, __, O_], "R..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LEAD,                  "Present values of measured cumulative amount of reactive electric energy (lead) (normal and reverse directions)", "積算無効電力量計測値(進み)現在値(正方向、逆方向計測値)"),
     row(0xE0, "fixedDate",                                                  [R_, __, O_], "R..", &uint8(1, 31, Unit::None),                                  "Fixed date", "確定日"),
     row(0xE1, "dayForTheHistoricalDataOfCumulativeElectricEnergy",          [R_, R_, O_], "R..", &shared::HISTORY_DAY,                                       "Day for which the historical data of measured cumulative amounts of electric energy is to be retrieved", "積算履歴収集日"),
-    row(0xE2, "cumulativeActiveElectricEnergy",                             [R_, __, O_], "R..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_AT_EVERY1_MIN,           "Measured cumulative amount of active electric energy (normal and reverse directions)", "積算有効電力量計測値(正方向、逆方向計測値)"),
-    row(0xE3, "cumulativeActiveElectricEnergyAtEvery30Min",                 [R_, __, O_], "R..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_AT_EVERY1_MIN,           "Cumulative amounts of active electric energy at fixed time (normal and reverse directions)", "定時積算有効電力量計測値(正方向、逆方向計測値)"),
-    row(0xE4, "cumulativeActiveElectricEnergyForPowerFactor",               [O_, __, O_], "R..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_AT_EVERY1_MIN,           "Measurement data of cumulative amount of active electric energy for power factor (normal and reverse directions)", "力測積算有効電力量計測値(正方向、逆方向計測値)"),
+    row(0xE2, "cumulativeActiveElectricEnergy",                             [R_, __, O_], "R..", &ACTIVE_ENERGY_AT,                                          "Measured cumulative amount of active electric energy (normal and reverse directions)", "積算有効電力量計測値(正方向、逆方向計測値)"),
+    row(0xE3, "cumulativeActiveElectricEnergyAtEvery30Min",                 [R_, __, O_], "R..", &ACTIVE_ENERGY_AT,                                          "Cumulative amounts of active electric energy at fixed time (normal and reverse directions)", "定時積算有効電力量計測値(正方向、逆方向計測値)"),
+    row(0xE4, "cumulativeActiveElectricEnergyForPowerFactor",               [O_, __, O_], "R..", &ACTIVE_ENERGY_AT,                                          "Measurement data of cumulative amount of active electric energy for power factor (normal and reverse directions)", "力測積算有効電力量計測値(正方向、逆方向計測値)"),
     row(0xE5, "numberOfEffectiveDigitsForCumulativeActiveElectricEnergy",   [R_, __, O_], "R..", &uint8(1, 8, Unit::Digit),                                  "Number of effective digits for cumulative amount of active electric energy", "積算有効電力量有効桁数"),
-    row(0xE6, "unitForCumulativeActiveElectricEnergy",                      [R_, __, O_], "R..", &UNIT_OF_ELECTRIC_POWER_DEMAND,                             "Unit for cumulative amounts of active electric energy", "積算有効電力量単位"),
+    row(0xE6, "unitForCumulativeActiveElectricEnergy",                      [R_, __, O_], "R..", &UNIT,                                                      "Unit for cumulative amounts of active electric energy", "積算有効電力量単位"),
     row(0xE7, "normalDirectionCumulativeActiveElectricEnergyLog",           [R_, __, O_], "R..", &NORMAL_DIRECTION_CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_LOG,    "Historical data of measured cumulative amount of active electric energy (normal direction)", "積算有効電力量計測値履歴(正方向計測値)").atomic(0xE1),
     row(0xE8, "reverseDirectionCumulativeActiveElectricEnergyLog",          [R_, __, O_], "R..", &REVERSE_DIRECTION_CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_LOG,   "Historical data of measured cumulative amount of active electric energy (reverse direction)", "積算有効電力量計測値履歴(逆方向計測値)").atomic(0xE1),
     row(0xEA, "instantaneousElectricPower",                                 [R_, __, O_], "R..", &shared::POWER_OR_NO_DATA,                                  "Measured instantaneous electric energy", "瞬時電力計測値"),
@@ -69,14 +69,14 @@ static MONTHLY_MAXIMUM_ELECTRIC_POWER_DEMAND: Data = Data::Object(&[
     field("reverseDirection", &NORMAL_DIRECTION, "Reverse direction"),
 ]);
 
-static NORMAL_DIRECTION_2: Data = Data::OneOf(&[
+static CUMULATIVE_MAXIMUM_ELECTRIC_POWER_DEMAND_NORMAL_DIRECTION: Data = Data::OneOf(&[
     uint32(0, 99_999_999, Unit::Kilowatt).by(&[0xC7, 0xD3, 0xD4]).no_codes(),
     states(4, &[ro(0xFFFFFFFE, "noData")]),
 ]);
 
 static CUMULATIVE_MAXIMUM_ELECTRIC_POWER_DEMAND: Data = Data::Object(&[
-    field("normalDirection", &NORMAL_DIRECTION_2, "Normal direction"),
-    field("reverseDirection", &NORMAL_DIRECTION_2, "Reverse direction"),
+    field("normalDirection", &CUMULATIVE_MAXIMUM_ELECTRIC_POWER_DEMAND_NORMAL_DIRECTION, "Normal direction"),
+    field("reverseDirection", &CUMULATIVE_MAXIMUM_ELECTRIC_POWER_DEMAND_NORMAL_DIRECTION, "Reverse direction"),
 ]);
 
 static AVERAGE_ELECTRIC_POWER_DEMAND: Data = Data::Object(&[
@@ -85,7 +85,7 @@ static AVERAGE_ELECTRIC_POWER_DEMAND: Data = Data::Object(&[
     field("reverseDirectionElectricPower", &NORMAL_DIRECTION, "Electric Power demand (reverse direction)"),
 ]);
 
-static UNIT_OF_ELECTRIC_POWER_DEMAND: Data = Data::Numeric(&[
+static UNIT: Data = Data::Numeric(&[
     n(0x00, 1, 0),
     n(0x01, 1, -1),
     n(0x02, 1, -2),
@@ -124,7 +124,7 @@ static REVERSE_DIRECTION_ELECTRIC_POWE_DEMAND_LOG: Data = Data::Object(&[
     ),
 ]);
 
-static CUMULATIVE_REACTIVE_ELECTRIC_ENERGY: Data = Data::Object(&[
+static REACTIVE_ENERGY_AT: Data = Data::Object(&[
     field("dateAndTime", &DATE_TIME, "Date and time of measurement"),
     field(
         "normalDirectionCumulativeReactiveElectricEnergy",
@@ -164,7 +164,7 @@ static REVERSE_DIRECTION_CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LOG: Data = Data::O
     ),
 ]);
 
-static CUMULATIVE_ACTIVE_ELECTRIC_ENERGY_AT_EVERY1_MIN: Data = Data::Object(&[
+static ACTIVE_ENERGY_AT: Data = Data::Object(&[
     field("dateAndTime", &DATE_TIME, "Date and time of measurement"),
     field(
         "normalDirectionCumulativeActiveElectricEnergy",

@@ -32,8 +32,8 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xE0, "operationMode",                     [O_, O_, O_], "A..", &states(1, &[s(0x41, "heating"), s(0x42, "cooling")]), "Operation mode setting", "運転モード設定"),
     row(0xE1, "waterTemperature1",                 [RC, RC, O_], "A..", &WATER_TEMPERATURE1,                                   "Water temperature setting 1", "水温設定1"),
     row(0xE2, "waterTemperature2",                 [RC, RC, O_], "A..", &WATER_TEMPERATURE2,                                   "Water temperature setting 2", "水温設定2"),
-    row(0xE3, "outwardWaterTemperatureExit",       [O_, __, O_], "A..", &OUTWARD_WATER_TEMPERATURE_EXIT,                       "Measured temperature of outward water (Exit water Temperature)", "往き水温計測値(出口水温)"),
-    row(0xE4, "inwardWaterTemperatureEntrance",    [O_, __, O_], "A..", &OUTWARD_WATER_TEMPERATURE_EXIT,                       "Measured temperature of inward water (Entrance water Temperature)", "戻り水温計測値(入口水温)"),
+    row(0xE3, "outwardWaterTemperatureExit",       [O_, __, O_], "A..", &MEASURED_TEMPERATURE,                                 "Measured temperature of outward water (Exit water Temperature)", "往き水温計測値(出口水温)"),
+    row(0xE4, "inwardWaterTemperatureEntrance",    [O_, __, O_], "A..", &MEASURED_TEMPERATURE,                                 "Measured temperature of inward water (Entrance water Temperature)", "戻り水温計測値(入口水温)"),
     row(0xE5, "specialOperation",                  [O_, O_, O_], "A..", &SPECIAL_OPERATION,                                    "Special operation setting", "特殊運転設定"),
     row(0xE6, "dailyTimer",                        [O_, O_, O_], "A..", &DAILY_TIMER,                                          "Daily timer setting", "デイリータイマー設定"),
     row(0xE7, "dailyTimer1",                       [O_, O_, O_], "A..", &raw(6, 6),                                            "Daily timer setting 1", "デイリータイマー1設定"),
@@ -46,8 +46,7 @@ static WATER_TEMPERATURE1: Data = Data::OneOf(&[uint8(0, 100, Unit::Celsius), st
 
 static WATER_TEMPERATURE2: Data = Data::OneOf(&[level(1, 0x21, 15), level(1, 0x31, 15), states(1, &[s(0x41, "auto")])]);
 
-static OUTWARD_WATER_TEMPERATURE_EXIT: Data =
-    Data::OneOf(&[uint8(0, 100, Unit::Celsius), states(1, &[ro(0x7E, "undefined")])]);
+static MEASURED_TEMPERATURE: Data = Data::OneOf(&[uint8(0, 100, Unit::Celsius), states(1, &[ro(0x7E, "undefined")])]);
 
 static SPECIAL_OPERATION: Data = states(1, &[s(0x41, "normal"), s(0x42, "modest"), s(0x43, "highPower")]);
 

@@ -37,8 +37,8 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xE5, "ratedElectricPowerForDefrostingHeater", [O_, __, O_], "F..",  &uint16(0, 65533, Unit::Watt),                          "Indicates rated power consumption when heater is operating during showcase defrosting.", "霜取りヒータ稼働時の定格消費電力"),
     row(0xE6, "ratedElectricPowerForFanMotor",         [O_, __, O_], "F..",  &uint16(0, 65533, Unit::Watt),                          "Indicates rated power consumption when showcase is operating fan motor.", "ファンモータ稼働時の定格消費電力"),
     row(0xE7, "heaterOperationStatus",                 [R_, __, O_], "F..",  &shared::ON_30,                                         "Indicates on/off status of showcases with heater for hot function.", "ホット用ヒーター動作状態 (ヒーターモード)"),
-    row(0xEB, "insideLightingType",                    [O_, __, O_], "I..",  &INSIDE_LIGHTING_TYPE,                                  "Indicates type of lighting installed inside the showcase.", "庫内照明タイプ"),
-    row(0xEC, "outsideLightingType",                   [O_, __, O_], "I..",  &INSIDE_LIGHTING_TYPE,                                  "Indicates type of lighting installed outside the showcase.", "庫外照明タイプ"),
+    row(0xEB, "insideLightingType",                    [O_, __, O_], "I..",  &LIGHTING_TYPE,                                         "Indicates type of lighting installed inside the showcase.", "庫内照明タイプ"),
+    row(0xEC, "outsideLightingType",                   [O_, __, O_], "I..",  &LIGHTING_TYPE,                                         "Indicates type of lighting installed outside the showcase.", "庫外照明タイプ"),
     row(0xED, "targetInsideBrightness",                [O_, O_, O_], "I..",  &uint8(0, 100, Unit::Percent),                          "Indicates lighting level in % installed inside of the showcase.", "庫内照明照度レベル設定"),
     row(0xEE, "targetOutsideBrightness",               [O_, O_, O_], "I..",  &uint8(0, 100, Unit::Percent),                          "Indicates lighting level in % installed outside of the showcase.", "庫外照明照度レベル設定"),
     row(0xEF, "targetInsideTemperature",               [R_, R_, O_], "I..",  &int8(-127, 126, Unit::Celsius),                        "Set temperature setting of inside the case and acquire the current setting.", "庫内温度設定値"),
@@ -48,7 +48,7 @@ static PROPERTIES: &[PropertySpec] = &[
 #[rustfmt::skip]
 static SUPERSEDED: &[PropertySpec] = &[
     // EPC    short name                               get set inf   in      data names
-    row(0xB0, "operationMode",                         [R_, R_, R_], "F..H", &OPERATION_MODE_2,                                      "Operation mode", "運転モード"),
+    row(0xB0, "operationMode",                         [R_, R_, R_], "F..H", &OPERATION_MODE_UNTIL_H,                                "Operation mode", "運転モード"),
     row(0xCA, "groupInformation",                      [O_, O_, O_], "F..H", &raw(1, 1),                                             "Group information", "グループ情報"),
 ];
 
@@ -78,10 +78,10 @@ static SHAPE_TYPE: Data = states(
 
 static PURPOSE_TYPE: Data = states(1, &[s(0x41, "refrigeration"), s(0x42, "freezing")]);
 
-static INSIDE_LIGHTING_TYPE: Data =
+static LIGHTING_TYPE: Data =
     states(1, &[s(0x41, "fluorescent"), s(0x42, "led"), s(0x43, "noLighting"), s(0x40, "other")]);
 
-static OPERATION_MODE_2: Data = states(
+static OPERATION_MODE_UNTIL_H: Data = states(
     1,
     &[s(0x41, "cooling"), s(0x42, "nonCooling"), s(0x43, "defrosting"), s(0x44, "draining"), s(0x40, "other")],
 );

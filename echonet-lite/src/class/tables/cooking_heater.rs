@@ -16,8 +16,8 @@ pub static COOKING_HEATER: Class =
 static PROPERTIES: &[PropertySpec] = &[
     // EPC    short name                get set inf   in     data names
     row(0x96, "relativeTimeOfOffTimer", [O_, O_, O_], "A..", &RELATIVE_TIME_OF_OFF_TIMER,       "Relative time settings of off timers", "切タイマ相対時間設定値"),
-    row(0xA1, "childLock",              [O_, O_, O_], "A..", &CHILD_LOCK,                       "Child lock setting", "チャイルドロック設定"),
-    row(0xA2, "radiantHeaterLock",      [O_, O_, O_], "A..", &CHILD_LOCK,                       "Radiant heater lock setting", "ラジエントヒータロック設定"),
+    row(0xA1, "childLock",              [O_, O_, O_], "A..", &LOCK,                             "Child lock setting", "チャイルドロック設定"),
+    row(0xA2, "radiantHeaterLock",      [O_, O_, O_], "A..", &LOCK,                             "Radiant heater lock setting", "ラジエントヒータロック設定"),
     row(0xB1, "heatingStatus",          [R_, __, O_], "A..", &HEATING_STATUS,                   "Heating status", "加熱状態"),
     row(0xB2, "heatingOperation",       [O_, O_, O_], "A..", &HEATING_OPERATION,                "Heating setting", "加熱設定"),
     row(0xB3, "allStop",                [__, RO, O_], "A..", &states(1, &[s(0x40, "allStop")]), "All stop setting", "一括停止設定"),
@@ -35,9 +35,9 @@ static RELATIVE_TIME_OF_OFF_TIMER: Data = Data::Object(&[
     field("roaster", &LEFT_STOVE, "Relative time setting of the roaster off timer"),
 ]);
 
-static CHILD_LOCK: Data = states(1, &[s(0x41, "true"), s(0x40, "false")]);
+static LOCK: Data = states(1, &[s(0x41, "true"), s(0x40, "false")]);
 
-static LEFT_STOVE_2: Data = states(
+static HEATING_STATUS_LEFT_STOVE: Data = states(
     1,
     &[
         s(0x40, "standingBy"),
@@ -49,25 +49,25 @@ static LEFT_STOVE_2: Data = states(
 );
 
 static HEATING_STATUS: Data = Data::Object(&[
-    field("leftStove", &LEFT_STOVE_2, "Heating status of the left stove"),
-    field("rightStove", &LEFT_STOVE_2, "Heating status of the right stove"),
-    field("farSideStove", &LEFT_STOVE_2, "Heating status of the far-side stove"),
-    field("roaster", &LEFT_STOVE_2, "Heating status of the roaster"),
+    field("leftStove", &HEATING_STATUS_LEFT_STOVE, "Heating status of the left stove"),
+    field("rightStove", &HEATING_STATUS_LEFT_STOVE, "Heating status of the right stove"),
+    field("farSideStove", &HEATING_STATUS_LEFT_STOVE, "Heating status of the far-side stove"),
+    field("roaster", &HEATING_STATUS_LEFT_STOVE, "Heating status of the roaster"),
 ]);
 
-static LEFT_STOVE_3: Data = states(
+static HEATING_OPERATION_LEFT_STOVE: Data = states(
     1,
     &[s(0x40, "stopHeating"), s(0x41, "startOrResumeHeating"), s(0x42, "temporarilyStopHeating"), s(0xFF, "noSetting")],
 );
 
 static HEATING_OPERATION: Data = Data::Object(&[
-    field("leftStove", &LEFT_STOVE_3, "Left stove setting"),
-    field("rightStove", &LEFT_STOVE_3, "Right stove setting"),
-    field("farSideStove", &LEFT_STOVE_3, "Far-side stove setting"),
-    field("roaster", &LEFT_STOVE_3, "Roaster setting"),
+    field("leftStove", &HEATING_OPERATION_LEFT_STOVE, "Left stove setting"),
+    field("rightStove", &HEATING_OPERATION_LEFT_STOVE, "Right stove setting"),
+    field("farSideStove", &HEATING_OPERATION_LEFT_STOVE, "Far-side stove setting"),
+    field("roaster", &HEATING_OPERATION_LEFT_STOVE, "Roaster setting"),
 ]);
 
-static LEFT_STOVE_4: Data = states(
+static HEATING_MODES_OF_STOVES_LEFT_STOVE: Data = states(
     1,
     &[
         s(0x41, "heatingPowerControl"),
@@ -80,20 +80,21 @@ static LEFT_STOVE_4: Data = states(
 );
 
 static HEATING_MODES_OF_STOVES: Data = Data::Object(&[
-    field("leftStove", &LEFT_STOVE_4, "Heating mode of the left stove"),
-    field("rightStove", &LEFT_STOVE_4, "Heating mode of the right stove"),
-    field("farSideStove", &LEFT_STOVE_4, "Heating mode of the far-side stove"),
+    field("leftStove", &HEATING_MODES_OF_STOVES_LEFT_STOVE, "Heating mode of the left stove"),
+    field("rightStove", &HEATING_MODES_OF_STOVES_LEFT_STOVE, "Heating mode of the right stove"),
+    field("farSideStove", &HEATING_MODES_OF_STOVES_LEFT_STOVE, "Heating mode of the far-side stove"),
 ]);
 
-static LEFT_STOVE_5: Data = Data::OneOf(&[uint8(50, 250, Unit::Celsius), states(1, &[s(0xFF, "noSetting")])]);
+static HEATING_TEMPERATURE_LEFT_STOVE: Data =
+    Data::OneOf(&[uint8(50, 250, Unit::Celsius), states(1, &[s(0xFF, "noSetting")])]);
 
 static HEATING_TEMPERATURE: Data = Data::Object(&[
-    field("leftStove", &LEFT_STOVE_5, "Left stove temperature setting"),
-    field("rightStove", &LEFT_STOVE_5, "Right stove temperature setting"),
-    field("farSideStove", &LEFT_STOVE_5, "Far-side stove temperature setting"),
+    field("leftStove", &HEATING_TEMPERATURE_LEFT_STOVE, "Left stove temperature setting"),
+    field("rightStove", &HEATING_TEMPERATURE_LEFT_STOVE, "Right stove temperature setting"),
+    field("farSideStove", &HEATING_TEMPERATURE_LEFT_STOVE, "Far-side stove temperature setting"),
 ]);
 
-static LEFT_STOVE_6: Data = Data::OneOf(&[
+static HEATING_POWER_LEFT_STOVE: Data = Data::OneOf(&[
     uint16(0, 10000, Unit::Watt),
     level(2, 0x3000, 17),
     states(
@@ -110,8 +111,8 @@ static LEFT_STOVE_6: Data = Data::OneOf(&[
 ]);
 
 static HEATING_POWER: Data = Data::Object(&[
-    field("leftStove", &LEFT_STOVE_6, "Heating power of the left stove"),
-    field("rightStove", &LEFT_STOVE_6, "Heating power of the right stove"),
-    field("farSideStove", &LEFT_STOVE_6, "Heating power of the far-side stove"),
-    field("roaster", &LEFT_STOVE_6, "Heating power of the roaster"),
+    field("leftStove", &HEATING_POWER_LEFT_STOVE, "Heating power of the left stove"),
+    field("rightStove", &HEATING_POWER_LEFT_STOVE, "Heating power of the right stove"),
+    field("farSideStove", &HEATING_POWER_LEFT_STOVE, "Heating power of the far-side stove"),
+    field("roaster", &HEATING_POWER_LEFT_STOVE, "Heating power of the roaster"),
 ]);

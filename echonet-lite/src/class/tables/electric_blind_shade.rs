@@ -25,20 +25,20 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0x90, "timerOperationMode",       [O_, O_, R_], "D..", &shared::TRUE_41,              "Timer operation setting", "タイマ動作設定"),
     row(0xC2, "windDetection",            [O_, __, R_], "D..", &shared::TRUE_41,              "Wind detection status", "風検知状態"),
     row(0xC3, "sunlightDetection",        [O_, __, R_], "D..", &shared::TRUE_41,              "Sunlight detection status", "日差し検知状態"),
-    row(0xD0, "openingSpeed",             [O_, O_, O_], "D..", &OPENING_SPEED,                "Opening (extension) speed setting", "開(張出し)速度設定"),
-    row(0xD1, "closingSpeed",             [O_, O_, O_], "D..", &OPENING_SPEED,                "Closing (retraction) speed setting", "閉(収納)速度設定"),
+    row(0xD0, "openingSpeed",             [O_, O_, O_], "D..", &SPEED,                        "Opening (extension) speed setting", "開(張出し)速度設定"),
+    row(0xD1, "closingSpeed",             [O_, O_, O_], "D..", &SPEED,                        "Closing (retraction) speed setting", "閉(収納)速度設定"),
     row(0xD2, "operationTime",            [O_, O_, O_], "D..", &uint8(0, 253, Unit::Second),  "Operation time", "動作時間設定値"),
     row(0xD4, "automaticOperation",       [O_, O_, R_], "D..", &shared::TRUE_41,              "Automatic operation setting", "自動動作設定"),
     row(0xE0, "openCloseOperation",       [R_, R_, R_], "D..", &OPEN_CLOSE_OPERATION,         "Open/close (extension/retraction) setting", "開閉(張出し/収納)動作設定"),
     row(0xE1, "degreeOfOpening",          [O_, O_, O_], "D..", &uint8(0, 100, Unit::Percent), "Degree-of-opening level", "開度レベル設定"),
     row(0xE2, "shadeAngle",               [O_, O_, O_], "D..", &uint8(0, 180, Unit::Degree),  "Shade angle setting", "ブラインド角度設定値"),
-    row(0xE3, "openCloseSpeed",           [O_, O_, O_], "D..", &OPENING_SPEED,                "Open/close (extension/retraction) speed setting", "開閉(張出し/収納)速度設定"),
+    row(0xE3, "openCloseSpeed",           [O_, O_, O_], "D..", &SPEED,                        "Open/close (extension/retraction) speed setting", "開閉(張出し/収納)速度設定"),
     row(0xE5, "electricLock",             [O_, O_, O_], "D..", &shared::TRUE_41,              "Electric lock setting", "電気錠設定"),
     row(0xE8, "remoteOperation",          [O_, __, R_], "D..", &shared::TRUE_41,              "Remote operation setting status", "遠隔操作設定状態"),
     row(0xE9, "selectiveDegreeOfOpening", [O_, O_, R_], "D..", &SELECTIVE_DEGREE_OF_OPENING,  "Selective opening (extension) operation setting", "選択開(張出し)度動作設定"),
     row(0xEA, "openCloseStatus",          [O_, __, R_], "D..", &OPEN_CLOSE_STATUS,            "Open/closed (extended/retracted) status", "開閉(張出し/収納)状態"),
-    row(0xEE, "oneTimeOpeningSpeed",      [O_, O_, O_], "D..", &ONE_TIME_OPENING_SPEED,       "One-time opening (extension) speed setting", "ワンタイム開(張出し)速度設定"),
-    row(0xEF, "oneTimeClosingSpeed",      [O_, O_, O_], "D..", &ONE_TIME_OPENING_SPEED,       "One-time closing (retraction) speed setting", "ワンタイム閉(収納)速度設定"),
+    row(0xEE, "oneTimeOpeningSpeed",      [O_, O_, O_], "D..", &SPEED_OR_NONE,                "One-time opening (extension) speed setting", "ワンタイム開(張出し)速度設定"),
+    row(0xEF, "oneTimeClosingSpeed",      [O_, O_, O_], "D..", &SPEED_OR_NONE,                "One-time closing (retraction) speed setting", "ワンタイム閉(収納)速度設定"),
 ];
 
 static FAULT_DESCRIPTION: Data = states(
@@ -66,7 +66,7 @@ static FAULT_DESCRIPTION: Data = states(
     ],
 );
 
-static OPENING_SPEED: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high")]);
+static SPEED: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high")]);
 
 static OPEN_CLOSE_OPERATION: Data = states(1, &[s(0x41, "open"), s(0x42, "close"), s(0x43, "stop")]);
 
@@ -85,4 +85,4 @@ static OPEN_CLOSE_STATUS: Data = states(
     &[s(0x41, "fullyOpen"), s(0x42, "fullyClosed"), s(0x43, "opening"), s(0x44, "closing"), s(0x45, "stoppedHalfway")],
 );
 
-static ONE_TIME_OPENING_SPEED: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high"), s(0x44, "none")]);
+static SPEED_OR_NONE: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high"), s(0x44, "none")]);

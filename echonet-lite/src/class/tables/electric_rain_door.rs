@@ -23,20 +23,20 @@ static PROPERTIES: &[PropertySpec] = &[
     // EPC    short name                  get set inf   in     data names
     row(0x89, "faultDescription",         [O_, __, R_], "D..", &FAULT_DESCRIPTION,            "Fault description (Recoverable faults)", "異常内容(復帰可能な異常)"),
     row(0x90, "timerOperationMode",       [O_, O_, R_], "D..", &shared::TRUE_41,              "Timer operation setting", "タイマ動作設定"),
-    row(0xD0, "openingSpeed",             [O_, O_, O_], "D..", &OPENING_SPEED,                "Opening speed setting", "開速度設定"),
-    row(0xD1, "closingSpeed",             [O_, O_, O_], "D..", &OPENING_SPEED,                "Closing speed setting", "閉速度設定"),
+    row(0xD0, "openingSpeed",             [O_, O_, O_], "D..", &SPEED,                        "Opening speed setting", "開速度設定"),
+    row(0xD1, "closingSpeed",             [O_, O_, O_], "D..", &SPEED,                        "Closing speed setting", "閉速度設定"),
     row(0xD2, "operationTime",            [O_, O_, O_], "D..", &uint8(0, 253, Unit::Second),  "Operation time", "動作時間設定値"),
     row(0xE0, "openCloseOperation",       [R_, R_, R_], "D..", &OPEN_CLOSE_OPERATION,         "Open/close operation setting", "開閉動作設定"),
     row(0xE1, "degreeOfOpening",          [O_, O_, O_], "D..", &uint8(0, 100, Unit::Percent), "Degree-of-opening setting", "開度レベル設定"),
     row(0xE2, "blindAngle",               [O_, O_, O_], "D..", &uint8(0, 180, Unit::Degree),  "Blind angle setting", "ブラインド角度設定値"),
-    row(0xE3, "openCloseSpeed",           [O_, O_, O_], "D..", &OPENING_SPEED,                "Opening/closing speed setting", "開閉速度設定"),
+    row(0xE3, "openCloseSpeed",           [O_, O_, O_], "D..", &SPEED,                        "Opening/closing speed setting", "開閉速度設定"),
     row(0xE5, "electricLock",             [O_, O_, O_], "D..", &shared::TRUE_41,              "Electric lock setting", "電気錠設定"),
     row(0xE8, "remoteOperation",          [O_, __, R_], "D..", &shared::TRUE_41,              "Remote operation setting status", "遠隔操作設定状態"),
     row(0xE9, "selectiveDegreeOfOpening", [O_, O_, R_], "D..", &SELECTIVE_DEGREE_OF_OPENING,  "Selective degree-of-opening setting", "選択開度動作設定"),
     row(0xEA, "openCloseStatus",          [O_, __, R_], "D..", &OPEN_CLOSE_STATUS,            "Open/closed status", "開閉状態"),
     row(0xED, "slitDegreeOfOpening",      [O_, O_, O_], "D..", &level(1, 0x31, 8),            "Slit degree-of-opening", "スリット開度設定"),
-    row(0xEE, "oneTimeOpeningSpeed",      [O_, O_, O_], "D..", &ONE_TIME_OPENING_SPEED,       "One-time opening speed setting", "ワンタイム開速度設定"),
-    row(0xEF, "oneTimeClosingSpeed",      [O_, O_, O_], "D..", &ONE_TIME_OPENING_SPEED,       "One-time closing speed setting", "ワンタイム閉速度設定"),
+    row(0xEE, "oneTimeOpeningSpeed",      [O_, O_, O_], "D..", &SPEED_OR_NONE,                "One-time opening speed setting", "ワンタイム開速度設定"),
+    row(0xEF, "oneTimeClosingSpeed",      [O_, O_, O_], "D..", &SPEED_OR_NONE,                "One-time closing speed setting", "ワンタイム閉速度設定"),
 ];
 
 static FAULT_DESCRIPTION: Data = states(
@@ -64,7 +64,7 @@ static FAULT_DESCRIPTION: Data = states(
     ],
 );
 
-static OPENING_SPEED: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high")]);
+static SPEED: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high")]);
 
 static OPEN_CLOSE_OPERATION: Data = states(1, &[s(0x41, "open"), s(0x42, "close"), s(0x43, "stop")]);
 
@@ -84,4 +84,4 @@ static OPEN_CLOSE_STATUS: Data = states(
     &[s(0x41, "fullyOpen"), s(0x42, "fullyClosed"), s(0x43, "opening"), s(0x44, "closing"), s(0x45, "stoppedHalfway")],
 );
 
-static ONE_TIME_OPENING_SPEED: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high"), s(0x44, "none")]);
+static SPEED_OR_NONE: Data = states(1, &[s(0x41, "low"), s(0x42, "medium"), s(0x43, "high"), s(0x44, "none")]);

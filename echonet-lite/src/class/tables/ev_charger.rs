@@ -42,8 +42,8 @@ static PROPERTIES: &[PropertySpec] = &[
 #[rustfmt::skip]
 static SUPERSEDED: &[PropertySpec] = &[
     // EPC    short name                                get set inf   in      data names
-    row(0xC7, "chargeStatus",                           [R_, __, R_], "G..I", &CHARGE_STATUS_2,                             "Vehicle connection and chargeable status", "車両接続・充電可否状態").atomic(0xCD),
-    row(0xCC, "equipmentType",                          [R_, __, O_], "G..Q", &EQUIPMENT_TYPE_2,                            "Charger type", "充電器タイプ"),
+    row(0xC7, "chargeStatus",                           [R_, __, R_], "G..I", &CHARGE_STATUS_UNTIL_I,                       "Vehicle connection and chargeable status", "車両接続・充電可否状態").atomic(0xCD),
+    row(0xCC, "equipmentType",                          [R_, __, O_], "G..Q", &EQUIPMENT_TYPE_UNTIL_Q,                      "Charger type", "充電器タイプ"),
 ];
 
 static CHARGE_STATUS: Data = states(
@@ -93,10 +93,10 @@ static VEHICLE_ID: Data = Data::Object(&[
     field("id", &raw(0, 24), "Vehicle ID informationdata specified for each vehicle."),
 ]);
 
-static CHARGE_STATUS_2: Data =
+static CHARGE_STATUS_UNTIL_I: Data =
     states(1, &[s(0xFF, "undefined"), s(0x30, "notConnected"), s(0x40, "notChargeable"), s(0x41, "chargeable")]);
 
-static EQUIPMENT_TYPE_2: Data = states(
+static EQUIPMENT_TYPE_UNTIL_Q: Data = states(
     1,
     &[
         s(0x11, "ac_cplt"),

@@ -42,12 +42,12 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xD0, "usedCapacity1",                             [R_, __, O_], "D..",  &uint32(0, 999_999_999, Unit::WattHour),                    "Used capacity of vehicle mounted battery 1", "車載電池の使用容量値1"),
     row(0xD1, "usedCapacity2",                             [O_, __, O_], "G..",  &uint16(0, 32766, Unit::AmpereHour).e(-1),                  "Used capacity of vehicle mounted battery 2", "車載電池の使用容量値2"),
     row(0xD2, "ratedVoltage",                              [O_, __, O_], "D..",  &uint16(0, 32766, Unit::Volt),                              "Rated voltage", "定格電圧"),
-    row(0xD3, "instantaneousElectricPower",                [O_, __, O_], "D..",  &INSTANTANEOUS_ELECTRIC_POWER,                              "Measured instantaneous charging/discharging electric energy", "瞬時充放電電力計測値"),
+    row(0xD3, "instantaneousElectricPower",                [O_, __, O_], "D..",  &POWER,                                                     "Measured instantaneous charging/discharging electric energy", "瞬時充放電電力計測値"),
     row(0xD4, "instantaneousCurrent",                      [O_, __, O_], "D..",  &int16(-32767, 32766, Unit::Ampere).e(-1),                  "Measured instantaneous charging/discharging current", "瞬時充放電電流計測値"),
     row(0xD5, "instantaneousVoltage",                      [O_, __, O_], "D..",  &int16(-32767, 32766, Unit::Volt),                          "Measured instantaneous charging/discharging voltage", "瞬時充放電電圧計測値"),
-    row(0xD6, "cumulativeDischargingElectricEnergy",       [O_, __, O_], "D..",  &CUMULATIVE_DISCHARGING_ELECTRIC_ENERGY,                    "Measured cumulative amount of discharging electric energy", "積算放電電力量計測値"),
+    row(0xD6, "cumulativeDischargingElectricEnergy",       [O_, __, O_], "D..",  &ENERGY,                                                    "Measured cumulative amount of discharging electric energy", "積算放電電力量計測値"),
     row(0xD7, "resetCumulativeDischargingElectricEnergy",  [__, O_, __], "D..",  &shared::RESET_00,                                          "Cumulative amount of discharging electric energy reset setting", "積算放電電力量リセット設定"),
-    row(0xD8, "cumulativeChargingElectricEnergy",          [O_, __, O_], "D..",  &CUMULATIVE_DISCHARGING_ELECTRIC_ENERGY,                    "Measured cumulative amount of charging electric energy", "積算充電電力量計測値"),
+    row(0xD8, "cumulativeChargingElectricEnergy",          [O_, __, O_], "D..",  &ENERGY,                                                    "Measured cumulative amount of charging electric energy", "積算充電電力量計測値"),
     row(0xD9, "resetCumulativeChargingElectricEnergy",     [__, O_, __], "D..",  &shared::RESET_00,                                          "Cumulative amount of charging electric energy reset setting", "積算充電電力量リセット設定"),
     row(0xDA, "operationMode",                             [R_, R_, R_], "P..",  &OPERATION_MODE,                                            "Operation mode setting", "運転モード設定"),
     row(0xDB, "powerSystemInterconnectionStatus",          [O_, __, O_], "D..",  &shared::INTERCONNECTION,                                   "System interconnected type", "系統連系状態"),
@@ -55,7 +55,7 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xDD, "dischargingMethod",                         [R_, O_, R_], "P..",  &DISCHARGING_METHOD,                                        "Discharging method", "放電方式"),
     row(0xDE, "purchasingElectricPower",                   [O_, O_, O_], "N..",  &uint32(0, 999_999_999, Unit::Watt),                        "Purchasing electric power setting", "買電電力設定値"),
     row(0xDF, "reInterconnectionPermission",               [O_, O_, O_], "N..",  &states(1, &[s(0x41, "permitted"), s(0x42, "prohibited")]), "Re-interconnection permission setting", "再連系許可設定"),
-    row(0xE0, "chargingDischargingElectricPower",          [O_, O_, O_], "P..",  &INSTANTANEOUS_ELECTRIC_POWER,                              "Charging/Discharging electric power setting", "充放電電力設定値"),
+    row(0xE0, "chargingDischargingElectricPower",          [O_, O_, O_], "P..",  &POWER,                                                     "Charging/Discharging electric power setting", "充放電電力設定値"),
     row(0xE1, "actualOperationMode",                       [O_, __, R_], "Q..",  &ACTUAL_OPERATION_MODE,                                     "Actual operation mode", "運転動作状態"),
     row(0xE2, "remainingCapacity1",                        [R_, __, O_], "D..",  &uint32(0, 999_999_999, Unit::WattHour),                    "Remaining stored electricity of vehicle mounted battery1", "車載電池の電池残容量1"),
     row(0xE3, "remainingCapacity2",                        [O_, __, O_], "G..",  &uint16(0, 32766, Unit::AmpereHour).e(-1),                  "Remaining stored electricity of vehicle mounted battery2", "車載電池の電池残容量2"),
@@ -78,14 +78,14 @@ static SUPERSEDED: &[PropertySpec] = &[
     // EPC    short name                                   get set inf   in      data names
     row(0xC1, "dischargeableCapacity2",                    [RC, __, O_], "D..F", &uint16(0, 32766, Unit::AmpereHour).e(-1),                  "Dischargeable capacity of vehicle mounted battery 2", "車載電池の放電可能容量値2"),
     row(0xC3, "remainingDischargeableCapacity2",           [RC, __, O_], "D..F", &uint16(0, 32766, Unit::AmpereHour).e(-1),                  "Remaining dischargeable capacity of vehicle mounted battery 2", "車載電池の放電可能残容量2"),
-    row(0xC7, "chargeDischargeStatus",                     [R_, __, R_], "D..F", &CHARGE_DISCHARGE_STATUS_2,                                 "Vehicle connection and chargeable/dischargeable status", "車両接続・充放電可否状態").atomic(0xCD),
-    row(0xC7, "chargeDischargeStatus",                     [R_, __, R_], "G..I", &CHARGE_DISCHARGE_STATUS_3,                                 "Vehicle connection and chargeable/dischargeable status", "車両接続・充放電可否状態").atomic(0xCD),
+    row(0xC7, "chargeDischargeStatus",                     [R_, __, R_], "D..F", &CHARGE_DISCHARGE_STATUS_UNTIL_F,                           "Vehicle connection and chargeable/dischargeable status", "車両接続・充放電可否状態").atomic(0xCD),
+    row(0xC7, "chargeDischargeStatus",                     [R_, __, R_], "G..I", &CHARGE_DISCHARGE_STATUS_UNTIL_I,                           "Vehicle connection and chargeable/dischargeable status", "車両接続・充放電可否状態").atomic(0xCD),
     row(0xD1, "usedCapacity2",                             [RC, __, O_], "D..F", &uint16(0, 32766, Unit::AmpereHour).e(-1),                  "Used capacity of vehicle mounted battery 2", "車載電池の使用容量値2"),
-    row(0xDA, "operationMode",                             [R_, R_, R_], "D..F", &OPERATION_MODE_2,                                          "Operation mode setting", "運転モード設定"),
-    row(0xDA, "operationMode",                             [R_, R_, R_], "G..M", &OPERATION_MODE_3,                                          "Operation mode setting", "運転モード設定"),
-    row(0xDA, "operationMode",                             [R_, R_, R_], "N..N", &OPERATION_MODE_4,                                          "Operation mode setting", "運転モード設定"),
-    row(0xDC, "chargingMethod",                            [R_, O_, R_], "N..N", &CHARGING_METHOD_2,                                         "Charging method", "充電方式"),
-    row(0xDD, "dischargingMethod",                         [R_, O_, R_], "N..N", &DISCHARGING_METHOD_2,                                      "Discharging method", "放電方式"),
+    row(0xDA, "operationMode",                             [R_, R_, R_], "D..F", &OPERATION_MODE_UNTIL_F,                                    "Operation mode setting", "運転モード設定"),
+    row(0xDA, "operationMode",                             [R_, R_, R_], "G..M", &OPERATION_MODE_UNTIL_M,                                    "Operation mode setting", "運転モード設定"),
+    row(0xDA, "operationMode",                             [R_, R_, R_], "N..N", &OPERATION_MODE_UNTIL_N,                                    "Operation mode setting", "運転モード設定"),
+    row(0xDC, "chargingMethod",                            [R_, O_, R_], "N..N", &CHARGING_METHOD_UNTIL_N,                                   "Charging method", "充電方式"),
+    row(0xDD, "dischargingMethod",                         [R_, O_, R_], "N..N", &DISCHARGING_METHOD_UNTIL_N,                                "Discharging method", "放電方式"),
     row(0xE3, "remainingCapacity2",                        [RC, __, O_], "D..F", &uint16(0, 32766, Unit::AmpereHour).e(-1),                  "Remaining stored electricity of vehicle mounted battery2", "車載電池の電池残容量2"),
 ];
 
@@ -143,9 +143,9 @@ static EQUIPMENT_TYPE: Data = states(
     ],
 );
 
-static INSTANTANEOUS_ELECTRIC_POWER: Data = int32(-999_999_999, 999_999_999, Unit::Watt);
+static POWER: Data = int32(-999_999_999, 999_999_999, Unit::Watt);
 
-static CUMULATIVE_DISCHARGING_ELECTRIC_ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
+static ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
 
 static OPERATION_MODE: Data = states(
     1,
@@ -206,7 +206,7 @@ static VEHICLE_ID: Data = Data::Object(&[
     field("id", &raw(0, 24), "vehicle ID information data"),
 ]);
 
-static CHARGE_DISCHARGE_STATUS_2: Data = states(
+static CHARGE_DISCHARGE_STATUS_UNTIL_F: Data = states(
     1,
     &[
         s(0x30, "notConnected"),
@@ -217,7 +217,7 @@ static CHARGE_DISCHARGE_STATUS_2: Data = states(
     ],
 );
 
-static CHARGE_DISCHARGE_STATUS_3: Data = states(
+static CHARGE_DISCHARGE_STATUS_UNTIL_I: Data = states(
     1,
     &[
         s(0x30, "notConnected"),
@@ -229,7 +229,7 @@ static CHARGE_DISCHARGE_STATUS_3: Data = states(
     ],
 );
 
-static OPERATION_MODE_2: Data = states(
+static OPERATION_MODE_UNTIL_F: Data = states(
     1,
     &[
         s(0x41, "rapidCharge"),
@@ -241,10 +241,10 @@ static OPERATION_MODE_2: Data = states(
     ],
 );
 
-static OPERATION_MODE_3: Data =
+static OPERATION_MODE_UNTIL_M: Data =
     states(1, &[s(0x42, "charge"), s(0x43, "discharge"), s(0x44, "standby"), s(0x47, "idle"), s(0x40, "other")]);
 
-static OPERATION_MODE_4: Data = states(
+static OPERATION_MODE_UNTIL_N: Data = states(
     1,
     &[
         s(0x42, "charge"),
@@ -256,7 +256,7 @@ static OPERATION_MODE_4: Data = states(
     ],
 );
 
-static CHARGING_METHOD_2: Data = states(
+static CHARGING_METHOD_UNTIL_N: Data = states(
     1,
     &[
         s(0x00, "others"),
@@ -268,7 +268,7 @@ static CHARGING_METHOD_2: Data = states(
     ],
 );
 
-static DISCHARGING_METHOD_2: Data = states(
+static DISCHARGING_METHOD_UNTIL_N: Data = states(
     1,
     &[
         s(0x00, "others"),

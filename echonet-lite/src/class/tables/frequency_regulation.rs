@@ -43,13 +43,13 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xDC, "batteryStatus",                       [R_, __, O_], "R..", &BATTERY_STATUS,                                      "Battery status", "蓄電池状態"),
     row(0xDE, "cumulativeEnergy",                    [R_, __, O_], "R..", &CUMULATIVE_ENERGY,                                   "Cumulative electric energy measurement values", "積算電力量計測値"),
     row(0xDF, "cumulativeFrequencyRegulationEnergy", [O_, __, O_], "R..", &CUMULATIVE_FREQUENCY_REGULATION_ENERGY,              "Cumulative electric energy measurement by frequency regulation", "周波数制御積算電力量計測値"),
-    row(0xE0, "emPlanInformation",                   [O_, __, O_], "R..", &EM_PLAN_INFORMATION,                                 "EM planned information", "EM計画情報"),
+    row(0xE0, "emPlanInformation",                   [O_, __, O_], "R..", &PLAN_INFORMATION,                                    "EM planned information", "EM計画情報"),
     row(0xE1, "emPlan1",                             [O_, __, O_], "R..", &array(48, 48, 4, &EM_TARGET_POWER_VALUE),            "EM planned value 1", "EM計画値1"),
     row(0xE2, "emPlan2",                             [O_, __, O_], "R..", &array(48, 48, 4, &EM_TARGET_POWER_VALUE),            "EM planned value 2", "EM計画値2"),
-    row(0xE3, "upSupplyPlanInformation",             [O_, __, O_], "R..", &EM_PLAN_INFORMATION,                                 "Information of supply plan for regulation up", "上げ調整力供出計画情報"),
+    row(0xE3, "upSupplyPlanInformation",             [O_, __, O_], "R..", &PLAN_INFORMATION,                                    "Information of supply plan for regulation up", "上げ調整力供出計画情報"),
     row(0xE4, "upSupplyPlan1",                       [O_, __, O_], "R..", &array(48, 48, 4, &EM_TARGET_POWER_VALUE),            "Supply plan-1 for regulation up", "上げ調整力供出計画値1"),
     row(0xE5, "upSupplyPlan2",                       [O_, __, O_], "R..", &array(48, 48, 4, &EM_TARGET_POWER_VALUE),            "Supply plan-2 for regulation up", "上げ調整力供出計画値2"),
-    row(0xE6, "downSupplyPlanInformation",           [O_, __, O_], "R..", &EM_PLAN_INFORMATION,                                 "Information of supply plan for regulation down", "下げ調整力供出計画情報"),
+    row(0xE6, "downSupplyPlanInformation",           [O_, __, O_], "R..", &PLAN_INFORMATION,                                    "Information of supply plan for regulation down", "下げ調整力供出計画情報"),
     row(0xE7, "downSupplyPlan1",                     [O_, __, O_], "R..", &array(48, 48, 4, &EM_TARGET_POWER_VALUE),            "Supply plan-1 for regulation down", "下げ調整力供出計画値1"),
     row(0xE8, "downSupplyPlan2",                     [O_, __, O_], "R..", &array(48, 48, 4, &EM_TARGET_POWER_VALUE),            "Supply plan-2 for regulation down", "下げ調整力供出計画値2"),
 ];
@@ -304,7 +304,7 @@ static CUMULATIVE_FREQUENCY_REGULATION_ENERGY: Data = Data::Object(&[
 static FIRST_DATA_MM_DD: Data =
     Data::Object(&[field("mm", &uint8(1, 12, Unit::None), "MM"), field("dd", &uint8(1, 31, Unit::None), "DD")]);
 
-static EM_PLAN_INFORMATION: Data = Data::Object(&[
+static PLAN_INFORMATION: Data = Data::Object(&[
     field("updateId", &uint16(0, 65535, Unit::None), "Update ID"),
     field("numberOfData", &uint16(0, 96, Unit::None), "Number of data"),
     field("firstDataMmDd", &FIRST_DATA_MM_DD, "First data in the MMDD format."),

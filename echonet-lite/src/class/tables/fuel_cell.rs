@@ -19,7 +19,7 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xC2, "ratedElectricPowerOfGeneration",          [R_, __, O_], "J..",  &uint16(0, 65533, Unit::Watt),                    "Rated power generation output", "定格発電出力"),
     row(0xC3, "heatCapacityOfStorageTank",               [O_, __, O_], "C..",  &uint16(0, 65533, Unit::Megajoule),               "Heating value of hot water storage tank", "貯湯槽熱量"),
     row(0xC4, "instantaneousElectricPowerOfGeneration",  [R_, __, O_], "C..",  &uint16(0, 65533, Unit::Watt),                    "Measured instantaneous power generation output", "瞬時発電電力計測値"),
-    row(0xC5, "cumulativeElectricEnergyOfGeneration",    [R_, __, O_], "C..",  &CUMULATIVE_ELECTRIC_ENERGY_OF_GENERATION,        "Measured cumulative power generation output", "積算発電電力量計測値"),
+    row(0xC5, "cumulativeElectricEnergyOfGeneration",    [R_, __, O_], "C..",  &ENERGY,                                          "Measured cumulative power generation output", "積算発電電力量計測値"),
     row(0xC6, "cumulativeEnergyGenerationOutputReset",   [__, O_, __], "P..",  &shared::RESET_00,                                "Cumulative energy generation output reset setting", "積算発電電力量リセット設定"),
     row(0xC7, "instantaneousGasConsumption",             [O_, __, O_], "C..",  &uint16(0, 65533, Unit::CubicMetrePerHour).e(-3), "Measured instantaneous gas consumption", "瞬時ガス消費量計測値"),
     row(0xC8, "cumulativeGasConsumption",                [O_, __, O_], "C..",  &uint32(0, 999_999_999, Unit::CubicMetre).e(-3),  "Measured cumulative gas consumption", "積算ガス消費量計測値"),
@@ -27,7 +27,7 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xCA, "powerGenerationSetting",                  [O_, O_, O_], "D..",  &POWER_GENERATION_SETTING,                        "Power generation setting", "発電動作設定"),
     row(0xCB, "powerGenerationStatus",                   [R_, __, R_], "J..",  &POWER_GENERATION_STATUS,                         "Power generation status", "発電動作状態"),
     row(0xCC, "inHouseInstantaneousPowerConsumption",    [O_, __, O_], "C..",  &uint16(0, 65533, Unit::Watt),                    "Measured in-house instantaneous power consumption", "宅内瞬時消費電力計測値"),
-    row(0xCD, "inHouseCumulativeEnergyConsumption",      [O_, __, O_], "P..",  &CUMULATIVE_ELECTRIC_ENERGY_OF_GENERATION,        "Measured in-house cumulative energy consumption", "宅内積算消費電力量計測値"),
+    row(0xCD, "inHouseCumulativeEnergyConsumption",      [O_, __, O_], "P..",  &ENERGY,                                          "Measured in-house cumulative energy consumption", "宅内積算消費電力量計測値"),
     row(0xCE, "inHouseCumulativeEnergyConsumptionReset", [__, O_, __], "P..",  &shared::RESET_00,                                "In-house cumulative energy consumption reset", "宅内積算消費電力量リセット設定"),
     row(0xD0, "powerSystemInterconnectionStatus",        [R_, __, O_], "J..",  &shared::INTERCONNECTION,                         "System interconnected type", "系統連系状態"),
     row(0xD1, "requestedTimeOfGeneration",               [R_, R_, O_], "J..",  &REQUESTED_TIME_OF_GENERATION,                    "Power generation request time setting", "発電要請時刻設定"),
@@ -44,12 +44,12 @@ static SUPERSEDED: &[PropertySpec] = &[
     row(0xC6, "cumulativePowerGenerationOutputReset",    [__, O_, __], "C..N", &shared::RESET_00,                                "Cumulative power generation output reset setting", "積算発電電力量リセット設定"),
     row(0xCA, "powerGenerationSetting",                  [__, O_, O_], "C..C", &POWER_GENERATION_SETTING,                        "Power generation setting", "発電動作設定"),
     row(0xCB, "powerGenerationStatus",                   [O_, __, O_], "C..I", &POWER_GENERATION_STATUS,                         "Power generation status", "発電動作状態"),
-    row(0xCD, "inHouseCumulativePowerConsumption",       [O_, __, O_], "C..N", &CUMULATIVE_ELECTRIC_ENERGY_OF_GENERATION,        "Measured in-house cumulative power consumption", "宅内積算消費電力量計測値"),
+    row(0xCD, "inHouseCumulativePowerConsumption",       [O_, __, O_], "C..N", &ENERGY,                                          "Measured in-house cumulative power consumption", "宅内積算消費電力量計測値"),
     row(0xCE, "inHouseCumulativePowerConsumptionReset",  [__, O_, __], "C..N", &shared::RESET_00,                                "In-house cumulative power consumption reset", "宅内積算消費電力量リセット設定"),
     row(0xD0, "powerSystemInterconnectionStatus",        [O_, __, O_], "B..I", &shared::INTERCONNECTION,                         "System interconnected type", "系統連系状態"),
 ];
 
-static CUMULATIVE_ELECTRIC_ENERGY_OF_GENERATION: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
+static ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
 
 static POWER_GENERATION_SETTING: Data = states(1, &[s(0x41, "generationOn"), s(0x42, "generationOff")]);
 

@@ -25,8 +25,8 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xB1, "lightColor",                           [O_, O_, O_], "N..",  &LIGHT_COLOR,                   "Light color setting", "光色設定"),
     row(0xB2, "lightLevelStep",                       [O_, O_, O_], "A..",  &raw(1, 1),                     "Light level step setting", "照明の明るさ段数設定"),
     row(0xB3, "lightColorLevelStep",                  [O_, O_, O_], "A..",  &raw(1, 1),                     "Light color step setting", "光色レベル段数設定"),
-    row(0xB4, "maximumSpecifiableLevel",              [O_, __, O_], "A..",  &MAXIMUM_SPECIFIABLE_LEVEL,     "Maximum specifiable values", "設定可能レベル最大値"),
-    row(0xB5, "maximumSettableLevelForNightLighting", [O_, __, O_], "C..",  &MAXIMUM_SPECIFIABLE_LEVEL,     "Maximum value of settable level for night lighting", "常夜灯設定可能レベル最大値"),
+    row(0xB4, "maximumSpecifiableLevel",              [O_, __, O_], "A..",  &MAXIMUM_LEVELS,                "Maximum specifiable values", "設定可能レベル最大値"),
+    row(0xB5, "maximumSettableLevelForNightLighting", [O_, __, O_], "C..",  &MAXIMUM_LEVELS,                "Maximum value of settable level for night lighting", "常夜灯設定可能レベル最大値"),
     row(0xB6, "operationMode",                        [R_, R_, O_], "C..",  &OPERATION_MODE,                "Lighting mode setting", "点灯モード設定"),
     row(0xB7, "lightLevelForMainLighting",            [O_, O_, O_], "C..",  &uint8(0, 100, Unit::Percent),  "Light level setting for main lighting", "通常灯モード時照明の明るさ設定"),
     row(0xB8, "lightLevelStepForMainLighting",        [O_, O_, O_], "C..",  &raw(1, 1),                     "Light level step setting for main lighting", "通常灯モード時照明の明るさ段数設定"),
@@ -44,7 +44,7 @@ static PROPERTIES: &[PropertySpec] = &[
 #[rustfmt::skip]
 static SUPERSEDED: &[PropertySpec] = &[
     // EPC    short name                              get set inf   in      data names
-    row(0xB1, "lightColor",                           [O_, O_, O_], "A..B", &LIGHT_COLOR_2,                 "Light color setting", "光色設定"),
+    row(0xB1, "lightColor",                           [O_, O_, O_], "A..B", &LIGHT_COLOR_UNTIL_B,           "Light color setting", "光色設定"),
     row(0xB1, "lightColor",                           [O_, O_, O_], "C..M", &LIGHT_COLOR_FOR_MAIN_LIGHTING, "Light color setting", "光色設定"),
 ];
 
@@ -64,7 +64,7 @@ static LIGHT_LEVEL: Data = Data::OneOf(&[uint8(1, 255, Unit::None), states(1, &[
 
 static COLOR: Data = Data::OneOf(&[uint8(1, 255, Unit::None), states(1, &[s(0x00, "notColor")])]);
 
-static MAXIMUM_SPECIFIABLE_LEVEL: Data = Data::Object(&[
+static MAXIMUM_LEVELS: Data = Data::Object(&[
     field("lightLevel", &LIGHT_LEVEL, "Byte 1: light level"),
     field("color", &COLOR, "Byte 2: light color"),
 ]);
@@ -84,5 +84,5 @@ static RGB: Data = Data::Object(&[
     field("blue", &uint8(0, 255, Unit::None), "Byte 3: B"),
 ]);
 
-static LIGHT_COLOR_2: Data =
+static LIGHT_COLOR_UNTIL_B: Data =
     states(1, &[s(0x41, "incandescent"), s(0x42, "white"), s(0x43, "daylightWhite"), s(0x44, "daylightColor")]);

@@ -53,7 +53,7 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xBE, "outdoorTemperature",               [O_, __, O_], "A..",  &shared::TEMPERATURE,                  "Measured outdoor air temperature", "外気温度計測値"),
     row(0xBF, "relativeTemperature",              [O_, O_, O_], "A..",  &RELATIVE_TEMPERATURE,                 "Relative temperature setting", "相対温度設定値"),
     row(0xC0, "ventilationFunction",              [O_, O_, O_], "A..",  &VENTILATION_FUNCTION,                 "Ventilation function setting", "換気モード設定"),
-    row(0xC1, "humidifierFunction",               [O_, O_, O_], "A..",  &HUMIDIFIER_FUNCTION,                  "Humidifier function setting", "加湿モード設定"),
+    row(0xC1, "humidifierFunction",               [O_, O_, O_], "A..",  &shared::ON_41,                        "Humidifier function setting", "加湿モード設定"),
     row(0xC2, "ventilationAirFlowLevel",          [O_, O_, O_], "A..",  &shared::LEVEL_OR_AUTO,                "Ventilation air flow rate setting", "換気風量設定"),
     row(0xC4, "humidificationLevel",              [O_, O_, O_], "A..",  &shared::LEVEL_OR_AUTO,                "Degree of humidification setting", "加湿量設定"),
     row(0xC6, "airCleaningMethod",                [O_, __, O_], "A..",  &AIR_CLEANING_METHOD,                  "Mounted air cleaning method", "搭載空気清浄方法"),
@@ -65,7 +65,7 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xCC, "specialFunction",                  [O_, O_, O_], "A..",  &SPECIAL_FUNCTION,                     "Special function setting", "特別運転モード設定"),
     row(0xCD, "componentsOperationStatus",        [O_, __, O_], "A..",  &COMPONENTS_OPERATION_STATUS,          "Operation status of components", "内部動作状態"),
     row(0xCE, "thermostatOverride",               [O_, O_, O_], "D..",  &THERMOSTAT_OVERRIDE,                  "Thermostat setting override function", "強制サーモモード設定"),
-    row(0xCF, "airPurification",                  [O_, O_, O_], "A..",  &HUMIDIFIER_FUNCTION,                  "Air purification mode setting", "空気清浄モード設定"),
+    row(0xCF, "airPurification",                  [O_, O_, O_], "A..",  &shared::ON_41,                        "Air purification mode setting", "空気清浄モード設定"),
     row(0xD0, "beepBuzzer",                       [__, O_, __], "H..",  &states(1, &[s(0x41, "buzzer")]),      "Buzzer", "ブザー"),
 ];
 
@@ -181,8 +181,6 @@ static RELATIVE_TEMPERATURE: Data =
 
 static VENTILATION_FUNCTION: Data =
     states(1, &[s(0x41, "onOutlet"), s(0x42, "off"), s(0x43, "onIntake"), s(0x44, "onOutletAndIntake")]);
-
-static HUMIDIFIER_FUNCTION: Data = states(1, &[s(0x41, "on"), s(0x42, "off")]);
 
 static AIR_CLEANING_METHOD: Data = bitmap(
     1,

@@ -28,8 +28,8 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xC5, "unitOfElectricPowerDemand",                                                            [R_, __, O_], "F..", &shared::METER_UNIT,                               "Unit of electric power demand", "需要電力単位"),
     row(0xC6, "electricPowerDemandLog",                                                               [R_, __, O_], "F..", &ELECTRIC_POWER_DEMAND_LOG,                        "Historical data of measured electric power demand", "需要電力計測値履歴").atomic(0xE1),
     row(0xC7, "unitOfCumulativeMaxElectricPowerDemand",                                               [O_, __, O_], "F..", &shared::METER_UNIT,                               "Unit of cumulative maximum electric power demand", "累積最大需要電力単位"),
-    row(0xCA, "cumulativeReactiveElectricEnergy",                                                     [O_, __, O_], "F..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY,              "Measurement data of reactive electric power consumption (lag) for power factor measurement", "力測積算無効電力量 (遅れ)計測値"),
-    row(0xCB, "cumulativeReactiveElectricEnergyAtEvery30Min",                                         [O_, __, O_], "F..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY,              "Measurement data of cumulative amount of reactive electric power consumption (lag) at fixed time for power factor measurement", "定時力測積算無効電力量 (遅れ)計測値"),
+    row(0xCA, "cumulativeReactiveElectricEnergy",                                                     [O_, __, O_], "F..", &REACTIVE_ENERGY_AT,                               "Measurement data of reactive electric power consumption (lag) for power factor measurement", "力測積算無効電力量 (遅れ)計測値"),
+    row(0xCB, "cumulativeReactiveElectricEnergyAtEvery30Min",                                         [O_, __, O_], "F..", &REACTIVE_ENERGY_AT,                               "Measurement data of cumulative amount of reactive electric power consumption (lag) at fixed time for power factor measurement", "定時力測積算無効電力量 (遅れ)計測値"),
     row(0xCC, "numberOfEffectiveDigitsForCumulativeReactiveElectricPowerConsumptionLagOfPowerFactor", [O_, __, O_], "F..", &uint8(1, 8, Unit::Digit),                         "Number of effective digits for measurement data of cumulative amount of reactive electric power consumption (lag) for power factor measurement", "力測積算無効電力量 (遅れ)有効桁数"),
     row(0xCD, "unitOfCumulativeReactiveElectricPowerConsumptionLag",                                  [O_, __, O_], "F..", &shared::METER_UNIT,                               "Unit of measurement data of cumulative amount of reactive electric power consumption (lag)", "力測積算無効電力量 (遅れ)単位"),
     row(0xCE, "cumulativeReactiveElectricEnergyLog",                                                  [O_, __, O_], "F..", &CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LOG,          "Historical data of measurement data of cumulative amount of reactive electric power consumption (lag) for power factor measurement", "力測積算無効電力量 (遅れ)計測値履歴").atomic(0xE1),
@@ -37,9 +37,9 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xD4, "multiplyingFactorForCoefficient",                                                      [R_, __, O_], "F..", &MULTIPLYING_FACTOR_FOR_COEFFICIENT,               "Multiplying factor for coefficient", "係数の倍率"),
     row(0xE0, "fixedDate",                                                                            [R_, __, O_], "F..", &uint8(1, 31, Unit::None),                         "Fixed date", "確定日"),
     row(0xE1, "dayForTheHistoricalDataOfCumulativeElectricEnergy",                                    [R_, R_, O_], "F..", &shared::HISTORY_DAY,                              "Day for which the historical data of measured cumulative amounts of electric energy is to be retrieved", "積算履歴収集日"),
-    row(0xE2, "cumulativeActiveElectricEnergy",                                                       [R_, __, O_], "F..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY,                "Measured cumulative amounts of active electric energy", "積算有効電力量計測値"),
-    row(0xE3, "cumulativeActiveElectricEnergyAtEvery30Min",                                           [R_, __, O_], "F..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY,                "Cumulative amounts of active electric energy at fixed time", "定時積算有効電力量計測値"),
-    row(0xE4, "cumulativeActiveElectricEnergyForPowerFactor",                                         [O_, __, O_], "F..", &CUMULATIVE_ACTIVE_ELECTRIC_ENERGY,                "Measurement data of cumulative amounts of active electric energy for power factor measurement", "力測積算有効電力量計測値"),
+    row(0xE2, "cumulativeActiveElectricEnergy",                                                       [R_, __, O_], "F..", &ACTIVE_ENERGY_AT,                                 "Measured cumulative amounts of active electric energy", "積算有効電力量計測値"),
+    row(0xE3, "cumulativeActiveElectricEnergyAtEvery30Min",                                           [R_, __, O_], "F..", &ACTIVE_ENERGY_AT,                                 "Cumulative amounts of active electric energy at fixed time", "定時積算有効電力量計測値"),
+    row(0xE4, "cumulativeActiveElectricEnergyForPowerFactor",                                         [O_, __, O_], "F..", &ACTIVE_ENERGY_AT,                                 "Measurement data of cumulative amounts of active electric energy for power factor measurement", "力測積算有効電力量計測値"),
     row(0xE5, "numberOfEffectiveDigitsForCumulativeActiveElectricEnergy",                             [R_, __, O_], "F..", &uint8(1, 8, Unit::Digit),                         "Number of effective digits for cumulative amount of active electric energy", "積算有効電力量有効桁数"),
     row(0xE6, "unitOfCumulativeEffectiveElectricEnergy",                                              [R_, __, O_], "F..", &shared::METER_UNIT,                               "Unit of cumulative amounts of effective electric energy", "積算有効電力量単位"),
     row(0xE7, "activeElectricEnergyLog",                                                              [R_, __, O_], "F..", &ACTIVE_ELECTRIC_ENERGY_LOG,                       "Historical data of measured cumulative amount of active electric energy", "積算有効電力量計測値履歴").atomic(0xE1),
@@ -62,7 +62,7 @@ static ELECTRIC_POWER_DEMAND_LOG: Data = Data::Object(&[
     field("electricPower", &array(48, 48, 4, &MONTHLY_MAXIMUM_ELECTRIC_POWER_DEMAND), "Electric power demand"),
 ]);
 
-static CUMULATIVE_REACTIVE_ELECTRIC_ENERGY: Data = Data::Object(&[
+static REACTIVE_ENERGY_AT: Data = Data::Object(&[
     field("dateAndTime", &DATE_TIME, "Date and time of measurement"),
     field(
         "reactiveElectricEnergy",
@@ -87,7 +87,7 @@ static CUMULATIVE_REACTIVE_ELECTRIC_ENERGY_LOG: Data = Data::Object(&[
 static MULTIPLYING_FACTOR_FOR_COEFFICIENT: Data =
     Data::Numeric(&[n(0x00, 1, 0), n(0x01, 1, -1), n(0x02, 1, -2), n(0x03, 1, -3)]);
 
-static CUMULATIVE_ACTIVE_ELECTRIC_ENERGY: Data = Data::Object(&[
+static ACTIVE_ENERGY_AT: Data = Data::Object(&[
     field("dateAndTime", &DATE_TIME, "Date and time of measurement"),
     field("activeElectricEnergy", &shared::ACTIVE_ENERGY, "Cumulative amount of active electric energy"),
 ]);

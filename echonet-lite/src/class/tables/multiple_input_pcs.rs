@@ -23,13 +23,13 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0x97, "currentTime",                      [R_, O_, O_], "K..", &TIME,                                             "Current time setting", "現在時刻設定"),
     row(0x98, "currentDate",                      [R_, O_, O_], "K..", &Data::Date,                                       "Current date setting", "現在年月日設定"),
     row(0xD0, "powerSystemInterconnectionStatus", [R_, __, O_], "K..", &shared::INTERCONNECTION,                          "System interconnection status", "系統連系状態"),
-    row(0xE0, "normalDirectionElectricEnergy",    [R_, __, O_], "K..", &NORMAL_DIRECTION_ELECTRIC_ENERGY,                 "Measured cumulative amount of electric energy (normal direction)", "積算電力量計測値(正方向)"),
-    row(0xE3, "reverseDirectionElectricEnergy",   [R_, __, O_], "K..", &NORMAL_DIRECTION_ELECTRIC_ENERGY,                 "Measured cumulative amount of electric energy (reverse direction)", "積算電力量計測値(逆方向)"),
+    row(0xE0, "normalDirectionElectricEnergy",    [R_, __, O_], "K..", &ENERGY,                                           "Measured cumulative amount of electric energy (normal direction)", "積算電力量計測値(正方向)"),
+    row(0xE3, "reverseDirectionElectricEnergy",   [R_, __, O_], "K..", &ENERGY,                                           "Measured cumulative amount of electric energy (reverse direction)", "積算電力量計測値(逆方向)"),
     row(0xE7, "instantaneousElectricPower",       [R_, __, O_], "K..", &int32(-2_147_483_647, 2_147_483_645, Unit::Watt), "Measured instantaneous electric power", "瞬時電力計測値"),
     row(0xE8, "connectedDeviceList",              [R_, __, O_], "K..", &CONNECTED_DEVICE_LIST,                            "List of connected devices", "接続機器リスト"),
 ];
 
-static NORMAL_DIRECTION_ELECTRIC_ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
+static ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
 
 static CONNECTED_DEVICE_LIST: Data = Data::Object(&[
     field("numberOfConnectedDeviceObjects", &uint8(1, 10, Unit::None), "Number of connected device objects"),

@@ -15,21 +15,21 @@ pub static REFRIGERATOR: Class =
 #[rustfmt::skip]
 static PROPERTIES: &[PropertySpec] = &[
     // EPC    short name                           get set inf   in     data names
-    row(0xA0, "quickFreeze",                       [O_, O_, O_], "A..", &QUICK_FREEZE,                                          "Quick freeze function setting", "急速冷凍動作設定"),
-    row(0xA1, "quickRefrigeration",                [O_, O_, O_], "A..", &QUICK_FREEZE,                                          "Quick refrigeration function setting", "急速冷蔵動作設定"),
+    row(0xA0, "quickFreeze",                       [O_, O_, O_], "A..", &QUICK,                                                 "Quick freeze function setting", "急速冷凍動作設定"),
+    row(0xA1, "quickRefrigeration",                [O_, O_, O_], "A..", &QUICK,                                                 "Quick refrigeration function setting", "急速冷蔵動作設定"),
     row(0xA4, "icemaker",                          [O_, O_, O_], "A..", &ICEMAKER,                                              "Icemaker setting", "製氷許可設定"),
     row(0xA5, "icemakerStatus",                    [O_, __, O_], "A..", &states(1, &[s(0x41, "running"), s(0x42, "stopped")]),  "Icemaker operation status", "製氷動作状態"),
     row(0xA6, "icemakerTankStatus",                [O_, __, O_], "A..", &states(1, &[s(0x41, "normal"), s(0x42, "warning")]),   "Icemaker tank status", "製氷用給水タンク状態"),
-    row(0xA8, "refrigeratorHumidification",        [O_, O_, O_], "A..", &REFRIGERATOR_HUMIDIFICATION,                           "Refrigerator compartment humidification function setting", "冷蔵室加湿動作設定"),
-    row(0xA9, "vegetableHumidification",           [O_, O_, O_], "A..", &REFRIGERATOR_HUMIDIFICATION,                           "Vegetable compartment humidification function setting", "野菜室加湿動作設定"),
-    row(0xAD, "deodorization",                     [O_, O_, O_], "A..", &REFRIGERATOR_HUMIDIFICATION,                           "Deodorization function setting", "脱臭動作設定"),
+    row(0xA8, "refrigeratorHumidification",        [O_, O_, O_], "A..", &shared::ON_41,                                         "Refrigerator compartment humidification function setting", "冷蔵室加湿動作設定"),
+    row(0xA9, "vegetableHumidification",           [O_, O_, O_], "A..", &shared::ON_41,                                         "Vegetable compartment humidification function setting", "野菜室加湿動作設定"),
+    row(0xAD, "deodorization",                     [O_, O_, O_], "A..", &shared::ON_41,                                         "Deodorization function setting", "脱臭動作設定"),
     row(0xB0, "doorOpenCloseStatus",               [RO, __, O_], "A..", &states(1, &[s(0x41, "anyOpen"), s(0x42, "allClose")]), "Door open/close status", "ドア開閉状態"),
     row(0xB1, "doorOpenWarning",                   [O_, __, R_], "A..", &shared::TRUE_41,                                       "Door open warning", "ドア開放警告状態"),
-    row(0xB2, "refrigeratorCompartmentDoorStatus", [O_, __, O_], "A..", &REFRIGERATOR_COMPARTMENT_DOOR_STATUS,                  "Refrigerator compartment door status", "冷蔵室ドア開閉状態"),
-    row(0xB3, "freezerCompartmentDoorStatus",      [O_, __, O_], "A..", &REFRIGERATOR_COMPARTMENT_DOOR_STATUS,                  "Freezer compartment door status", "冷凍室ドア開閉状態"),
-    row(0xB4, "iceCompartmentDoorStatus",          [O_, __, O_], "A..", &REFRIGERATOR_COMPARTMENT_DOOR_STATUS,                  "Ice compartment door status", "氷温室ドア開閉状態"),
-    row(0xB5, "vegetableCompartmentDoorStatus",    [O_, __, O_], "A..", &REFRIGERATOR_COMPARTMENT_DOOR_STATUS,                  "Vegetable compartment door status", "野菜室ドア開閉状態"),
-    row(0xB6, "multiModeCompartmentDoorStatus",    [O_, __, O_], "A..", &REFRIGERATOR_COMPARTMENT_DOOR_STATUS,                  "Multi-refrigerating mode compartment door status", "切換室ドア開閉状態"),
+    row(0xB2, "refrigeratorCompartmentDoorStatus", [O_, __, O_], "A..", &DOOR,                                                  "Refrigerator compartment door status", "冷蔵室ドア開閉状態"),
+    row(0xB3, "freezerCompartmentDoorStatus",      [O_, __, O_], "A..", &DOOR,                                                  "Freezer compartment door status", "冷凍室ドア開閉状態"),
+    row(0xB4, "iceCompartmentDoorStatus",          [O_, __, O_], "A..", &DOOR,                                                  "Ice compartment door status", "氷温室ドア開閉状態"),
+    row(0xB5, "vegetableCompartmentDoorStatus",    [O_, __, O_], "A..", &DOOR,                                                  "Vegetable compartment door status", "野菜室ドア開閉状態"),
+    row(0xB6, "multiModeCompartmentDoorStatus",    [O_, __, O_], "A..", &DOOR,                                                  "Multi-refrigerating mode compartment door status", "切換室ドア開閉状態"),
     row(0xD1, "measuredRefrigeratorTemperature",   [O_, __, O_], "A..", &int8(-127, 126, Unit::Celsius),                        "Measured refrigerator compartment temperature", "冷蔵室温度計測値"),
     row(0xD2, "measuredFreezerTemperature",        [O_, __, O_], "A..", &int8(-127, 126, Unit::Celsius),                        "Measured freezer compartment temperature", "冷凍室温度計測値"),
     row(0xD3, "measuredIceTemperature",            [O_, __, O_], "A..", &int8(-127, 126, Unit::Celsius),                        "Measured subzero-fresh compartment temperature", "氷温室温度計測値"),
@@ -51,13 +51,11 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xED, "multiModeTemperatureLevel",         [O_, O_, O_], "A..", &uint8(1, 255, Unit::None),                             "Multi-refrigerating mode compartment temperature level setting", "切換室温度レベル設定"),
 ];
 
-static QUICK_FREEZE: Data = states(1, &[s(0x41, "normal"), s(0x42, "quick"), s(0x43, "standby")]);
+static QUICK: Data = states(1, &[s(0x41, "normal"), s(0x42, "quick"), s(0x43, "standby")]);
 
 static ICEMAKER: Data = states(1, &[s(0x41, "enable"), s(0x42, "disable"), s(0x43, "standby")]);
 
-static REFRIGERATOR_HUMIDIFICATION: Data = states(1, &[s(0x41, "on"), s(0x42, "off")]);
-
-static REFRIGERATOR_COMPARTMENT_DOOR_STATUS: Data = states(1, &[s(0x41, "open"), s(0x42, "close")]);
+static DOOR: Data = states(1, &[s(0x41, "open"), s(0x42, "close")]);
 
 static COMPRESSOR_ROTATION_SPEED: Data = Data::Object(&[
     field("maximumRotationSpeed", &uint8(1, 255, Unit::None), "Maximum rotation speed level"),

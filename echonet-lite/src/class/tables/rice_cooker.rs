@@ -15,7 +15,7 @@ pub static RICE_COOKER: Class =
 #[rustfmt::skip]
 static PROPERTIES: &[PropertySpec] = &[
     // EPC    short name                 get set inf   in     data names
-    row(0x90, "reservation",             [O_, O_, O_], "A..", &states(1, &[s(0x41, "on"), s(0x42, "off")]),             "Rice cooking reservation setting", "炊飯予約設定"),
+    row(0x90, "reservation",             [O_, O_, O_], "A..", &shared::ON_41,                                           "Rice cooking reservation setting", "炊飯予約設定"),
     row(0x91, "reservationTime",         [O_, O_, O_], "A..", &TIME,                                                    "Rice cooking reservation time setting", "炊飯予約設定時刻設定値"),
     row(0x92, "reservationRelativeTime", [O_, O_, O_], "A..", &TIME,                                                    "Rice cooking reservation relative time setting", "炊飯予約設定相対時間設定値"),
     row(0xB0, "coverStatus",             [O_, __, O_], "A..", &states(1, &[s(0x41, "open"), s(0x42, "close")]),         "Cover closure status", "蓋開閉状態"),

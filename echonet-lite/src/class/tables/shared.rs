@@ -14,6 +14,9 @@ pub(super) static TRUE_41: Data = states(1, &[s(0x41, "true"), s(0x42, "false")]
 /// 0x40 false, 0x41 true.
 pub(super) static TRUE_41_FALSE_40: Data = states(1, &[s(0x40, "false"), s(0x41, "true")]);
 
+/// 0x41 on, 0x42 off.
+pub(super) static ON_41: Data = states(1, &[s(0x41, "on"), s(0x42, "off")]);
+
 /// 0x00 resets.
 pub(super) static RESET_00: Data = states(1, &[s(0x00, "reset")]);
 

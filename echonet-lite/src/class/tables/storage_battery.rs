@@ -29,32 +29,32 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xA5, "acDischargeableElectricEnergy",                    [R_, __, O_], "H..",  &uint32(0, 999_999_999, Unit::WattHour),                 "AC dischargeable electric energy", "AC放電可能量"),
     row(0xA6, "acChargeUpperLimit",                               [O_, O_, O_], "H..",  &uint8(0, 100, Unit::Percent),                           "AC charge upper limit setting", "AC充電上限設定"),
     row(0xA7, "acDischargeLowerLimit",                            [O_, O_, O_], "H..",  &uint8(0, 100, Unit::Percent),                           "AC discharge lower limit setting", "AC放電下限設定"),
-    row(0xA8, "acCumulativeChargingElectricEnergy",               [R_, __, O_], "H..",  &AC_CUMULATIVE_CHARGING_ELECTRIC_ENERGY,                 "AC measured cumulative charging electric energy", "AC積算充電電力量計測値"),
-    row(0xA9, "acCumulativeDischargingElectricEnergy",            [R_, __, O_], "H..",  &AC_CUMULATIVE_CHARGING_ELECTRIC_ENERGY,                 "AC measured cumulative discharging electric energy", "AC積算放電電力量計測値"),
-    row(0xAA, "acTargetChargingElectricEnergy",                   [R_, R_, R_], "H..",  &AC_TARGET_CHARGING_ELECTRIC_ENERGY,                     "AC charge amount setting value", "AC充電量設定値"),
-    row(0xAB, "acTargetDischargingElectricEnergy",                [R_, R_, R_], "H..",  &AC_TARGET_CHARGING_ELECTRIC_ENERGY,                     "AC discharge amount setting value", "AC放電量設定値"),
+    row(0xA8, "acCumulativeChargingElectricEnergy",               [R_, __, O_], "H..",  &ENERGY,                                                 "AC measured cumulative charging electric energy", "AC積算充電電力量計測値"),
+    row(0xA9, "acCumulativeDischargingElectricEnergy",            [R_, __, O_], "H..",  &ENERGY,                                                 "AC measured cumulative discharging electric energy", "AC積算放電電力量計測値"),
+    row(0xAA, "acTargetChargingElectricEnergy",                   [R_, R_, R_], "H..",  &TARGET_ENERGY,                                          "AC charge amount setting value", "AC充電量設定値"),
+    row(0xAB, "acTargetDischargingElectricEnergy",                [R_, R_, R_], "H..",  &TARGET_ENERGY,                                          "AC discharge amount setting value", "AC放電量設定値"),
     row(0xC1, "chargingMethod",                                   [R_, O_, R_], "M..",  &CHARGING_METHOD,                                        "Charging method", "充電方式"),
     row(0xC2, "dischargingMethod",                                [R_, O_, R_], "M..",  &DISCHARGING_METHOD,                                     "Discharging method", "放電方式"),
     row(0xC7, "acRatedElectricEnergy",                            [O_, __, O_], "H..",  &uint32(0, 999_999_999, Unit::WattHour),                 "AC rated electric energy", "AC定格電力量"),
-    row(0xC8, "minimumAndMaximumChargingElectricPower",           [R_, __, O_], "H..",  &MINIMUM_AND_MAXIMUM_CHARGING_ELECTRIC_POWER,            "Minimum/maximum charging electric power", "最小最大充電電力値"),
-    row(0xC9, "minimumAndMaximumDischargingElectricPower",        [R_, __, O_], "H..",  &MINIMUM_AND_MAXIMUM_CHARGING_ELECTRIC_POWER,            "Minimum/maximum discharging electric power", "最小最大放電電力値"),
-    row(0xCA, "minimumAndMaximumChargingCurrent",                 [O_, __, O_], "B..",  &MINIMUM_AND_MAXIMUM_CHARGING_CURRENT,                   "Minimum/maximum charging current", "最小最大充電電流値"),
-    row(0xCB, "minimumAndMaximumDischargingCurrent",              [O_, __, O_], "B..",  &MINIMUM_AND_MAXIMUM_CHARGING_CURRENT,                   "Minimum/maximum discharging current", "最小最大放電電流値"),
-    row(0xCC, "reInterconnectionPermission",                      [O_, O_, O_], "H..",  &RE_INTERCONNECTION_PERMISSION,                          "Re-interconnection permission setting", "再連系許可設定"),
-    row(0xCD, "operationPermission",                              [O_, O_, O_], "H..",  &RE_INTERCONNECTION_PERMISSION,                          "Operation permission setting", "運転許可設定"),
-    row(0xCE, "independentOperationPermission",                   [O_, O_, O_], "H..",  &RE_INTERCONNECTION_PERMISSION,                          "Independent operation permission setting", "自立運転許可設定"),
-    row(0xCF, "actualOperationMode",                              [R_, __, R_], "H..",  &ACTUAL_OPERATION_MODE,                                  "Working operation status", "運転動作状態"),
+    row(0xC8, "minimumAndMaximumChargingElectricPower",           [R_, __, O_], "H..",  &POWER_RANGE,                                            "Minimum/maximum charging electric power", "最小最大充電電力値"),
+    row(0xC9, "minimumAndMaximumDischargingElectricPower",        [R_, __, O_], "H..",  &POWER_RANGE,                                            "Minimum/maximum discharging electric power", "最小最大放電電力値"),
+    row(0xCA, "minimumAndMaximumChargingCurrent",                 [O_, __, O_], "B..",  &CURRENT_RANGE,                                          "Minimum/maximum charging current", "最小最大充電電流値"),
+    row(0xCB, "minimumAndMaximumDischargingCurrent",              [O_, __, O_], "B..",  &CURRENT_RANGE,                                          "Minimum/maximum discharging current", "最小最大放電電流値"),
+    row(0xCC, "reInterconnectionPermission",                      [O_, O_, O_], "H..",  &PERMISSION,                                             "Re-interconnection permission setting", "再連系許可設定"),
+    row(0xCD, "operationPermission",                              [O_, O_, O_], "H..",  &PERMISSION,                                             "Operation permission setting", "運転許可設定"),
+    row(0xCE, "independentOperationPermission",                   [O_, O_, O_], "H..",  &PERMISSION,                                             "Independent operation permission setting", "自立運転許可設定"),
+    row(0xCF, "actualOperationMode",                              [R_, __, R_], "H..",  &OPERATION_MODE,                                         "Working operation status", "運転動作状態"),
     row(0xD0, "ratedElectricEnergy",                              [O_, __, O_], "A..",  &uint32(0, 999_999_999, Unit::WattHour),                 "Rated electric energy", "定格電力量"),
     row(0xD1, "ratedCapacity",                                    [O_, __, O_], "A..",  &uint16(0, 32766, Unit::AmpereHour).e(-1),               "Rated capacity", "定格容量"),
     row(0xD2, "ratedVoltage",                                     [O_, __, O_], "A..",  &uint16(0, 32766, Unit::Volt),                           "Rated voltage", "定格電圧"),
     row(0xD3, "instantaneousChargingAndDischargingElectricPower", [O_, __, O_], "A..",  &int32(-999_999_999, 999_999_999, Unit::Watt),           "Measured instantaneous charging/discharging electric energy", "瞬時充放電電力計測値"),
     row(0xD4, "instantaneousChargingAndDischargingCurrent",       [O_, __, O_], "A..",  &int16(-32767, 32766, Unit::Ampere).e(-1),               "Measured instantaneous charging/discharging current", "瞬時充放電電流計測値"),
     row(0xD5, "instantaneousChargingAndDischargingVoltage",       [O_, __, O_], "A..",  &int16(-32767, 32766, Unit::Volt),                       "Measured instantaneous charging/discharging voltage", "瞬時充放電電圧計測値"),
-    row(0xD6, "cumulativeDischargingElectricEnergy",              [O_, __, O_], "A..",  &AC_CUMULATIVE_CHARGING_ELECTRIC_ENERGY,                 "Measured cumulative discharging electric energy", "積算放電電力量計測値"),
+    row(0xD6, "cumulativeDischargingElectricEnergy",              [O_, __, O_], "A..",  &ENERGY,                                                 "Measured cumulative discharging electric energy", "積算放電電力量計測値"),
     row(0xD7, "resetCumulativeDischargingElectricEnergy",         [__, O_, __], "A..",  &shared::RESET_00,                                       "Measured cumulative discharging electric energy reset setting", "積算放電電力量リセット設定"),
-    row(0xD8, "cumulativeChargingElectricEnergy",                 [O_, __, O_], "A..",  &AC_CUMULATIVE_CHARGING_ELECTRIC_ENERGY,                 "Measured cumulative charging electric energy", "積算充電電力量計測値"),
+    row(0xD8, "cumulativeChargingElectricEnergy",                 [O_, __, O_], "A..",  &ENERGY,                                                 "Measured cumulative charging electric energy", "積算充電電力量計測値"),
     row(0xD9, "resetCumulativeChargingElectricEnergy",            [__, O_, __], "A..",  &shared::RESET_00,                                       "Measured cumulative charging electric energy reset setting", "積算充電電力量リセット設定"),
-    row(0xDA, "operationMode",                                    [R_, R_, R_], "H..",  &ACTUAL_OPERATION_MODE,                                  "Operation mode setting", "運転モード設定"),
+    row(0xDA, "operationMode",                                    [R_, R_, R_], "H..",  &OPERATION_MODE,                                         "Operation mode setting", "運転モード設定"),
     row(0xDB, "powerSystemInterconnectionStatus",                 [R_, __, O_], "H..",  &shared::INTERCONNECTION,                                "System-interconnected type", "系統連系状態"),
     row(0xDC, "minimumAndMaximumChargingPowerAtIndependent",      [O_, __, O_], "C..",  &MINIMUM_AND_MAXIMUM_CHARGING_POWER_AT_INDEPENDENT,      "Minimum/maximum charging power (Independent)", "最小最大充電電力値 (独立時)"),
     row(0xDD, "minimumAndMaximumDischargingPowerAtIndependent",   [O_, __, O_], "C..",  &MINIMUM_AND_MAXIMUM_DISCHARGING_POWER_AT_INDEPENDENT,   "Minimum/maximum discharging power (Independent)", "最小最大放電電力値 (独立時)"),
@@ -82,20 +82,20 @@ static PROPERTIES: &[PropertySpec] = &[
 #[rustfmt::skip]
 static SUPERSEDED: &[PropertySpec] = &[
     // EPC    short name                                          get set inf   in      data names
-    row(0xC8, "minimumAndMaximumChargingElectricPower",           [O_, __, O_], "B..G", &MINIMUM_AND_MAXIMUM_CHARGING_ELECTRIC_POWER,            "Minimum/maximum charging electric power", "最小最大充電電力値"),
-    row(0xC9, "minimumAndMaximumDischargingElectricPower",        [O_, __, O_], "B..G", &MINIMUM_AND_MAXIMUM_CHARGING_ELECTRIC_POWER,            "Minimum/maximum discharging electric power", "最小最大放電電力値"),
-    row(0xCF, "actualOperationMode",                              [R_, __, R_], "D..G", &ACTUAL_OPERATION_MODE_2,                                "Working operation status", "運転動作状態"),
-    row(0xDA, "operationMode",                                    [R_, R_, R_], "A..A", &OPERATION_MODE,                                         "Operation mode setting", "運転モード設定"),
-    row(0xDA, "operationMode",                                    [R_, R_, R_], "B..C", &ACTUAL_OPERATION_MODE_2,                                "Operation mode setting", "運転モード設定"),
-    row(0xDA, "operationMode",                                    [R_, R_, R_], "D..G", &OPERATION_MODE_2,                                       "Operation mode setting", "運転モード設定"),
+    row(0xC8, "minimumAndMaximumChargingElectricPower",           [O_, __, O_], "B..G", &POWER_RANGE,                                            "Minimum/maximum charging electric power", "最小最大充電電力値"),
+    row(0xC9, "minimumAndMaximumDischargingElectricPower",        [O_, __, O_], "B..G", &POWER_RANGE,                                            "Minimum/maximum discharging electric power", "最小最大放電電力値"),
+    row(0xCF, "actualOperationMode",                              [R_, __, R_], "D..G", &ACTUAL_OPERATION_MODE_UNTIL_G,                          "Working operation status", "運転動作状態"),
+    row(0xDA, "operationMode",                                    [R_, R_, R_], "A..A", &OPERATION_MODE_UNTIL_A,                                 "Operation mode setting", "運転モード設定"),
+    row(0xDA, "operationMode",                                    [R_, R_, R_], "B..C", &ACTUAL_OPERATION_MODE_UNTIL_G,                          "Operation mode setting", "運転モード設定"),
+    row(0xDA, "operationMode",                                    [R_, R_, R_], "D..G", &OPERATION_MODE_UNTIL_G,                                 "Operation mode setting", "運転モード設定"),
     row(0xDB, "powerSystemInterconnectionStatus",                 [O_, __, O_], "B..G", &shared::INTERCONNECTION,                                "System-interconnected type", "系統連系状態"),
     row(0xE0, "chargingAndDischargingAmount1",                    [O_, O_, O_], "A..A", &CHARGING_AND_DISCHARGING_AMOUNT1,                       "Charging/discharging amount setting 1", "充放電量指定1"),
     row(0xE1, "chargingAndDischargingAmount2",                    [O_, O_, O_], "A..A", &CHARGING_AND_DISCHARGING_AMOUNT2,                       "Charging/discharging amount setting 2", "充放電量指定2"),
 ];
 
-static AC_CUMULATIVE_CHARGING_ELECTRIC_ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
+static ENERGY: Data = uint32(0, 999_999_999, Unit::KilowattHour).e(-3);
 
-static AC_TARGET_CHARGING_ELECTRIC_ENERGY: Data =
+static TARGET_ENERGY: Data =
     Data::OneOf(&[uint32(1, 999_999_999, Unit::WattHour), states(4, &[s(0x00000000, "noSetting")])]);
 
 static CHARGING_METHOD: Data = states(
@@ -120,19 +120,19 @@ static DISCHARGING_METHOD: Data = states(
     ],
 );
 
-static MINIMUM_AND_MAXIMUM_CHARGING_ELECTRIC_POWER: Data = Data::Object(&[
+static POWER_RANGE: Data = Data::Object(&[
     field("minValue", &uint32(0, 999_999_999, Unit::Watt), "Minimum"),
     field("maxValue", &uint32(0, 999_999_999, Unit::Watt), "Maximum"),
 ]);
 
-static MINIMUM_AND_MAXIMUM_CHARGING_CURRENT: Data = Data::Object(&[
+static CURRENT_RANGE: Data = Data::Object(&[
     field("minValue", &uint16(0, 32766, Unit::Ampere).e(-1), "Minimum"),
     field("maxValue", &uint16(0, 32766, Unit::Ampere).e(-1), "Maximum"),
 ]);
 
-static RE_INTERCONNECTION_PERMISSION: Data = states(1, &[s(0x41, "permitted"), s(0x42, "prohibited")]);
+static PERMISSION: Data = states(1, &[s(0x41, "permitted"), s(0x42, "prohibited")]);
 
-static ACTUAL_OPERATION_MODE: Data = states(
+static OPERATION_MODE: Data = states(
     1,
     &[
         s(0x41, "rapidCharging"),
@@ -186,7 +186,7 @@ static BATTERY_TYPE: Data = states(
     ],
 );
 
-static ACTUAL_OPERATION_MODE_2: Data = states(
+static ACTUAL_OPERATION_MODE_UNTIL_G: Data = states(
     1,
     &[
         s(0x41, "rapidCharging"),
@@ -198,12 +198,12 @@ static ACTUAL_OPERATION_MODE_2: Data = states(
     ],
 );
 
-static OPERATION_MODE: Data = states(
+static OPERATION_MODE_UNTIL_A: Data = states(
     1,
     &[s(0x41, "rapidCharging"), s(0x42, "charging"), s(0x43, "discharging"), s(0x44, "standby"), s(0x45, "test")],
 );
 
-static OPERATION_MODE_2: Data = states(
+static OPERATION_MODE_UNTIL_G: Data = states(
     1,
     &[
         s(0x41, "rapidCharging"),

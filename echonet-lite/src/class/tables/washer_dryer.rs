@@ -16,7 +16,7 @@ pub static WASHER_DRYER: Class =
 #[rustfmt::skip]
 static PROPERTIES: &[PropertySpec] = &[
     // EPC    short name                    get set inf   in     data names
-    row(0x90, "onTimerReservationStatus",   [O_, O_, O_], "A..", &ON_TIMER_RESERVATION_STATUS,                               "On timer reservation setting", "ONタイマ予約設定"),
+    row(0x90, "onTimerReservationStatus",   [O_, O_, O_], "A..", &ENABLE_DISABLE,                                            "On timer reservation setting", "ONタイマ予約設定"),
     row(0x91, "onTimerAbsolute",            [O_, O_, O_], "A..", &TIME,                                                      "On timer setting", "ONタイマ時刻設定値"),
     row(0x92, "relativeTimeOfOnTimer",      [O_, O_, O_], "A..", &RELATIVE_TIME,                                             "Relative time-based on timer setting", "ONタイマ相対時間設定値"),
     row(0xB0, "doorOpenStatus",             [O_, __, O_], "A..", &states(1, &[s(0x41, "open"), s(0x42, "close")]),           "Door/cover open/close status", "扉・蓋開閉状態"),
@@ -27,30 +27,30 @@ static PROPERTIES: &[PropertySpec] = &[
     row(0xD3, "washerDryerCycleOptions1",   [O_, __, O_], "A..", &raw(12, 12),                                               "Washer and dryer cycle option list 1", "設定可能コース情報1"),
     row(0xD4, "washerDryerCycleOptions2",   [O_, __, O_], "A..", &raw(4, 4),                                                 "Washer and dryer cycle option list 2", "設定可能コース情報2"),
     row(0xD5, "washerDryerCycleOptions3",   [O_, __, O_], "A..", &raw(4, 4),                                                 "Washer and dryer cycle option list 3", "設定可能コース情報3"),
-    row(0xD6, "waterFlowRate",              [O_, O_, O_], "A..", &WATER_FLOW_RATE,                                           "Water flow rate setting", "水流設定"),
+    row(0xD6, "waterFlowRate",              [O_, O_, O_], "A..", &STEPS,                                                     "Water flow rate setting", "水流設定"),
     row(0xD7, "spinDryingRotationSpeed",    [O_, O_, O_], "A..", &SPIN_DRYING_ROTATION_SPEED,                                "Rotation speed for spin drying setting", "脱水回転数設定値"),
-    row(0xD8, "dryingDegree",               [O_, O_, O_], "A..", &WATER_FLOW_RATE,                                           "Degree of drying setting", "乾燥度設定"),
-    row(0xDB, "washingTimeRemaining",       [O_, __, O_], "A..", &WASHING_TIME_REMAINING,                                    "Remaining washing time", "洗濯残り時間"),
-    row(0xDC, "dryingTimeRemaining",        [O_, __, O_], "A..", &WASHING_TIME_REMAINING,                                    "Remaining drying time", "乾燥残り時間"),
+    row(0xD8, "dryingDegree",               [O_, O_, O_], "A..", &STEPS,                                                     "Degree of drying setting", "乾燥度設定"),
+    row(0xDB, "washingTimeRemaining",       [O_, __, O_], "A..", &TIME_REMAINING,                                            "Remaining washing time", "洗濯残り時間"),
+    row(0xDC, "dryingTimeRemaining",        [O_, __, O_], "A..", &TIME_REMAINING,                                            "Remaining drying time", "乾燥残り時間"),
     row(0xDF, "onTimerElapsed",             [O_, __, O_], "A..", &TIME,                                                      "Elapsed time on the ON timer", "ONタイマ経過時間"),
-    row(0xE1, "presoakingTime",             [O_, O_, O_], "A..", &PRESOAKING_TIME,                                           "Presoaking time setting", "つけおき行程時間設定値"),
+    row(0xE1, "presoakingTime",             [O_, O_, O_], "A..", &DURATION,                                                  "Presoaking time setting", "つけおき行程時間設定値"),
     row(0xE2, "currentStage",               [O_, __, O_], "A..", &CURRENT_STAGE,                                             "Current stage of washer and dryer cycle", "洗濯乾燥遷移状態"),
     row(0xE3, "waterVolumeByLiter",         [O_, O_, O_], "A..", &WATER_VOLUME_BY_LITER,                                     "Water volume setting 1", "水量設定1"),
-    row(0xE4, "waterVolumeByStep",          [O_, O_, O_], "A..", &WATER_FLOW_RATE,                                           "Water volume setting 2", "水量設定2"),
-    row(0xE5, "washingTime",                [O_, O_, O_], "A..", &PRESOAKING_TIME,                                           "Washing time setting", "洗い時間設定値"),
+    row(0xE4, "waterVolumeByStep",          [O_, O_, O_], "A..", &STEPS,                                                     "Water volume setting 2", "水量設定2"),
+    row(0xE5, "washingTime",                [O_, O_, O_], "A..", &DURATION,                                                  "Washing time setting", "洗い時間設定値"),
     row(0xE6, "rinsingCount",               [O_, O_, O_], "A..", &RINSING_COUNT,                                             "Number of times of rinsing setting", "すすぎ回数設定値"),
     row(0xE7, "rinsingProcess",             [O_, O_, O_], "A..", &raw(4, 4),                                                 "Rinsing process setting", "すすぎモード設定"),
     row(0xE8, "spinDryingTime",             [O_, O_, O_], "A..", &SPIN_DRYING_TIME,                                          "Spin drying time setting", "脱水時間設定値"),
-    row(0xE9, "dryingTime",                 [O_, O_, O_], "A..", &PRESOAKING_TIME,                                           "Drying time setting", "乾燥時間設定値"),
+    row(0xE9, "dryingTime",                 [O_, O_, O_], "A..", &DURATION,                                                  "Drying time setting", "乾燥時間設定値"),
     row(0xEA, "waterTemperature",           [O_, O_, O_], "A..", &WATER_TEMPERATURE,                                         "Warm water setting", "洗い温水設定値"),
     row(0xEB, "bathtubWaterRecycle",        [O_, O_, O_], "A..", &BATHTUB_WATER_RECYCLE,                                     "Bathtub water recycle setting", "風呂水設定"),
-    row(0xEC, "wrinklingMinimization",      [O_, O_, O_], "A..", &ON_TIMER_RESERVATION_STATUS,                               "Wrinkling minimization setting", "ソフトキープ設定"),
+    row(0xEC, "wrinklingMinimization",      [O_, O_, O_], "A..", &ENABLE_DISABLE,                                            "Wrinkling minimization setting", "ソフトキープ設定"),
     row(0xED, "washingDryingTimeRemaining", [O_, __, O_], "A..", &Data::OneOf(&[TIME, states(2, &[ro(0xFFFF, "unknown")])]), "Time remaining to complete washer and dryer cycle", "洗濯乾燥残り時間"),
     row(0xEE, "doorLockStatus",             [O_, O_, O_], "A..", &shared::TRUE_41,                                           "Door/cover lock setting", "運転中扉・蓋ロック設定"),
     row(0xEF, "washerAndDryerCycle",        [O_, __, O_], "A..", &raw(24, 24),                                               "Washer and dryer cycle", "洗濯乾燥行程情報"),
 ];
 
-static ON_TIMER_RESERVATION_STATUS: Data = states(1, &[s(0x41, "enable"), s(0x42, "disable")]);
+static ENABLE_DISABLE: Data = states(1, &[s(0x41, "enable"), s(0x42, "disable")]);
 
 static RUNNING_STATUS: Data = states(1, &[s(0x41, "run"), s(0x42, "pause"), s(0x43, "stop")]);
 
@@ -153,7 +153,7 @@ static DRYER_CYCLE: Data = states(
     ],
 );
 
-static WATER_FLOW_RATE: Data =
+static STEPS: Data =
     Data::OneOf(&[level(1, 0x31, 16), level(1, 0xA0, 8), level(1, 0xC0, 8), states(1, &[s(0xFF, "auto")])]);
 
 static SPIN_DRYING_ROTATION_SPEED: Data = Data::OneOf(&[
@@ -163,9 +163,9 @@ static SPIN_DRYING_ROTATION_SPEED: Data = Data::OneOf(&[
     states(2, &[s(0xFFFF, "auto")]),
 ]);
 
-static WASHING_TIME_REMAINING: Data = Data::OneOf(&[RELATIVE_TIME, states(2, &[ro(0xFFFF, "unknown")])]);
+static TIME_REMAINING: Data = Data::OneOf(&[RELATIVE_TIME, states(2, &[ro(0xFFFF, "unknown")])]);
 
-static PRESOAKING_TIME: Data =
+static DURATION: Data =
     Data::OneOf(&[TIME, level(2, 0xA000, 60), level(2, 0xC000, 60), states(2, &[s(0xFFFF, "auto")])]);
 
 static CURRENT_STAGE: Data = states(
