@@ -84,8 +84,6 @@ async fn main() -> std::io::Result<()> {
     let lights: Vec<_> = (1..=flags.lights).map(Light::new).collect();
     let node = Node::new(Config::new(Identity::new(MAKER, flags.serial)), lights);
     let endpoint = flags.place.apply(Endpoint::builder()).serve(node).bind().await?;
-    for interface in endpoint.interfaces() {
-        println!("listening on {interface}");
-    }
+    common::tell_where(&endpoint.interfaces());
     common::asked_to_end().await
 }

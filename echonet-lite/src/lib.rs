@@ -23,3 +23,8 @@ pub mod node;
 #[cfg(feature = "skstack")]
 pub mod serial;
 pub mod wire;
+
+/// The examples of the README are compiled.
+#[cfg(all(doctest, feature = "net"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -30,6 +30,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     gate("docs", doc)?;
     crate::tidy::run()?;
     gate("release build", cargo(&["build", "--release", "--package", "redis-server"]))?;
+    let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;
+    bare.lines().filter(|line| line.starts_with("skipped:")).for_each(|line| println!("{line}"));
     let tests = gate("tests", cargo(&["test", "--workspace"]))?;
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");

@@ -2,8 +2,10 @@
 //!
 //! Every command is described by `cargo xtask help COMMAND`.
 
+mod bare;
 mod ci;
 mod compare;
+mod echonet;
 mod instructions;
 mod load;
 mod process;
@@ -28,10 +30,14 @@ enum Task {
     Ci(ci::Options),
     /// The house rules that no compiler checks.
     Tidy,
+    /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
+    Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
+    /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
+    Echonet(echonet::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -40,8 +46,10 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Ci(options) => ci::run(&options),
         Task::Tidy => tidy::run(),
+        Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Echonet(options) => echonet::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("redis-server", &["server-runtime"]),
     ("http-server", &["server-runtime"]),
     ("grpc-server", &["server-runtime"]),
+    ("light-node", &["echonet-lite"]),
     ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),
 ];
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use clap::Args;
-use echonet_lite::net::{Builder, Device};
+use echonet_lite::net::{Builder, Device, Interface};
 
 /// Where to listen. Without any of these: on every interface, by IPv4 and IPv6, beside other programs on the same port.
 #[derive(Args, Debug)]
@@ -35,7 +35,16 @@ impl Where {
     }
 }
 
+/// Says on which interfaces the program listens.
+#[allow(dead_code, reason = "not every example does")]
+pub(crate) fn tell_where(interfaces: &[Interface]) {
+    for interface in interfaces {
+        println!("listening on {interface}");
+    }
+}
+
 /// Returns when the user presses Ctrl-C or a service manager wants the program to end.
+#[allow(dead_code, reason = "not every example does")]
 pub(crate) async fn asked_to_end() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

@@ -9,6 +9,7 @@ use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::io::Io;
 use super::socket::Plan;
+use super::tcp::Listen;
 use crate::controller::{self, Controller, Interview};
 use crate::wire::PORT;
 
@@ -17,6 +18,8 @@ use crate::wire::PORT;
 #[must_use = "nothing happens before `bind` or `bind_blocking`"]
 pub struct Builder<D = ()> {
     plan: Plan,
+    listen: Listen,
+    prefer_tcp: bool,
     controller: Option<controller::Config>,
     device: D,
 }
@@ -26,12 +29,13 @@ impl Builder {
     pub(super) fn new() -> Self {
         let plan =
             Plan { port: PORT, v4: true, v6: true, interfaces: Vec::new(), addresses: Vec::new(), members: None };
-        Self { plan, controller: None, device: () }
+        Self { plan, listen: Listen::default(), prefer_tcp: false, controller: None, device: () }
     }
 
     /// Serves the objects of a [`Node`](crate::node::Node), beside what the program asks of others.
     pub fn serve<D: Device>(self, node: D) -> Builder<D> {
-        Builder { plan: self.plan, controller: self.controller, device: node }
+        let Self { plan, listen, prefer_tcp, controller, device: () } = self;
+        Builder { plan, listen, prefer_tcp, controller, device: node }
     }
 }
 
@@ -75,6 +79,18 @@ impl<D: Device> Builder<D> {
         self
     }
 
+    /// Whether to listen for TCP connections; if the port is free, unless chosen.
+    pub fn listen_tcp(mut self, listen: Listen) -> Self {
+        self.listen = listen;
+        self
+    }
+
+    /// Sends requests by TCP to nodes that accept connections; to others by UDP, as to all if this is not chosen.
+    pub fn prefer_tcp(mut self, preferred: bool) -> Self {
+        self.prefer_tcp = preferred;
+        self
+    }
+
     /// Chooses the settings of the requesting side. Unless chosen, a program that serves a node interviews nobody by
     /// itself, and one that only asks interviews every node that it hears of.
     pub fn controller(mut self, config: controller::Config) -> Self {
@@ -84,7 +100,7 @@ impl<D: Device> Builder<D> {
 
     /// Opens the sockets.
     pub(super) fn open(self) -> Result<(Engine<D>, Io), BindError> {
-        let io = Io::open(self.plan)?;
+        let io = Io::open(self.plan, self.listen, self.prefer_tcp)?;
         let config = self.controller.unwrap_or_else(|| {
             let mut config = controller::Config::new(RandomState::new().hash_one(0));
             if D::PRESENT {

@@ -5,7 +5,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::boxed::Box;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
@@ -20,6 +20,7 @@ use super::error::{BindError, Error};
 use super::interface::Interface;
 use super::io::Io;
 use super::sys;
+use super::watch::token;
 use crate::controller::{
     Answer, Event, Failure, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write,
 };
@@ -66,7 +67,8 @@ impl<D: Device + Send + 'static> Builder<D> {
     pub async fn bind(self) -> Result<Endpoint<D>, BindError> {
         let (engine, io) = self.open()?;
         let interfaces = io.departing.sockets.interfaces().to_vec();
-        let state = State { engine, interfaces, pending: Vec::new(), driver: None, closed: false };
+        let listens_tcp = io.tcp.is_listening();
+        let state = State { engine, interfaces, listens_tcp, pending: Vec::new(), driver: None, closed: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), events: broadcast::Sender::new(EVENTS) });
         let driver = Driver::new(Arc::clone(&shared), io)?;
         tokio::spawn(driver);
@@ -135,6 +137,11 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         self.handle.0.with(|state| state.interfaces.clone())
     }
 
+    /// Whether it listens for TCP connections.
+    pub fn listens_tcp(&self) -> bool {
+        self.handle.0.with(|state| state.listens_tcp)
+    }
+
     /// The nodes that are known.
     pub fn nodes(&self) -> Vec<NodeInfo> {
         self.handle.0.with(|state| state.engine.controller.nodes().cloned().collect())
@@ -200,6 +207,7 @@ impl<D> core::fmt::Debug for Shared<D> {
 struct State<D> {
     engine: Engine<D>,
     interfaces: Vec<Interface>,
+    listens_tcp: bool,
     /// By the index of the request.
     pending: Vec<Option<Pending>>,
     /// Set while the driver sleeps.
@@ -257,18 +265,18 @@ impl<D: Device> State<D> {
     /// Gives the controller's news to those who wait for it.
     fn dispatch(&mut self, events: &broadcast::Sender<Event>, wakers: &mut Vec<Waker>) {
         while let Some(event) = self.engine.controller.poll_event() {
-            let pending = match event {
+            let waker = match event {
                 Event::Done { id, result } => self.pending(id).map(|pending| {
                     pending.result = Some(result);
-                    pending
+                    &mut pending.waker
                 }),
                 Event::Gathered { id, answer } => self.pending(id).map(|pending| {
                     pending.gathered.push(answer);
-                    pending
+                    &mut pending.waker
                 }),
                 Event::GatheringEnded { id, .. } => self.pending(id).map(|pending| {
                     pending.ended = true;
-                    pending
+                    &mut pending.waker
                 }),
                 event => {
                     // Nobody listens: nobody misses it.
@@ -276,7 +284,7 @@ impl<D: Device> State<D> {
                     None
                 }
             };
-            wakers.extend(pending.and_then(|pending| pending.waker.take()));
+            wakers.extend(waker.and_then(Option::take));
         }
     }
 }
@@ -369,7 +377,7 @@ struct Driver<D: Device> {
     io: Io,
     /// One for each socket, in the same order; then the one for everything rare.
     ready: Vec<AsyncFd<OwnedFd>>,
-    changes: AsyncFd<OwnedFd>,
+    rare: AsyncFd<OwnedFd>,
     sleep: Option<(Instant, Pin<Box<Sleep>>)>,
     wakers: Vec<Waker>,
 }
@@ -386,8 +394,8 @@ impl<D: Device> Driver<D> {
         let sockets = &io.departing.sockets;
         let ready = (0..sockets.len()).map(|at| register(sockets.descriptor(at).try_clone_to_owned()));
         let ready = ready.collect::<Result<_, _>>()?;
-        let changes = register(std::os::fd::AsFd::as_fd(&io.changes).try_clone_to_owned())?;
-        Ok(Self { shared, io, ready, changes, sleep: None, wakers: Vec::new() })
+        let rare = register(io.watch.as_fd().try_clone_to_owned())?;
+        Ok(Self { shared, io, ready, rare, sleep: None, wakers: Vec::new() })
     }
 
     /// Receives what has come, and says whether anything had.
@@ -407,16 +415,26 @@ impl<D: Device> Driver<D> {
                 state.engine.take_batch(now, &mut self.io, at, count);
             }
         }
-        if let Poll::Ready(Ok(mut guard)) = self.changes.poll_read_ready(cx) {
-            any = true;
+        any | self.attend(cx)
+    }
+
+    /// Deals with what happens rarely, and says whether anything had.
+    fn attend(&mut self, cx: &mut Context<'_>) -> bool {
+        let Poll::Ready(Ok(mut guard)) = self.rare.poll_read_ready(cx) else { return false };
+        let happened = self.io.watch.wait(Some(Duration::ZERO));
+        let tokens = happened.as_ref().map_or(&[][..], |happened| happened.tokens());
+        if tokens.is_empty() {
             guard.clear_ready();
-            if self.io.follow_changes() {
-                let mut state = self.shared.lock();
+        }
+        let mut state = self.shared.lock();
+        let now = state.engine.now();
+        for &token in tokens {
+            self.io.attend(now, token, &mut state.engine);
+            if token == token::CHANGES {
                 state.interfaces = self.io.departing.sockets.interfaces().to_vec();
-                state.engine.device.address_changed();
             }
         }
-        any
+        true
     }
 
     /// Has the task polled again at a deadline; says whether that is now.
@@ -456,10 +474,10 @@ impl<D: Device> Future for Driver<D> {
                 return Poll::Ready(());
             }
             let now = state.engine.now();
-            state.engine.transmit(now, &mut this.io.departing);
+            this.io.transmit(now, &mut state.engine);
             state.dispatch(&this.shared.events, &mut this.wakers);
             state.driver = Some(cx.waker().clone());
-            let deadline = state.engine.deadline().map(|at| (at, state.engine.system_time(at)));
+            let deadline = this.io.deadline(&state.engine).map(|at| (at, state.engine.system_time(at)));
             drop(state);
             this.io.departing.flush();
             this.wakers.drain(..).for_each(Waker::wake);

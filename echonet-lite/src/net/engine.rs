@@ -4,7 +4,7 @@
 use core::net::SocketAddr;
 use std::time::Instant as SystemInstant;
 
-use super::io::{Answers, Departing, Io};
+use super::io::{Answers, Io};
 use crate::controller::Controller;
 use crate::node::{Arrival, Destination, Handled, Instant, Node, Objects, Transmit};
 use crate::wire::{Esv, Frame, Message};
@@ -142,20 +142,5 @@ impl<D: Device> Engine<D> {
             // Confirmed by the device side, and news for the requesting side all the same.
             self.controller.handle_notification(now, from, &message);
         }
-    }
-
-    /// Queues all that both sides have to send by now.
-    pub(super) fn transmit(&mut self, now: Instant, departing: &mut Departing) {
-        while let Some((destination, length)) = self.device.poll_transmit(now, departing.buffer()) {
-            departing.send(destination, length, None);
-        }
-        while let Some((destination, length)) = self.controller.poll_transmit(now, departing.buffer()) {
-            departing.send(destination, length, None);
-        }
-    }
-
-    /// When [`transmit`](Self::transmit) is due, though nothing came.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.device.poll_timeout(), self.controller.poll_timeout()].into_iter().flatten().min()
     }
 }

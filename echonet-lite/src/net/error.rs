@@ -82,7 +82,7 @@ impl From<BindError> for io::Error {
 }
 
 /// Why a request came to nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// It was never sent.
@@ -91,6 +91,8 @@ pub enum Error {
     Failed(Failure),
     /// The endpoint has ended.
     Closed,
+    /// The system would not let us wait.
+    Io(io::Error),
 }
 
 impl fmt::Display for Error {
@@ -99,8 +101,15 @@ impl fmt::Display for Error {
             Self::Refused(error) => error.fmt(f),
             Self::Failed(failure) => failure.fmt(f),
             Self::Closed => f.write_str("the endpoint has ended"),
+            Self::Io(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

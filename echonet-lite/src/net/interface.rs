@@ -108,9 +108,10 @@ fn dump(socket: &OwnedFd, kind: u16, mut each: impl FnMut(&[u8])) -> io::Result<
 
 /// The error number inside an `NLMSG_ERROR`.
 fn refusal(body: &[u8]) -> io::Error {
-    body.first_chunk().map_or(io::ErrorKind::InvalidData.into(), |&number| {
-        io::Error::from_raw_os_error(i32::from_ne_bytes(number).wrapping_neg())
-    })
+    match body.first_chunk() {
+        Some(&number) => io::Error::from_raw_os_error(i32::from_ne_bytes(number).wrapping_neg()),
+        None => io::ErrorKind::InvalidData.into(),
+    }
 }
 
 /// Splits off the first message: its type, its body, and what follows it.

@@ -4,12 +4,18 @@ use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::os::fd::AsFd;
 
+use rustix::event::epoll::EventFlags;
+
+use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::interface::Changes;
 use super::socket::{Arrived, Plan, Sockets, Way};
 use super::sys::{BATCH, Incoming, Outgoing};
-use crate::node::{Destination, Transmit};
+use super::tcp::{Listen, Tcp};
+use super::watch::{Watch, token};
+use crate::node::{Destination, Instant, Transmit};
 use crate::wire::PORT;
 
 /// Multicasts of our own that are remembered in order to know them when they come back.
@@ -19,21 +25,23 @@ const ECHOES: usize = 32;
 pub(super) struct Io {
     pub(super) incoming: Incoming,
     pub(super) departing: Departing,
-    pub(super) changes: Changes,
+    pub(super) watch: Watch,
+    pub(super) tcp: Tcp,
+    changes: Changes,
 }
 
 impl Io {
-    pub(super) fn open(plan: Plan) -> Result<Self, BindError> {
+    pub(super) fn open(plan: Plan, listen: Listen, prefer_tcp: bool) -> Result<Self, BindError> {
+        let failed = |source| BindError::Io { doing: "watching for changes of addresses", address: None, source };
         // Listened for before the interfaces are looked at, so that no change goes unseen in between.
-        let changes = Changes::listen().map_err(|source| BindError::Io {
-            doing: "listening for changes of addresses",
-            address: None,
-            source,
-        })?;
+        let changes = Changes::listen().map_err(failed)?;
+        let watch = Watch::new().map_err(failed)?;
+        watch.add(changes.as_fd(), token::CHANGES, EventFlags::IN).map_err(failed)?;
         let port = plan.port;
         let sockets = Sockets::open(plan)?;
+        let tcp = Tcp::open(listen, prefer_tcp, sockets.unicast_addresses(), &watch)?;
         let departing = Departing { sockets, outgoing: Outgoing::new(), echoes: Echoes::default(), port, lost: 0 };
-        Ok(Self { incoming: Incoming::new(), departing, changes })
+        Ok(Self { incoming: Incoming::new(), departing, watch, tcp, changes })
     }
 
     /// Receives a batch from socket `at` without waiting; says how many datagrams, and whether there may be more.
@@ -44,9 +52,49 @@ impl Io {
         }
     }
 
-    /// Joins and leaves as interfaces have come and gone, if any have. Says whether our addresses have changed.
-    pub(super) fn follow_changes(&mut self) -> bool {
-        self.changes.any() && self.departing.sockets.refresh().unwrap_or(false)
+    /// Deals with one event that is not a UDP socket's.
+    pub(super) fn attend<D: Device>(&mut self, now: Instant, event: u64, engine: &mut Engine<D>) {
+        match event {
+            token::WAKER => self.watch.rest(),
+            token::CHANGES => {
+                if self.changes.any() && self.departing.sockets.refresh().unwrap_or(false) {
+                    engine.device.address_changed();
+                }
+            }
+            token::LISTENERS..token::SOCKETS => {
+                self.tcp.accept(now, (event - token::LISTENERS) as usize, &self.watch);
+            }
+            _ => {
+                let place = event.saturating_sub(token::CONNECTIONS) as usize;
+                self.tcp.attend(now, place, engine, &mut self.departing, &self.watch);
+            }
+        }
+    }
+
+    /// Queues all that both sides of the node have to send by now.
+    pub(super) fn transmit<D: Device>(&mut self, now: Instant, engine: &mut Engine<D>) {
+        let Self { departing, tcp, watch, .. } = self;
+        tcp.expire(now, departing, watch);
+        while let Some((destination, length)) = engine.device.poll_transmit(now, departing.buffer()) {
+            departing.send(destination, length, None);
+        }
+        while let Some((destination, length)) = engine.controller.poll_transmit(now, departing.buffer()) {
+            if let Destination::Unicast(to) = destination {
+                let (to, shared) = (departing.redirected(to), departing.sockets.receives(to.ip()));
+                if tcp.send(now, to, shared, &departing.buffer()[..length], watch) {
+                    continue;
+                }
+            }
+            departing.send(destination, length, None);
+        }
+    }
+
+    /// When [`transmit`](Self::transmit) is due, though nothing came.
+    pub(super) fn deadline<D: Device>(&self, engine: &Engine<D>) -> Option<Instant> {
+        [engine.device.poll_timeout(), engine.controller.poll_timeout(), self.tcp.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

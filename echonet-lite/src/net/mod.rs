@@ -1,5 +1,6 @@
 //! Sockets for nodes and controllers: tokio and blocking.
 
+pub mod blocking;
 mod builder;
 mod endpoint;
 mod engine;
@@ -8,9 +9,12 @@ mod interface;
 mod io;
 mod socket;
 mod sys;
+mod tcp;
+mod watch;
 
 pub use builder::Builder;
 pub use endpoint::{Endpoint, Events, Notifications};
 pub use engine::Device;
 pub use error::{BindError, Error};
 pub use interface::Interface;
+pub use tcp::Listen;

@@ -296,12 +296,23 @@ impl Sockets {
         }
     }
 
+    /// Whether we are among those that receive what is sent to an address.
+    pub(super) fn receives(&self, address: IpAddr) -> bool {
+        self.is_own(address) || (self.plan.addresses.is_empty() && address.is_loopback())
+    }
+
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }
 
     pub(super) fn descriptor(&self, at: usize) -> BorrowedFd<'_> {
         self.sockets[at].udp.as_fd()
+    }
+
+    /// What a TCP listener for this node binds to.
+    pub(super) fn unicast_addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        let unicast = |socket: &&Socket| matches!(socket.role, Role::Wildcard | Role::Own { .. });
+        self.sockets.iter().filter(unicast).filter_map(|socket| socket.udp.local_addr().ok())
     }
 
     pub(super) fn interfaces(&self) -> &[Interface] {

@@ -158,7 +158,7 @@ impl Incoming {
         }
         let envelope = &self.envelopes[at];
         let bytes = &self.payload[at * DATAGRAM..][..message.msg_len as usize];
-        let control = &envelope.control.0[..message.msg_hdr.msg_controllen as usize];
+        let control = &envelope.control.0[..message.msg_hdr.msg_controllen as _];
         Some(Datagram { from: read_name(&envelope.name.0)?, info: read_info(control), bytes })
     }
 }

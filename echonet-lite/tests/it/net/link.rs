@@ -1,0 +1,280 @@
+//! Two machines and a cable: network namespaces joined by virtual Ethernet. IPv6, several interfaces, broadcast, and
+//! addresses that come late, which loopback cannot show.
+
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use echonet_lite::controller::{Event, NodeAddr};
+use echonet_lite::net::{Endpoint, Interface, blocking};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::{PATIENCE, get_level, level_is, light, node};
+
+/// Two namespaces, `a` and `b`, that end with the test.
+struct Machines {
+    a: String,
+    b: String,
+}
+
+impl Machines {
+    /// None, with the reason printed, where namespaces cannot be made; a failure if the peers are required.
+    fn new() -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let [a, b] = ["a", "b"].map(|side| format!("echonet-{}-{number}{side}", std::process::id()));
+        let machines = Self { a, b };
+        for name in [&machines.a, &machines.b] {
+            if let Err(reason) = ip(&["netns", "add", name]) {
+                assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "no network namespaces: {reason}");
+                println!("skipped: no network namespaces: {reason}");
+                return None;
+            }
+            ip(&["-n", name, "link", "set", "lo", "up"]).unwrap();
+        }
+        Some(machines)
+    }
+
+    /// Lays a cable between an interface of each, both of this name, without addresses and not yet up.
+    fn cable(&self, name: &str) {
+        let Self { a, b } = self;
+        ip(&["link", "add", name, "netns", a, "type", "veth", "peer", "name", name, "netns", b]).unwrap();
+        // Only the addresses that a test gives.
+        for machine in [a, b] {
+            ip(&["-n", machine, "link", "set", name, "addrgenmode", "none"]).unwrap();
+        }
+    }
+}
+
+impl Drop for Machines {
+    fn drop(&mut self) {
+        for name in [&self.a, &self.b] {
+            let _ = ip(&["netns", "delete", name]);
+        }
+    }
+}
+
+fn up(machine: &str, interface: &str, addresses: &[&str]) {
+    ip(&["-n", machine, "link", "set", interface, "up"]).unwrap();
+    for address in addresses {
+        let mut command = vec!["-n", machine, "address", "add", address, "dev", interface];
+        // Addresses are unique here without asking around.
+        command.extend(if address.contains(':') { &["nodad"][..] } else { &["broadcast", "+"] });
+        ip(&command).unwrap();
+    }
+}
+
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("ip").args(arguments).output().map_err(|error| format!("ip: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("ip {}: {said}", arguments.join(" "))) }
+}
+
+/// Moves the calling thread onto a machine.
+fn enter(machine: &str) {
+    let namespace = File::open(format!("/run/netns/{machine}")).unwrap();
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+}
+
+/// Runs on a machine, in a thread of its own.
+fn on<R: Send>(machine: &str, work: impl FnOnce() -> R + Send) -> R {
+    let work = || {
+        enter(machine);
+        work()
+    };
+    thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+/// A blocking device that runs on a machine until it is dropped.
+struct Device {
+    stopper: blocking::Stopper,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Device {
+    fn start(machine: &str, level: u8) -> Self {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let machine = machine.to_owned();
+        let thread = thread::spawn(move || {
+            enter(&machine);
+            let mut endpoint = Endpoint::builder().serve(node(1, level)).bind_blocking().unwrap();
+            sender.send(endpoint.stopper()).unwrap();
+            endpoint.run().unwrap();
+        });
+        Self { stopper: receiver.recv().expect("the device starts"), thread: Some(thread) }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        let ended = self.thread.take().map(thread::JoinHandle::join);
+        assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the device failed");
+    }
+}
+
+/// Waits until a node tells its instances, as it does at its start and when its address changes.
+fn announced(controller: &mut blocking::Endpoint) -> NodeAddr {
+    let end = Instant::now() + PATIENCE;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        if let Some(Event::Notification(news)) = controller.next_event(Some(left)).unwrap()
+            && news.get(0xD5).is_some()
+        {
+            return news.node;
+        }
+    }
+    panic!("nothing was announced");
+}
+
+#[test]
+fn ipv6_link_local_with_scopes() {
+    let Some(machines) = Machines::new() else { return };
+    machines.cable("eth0");
+    up(&machines.a, "eth0", &["fe80::a/64"]);
+    up(&machines.b, "eth0", &["fe80::b/64"]);
+    let _device = Device::start(&machines.a, 66);
+    on(&machines.b, || {
+        let scope = Interface::list().unwrap().iter().find(|known| known.name == "eth0").unwrap().index;
+        let there = NodeAddr::new("fe80::a".parse().unwrap(), scope);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let controller = Endpoint::builder().ipv4(false).bind().await.unwrap();
+            let found = controller.discover(Duration::from_secs(1)).await.unwrap();
+            assert_eq!(found.iter().map(|node| node.addr).collect::<Vec<_>>(), [there]);
+            let answer = controller.get(there, light(1), &[0xB0]).await.unwrap();
+            assert_eq!((answer.node, answer.get(0xB0)), (there, Some(&[66][..])));
+            let mut news = controller.notifications();
+            assert!(controller.set(there, light(1), &[(0xB0, &[67])]).await.unwrap().is_ok());
+            let told = tokio::time::timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+            assert_eq!((told.node, told.get(0xB0)), (there, Some(&[67][..])));
+        });
+    });
+}
+
+#[test]
+fn ipv6_bound_to_one_address() {
+    let Some(machines) = Machines::new() else { return };
+    machines.cable("eth0");
+    up(&machines.a, "eth0", &["fe80::a/64"]);
+    up(&machines.b, "eth0", &["fe80::b/64"]);
+    let _device = Device::start(&machines.a, 68);
+    on(&machines.b, || {
+        let address: IpAddr = "fe80::b".parse().unwrap();
+        let mut controller = blocking::Endpoint::builder().address(address).bind_blocking().unwrap();
+        let found = controller.discover(Duration::from_secs(1)).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(controller.get(found[0].addr, light(1), &[0xB0]).unwrap().get(0xB0), Some(&[68][..]));
+    });
+}
+
+#[test]
+fn several_interfaces_and_the_address_that_was_asked() {
+    let Some(machines) = Machines::new() else { return };
+    for (name, net) in [("eth0", 1), ("eth1", 2)] {
+        machines.cable(name);
+        // Two addresses in one network: the answer has to come from the one that was asked.
+        up(&machines.a, name, &[&format!("10.77.{net}.1/24"), &format!("10.77.{net}.11/24")]);
+        up(&machines.b, name, &[&format!("10.77.{net}.2/24")]);
+    }
+    let _device = Device::start(&machines.a, 12);
+    on(&machines.b, || {
+        let asked = |from: &str, to: &str| {
+            let socket = UdpSocket::bind((from, 3610)).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            socket.set_broadcast(true).unwrap();
+            socket.send_to(&get_level(5, 1), (to, 3610)).unwrap();
+            let mut answer = [0; 64];
+            let (length, from) = socket.recv_from(&mut answer).unwrap();
+            assert_eq!(answer[..length], level_is(5, 1, 12), "asked {to}");
+            from
+        };
+        for (from, to) in [
+            ("10.77.1.2", "10.77.1.1"),
+            ("10.77.1.2", "10.77.1.11"),
+            ("10.77.2.2", "10.77.2.1"),
+            ("10.77.2.2", "10.77.2.11"),
+        ] {
+            assert_eq!(asked(from, to), SocketAddr::new(to.parse().unwrap(), 3610));
+        }
+        // Broadcast is heard as multicast is.
+        assert_eq!(asked("10.77.2.2", "10.77.2.255").ip(), Ipv4Addr::new(10, 77, 2, 1));
+        // Of one interface only.
+        for (interface, there) in [("eth0", [10, 77, 1, 1]), ("eth1", [10, 77, 2, 1])] {
+            let builder = blocking::Endpoint::builder().interface(interface);
+            let mut controller = builder.bind_blocking().unwrap();
+            let found = controller.discover(Duration::from_millis(500)).unwrap();
+            let found: Vec<_> = found.iter().map(|node| node.addr).collect();
+            assert_eq!(found, [NodeAddr::from(Ipv4Addr::from(there))], "{interface}");
+        }
+    });
+}
+
+#[test]
+fn two_nodes_of_one_machine_each_on_its_address() {
+    let Some(machines) = Machines::new() else { return };
+    machines.cable("eth0");
+    up(&machines.a, "eth0", &["10.77.3.1/24", "10.77.3.11/24"]);
+    up(&machines.b, "eth0", &["10.77.3.2/24"]);
+    let addresses = [Ipv4Addr::new(10, 77, 3, 1), Ipv4Addr::new(10, 77, 3, 11)];
+    let mut devices: Vec<_> = on(&machines.a, || {
+        let open = |address| Endpoint::builder().address(address).serve(node(1, 1)).bind_blocking().unwrap();
+        addresses.map(open).into_iter().collect()
+    });
+    let stoppers: Vec<_> = devices.iter().map(blocking::Endpoint::stopper).collect();
+    thread::scope(|scope| {
+        let threads: Vec<_> = devices.iter_mut().map(|device| scope.spawn(|| device.run().unwrap())).collect();
+        on(&machines.b, || {
+            let mut config = echonet_lite::controller::Config::new(1);
+            // Both lights have the same number; two nodes they are all the same.
+            config.interview = echonet_lite::controller::Interview::Nothing;
+            let mut controller = blocking::Endpoint::builder().controller(config).bind_blocking().unwrap();
+            let found = controller.discover(Duration::from_secs(1)).unwrap();
+            assert_eq!(found.iter().map(|node| node.addr.ip()).collect::<Vec<_>>(), addresses.map(IpAddr::from));
+            // Broadcast reaches nodes that are bound to an address, too.
+            let socket = UdpSocket::bind(("10.77.3.2", 13_640)).unwrap();
+            socket.set_broadcast(true).unwrap();
+            let set = [0x10, 0x81, 0, 1, 5, 0xFF, 1, 2, 0x90, 1, 0x60, 1, 0xB0, 1, 99];
+            for target in ["10.77.3.255", "255.255.255.255"] {
+                socket.send_to(&set, (target, 3610)).unwrap();
+            }
+            for address in addresses {
+                let answer = controller.get(address, light(1), &[0xB0]).unwrap();
+                assert_eq!(answer.get(0xB0), Some(&[99][..]));
+            }
+        });
+        stoppers.iter().for_each(blocking::Stopper::stop);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn an_address_that_comes_late_is_joined_and_announced() {
+    let Some(machines) = Machines::new() else { return };
+    let device = Device::start(&machines.a, 13);
+    // Neither interface nor address were there when the device started.
+    machines.cable("eth0");
+    up(&machines.b, "eth0", &["10.77.4.2/24", "fe80::b/64"]);
+    on(&machines.b, || {
+        let mut controller = blocking::Endpoint::builder().bind_blocking().unwrap();
+        let v4 = NodeAddr::from(Ipv4Addr::new(10, 77, 4, 1));
+        up(&machines.a, "eth0", &["10.77.4.1/24"]);
+        assert_eq!(announced(&mut controller), v4);
+        let found = controller.discover(Duration::from_millis(500)).unwrap();
+        assert_eq!(found.iter().map(|node| node.addr).collect::<Vec<_>>(), [v4]);
+
+        // Pulled and laid again, it is another interface, with another index.
+        ip(&["-n", &machines.a, "link", "delete", "eth0"]).unwrap();
+        machines.cable("eth0");
+        up(&machines.b, "eth0", &["10.77.4.2/24", "fe80::b/64"]);
+        up(&machines.a, "eth0", &["fe80::a/64"]);
+        let again = announced(&mut controller);
+        assert_eq!(again.ip(), "fe80::a".parse::<IpAddr>().unwrap());
+        let answer = controller.get(again, light(1), &[0xB0]).unwrap();
+        assert_eq!(answer.get(0xB0), Some(&[13][..]));
+    });
+    drop(device);
+}
