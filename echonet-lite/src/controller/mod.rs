@@ -58,6 +58,7 @@ mod request;
 mod slot;
 mod tids;
 mod transmit;
+mod typed;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ mod matching;
 mod news;
 mod pace;
 mod parts;
+#[cfg(feature = "all-classes")]
+mod typed;
 
 use core::time::Duration;
 use std::format;
