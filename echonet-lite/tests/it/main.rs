@@ -6,6 +6,7 @@ mod class;
 mod conformance;
 #[cfg(feature = "std")]
 mod home;
+mod judge;
 mod malformed;
 #[cfg(feature = "net")]
 mod net;
