@@ -41,13 +41,16 @@ impl Home {
             return;
         }
         let class = class::find(eoj.class_code());
-        let (object, property) = match class {
-            Some(class) => (class.name(), class.property(epc).map_or("", |property| property.short_name)),
-            None => ("unknown class", ""),
+        let property = class.and_then(|class| class.property(epc));
+        // A value that the tables do not explain is shown as it is.
+        let readable = |value: &[u8]| match property.map(|property| property.decode(value)) {
+            Some(Ok(value)) => value.to_string(),
+            _ => value.iter().map(|byte| format!("{byte:02X}")).collect(),
         };
-        let hex = |value: &[u8]| value.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
-        let before = known.map(|known| format!("{} → ", hex(known))).unwrap_or_default();
-        println!("{node} {eoj} {object}: {epc:02X} {property} {before}{}", hex(value));
+        let object = class.map_or("unknown class", |class| class.name());
+        let name = property.map_or("", |property| property.short_name);
+        let before = known.map(|known| format!("{} → ", readable(known))).unwrap_or_default();
+        println!("{node} {eoj} {object}: {epc:02X} {name} {before}{}", readable(value));
         self.values.insert((node, eoj, epc), value.to_vec());
     }
 }

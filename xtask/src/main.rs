@@ -5,6 +5,7 @@
 mod bare;
 mod ci;
 mod compare;
+mod echonet;
 mod instructions;
 mod load;
 mod process;
@@ -35,6 +36,8 @@ enum Task {
     Suite(suite::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
+    /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
+    Echonet(echonet::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Echonet(options) => echonet::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {

@@ -44,6 +44,7 @@ pub(crate) fn tell_where(interfaces: &[Interface]) {
 }
 
 /// Returns when the user presses Ctrl-C or a service manager wants the program to end.
+#[allow(dead_code, reason = "not every example does")]
 pub(crate) async fn asked_to_end() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

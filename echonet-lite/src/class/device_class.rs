@@ -16,7 +16,7 @@ pub struct Class {
     pub releases: Releases,
     /// The class's own properties, sorted by EPC, each in its newest form. What it inherits: [`Class::property`].
     pub properties: &'static [PropertySpec],
-    /// Forms that properties had in earlier releases, sorted by EPC.
+    /// Forms that properties had in earlier releases, sorted by EPC; none where the feature `earlier-releases` is off.
     pub superseded: &'static [PropertySpec],
     super_class: Option<&'static Self>,
     /// The codes in `properties`: a code's rank is its row's place.
@@ -39,7 +39,7 @@ impl Class {
             short_name,
             releases: Releases::parse(releases),
             properties,
-            superseded,
+            superseded: if cfg!(feature = "earlier-releases") { superseded } else { &[] },
             super_class: None,
             own: codes(properties),
             names: Names::new(name, name_ja),
@@ -71,7 +71,8 @@ impl Class {
         self.super_class?.property(epc)
     }
 
-    /// The form a property had in a release (a capital letter).
+    /// The form a property had in a release (a capital letter), of which only the newest is there where the feature
+    /// `earlier-releases` is off.
     pub fn property_at(&self, epc: u8, release: char) -> Option<&'static PropertySpec> {
         let newest = self.property(epc)?;
         if newest.releases.contains(release) {

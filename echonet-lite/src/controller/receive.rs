@@ -62,12 +62,16 @@ impl Controller {
         let slot = &mut self.slots[index as usize];
         let esv = message.esv();
         let for_us = message.deoj() == self.config.eoj || esv == Esv::Inf;
-        let of_service = slot.service.accepted() == Some(esv) || slot.service.refused() == Some(esv);
+        // There are nodes that refuse every write as if no answer had been wanted.
+        let is_loose_refusal = (slot.service, esv) == (Esv::SetC, Esv::SetISna);
+        let of_service =
+            slot.service.accepted() == Some(esv) || slot.service.refused() == Some(esv) || is_loose_refusal;
         if !for_us || !of_service || !slot.eoj.addresses(message.seoj()) {
             return false;
         }
         let Some(attempt) = slot.attempts.find(message.tid()).copied() else { return false };
-        let Some(answered) = answered(message, attempt.lists) else { return false };
+        let answered = if refuses_namelessly(message) { Some(attempt.lists) } else { answered(message, attempt.lists) };
+        let Some(answered) = answered else { return false };
         let from_asked = match slot.target {
             Target::Group => true,
             Target::Peer(place) => {
@@ -234,6 +238,12 @@ impl Controller {
     }
 }
 
+/// Whether a message refuses without a word on what: there are nodes whose refusals name the property 00, which is none.
+fn refuses_namelessly(message: &Message<'_>) -> bool {
+    let mut properties = message.properties().chain(message.get_properties()).peekable();
+    message.esv().is_sna() && properties.peek().is_some() && properties.all(|property| property.epc < 0x80)
+}
+
 /// Which of the properties that were asked for a message answers; `None` if it names others, or one twice.
 fn answered(message: &Message<'_>, asked: Lists) -> Option<Lists> {
     let is_write = matches!(message.esv(), Esv::SetRes | Esv::SetCSna | Esv::SetISna);
@@ -263,8 +273,9 @@ fn record(outcomes: &mut Outcomes, message: &Message<'_>, service: Esv, asked: L
     let esv = message.esv();
     outcomes.reserve(message.as_bytes().len() + 2 * asked.len());
     let mut told = Lists::default();
-    if esv == Esv::SetGetSna && message.properties().len() + message.get_properties().len() == 0 {
-        // The node does not know the service.
+    let is_empty = message.properties().len() + message.get_properties().len() == 0;
+    if refuses_namelessly(message) || (esv == Esv::SetGetSna && is_empty) {
+        // The node does not know the service, or does not say what it refuses.
         asked.writes.iter().for_each(|epc| outcomes.push(epc, true, Status::Refused, &[]));
         asked.reads.iter().for_each(|epc| outcomes.push(epc, false, Status::Refused, &[]));
         return asked;

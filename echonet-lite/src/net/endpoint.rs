@@ -19,11 +19,10 @@ use super::engine::{Device, Engine};
 use super::error::{BindError, Error};
 use super::interface::Interface;
 use super::io::Io;
+use super::pending::Pending;
 use super::sys;
 use super::watch::token;
-use crate::controller::{
-    Answer, Event, Failure, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write,
-};
+use crate::controller::{Answer, Event, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write};
 use crate::node::Instant;
 use crate::wire::Eoj;
 
@@ -68,7 +67,7 @@ impl<D: Device + Send + 'static> Builder<D> {
         let (engine, io) = self.open()?;
         let interfaces = io.departing.sockets.interfaces().to_vec();
         let listens_tcp = io.tcp.is_listening();
-        let state = State { engine, interfaces, listens_tcp, pending: Vec::new(), driver: None, closed: false };
+        let state = State { engine, interfaces, listens_tcp, pending: Pending::default(), driver: None, closed: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), events: broadcast::Sender::new(EVENTS) });
         let driver = Driver::new(Arc::clone(&shared), io)?;
         tokio::spawn(driver);
@@ -100,7 +99,7 @@ impl<D: Device + Send + 'static> Endpoint<D> {
     pub async fn request(&self, node: impl Into<NodeAddr>, request: &Request<'_>) -> Result<Answer, Error> {
         let node = node.into();
         let reply = self.begin(|engine, now| engine.controller.request(now, node, request))?;
-        poll_fn(|cx| reply.poll_answer(cx)).await.map_err(Error::Failed)
+        poll_fn(|cx| reply.shared.with(|state| state.pending.poll_answer(reply.place, cx))).await.map_err(Error::Failed)
     }
 
     /// Makes a request to all nodes, or to all objects of a class (instance 0) of one, and collects the answers of all
@@ -113,7 +112,7 @@ impl<D: Device + Send + 'static> Endpoint<D> {
             Some(node) => engine.controller.request(now, node, request),
             None => engine.controller.request_all(now, request),
         })?;
-        Ok(poll_fn(|cx| reply.poll_ended(cx)).await)
+        Ok(poll_fn(|cx| reply.shared.with(|state| state.pending.poll_answers(reply.place, cx))).await)
     }
 
     /// Searches for nodes, for as long as given, and tells what is known of those that answered.
@@ -125,7 +124,7 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         tokio::time::sleep(time).await;
         let mut found = Vec::new();
         self.handle.0.with(|state| {
-            let answered = |node: &&NodeInfo| reply.heard(state, node.addr);
+            let answered = |node: &&NodeInfo| state.pending.has_answered(reply.place, node.addr);
             found = state.engine.controller.nodes().filter(answered).cloned().collect();
         });
         found.sort_by_key(|node: &NodeInfo| node.addr);
@@ -169,16 +168,15 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         make: impl FnOnce(&mut Engine<D>, Instant) -> Result<RequestId, RequestError>,
     ) -> Result<Reply<'_, D>, Error> {
         let shared = &self.handle.0;
-        let id = shared.with_waking(|state| {
+        let place = shared.with_waking(|state| {
             if state.closed {
                 return Err(Error::Closed);
             }
             let now = state.engine.now();
             let id = make(&mut state.engine, now).map_err(Error::Refused)?;
-            state.await_reply(id);
-            Ok(id)
+            Ok(state.pending.begin(id))
         })?;
-        Ok(Reply { shared, id })
+        Ok(Reply { shared, place })
     }
 }
 
@@ -208,20 +206,10 @@ struct State<D> {
     engine: Engine<D>,
     interfaces: Vec<Interface>,
     listens_tcp: bool,
-    /// By the index of the request.
-    pending: Vec<Option<Pending>>,
+    pending: Pending,
     /// Set while the driver sleeps.
     driver: Option<Waker>,
     closed: bool,
-}
-
-/// A request that somebody waits for.
-struct Pending {
-    id: RequestId,
-    result: Option<Result<Answer, Failure>>,
-    gathered: Vec<Answer>,
-    ended: bool,
-    waker: Option<Waker>,
 }
 
 impl<D> Shared<D> {
@@ -247,44 +235,24 @@ impl<D> Shared<D> {
     }
 }
 
-impl<D> State<D> {
-    fn await_reply(&mut self, id: RequestId) {
-        let index = id.index();
-        if self.pending.len() <= index {
-            self.pending.resize_with(index + 1, || None);
-        }
-        self.pending[index] = Some(Pending { id, result: None, gathered: Vec::new(), ended: false, waker: None });
-    }
-
-    fn pending(&mut self, id: RequestId) -> Option<&mut Pending> {
-        self.pending.get_mut(id.index())?.as_mut().filter(|pending| pending.id == id)
-    }
-}
-
 impl<D: Device> State<D> {
     /// Gives the controller's news to those who wait for it.
     fn dispatch(&mut self, events: &broadcast::Sender<Event>, wakers: &mut Vec<Waker>) {
         while let Some(event) = self.engine.controller.poll_event() {
             let waker = match event {
-                Event::Done { id, result } => self.pending(id).map(|pending| {
-                    pending.result = Some(result);
-                    &mut pending.waker
-                }),
-                Event::Gathered { id, answer } => self.pending(id).map(|pending| {
-                    pending.gathered.push(answer);
-                    &mut pending.waker
-                }),
-                Event::GatheringEnded { id, .. } => self.pending(id).map(|pending| {
-                    pending.ended = true;
-                    &mut pending.waker
-                }),
+                Event::Done { id, result } => self.pending.done(id, result),
+                Event::Gathered { id, answer } => {
+                    self.pending.gathered(id, answer);
+                    None
+                }
+                Event::GatheringEnded { id, .. } => self.pending.gathering_ended(id),
                 event => {
                     // Nobody listens: nobody misses it.
                     let _ = events.send(event);
                     None
                 }
             };
-            wakers.extend(waker.and_then(Option::take));
+            wakers.extend(waker);
         }
     }
 }
@@ -292,46 +260,15 @@ impl<D: Device> State<D> {
 /// The end of a request, when it comes. Dropped before, it gives the request up.
 struct Reply<'a, D: Device> {
     shared: &'a Shared<D>,
-    id: RequestId,
-}
-
-impl<D: Device> Reply<'_, D> {
-    fn poll_answer(&self, cx: &Context<'_>) -> Poll<Result<Answer, Failure>> {
-        self.poll(cx, |pending| pending.result.take())
-    }
-
-    fn poll_ended(&self, cx: &Context<'_>) -> Poll<Vec<Answer>> {
-        self.poll(cx, |pending| pending.ended.then(|| core::mem::take(&mut pending.gathered)))
-    }
-
-    fn poll<R>(&self, cx: &Context<'_>, take: impl FnOnce(&mut Pending) -> Option<R>) -> Poll<R> {
-        self.shared.with(|state| {
-            let pending = state.pending(self.id).expect("a request is pending until its reply is dropped");
-            if let Some(result) = take(pending) {
-                return Poll::Ready(result);
-            }
-            match &mut pending.waker {
-                Some(waker) => waker.clone_from(cx.waker()),
-                empty => *empty = Some(cx.waker().clone()),
-            }
-            Poll::Pending
-        })
-    }
-
-    /// Whether a node has answered so far.
-    fn heard(&self, state: &State<D>, node: NodeAddr) -> bool {
-        let pending = state.pending.get(self.id.index()).and_then(Option::as_ref);
-        pending.is_some_and(|pending| pending.gathered.iter().any(|answer| answer.node == node))
-    }
+    place: usize,
 }
 
 impl<D: Device> Drop for Reply<'_, D> {
     fn drop(&mut self) {
         self.shared.with(|state| {
-            let Some(pending) = state.pending.get_mut(self.id.index()).and_then(Option::take) else { return };
-            if pending.result.is_none() && !pending.ended {
+            if let Some(id) = state.pending.give_up(self.place) {
                 let now = state.engine.now();
-                state.engine.controller.cancel(now, self.id);
+                state.engine.controller.cancel(now, id);
             }
         });
     }
@@ -404,7 +341,7 @@ impl<D: Device> Driver<D> {
         for (at, ready) in self.ready.iter().enumerate() {
             let Poll::Ready(Ok(mut guard)) = ready.poll_read_ready(cx) else { continue };
             any = true;
-            let (count, more) = self.io.receive(at);
+            let (count, more) = self.io.receive(at, false);
             if !more {
                 // What comes from here on makes the socket ready anew.
                 guard.clear_ready_matching(Ready::READABLE);

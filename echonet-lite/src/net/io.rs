@@ -12,7 +12,7 @@ use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::interface::Changes;
 use super::socket::{Arrived, Plan, Sockets, Way};
-use super::sys::{BATCH, Incoming, Outgoing};
+use super::sys::{Incoming, Outgoing};
 use super::tcp::{Listen, Tcp};
 use super::watch::{Watch, token};
 use crate::node::{Destination, Instant, Transmit};
@@ -44,10 +44,12 @@ impl Io {
         Ok(Self { incoming: Incoming::new(), departing, watch, tcp, changes })
     }
 
-    /// Receives a batch from socket `at` without waiting; says how many datagrams, and whether there may be more.
-    pub(super) fn receive(&mut self, at: usize) -> (usize, bool) {
-        match self.incoming.receive(self.departing.sockets.descriptor(at), false) {
-            Ok(count) => (count, count == BATCH),
+    /// Receives a batch from socket `at`; says how many datagrams, and whether there may be more. With `wait`, waits for
+    /// the first, at most as long as the socket's timeout.
+    pub(super) fn receive(&mut self, at: usize, wait: bool) -> (usize, bool) {
+        match self.incoming.receive(self.departing.sockets.descriptor(at), wait) {
+            Ok(received) => received,
+            // Errors of a UDP socket are those of earlier datagrams, and reported once.
             Err(error) => (0, error.kind() != io::ErrorKind::WouldBlock),
         }
     }

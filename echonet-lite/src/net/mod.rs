@@ -7,6 +7,7 @@ mod engine;
 mod error;
 mod interface;
 mod io;
+mod pending;
 mod socket;
 mod sys;
 mod tcp;

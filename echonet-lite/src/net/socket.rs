@@ -7,6 +7,7 @@
 //! a socket bound to a unicast address hears nothing else.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::time::Duration;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -307,6 +308,11 @@ impl Sockets {
 
     pub(super) fn descriptor(&self, at: usize) -> BorrowedFd<'_> {
         self.sockets[at].udp.as_fd()
+    }
+
+    /// Limits how long a receive that waits does so.
+    pub(super) fn set_timeout(&self, at: usize, timeout: Duration) -> io::Result<()> {
+        self.sockets[at].udp.set_read_timeout(Some(timeout))
     }
 
     /// What a TCP listener for this node binds to.

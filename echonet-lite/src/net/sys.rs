@@ -22,7 +22,10 @@ use super::socket::{Sockets, Way};
 
 /// Datagrams of one system call: a window of 32 requests is a short batch, which needs no second call to learn that
 /// nothing is left.
-pub(super) const BATCH: usize = 64;
+const BATCH: usize = 64;
+
+/// The fewest datagrams that a call has room for.
+const EXPECTED_MIN: usize = 4;
 
 /// The largest datagram of UDP over IPv4, and then some: 1025 cache lines, an odd number, so that the beginnings of
 /// the buffers do not all fall into the same sets of the cache.
@@ -119,6 +122,8 @@ fn empty_header() -> libc::msghdr {
 /// Buffers for a batch of received datagrams, used again by every call.
 pub(super) struct Incoming {
     headers: Headers,
+    /// How many datagrams to have room for at the next call: one that seldom gets several need not prepare for many.
+    expected: usize,
     envelopes: Box<[Envelope]>,
     payload: Vec<u8>,
 }
@@ -126,28 +131,37 @@ pub(super) struct Incoming {
 impl Incoming {
     pub(super) fn new() -> Self {
         // Zeroed memory of this size comes from the system untouched: only pages that datagrams reach become real.
-        Self { headers: Headers::new(), envelopes: vec![ENVELOPE; BATCH].into(), payload: vec![0; BATCH * DATAGRAM] }
+        Self {
+            headers: Headers::new(),
+            expected: EXPECTED_MIN,
+            envelopes: vec![ENVELOPE; BATCH].into(),
+            payload: vec![0; BATCH * DATAGRAM],
+        }
     }
 
-    /// Receives up to [`BATCH`] datagrams and says how many; with `wait`, blocks for the first on a blocking socket.
-    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, wait: bool) -> io::Result<usize> {
+    /// Receives up to [`BATCH`] datagrams; says how many, and whether there may be more. With `wait`, waits for the
+    /// first on a blocking socket.
+    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, wait: bool) -> io::Result<(usize, bool)> {
+        let expected = self.expected;
         let chunks = self.payload.chunks_exact_mut(DATAGRAM);
-        for (at, (envelope, chunk)) in self.envelopes.iter_mut().zip(chunks).enumerate() {
+        for (at, (envelope, chunk)) in self.envelopes.iter_mut().zip(chunks).take(expected).enumerate() {
             self.headers.set(at, envelope, NAME, CONTROL, chunk.as_mut_ptr(), DATAGRAM);
         }
         let flags = if wait { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
-        // SAFETY: each of the BATCH headers points to one envelope and one chunk of `payload`, all owned by `self`,
+        // SAFETY: each of the `expected` headers points to one envelope and one chunk of `payload`, all owned by `self`,
         // distinct, of the stated lengths, and untouched by Rust until the call returns.
         let received = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
                 self.headers.messages.as_mut_ptr(),
-                BATCH as _,
+                expected as _,
                 flags as _,
                 ptr::null_mut(),
             )
         };
-        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+        self.expected = (2 * received).clamp(EXPECTED_MIN, BATCH);
+        Ok((received, received == expected))
     }
 
     /// Datagram `at` of the last batch; none if it was cut off or its sender is of no known family.

@@ -1,7 +1,8 @@
 //! What a node has still to send, in a buffer of fixed size.
 //!
-//! Entries lie one behind the other: length (2), due time (8), kind (1), content. None is ever longer than the buffer; one
-//! that does not fit is refused, and the caller decides what that means.
+//! Entries lie one behind the other: length (2), due time (8), kind (1), content; in the byte order of the machine, as
+//! they never leave it. None is ever longer than the buffer; one that does not fit is refused, and the caller decides what
+//! that means.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -109,7 +110,7 @@ impl<const N: usize> Agenda<N> {
     /// Makes a waiting request continue with the object at `next`.
     pub(super) fn advance(&mut self, place: Place, next: u16) {
         let at = place.at + HEAD + ADDRESS;
-        self.bytes[at..at + 2].copy_from_slice(&next.to_be_bytes());
+        self.bytes[at..at + 2].copy_from_slice(&next.to_ne_bytes());
     }
 
     fn places(&self) -> impl Iterator<Item = Place> + '_ {
@@ -119,14 +120,14 @@ impl<const N: usize> Agenda<N> {
                 return None;
             }
             let due = *self.bytes.get(at + 2..)?.first_chunk()?;
-            let place = Place { at, due: Instant(u64::from_be_bytes(due)) };
+            let place = Place { at, due: Instant(u64::from_ne_bytes(due)) };
             at = self.end(at);
             Some(place)
         })
     }
 
     fn end(&self, at: usize) -> usize {
-        at + usize::from(u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]))
+        at + usize::from(u16::from_ne_bytes([self.bytes[at], self.bytes[at + 1]]))
     }
 
     fn task(&self, place: Place) -> Option<Task<'_>> {
@@ -141,12 +142,12 @@ pub(super) struct Full;
 /// Writes an entry; returns its length.
 fn encode(room: &mut [u8], due: Instant, task: Task<'_>) -> Option<usize> {
     let mut out = Cursor { room, at: 2 };
-    out.put(&due.as_micros().to_be_bytes())?;
+    out.put(&due.as_micros().to_ne_bytes())?;
     match task {
         Task::Request { from, next, frame } => {
             out.put(&[REQUEST])?;
             out.put(&address_to_bytes(from))?;
-            out.put(&next.to_be_bytes())?;
+            out.put(&next.to_ne_bytes())?;
             out.put(frame)?;
         }
         Task::Answer { to, frame } => {
@@ -157,19 +158,19 @@ fn encode(room: &mut [u8], due: Instant, task: Task<'_>) -> Option<usize> {
         Task::Notify { eoj, epcs } => {
             out.put(&[NOTIFY])?;
             out.put(&eoj.to_bytes())?;
-            out.put(&epcs.to_bits().to_be_bytes())?;
+            out.put(&epcs.to_bits().to_ne_bytes())?;
         }
         Task::Confirm(confirm) => {
             out.put(&[CONFIRM])?;
             out.put(&address_to_bytes(confirm.to))?;
             out.put(&confirm.deoj.to_bytes())?;
             out.put(&confirm.seoj.to_bytes())?;
-            out.put(&confirm.tid.to_be_bytes())?;
+            out.put(&confirm.tid.to_ne_bytes())?;
             out.put(&[confirm.epc, confirm.attempts])?;
         }
     }
     let length = out.at;
-    room[..2].copy_from_slice(&u16::try_from(length).ok()?.to_be_bytes());
+    room[..2].copy_from_slice(&u16::try_from(length).ok()?.to_ne_bytes());
     Some(length)
 }
 
@@ -178,7 +179,7 @@ fn decode(bytes: &[u8]) -> Option<Task<'_>> {
     let (&kind, rest) = bytes.split_first()?;
     if kind == NOTIFY {
         let (eoj, bits) = rest.split_first_chunk()?;
-        let epcs = PropertySet::from_bits(u128::from_be_bytes(*bits.first_chunk()?));
+        let epcs = PropertySet::from_bits(u128::from_ne_bytes(*bits.first_chunk()?));
         return Some(Task::Notify { eoj: Eoj::from_bytes(*eoj), epcs });
     }
     let (address, rest) = rest.split_first_chunk()?;
@@ -186,7 +187,7 @@ fn decode(bytes: &[u8]) -> Option<Task<'_>> {
     Some(match kind {
         REQUEST => {
             let (next, frame) = rest.split_first_chunk()?;
-            Task::Request { from: address, next: u16::from_be_bytes(*next), frame }
+            Task::Request { from: address, next: u16::from_ne_bytes(*next), frame }
         }
         ANSWER => Task::Answer { to: address, frame: rest },
         _ => {
@@ -196,7 +197,7 @@ fn decode(bytes: &[u8]) -> Option<Task<'_>> {
                 deoj: Eoj::new(a, b, c),
                 seoj: Eoj::new(x, y, z),
                 epc,
-                tid: u16::from_be_bytes([tid_high, tid_low]),
+                tid: u16::from_ne_bytes([tid_high, tid_low]),
                 attempts,
             })
         }
@@ -224,11 +225,11 @@ fn address_to_bytes(address: SocketAddr) -> [u8; ADDRESS] {
         IpAddr::V4(ip) => bytes[1..5].copy_from_slice(&ip.octets()),
         IpAddr::V6(ip) => bytes[1..17].copy_from_slice(&ip.octets()),
     }
-    bytes[17..19].copy_from_slice(&address.port().to_be_bytes());
+    bytes[17..19].copy_from_slice(&address.port().to_ne_bytes());
     if let SocketAddr::V6(v6) = address {
         bytes[0] = 6;
-        bytes[19..23].copy_from_slice(&v6.flowinfo().to_be_bytes());
-        bytes[23..].copy_from_slice(&v6.scope_id().to_be_bytes());
+        bytes[19..23].copy_from_slice(&v6.flowinfo().to_ne_bytes());
+        bytes[23..].copy_from_slice(&v6.scope_id().to_ne_bytes());
     }
     bytes
 }
@@ -236,12 +237,12 @@ fn address_to_bytes(address: SocketAddr) -> [u8; ADDRESS] {
 fn address_from_bytes(bytes: &[u8; ADDRESS]) -> SocketAddr {
     let [family, ip @ .., p, q, f0, f1, f2, f3, s0, s1, s2, s3] = *bytes;
     let ip: [u8; 16] = ip;
-    let port = u16::from_be_bytes([p, q]);
+    let port = u16::from_ne_bytes([p, q]);
     if family == 0 {
         let [a, b, c, d, ..] = ip;
         return SocketAddr::from((Ipv4Addr::new(a, b, c, d), port));
     }
-    let (flow, scope) = (u32::from_be_bytes([f0, f1, f2, f3]), u32::from_be_bytes([s0, s1, s2, s3]));
+    let (flow, scope) = (u32::from_ne_bytes([f0, f1, f2, f3]), u32::from_ne_bytes([s0, s1, s2, s3]));
     SocketAddrV6::new(Ipv6Addr::from(ip), port, flow, scope).into()
 }
 

@@ -50,6 +50,7 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod check;
 mod common;
 mod config;
 mod device;
@@ -61,6 +62,7 @@ mod respond;
 mod time;
 mod transmit;
 
+pub use check::check;
 pub use common::CommonProperties;
 pub use config::{AnswerPort, Config, Identity, ManyInstances, Profile, SetGet};
 pub use device::{DEFAULT_STORE, Handled, Node, NotifyError, Statistics};

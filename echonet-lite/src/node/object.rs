@@ -20,6 +20,16 @@ pub trait Object {
     /// Any refusal becomes an SNA with this property's value empty.
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused>;
 
+    /// Whether `edt` may be written to property `epc`; asked before [`set`](Self::set) is called. The default allows
+    /// everything; `node::check` asks the table of a class.
+    ///
+    /// # Errors
+    /// Any refusal becomes an SNA that gives the value back.
+    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        let _ = (epc, edt);
+        Ok(())
+    }
+
     /// Takes `edt` as the value of property `epc`.
     ///
     /// # Errors

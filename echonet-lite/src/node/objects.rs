@@ -96,6 +96,10 @@ impl<O: Object + ?Sized> Object for &mut O {
         (**self).get(epc, edt)
     }
 
+    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        (**self).check(epc, edt)
+    }
+
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
         (**self).set(epc, edt)
     }
@@ -113,6 +117,10 @@ impl<O: Object + ?Sized> Object for std::boxed::Box<O> {
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
         (**self).get(epc, edt)
+    }
+
+    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        (**self).check(epc, edt)
     }
 
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {

@@ -146,7 +146,9 @@ fn set(object: &mut dyn Object, epc: u8, edt: &[u8], changed: &mut PropertySet) 
     if !access.set.contains(epc) {
         return Err(Refused::NoProperty);
     }
-    if !access.announce.contains(epc) {
+    let announced = access.announce.contains(epc);
+    object.check(epc, edt)?;
+    if !announced {
         return object.set(epc, edt);
     }
     let (mut before, mut after) = ([0; EDT_MAX], [0; EDT_MAX]);

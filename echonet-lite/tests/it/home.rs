@@ -225,7 +225,7 @@ impl Home {
                 self.happen(happening);
             }
         }
-        if self.time > 0 && self.time % at(0, 30) == 0 {
+        if self.time > 0 && self.time.is_multiple_of(at(0, 30)) {
             self.network.device(METER_HOST).notify(METER, 0xEA).expect("there is room");
         }
         self.poll();

@@ -1,16 +1,19 @@
 //! Integration tests: one binary, one module per subject.
-#![allow(missing_docs, unreachable_pub, reason = "the modules of a test binary are its own")]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod announcements;
 mod class;
 mod conformance;
 #[cfg(feature = "std")]
 mod home;
+mod judge;
 mod malformed;
 #[cfg(feature = "net")]
 mod net;
 #[cfg(feature = "std")]
 mod network;
+#[cfg(feature = "net")]
+mod peers;
 #[cfg(feature = "std")]
 mod simulation;
 mod support;

@@ -7,6 +7,7 @@ mod housekeeping;
 mod input;
 mod output;
 mod service;
+pub(crate) mod tls;
 
 pub use service::{Server, StartError, start, start_at};
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use server_runtime::{ClientAuth, Connection, Handle, Listen, Options, Running, Service, TlsOptions};
+use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
 
 use super::{conn, cron, housekeeping};
 use crate::config::{Config, settings};
@@ -63,6 +63,8 @@ pub enum StartError {
     Metrics(String),
     /// `tls-port` without certificate or key.
     Tls,
+    /// `tls-auth-clients` without the authorities of their certificates.
+    TlsClients,
     /// The runtime refused.
     Runtime(server_runtime::Error),
 }
@@ -80,6 +82,10 @@ impl std::fmt::Display for StartError {
                 write!(f, "metrics-listen: \"{text}\" is no address with a port, like 127.0.0.1:9121")
             }
             Self::Tls => f.write_str("tls-port needs tls-cert-file and tls-key-file"),
+            Self::TlsClients => f.write_str(
+                "tls-auth-clients, which is yes by default, needs tls-ca-cert-file; \"tls-auth-clients no\" serves clients \
+                 without certificates",
+            ),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -121,7 +127,7 @@ fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> 
         drain: Duration::from_secs(config.uint(settings::DRAIN_TIMEOUT)),
         backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
         keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
-        tls: tls(config)?,
+        tls: super::tls::options(config)?,
         metrics_listen,
         ..Options::default()
     })
@@ -160,17 +166,4 @@ fn address(word: &str) -> Result<Option<IpAddr>, StartError> {
     };
     let there = !optional || std::net::TcpListener::bind(SocketAddr::new(ip, 0)).is_ok();
     Ok(there.then_some(ip))
-}
-
-fn tls(config: &Config) -> Result<Option<TlsOptions>, StartError> {
-    if config.int(settings::TLS_PORT) == 0 {
-        return Ok(None);
-    }
-    let file = |setting| config.string(setting).ok_or(StartError::Tls);
-    let ca = config.string(settings::TLS_CA_CERT_FILE);
-    Ok(Some(TlsOptions {
-        client_auth: if ca.is_some() { ClientAuth::Required } else { ClientAuth::None },
-        client_ca: ca.map(Into::into),
-        ..TlsOptions::new(file(settings::TLS_CERT_FILE)?, file(settings::TLS_KEY_FILE)?)
-    }))
 }

@@ -8,58 +8,87 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rcgen::CertifiedKey;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::support::process::ask;
 use super::support::resp::{Value, request};
-use super::support::server::Server;
+use super::support::server::{Server, config};
 use super::support::{PATIENCE, until};
 
-/// A server that speaks TLS, with a certificate for `localhost` in a folder of its own.
+/// A certificate for `localhost` with its key, self-signed: its own authority.
+struct Identity {
+    cert: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+/// A server that speaks TLS, with its files in a folder of their own: `cert.pem`, `key.pem`, `client.pem`.
 struct Secure {
     server: Server,
     folder: PathBuf,
-    trusted: CertificateDer<'static>,
+    identity: Identity,
+    /// Whose certificate the server's authority has signed.
+    client: Identity,
 }
 
 type Client = StreamOwned<ClientConnection, TcpStream>;
 
 impl Secure {
-    fn start(name: &str) -> Self {
+    fn start(name: &str, settings: &[(&str, &str)]) -> Self {
         let folder = std::env::temp_dir().join(format!("redis-server-tls-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let trusted = Self::certify(&folder.join("cert.pem"), &folder.join("key.pem"));
         let file = |name: &str| folder.join(name).display().to_string();
-        let (cert, key) = (file("cert.pem"), file("key.pem"));
+        let (cert, key, ca) = (file("cert.pem"), file("key.pem"), file("client.pem"));
+        let identity = Identity::new(&cert, &key);
+        let client = Identity::new(&ca, &file("client-key.pem"));
         // The port says that TLS is wanted; the place says where.
-        let settings = [("tls-port", "1"), ("tls-cert-file", &*cert), ("tls-key-file", &*key)];
-        Self { server: Server::at("tls:127.0.0.1:0", &settings), folder, trusted }
+        let mut all =
+            vec![("tls-port", "1"), ("tls-cert-file", &cert), ("tls-key-file", &key), ("tls-ca-cert-file", &ca)];
+        all.extend(settings);
+        Self { server: Server::at("tls:127.0.0.1:0", &all), folder, identity, client }
     }
 
-    /// Writes a new certificate and its key.
-    fn certify(cert: &std::path::Path, key: &std::path::Path) -> CertificateDer<'static> {
-        let CertifiedKey { cert: made, signing_key } =
-            rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        fs::write(cert, made.pem()).unwrap();
-        fs::write(key, signing_key.serialize_pem()).unwrap();
-        made.der().clone()
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
     }
 
-    fn connect(&self) -> Client {
+    /// A client that trusts `server` and shows `own`; nothing has been sent yet.
+    fn connect(&self, server: &Identity, own: Option<&Identity>) -> Client {
         let mut roots = RootCertStore::empty();
-        roots.add(self.trusted.clone()).unwrap();
+        roots.add(server.cert.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let config = match own {
+            None => builder.with_no_client_auth(),
+            Some(own) => builder.with_client_auth_cert(vec![own.cert.clone()], own.key.clone_key()).unwrap(),
+        };
         let socket = TcpStream::connect(self.server.addr).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.set_write_timeout(Some(PATIENCE)).unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), socket)
+    }
+
+    /// Whether a client that trusts `server` and shows `own` is served.
+    fn serves(&self, server: &Identity, own: Option<&Identity>) -> bool {
+        let mut client = self.connect(server, own);
+        let mut reply = [0; 7];
+        client.write_all(b"PING\r\n").and_then(|()| client.read_exact(&mut reply)).is_ok() && &reply == b"+PONG\r\n"
+    }
+}
+
+impl Identity {
+    /// Made anew and written to these files.
+    fn new(cert: &str, key: &str) -> Self {
+        let CertifiedKey { cert: made, signing_key } =
+            rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(cert, made.pem()).unwrap();
+        fs::write(key, signing_key.serialize_pem()).unwrap();
+        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+        Self { cert: made.der().clone(), key }
     }
 }
 
@@ -74,8 +103,8 @@ impl Drop for Secure {
 fn a_slow_reader_gets_all_of_a_large_output() {
     // Together more than the server keeps for a client that does not read: commands wait too.
     const ROUNDS: usize = 300;
-    let secure = Secure::start("slow");
-    let mut client = secure.connect();
+    let secure = Secure::start("slow", &[("tls-auth-clients", "no")]);
+    let mut client = secure.connect(&secure.identity, None);
     let big: String = (0..256 * 1024).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
     assert_eq!(ask(&mut client, &["SET", "big", &big]), Value::Status("OK".into()));
     let mut requests = Vec::new();
@@ -95,4 +124,49 @@ fn a_slow_reader_gets_all_of_a_large_output() {
     }
     assert!(got == expected, "every byte in its place");
     assert_eq!(ask(&mut client, &["PING"]), Value::Status("PONG".into()));
+}
+
+#[test]
+fn clients_show_a_certificate_as_the_configuration_says() {
+    let secure = Secure::start("clients", &[]);
+    let (server, known) = (&secure.identity, Some(&secure.client));
+    let stranger = Identity::new(&secure.file("stranger.pem"), &secure.file("stranger-key.pem"));
+    let mut admin = secure.connect(server, known);
+    // Whether a client is served without a certificate, with a good one, and with one of its own making.
+    for (clients, served) in
+        [("yes", [false, true, false]), ("optional", [true, true, false]), ("no", [true, true, true])]
+    {
+        assert_eq!(ask(&mut admin, &["CONFIG", "SET", "tls-auth-clients", clients]), Value::Status("OK".into()));
+        let seen = [None, known, Some(&stranger)].map(|own| secure.serves(server, own));
+        assert_eq!(seen, served, "tls-auth-clients {clients}");
+    }
+    let config = config(
+        &[("tls-port", "1"), ("tls-cert-file", "c"), ("tls-key-file", "k")]
+            .map(|(name, text)| (name.to_owned(), text.to_owned())),
+    );
+    let error = redis_server::server::start_at(vec!["tls:127.0.0.1:0".parse().unwrap()], config).unwrap_err();
+    assert!(
+        error.to_string().starts_with("tls-auth-clients, which is yes by default, needs tls-ca-cert-file"),
+        "{error}"
+    );
+}
+
+#[test]
+fn another_certificate_serves_the_next_clients() {
+    let secure = Secure::start("renewed", &[("tls-auth-clients", "no")]);
+    let mut admin = secure.connect(&secure.identity, None);
+    let (cert, key) = (secure.file("next.pem"), secure.file("next-key.pem"));
+    let next = Identity::new(&cert, &key);
+    let refused = |name: &str| {
+        let reason = "Unable to update TLS configuration. Check server logs.";
+        Value::Error(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}").into_bytes())
+    };
+    // A certificate that does not fit the key, and one that is not there, leave everything as it was.
+    assert_eq!(ask(&mut admin, &["CONFIG", "SET", "tls-cert-file", &cert]), refused("tls-cert-file"));
+    assert_eq!(ask(&mut admin, &["CONFIG", "SET", "tls-key-file", "/nonexistent"]), refused("tls-key-file"));
+    assert!(secure.serves(&secure.identity, None) && !secure.serves(&next, None));
+    let both = ["CONFIG", "SET", "tls-cert-file", &cert, "tls-key-file", &key];
+    assert_eq!(ask(&mut admin, &both), Value::Status("OK".into()));
+    assert!(secure.serves(&next, None) && !secure.serves(&secure.identity, None));
+    assert_eq!(ask(&mut admin, &["PING"]), Value::Status("PONG".into()), "who is connected stays");
 }

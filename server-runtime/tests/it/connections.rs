@@ -138,23 +138,24 @@ fn connections_move_with_what_they_carry() {
     let running = start(Options { workers: 3, ..options() }, Arc::new(Wanderer)).unwrap();
     let handle = running.shutdown_handle();
     let mut streams: Vec<_> = (0..3).map(|_| connect(running.local_addrs()[0])).collect();
-    let mut all = |answer: &str| streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "x"), answer));
-    all("1 on 0");
-    assert_eq!(handle.connections_by_worker(), [3, 0, 0], "one worker can carry them");
-    handle.move_connections(0, 2, 1.0);
-    // The answer goes first, the connection after it.
-    all("2 on 0");
-    all("3 on 2");
-    assert_eq!((handle.connections_by_worker(), handle.moved()), (vec![0, 0, 3], 3));
-    // An order is for those who are there, and once.
-    all("4 on 2");
-    handle.move_connections(2, 1, 0.25);
-    all("5 on 2");
-    all("6 on 2");
-    handle.move_connections(2, 1, 0.75);
-    all("7 on 2");
-    all("8 on 1");
-    assert_eq!((handle.connections(), handle.connections_by_worker()), (3, vec![0, 3, 0]));
+    let mut messages = 0;
+    // The server may have wishes of its own in between, so that one order need not be enough.
+    for worker in [1, 2, 0] {
+        until("all are where they are wanted", || {
+            (0..3).filter(|from| *from != worker).for_each(|from| handle.move_connections(from, worker, 1.0));
+            messages += 1;
+            let place = |stream: &mut TcpStream| {
+                let answer = ask(stream, "x");
+                let (number, place) = answer.split_once(" on ").unwrap();
+                assert_eq!(number, messages.to_string(), "what is carried");
+                place.parse() == Ok(worker)
+            };
+            // All are asked, whatever the first says.
+            streams.iter_mut().map(place).filter(|there| *there).count() == 3
+        });
+        assert_eq!(handle.connections(), 3);
+    }
+    assert!(handle.moved() >= 6, "{} moves", handle.moved());
     drop(streams);
     until("nobody is left", || handle.connections() == 0);
     end(running);
@@ -165,9 +166,12 @@ fn moving_connections_end_with_the_server() {
     let running = start(options(), Arc::new(Wanderer)).unwrap();
     let handle = running.shutdown_handle();
     let mut stream = connect(running.local_addrs()[0]);
-    assert_eq!(ask(&mut stream, "x"), "1 on 0");
-    handle.move_connections(0, 1, 1.0);
-    assert_eq!(ask(&mut stream, "x"), "2 on 0");
+    for number in 1..=20 {
+        handle.move_connections(0, 1, 1.0);
+        handle.move_connections(1, 0, 1.0);
+        assert!(ask(&mut stream, "x").starts_with(&format!("{number} on")));
+    }
+    // It is on its way between two workers, as like as not.
     handle.trigger();
     drop(stream);
     assert!(!running.wait(), "no connection is left");

@@ -2,7 +2,7 @@
 
 mod memory;
 mod sample;
-mod stats;
+pub(crate) mod stats;
 mod subject;
 
 use std::fs::{self, File};

@@ -6,17 +6,17 @@ use crate::load::xorshift;
 const RESAMPLES: usize = 10_000;
 
 /// A ratio of two subjects over all pairs.
-pub(super) struct Ratio {
+pub(crate) struct Ratio {
     /// The geometric mean of the pairs' ratios.
-    pub(super) mean: f64,
+    pub(crate) mean: f64,
     /// Its bootstrap 95 % interval.
-    pub(super) interval: (f64, f64),
+    pub(crate) interval: (f64, f64),
     /// In how many pairs the first value was the smaller one.
-    pub(super) smaller: usize,
+    pub(crate) smaller: usize,
 }
 
 /// Ratio `ours / theirs` from values of the same round.
-pub(super) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Ratio {
+pub(crate) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Ratio {
     let logs: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| (a / b).ln()).collect();
     // A fixed seed: the same raw data give the same report.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -33,7 +33,7 @@ pub(super) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Ratio {
 }
 
 /// The middle value.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -7,6 +7,7 @@ use crate::config::{Caller, Id, SetError, settings};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::logging;
+use crate::server::tls;
 
 /// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -55,6 +56,11 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
     } else if is(settings::LOGLEVEL.id()) {
         server_runtime::set_log_level(logging::level(config)).map_err(|error| error.to_string())?;
+    } else if let Some(runtime) = instance.runtime().filter(|_| tls::SETTINGS.contains(&id)) {
+        tls::renew(config, runtime).map_err(|error| {
+            tracing::warn!("CONFIG SET {}: {error}", id.setting().name);
+            "Unable to update TLS configuration. Check server logs."
+        })?;
     } else if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| is(*fixed)) {
         tracing::warn!("CONFIG SET {}: the server listens where it was started", id.setting().name);
         return Err((*reason).to_owned());
