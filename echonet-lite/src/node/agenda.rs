@@ -1,8 +1,8 @@
 //! What a node has still to send, in a buffer of fixed size.
 //!
 //! Entries lie one behind the other: length (2), due time (8), kind (1), content; in the byte order of the machine, as
-//! they never leave it. None is ever longer than the buffer; one
-//! that does not fit is refused, and the caller decides what that means.
+//! they never leave it. None is ever longer than the buffer; one that does not fit is refused, and the caller decides what
+//! that means.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
