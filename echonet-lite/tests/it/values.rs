@@ -22,6 +22,7 @@ fn every_property() -> impl Iterator<Item = &'static PropertySpec> {
 /// EDT, what it displays as, and how it comes out as JSON; and the way back.
 #[test]
 #[rustfmt::skip]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn known_values() {
     let check = |class: &str, name: &str, edt: &str, text: &str, json: &str| {
         let property = property(class, name);
