@@ -73,7 +73,7 @@ fn device(c: &mut Criterion) {
     for (name, request, length) in [
         ("parse and answer one Get", GET, 15),
         ("parse and answer one SetC of an announced property", SET, 14),
-        ("parse and answer a Get of 12 properties of the node profile", GET_OF_12, 108),
+        ("parse and answer a Get of 12 properties of the node profile", GET_OF_12, 96),
     ] {
         c.bench_function(name, |b| {
             b.iter(|| node.handle(Instant::ZERO, black_box(from), Arrival::Unicast, black_box(request), &mut slot));

@@ -16,6 +16,7 @@
 
 mod data;
 mod device_class;
+mod index;
 mod property;
 mod table;
 mod tables;
@@ -33,8 +34,7 @@ use crate::wire::ClassCode;
 
 /// The class with this code, where its feature is on.
 pub fn find(code: ClassCode) -> Option<&'static Class> {
-    let place = ALL.binary_search_by_key(&code, |class| class.code).ok()?;
-    ALL.get(place).copied()
+    index::find(code)
 }
 
 /// The class with this short name, whatever the case, or code in hex (`0130`, `0x0130`).

@@ -58,6 +58,10 @@ mod request;
 mod slot;
 mod tids;
 mod transmit;
+mod typed;
+
+#[cfg(test)]
+mod tests;
 
 pub use addr::NodeAddr;
 pub use answer::{Answer, Notification, Outcome, Status};

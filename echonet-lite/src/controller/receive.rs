@@ -32,8 +32,10 @@ impl Controller {
     pub fn handle_message(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) {
         match message.esv() {
             Esv::Inf => {
-                let was_asked = self.answer(now, from.into(), message);
+                // What it says is known before a step of an interview ends with it.
+                let was_asked = self.is_asked_for(from.into(), message);
                 self.notification(now, from.into(), message, was_asked);
+                self.answer(now, from.into(), message);
             }
             Esv::Infc => {
                 let Some(object) = self.object_at(message.deoj()) else { return };
@@ -54,6 +56,18 @@ impl Controller {
         if message.esv().is_notification() {
             self.notification(now, from.into(), message, false);
         }
+    }
+
+    /// Whether an announcement answers an INF_REQ, rather than being the node's own idea.
+    fn is_asked_for(&self, from: NodeAddr, message: &Message<'_>) -> bool {
+        let slot = self.tids.find(message.tid()).map(|index| &self.slots[index as usize]);
+        slot.is_some_and(|slot| {
+            let from_asked = match slot.target {
+                Target::Group => true,
+                Target::Peer(place) => self.peer(place).info.addr.covers(from),
+            };
+            from_asked && slot.service == Esv::InfReq && slot.eoj.addresses(message.seoj())
+        })
     }
 
     /// Takes an answer, if it fits a request in every respect; returns whether it does.

@@ -38,6 +38,10 @@ const NAME: usize = size_of::<libc::sockaddr_in6>();
 const CONTROL: usize = 64;
 const CONTROL_HEADER: usize = size_of::<libc::cmsghdr>();
 
+/// Datagrams up to this size fit into every link's packets whole, which the kernel wants of those it is to cut up:
+/// what Ethernet carries, without the headers of IPv6 and UDP.
+const SEGMENT_MAX: usize = 1452;
+
 /// Which interface and local address a datagram came to, or is to leave by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PacketInfo {
@@ -184,6 +188,10 @@ pub(super) struct Outgoing {
     queued: Vec<Queued>,
     payload: Vec<u8>,
     filled: usize,
+    /// Datagrams of each message of a call.
+    counts: [u8; BATCH],
+    /// Whether several datagrams go as one message.
+    segments: bool,
 }
 
 /// One queued datagram: its socket, and the lengths of its parts.
@@ -204,6 +212,8 @@ impl Outgoing {
             queued: Vec::with_capacity(BATCH),
             payload: vec![0; 2 * DATAGRAM],
             filled: 0,
+            counts: [0; BATCH],
+            segments: true,
         }
     }
 
@@ -233,26 +243,54 @@ impl Outgoing {
         self.filled += length;
     }
 
-    /// Sends the messages from `first` on that leave by the same socket; says how many the kernel took.
+    /// Sends the messages from `first` on that leave by the same socket; says how many datagrams the kernel took.
     fn send_run(&mut self, first: usize, sockets: &Sockets) -> io::Result<usize> {
         let socket = self.queued[first].socket;
-        let run = self.queued[first..].iter().take_while(|queued| queued.socket == socket).count();
-        for (at, queued) in self.queued[first..][..run].iter().enumerate() {
-            let payload = self.payload[queued.start..][..queued.length].as_ptr().cast_mut();
-            let envelope = &mut self.envelopes[first + at];
-            self.headers.set(at, envelope, queued.name, queued.control, payload, queued.length);
+        let (mut next, mut messages) = (first, 0);
+        while self.queued.get(next).is_some_and(|queued| queued.socket == socket) {
+            let count = if self.segments { self.train(next) } else { 1 };
+            let Queued { name, mut control, start, length, .. } = self.queued[next];
+            let envelope = &mut self.envelopes[next];
+            if count > 1 {
+                control = write_segment(&mut envelope.control.0, control, length as u16);
+            }
+            let payload = self.payload[start..][..count * length].as_ptr().cast_mut();
+            self.headers.set(messages, envelope, name, control, payload, count * length);
+            self.counts[messages] = count as u8;
+            messages += 1;
+            next += count;
         }
-        // SAFETY: the first `run` headers point to envelopes and parts of `payload` that `push` has written, all owned
-        // by `self` and untouched until the call returns; of a message to send the kernel only reads.
+        // SAFETY: the first `messages` headers point to envelopes and parts of `payload` that `push` has written, all
+        // owned by `self` and untouched until the call returns; of a message to send the kernel only reads.
         let sent = unsafe {
             libc::sendmmsg(
                 sockets.descriptor(socket).as_raw_fd(),
                 self.headers.messages.as_mut_ptr(),
-                run as _,
+                messages as _,
                 (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
             )
         };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
+        Ok(self.counts[..sent].iter().map(|count| usize::from(*count)).sum())
+    }
+
+    /// How many datagrams from `first` on differ only in what they say: the same length, address and way. The kernel
+    /// takes them as one and cuts them up again as late as it can, which saves most of their cost.
+    fn train(&self, first: usize) -> usize {
+        let (head, envelope) = (self.queued[first], &self.envelopes[first]);
+        if head.length == 0 || head.length > SEGMENT_MAX {
+            return 1;
+        }
+        let alike = |at: usize, queued: &Queued| {
+            let other = &self.envelopes[at];
+            queued.socket == head.socket
+                && (queued.length, queued.name, queued.control) == (head.length, head.name, head.control)
+                && queued.start == head.start + (at - first) * head.length
+                && other.name.0 == envelope.name.0
+                && other.control.0[..head.control] == envelope.control.0[..head.control]
+        };
+        let rest = self.queued.iter().enumerate().skip(first + 1).take(DATAGRAM_MAX / head.length - 1);
+        1 + rest.take_while(|(at, queued)| alike(*at, queued)).count()
     }
 
     /// Sends all that is queued. What the kernel refuses (no route, no room) is lost as any datagram can be; says how
@@ -263,6 +301,8 @@ impl Outgoing {
             match self.send_run(first, sockets) {
                 Ok(sent) => first += sent,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // An old kernel, small packets, a device without checksums: from now on one by one.
+                Err(error) if self.segments && is_uncut(&error) => self.segments = false,
                 Err(_) => {
                     first += 1;
                     lost += 1;
@@ -273,6 +313,14 @@ impl Outgoing {
         self.filled = 0;
         lost
     }
+}
+
+/// Whether the kernel would not take several datagrams as one.
+fn is_uncut(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE | libc::EOPNOTSUPP | libc::ENOPROTOOPT)
+    )
 }
 
 fn read_name(name: &[u8; NAME]) -> Option<SocketAddr> {
@@ -323,6 +371,17 @@ fn read_info(control: &[u8]) -> Option<PacketInfo> {
         }
         _ => None,
     }
+}
+
+/// Adds to `used` bytes of control messages the one that has the payload cut into datagrams of `length` bytes, and says how
+/// long all are.
+fn write_segment(control: &mut [u8; CONTROL], used: usize, length: u16) -> usize {
+    let control = &mut control[used..];
+    control[..size_of::<usize>()].copy_from_slice(&(CONTROL_HEADER + size_of::<u16>()).to_ne_bytes());
+    control[CONTROL_HEADER - 8..CONTROL_HEADER - 4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
+    control[CONTROL_HEADER - 4..CONTROL_HEADER].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
+    control[CONTROL_HEADER..][..size_of::<u16>()].copy_from_slice(&length.to_ne_bytes());
+    used + (CONTROL_HEADER + size_of::<u16>()).next_multiple_of(size_of::<usize>())
 }
 
 /// Writes the control message that chooses interface and source address, and says how long it is.

@@ -347,7 +347,7 @@ pub(super) static ALL: &[&Class] = &[
     &NODE_PROFILE,
 ];
 
-const _: () = assert!(is_sorted(ALL), "class::find searches by code");
+const _: () = assert!(is_sorted(ALL), "class::all promises it");
 
 const fn is_sorted(classes: &[&Class]) -> bool {
     let mut at = 1;

@@ -10,7 +10,16 @@ pub(super) fn decode<'a>(data: &'static Data, edt: &'a [u8]) -> Result<Value<'a>
     if !(least..=most).contains(&edt.len()) {
         return Err(Cause::Length { length: edt.len(), expected: data }.into());
     }
-    let value = match data {
+    match data {
+        Data::Array(array) => items(Items { data: array.items, size: array.item_size.into(), bytes: edt }, data),
+        Data::Object(fields) => object(Fields { fields, bytes: edt }),
+        data => plain(data, edt).ok_or_else(|| mismatch(data, edt)),
+    }
+}
+
+/// What `edt`, of a right length, says if its type is neither array nor object.
+fn plain<'a>(data: &'static Data, edt: &'a [u8]) -> Option<Value<'a>> {
+    match data {
         Data::Number(number) => number.value(edt).or_else(|| number.code(edt)),
         Data::Numeric(codes) => numeric(codes, edt).map(Value::Number),
         Data::State(states) => states.named(integer(edt)).map(Value::State),
@@ -20,13 +29,9 @@ pub(super) fn decode<'a>(data: &'static Data, edt: &'a [u8]) -> Result<Value<'a>
         Data::Time(format) => Time::from_bytes(edt, format.maximum_hour).map(Value::Time).or_else(|| unset(edt)),
         Data::DateTime { .. } => DateTime::from_bytes(edt).map(Value::DateTime).or_else(|| unset(edt)),
         Data::Raw { .. } => Some(Value::Raw(edt)),
-        Data::Array(array) => {
-            return items(Items { data: array.items, size: array.item_size.into(), bytes: edt }, data);
-        }
-        Data::Object(fields) => return object(Fields { fields, bytes: edt }),
         Data::OneOf(arms) => one_of(arms, edt),
-    };
-    value.ok_or_else(|| mismatch(data, edt))
+        Data::Array(_) | Data::Object(_) => decode(data, edt).ok(),
+    }
 }
 
 /// The first arm that the bytes fit: named codes before numbers, whose ranges may hold them, and the codes for overflow
@@ -36,7 +41,10 @@ fn one_of<'a>(arms: &'static [Data], edt: &'a [u8]) -> Option<Value<'a>> {
     let others = arms.iter().filter(|arm| !matches!(arm, Data::State(_)));
     let exact = states.chain(others.clone()).find_map(|arm| match arm {
         Data::Number(number) => number.value(edt),
-        arm => decode(arm, edt).ok(),
+        arm => {
+            let (least, most) = arm.sizes();
+            if (least..=most).contains(&edt.len()) { plain(arm, edt) } else { None }
+        }
     });
     exact.or_else(|| {
         others.into_iter().find_map(|arm| match arm {

@@ -1,0 +1,154 @@
+//! Notifications, and nodes that are found.
+
+use super::*;
+
+#[test]
+fn a_confirmed_notification_is_confirmed_each_time_and_told_once() {
+    let mut table = Table::quiet();
+    for (tid, wait) in [("00A1", 0), ("00A1", 1), ("00A2", 4)] {
+        table.wait(seconds(wait)).comes(NODE, &format!("{tid} 029001 C 74 02 80 01 30 B0 01 64"));
+        let sent = table.sent();
+        assert_eq!(sent.len(), 1);
+        assert!(sent[0].ends_with("C0290017A028000B000"), "{sent:?}");
+        assert_eq!(table.tids.last().unwrap(), tid);
+    }
+    assert_eq!(table.told(), ["192.0.2.7 029001 80=30 B0=64 confirmed"]);
+    // Another value, and the first again.
+    table.comes(NODE, "00A3 029001 C 74 02 80 01 31 B0 01 64");
+    table.comes(NODE, "00A4 029001 C 74 02 80 01 30 B0 01 64");
+    assert_eq!(table.told().len(), 2);
+    // Objects that are not there confirm nothing.
+    table.sent();
+    table.comes(NODE, "00A5 029001 029001 74 01 80 01 30");
+    assert!(table.sent().is_empty() && table.told().is_empty());
+    // The node profile does; and all controllers are one here.
+    for (tid, deoj, answer) in [("00A6", "0EF001", "0EF0010290017A018000"), ("00A7", "05FF00", "C0290017A018000")] {
+        table.comes(NODE, &format!("{tid} 029001 {deoj} 74 01 80 01 31"));
+        assert!(table.sent()[0].ends_with(answer));
+    }
+}
+
+#[test]
+fn a_notification_that_comes_twice_is_told_once() {
+    let mut table = Table::quiet();
+    let mut comes = |tid: &str, value: &str| {
+        table.comes(NODE, &format!("{tid} 029001 0EF001 73 01 80 01 {value}"));
+        table.told().len()
+    };
+    assert_eq!((comes("0A01", "30"), comes("0A02", "31")), (1, 1));
+    // A copy of the one before the last.
+    assert_eq!((comes("0A01", "30"), comes("0A02", "31"), comes("0A03", "30")), (0, 0, 1));
+    // A node whose notifications all have the same identifier.
+    assert_eq!((comes("0000", "31"), comes("0000", "30"), comes("0000", "30")), (1, 1, 0));
+    assert_eq!((comes("0000", "31"), comes("0000", "30")), (1, 1));
+    table.wait(seconds(20));
+    table.comes(NODE, "0A01 029001 0EF001 73 01 80 01 30");
+    assert_eq!(table.told().len(), 1);
+}
+
+/// Answers what the interview asks with the next of some answers.
+fn interview(table: &mut Table, answers: &[(&str, &str)]) {
+    for (number, (asked, answer)) in answers.iter().enumerate() {
+        let sent = table.sent();
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        assert_eq!(sent[0].split_once(" C").unwrap().1, asked.replace(' ', ""), "{number}");
+        let tid = table.tids.last().unwrap().clone();
+        let (from, seoj, esv) = ("192.0.2.7", &asked[..6], if answer.starts_with("SNA") { "52" } else { "72" });
+        table.comes(from, &format!("{tid} {seoj} C {esv} {}", answer.trim_start_matches("SNA ")));
+    }
+}
+
+#[test]
+fn what_is_found_is_interviewed() {
+    let mut table = Table::new(Config::new(1));
+    let search = table.controller.discover(table.now).unwrap();
+    assert_eq!(table.sent(), ["all 0001 C0EF0016201D600"]);
+    table.comes(NODE, "0001 0EF001 C 72 01 D6 07 02 029001 013001");
+    // The search is repeated; meanwhile the node is asked.
+    let profile =
+        "05 82 04 010E0100 83 11 FE000077000000000000000000000000AB 8A 03 000077 D3 03 000002 D6 07 02 029001 013001";
+    // 18 properties: a bitmap.
+    let readable = "01 9F 11 12 0F0B0901010101010101030101030303";
+    // The maps come one by one, because the node has shown that it does not answer more at once.
+    interview(
+        &mut table,
+        &[
+            ("0EF001 62 05 8200 8300 8A00 D300 D600", profile),
+            ("013001 62 03 9D00 9E00 9F00", "SNA 01 9D 02 01 80"),
+            ("013001 62 01 9E00", "01 9E 01 00"),
+            ("013001 62 01 9F00", "SNA 01 9F 00"),
+            ("029001 62 01 9D00", "01 9D 03 02 80 81"),
+            ("029001 62 01 9E00", "01 9E 03 02 80 B0"),
+            ("029001 62 01 9F00", readable),
+            ("0EF001 62 01 9D00", "01 9D 02 01 D5"),
+            ("0EF001 62 01 9E00", "01 9E 01 00"),
+            ("0EF001 62 01 9F00", "01 9F 03 02 D6 D7"),
+        ],
+    );
+    let told = table.told();
+    assert_eq!(told, [format!("{} one: 192.0.2.7 0EF001 D6=02029001013001", search.index()), "ready 192.0.2.7".into()]);
+    let info = table.controller.node(node(NODE)).unwrap();
+    assert!(info.is_ready);
+    assert_eq!((info.maker, info.version, info.instance_count), (Some([0, 0, 0x77]), Some([1, 14, 1, 0]), Some(2)));
+    assert_eq!(info.objects.iter().map(|object| object.eoj).collect::<Vec<_>>(), [Eoj::new(1, 0x30, 1), LIGHT]);
+    let light = info.maps(LIGHT).unwrap();
+    assert_eq!(format!("{} / {}", light.announced, light.writable), "80 81 / 80 B0");
+    assert!(light.readable.len() >= 16 && light.readable.contains(0x80), "{}", light.readable);
+    assert_eq!(info.maps(Eoj::new(1, 0x30, 1)).unwrap().readable.len(), 0);
+    assert_eq!(format!("{}", info.profile_maps.unwrap().readable), "D6 D7");
+    table.wait(seconds(5));
+    let sent = table.sent();
+    assert!(sent.iter().all(|sent| sent.starts_with("all")), "{sent:?}");
+}
+
+#[test]
+fn more_than_84_instances_are_learnt_from_announcements() {
+    let mut table = Table::new(Config { interview: Interview::Profile, ..Config::new(1) });
+    let list = |from: u8, count: u8| {
+        let eojs: String = (from..from + count).map(|instance| format!("0290{instance:02X}")).collect();
+        format!("{:02X} {count:02X} {eojs}", 1 + 3 * u32::from(count))
+    };
+    table.comes(NODE, &format!("0001 0EF001 0EF001 73 01 D5 {}", list(1, 84)));
+    interview(
+        &mut table,
+        &[(
+            "0EF001 62 05 8200 8300 8A00 D300 D600",
+            &format!(
+                "05 82 04 010E0100 83 11 FE000077000000000000000000000000AB 8A 03 000077 D3 03 00006E D6 {}",
+                list(1, 84)
+            ),
+        )],
+    );
+    assert_eq!(table.controller.node(node(NODE)).unwrap().objects.len(), 84);
+    let sent = table.sent();
+    assert!(sent[0].ends_with("C0EF0016301D500"), "{sent:?}");
+    let tid = table.tids.last().unwrap().clone();
+    table.comes(NODE, &format!("{tid} 0EF001 0EF001 73 02 D5 {} D5 {}", list(1, 84), list(85, 26)));
+    let info = table.controller.node(node(NODE)).unwrap();
+    assert_eq!((info.objects.len(), info.instance_count, info.is_ready), (110, Some(110), true));
+    // The usual announcement names the first 84 only: the others are still there.
+    table.wait(seconds(60)).comes(NODE, &format!("00F1 0EF001 0EF001 73 01 D5 {}", list(1, 84)));
+    assert_eq!(table.controller.node(node(NODE)).unwrap().objects.len(), 110);
+    // A shorter list is all there is.
+    table.comes(NODE, &format!("00F2 0EF001 0EF001 73 01 D5 {}", list(3, 2)));
+    assert_eq!(table.controller.node(node(NODE)).unwrap().objects.len(), 2);
+}
+
+#[test]
+fn a_node_at_another_address_is_recognized() {
+    let mut table = Table::quiet();
+    let tell = |table: &mut Table, addr: &str, number: &str| {
+        table.controller.request(table.now, node(addr), &Request::get(Eoj::NODE_PROFILE, &[0x83])).unwrap();
+        table.sent();
+        let tid = table.tids.last().unwrap().clone();
+        table.comes(addr, &format!("{tid} 0EF001 C 72 01 83 11 FE000077{number}"));
+        table.told().into_iter().filter(|told| told.starts_with("moved")).collect::<Vec<_>>()
+    };
+    let number = "00000000000000000000001234";
+    assert!(tell(&mut table, "192.0.2.7", number).is_empty());
+    assert!(tell(&mut table, "192.0.2.7", number).is_empty(), "it is where it was");
+    assert!(tell(&mut table, "2001:db8::7", number).is_empty(), "the address of the other family");
+    assert!(tell(&mut table, "192.0.2.8", "00000000000000000000000000").is_empty());
+    assert!(tell(&mut table, "192.0.2.9", "00000000000000000000000000").is_empty(), "numbers that were never given");
+    assert_eq!(tell(&mut table, "192.0.2.10", number), ["moved 192.0.2.7 192.0.2.10"]);
+}

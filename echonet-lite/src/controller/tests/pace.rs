@@ -1,0 +1,92 @@
+//! When what is sent.
+
+use super::*;
+
+#[test]
+fn requests_to_one_node_follow_each_other_and_nodes_do_not_wait_for_each_other() {
+    let mut table = Table::quiet();
+    let request = Request::get(LIGHT, &[0x80]);
+    for addr in ["192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1"] {
+        table.controller.request(table.now, node(addr), &request).unwrap();
+    }
+    assert_eq!(table.sent(), ["192.0.2.1 0001 C02900162018000", "192.0.2.2 0002 C02900162018000"]);
+    table.comes("192.0.2.1", "0001 029001 C 72 01 80 01 30");
+    assert_eq!(table.sent(), ["192.0.2.1 0003 C02900162018000"]);
+    table.comes("192.0.2.1", "0003 029001 C 52 01 80 00");
+    assert_eq!(table.sent(), ["192.0.2.1 0004 C02900162018000"]);
+    assert_eq!(table.told().len(), 2);
+}
+
+#[test]
+fn a_window_lets_several_be_outstanding() {
+    let mut table = Table::new(Config { window: 3, ..quiet() });
+    table.requests(5);
+    assert_eq!(table.sent().len(), 3);
+    table.comes(NODE, "0002 029001 C 72 01 80 01 30");
+    assert_eq!(table.sent(), ["192.0.2.7 0004 C02900162018000"]);
+    table.comes(NODE, "0004 029001 C 72 01 80 01 31");
+    assert_eq!(table.sent(), ["192.0.2.7 0005 C02900162018000"]);
+    assert_eq!(table.told(), ["1 192.0.2.7 029001 80=30", "3 192.0.2.7 029001 80=31"]);
+    // Three that are missed at the same moment count as one miss.
+    let mut table = Table::new(Config { window: 3, ..quiet() });
+    table.requests(3);
+    assert_eq!((table.sent().len(), table.wait_for_timeout()), (3, seconds(3)));
+    assert_eq!((table.sent().len(), table.wait_for_timeout()), (3, seconds(6)));
+}
+
+#[test]
+fn requests_are_spaced() {
+    let gap = Duration::from_millis(100);
+    let mut table = Table::new(Config { spacing: Spacing::Fixed(gap), ..quiet() });
+    table.requests(2);
+    assert_eq!(table.sent().len(), 1);
+    table.wait(Duration::from_millis(1)).comes(NODE, "0001 029001 C 72 01 80 01 30");
+    assert_eq!(table.sent().len(), 0);
+    assert_eq!(table.wait_for_timeout(), gap);
+    assert_eq!(table.sent().len(), 1);
+}
+
+#[test]
+fn slow_classes_get_their_time() {
+    let meter = Eoj::new(0x02, 0x88, 1);
+    let cases = [
+        (Request::get(meter, &[0xE7]), 20),
+        (Request::get(meter, &[0xE0, 0xE7]), 60),
+        (Request::get(meter, &[0xE2]), 60),
+        (Request::get(Eoj::new(0x01, 0x30, 1), &[0x80, 0xB0]), 20),
+        (Request::get(LIGHT, &[0x80, 0xB0]), 3),
+    ];
+    for (request, patience) in cases {
+        let mut table = Table::quiet();
+        table.request(&request);
+        table.sent();
+        assert_eq!(table.wait_for_timeout(), seconds(patience), "{request:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_behind_a_node_that_answers_nothing() {
+    let mut table = Table::quiet();
+    let ids: Vec<_> = (0..5).map(|_| table.request(&Request::get(LIGHT, &[0x80])).index()).collect();
+    let start = table.now;
+    table.sent();
+    while table.controller.poll_timeout().is_some() {
+        table.wait_for_timeout();
+        table.sent();
+    }
+    assert!(table.now.since(start) < seconds(90));
+    let told = table.told();
+    assert_eq!(told.len(), ids.len());
+    assert!(told[2..].iter().all(|told| told.ends_with("the node answers nothing")), "{told:?}");
+    // From now on it gets one try, until it is heard.
+    table.request(&Request::get(LIGHT, &[0x80]));
+    assert_eq!(table.sent().len(), 1);
+    table.wait_for_timeout();
+    assert_eq!((table.sent().len(), table.told().len()), (0, 1));
+    table.comes(NODE, "0001 0EF001 0EF001 73 01 D5 04 01 029001");
+    table.request(&Request::get(LIGHT, &[0x80]));
+    for _ in 0..3 {
+        assert_eq!(table.sent().len(), 1);
+        table.wait_for_timeout();
+    }
+}
