@@ -40,7 +40,9 @@ fn one(class: &Class, lang: Language, out: &Output) -> Result<(), Failure> {
         [format!("{:#04X}", spec.epc), spec.short_name.to_owned(), access, name.to_owned(), spec.data.to_string()]
     });
     out.line(table(["EPC", "PROPERTY", "G S I", "NAME", "VALUES"], rows))?;
-    out.remark("\nG get, S set, I announced: R required, C required on a condition, F required with its function, o optional");
+    out.remark(
+        "\nG get, S set, I announced: R required, C required on a condition, F required with its function, o optional",
+    );
     Ok(())
 }
 

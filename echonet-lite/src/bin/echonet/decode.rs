@@ -41,7 +41,9 @@ pub(crate) fn run(args: &Decode, out: &Output) -> Result<(), Failure> {
     }
     match (count, failed) {
         (0, _) => Err(Failure::Input("nothing to decode: give the bytes of a frame in hexadecimal".to_owned())),
-        (_, Some(first)) => Err(Failure::Input(format!("not all are frames; the first that is none is number {first}"))),
+        (_, Some(first)) => {
+            Err(Failure::Input(format!("not all are frames; the first that is none is number {first}")))
+        }
         (_, None) => Ok(()),
     }
 }
@@ -49,10 +51,8 @@ pub(crate) fn run(args: &Decode, out: &Output) -> Result<(), Failure> {
 fn explain(text: &str, out: &Output) -> Result<(), Failure> {
     let bytes = names::bytes(text)?;
     match Frame::parse(&bytes) {
-        Ok(frame) => out.result(
-            || frame::json(&frame),
-            || format!("{frame}\n  {}{}", frame::line(&frame), frame::details(&frame)),
-        ),
+        Ok(frame) => out
+            .result(|| frame::json(&frame), || format!("{frame}\n  {}{}", frame::line(&frame), frame::details(&frame))),
         Err(error) => {
             if out.json {
                 out.line(frame::error_json(&error, &bytes))?;

@@ -68,7 +68,11 @@ pub(crate) fn property(eoj: Eoj, text: &str) -> Result<u8, Failure> {
         return Ok(spec.epc);
     }
     if let Some(epc) = code(text) {
-        return if epc >= 0x80 { Ok(epc) } else { Err(Failure::Input(format!("{epc:#04X} is no property: they are 0x80 to 0xFF"))) };
+        return if epc >= 0x80 {
+            Ok(epc)
+        } else {
+            Err(Failure::Input(format!("{epc:#04X} is no property: they are 0x80 to 0xFF")))
+        };
     }
     let class = class.ok_or_else(|| {
         Failure::Input(format!("the tables do not have the class of {eoj}: name its properties by code, not `{text}`"))
@@ -98,9 +102,9 @@ pub(crate) fn write(eoj: Eoj, text: &str) -> Result<(u8, Vec<u8>), Failure> {
                 Failure::Input(format!("{epc:#04X}: the tables do not have it: give its bytes as 0x…, not `{value}`"))
             })?;
             let bytes = bytes(digits)?;
-            let room = edt.get_mut(..bytes.len()).ok_or_else(|| {
-                Failure::Input(format!("{epc:#04X}: {} bytes, 255 is the most", bytes.len()))
-            })?;
+            let room = edt
+                .get_mut(..bytes.len())
+                .ok_or_else(|| Failure::Input(format!("{epc:#04X}: {} bytes, 255 is the most", bytes.len())))?;
             room.copy_from_slice(&bytes);
             bytes.len()
         }
@@ -117,9 +121,10 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, Failure> {
         if letter.is_whitespace() || matches!(letter, ':' | '-' | '_' | ',') {
             continue;
         }
-        let digit = letter.to_digit(16).ok_or_else(|| {
-            Failure::Input(format!("character {}, `{letter}`, is no hexadecimal digit", place + 1))
-        })? as u8;
+        let digit = letter
+            .to_digit(16)
+            .ok_or_else(|| Failure::Input(format!("character {}, `{letter}`, is no hexadecimal digit", place + 1)))?
+            as u8;
         match high.take() {
             None => high = Some(digit << 4),
             Some(high) => bytes.push(high | digit),
@@ -172,7 +177,8 @@ fn resolve(text: &str, host: &str, options: &Options) -> Result<NodeAddr, Failur
     let found: Vec<_> = (host, PORT).to_socket_addrs().map_err(unknown)?.collect();
     let wanted = |addr: &&SocketAddr| if addr.is_ipv4() { !options.ipv6 } else { !options.ipv4 };
     let best = found.iter().filter(wanted).min_by_key(|addr| !addr.is_ipv4());
-    best.map(|addr| NodeAddr::from(*addr)).ok_or_else(|| Failure::Input(format!("`{text}` has no address of that kind")))
+    best.map(|addr| NodeAddr::from(*addr))
+        .ok_or_else(|| Failure::Input(format!("`{text}` has no address of that kind")))
 }
 
 /// The interface that a link-local address without a scope must mean.
@@ -256,7 +262,8 @@ mod tests {
     #[test]
     fn objects_by_name_and_code() {
         let conditioner = Eoj::new(0x01, 0x30, 1);
-        for text in ["homeAirConditioner:1", "HOMEAIRCONDITIONER", "homeAir", "0130:1", "0x0130", "0x013001", "013001"] {
+        for text in ["homeAirConditioner:1", "HOMEAIRCONDITIONER", "homeAir", "0130:1", "0x0130", "0x013001", "013001"]
+        {
             assert_eq!(object(text).ok(), Some(conditioner), "{text}");
         }
         assert_eq!(object("node").ok(), Some(Eoj::NODE_PROFILE));
@@ -270,7 +277,9 @@ mod tests {
 
     #[test]
     fn errors_propose_what_may_be_meant() {
-        for (text, part) in [("homeAirConditoner", "homeAirConditioner"), ("lighting", "generalLighting"), ("electric", "ambiguous")] {
+        for (text, part) in
+            [("homeAirConditoner", "homeAirConditioner"), ("lighting", "generalLighting"), ("electric", "ambiguous")]
+        {
             let error = class(text).err().map(|error| error.to_string()).unwrap();
             assert!(error.contains(part), "{error}");
         }

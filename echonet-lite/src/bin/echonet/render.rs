@@ -66,8 +66,12 @@ impl<'a> Property<'a> {
         }
         match (self.value(), self.spec()) {
             // What the tables call true is on, where the code is that of a switch.
-            (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x30, Some(true))) => "on".into(),
-            (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x31, Some(false))) => "off".into(),
+            (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x30, Some(true))) => {
+                "on".into()
+            }
+            (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x31, Some(false))) => {
+                "off".into()
+            }
             (Some(value), Some(spec)) => {
                 let coefficients = spec.number().map_or(&[][..], |number| number.coefficients);
                 let factors = coefficients.iter().filter(|_| value.number().is_some());
