@@ -277,14 +277,16 @@ mod tests {
 
     #[test]
     fn errors_propose_what_may_be_meant() {
-        for (text, part) in
-            [("homeAirConditoner", "homeAirConditioner"), ("lighting", "generalLighting"), ("electric", "ambiguous")]
-        {
+        for (text, part) in [
+            ("homeAirConditoner", "homeAirConditioner"),
+            ("generalLightning", "generalLighting"),
+            ("electric", "ambiguous"),
+        ] {
             let error = class(text).err().map(|error| error.to_string()).unwrap();
             assert!(error.contains(part), "{error}");
         }
         let conditioner = Eoj::new(0x01, 0x30, 1);
-        let error = property(conditioner, "temperature").err().map(|error| error.to_string()).unwrap();
+        let error = property(conditioner, "targetTemprature").err().map(|error| error.to_string()).unwrap();
         assert!(error.contains("targetTemperature"), "{error}");
         let error = write(conditioner, "targetTemperature=51").err().map(|error| error.to_string()).unwrap();
         assert!(error.contains("0xB3") && error.contains("51") && error.contains("0..=50"), "{error}");

@@ -1,6 +1,7 @@
 //! `echonet watch`: what nodes announce, and what has changed without being announced.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use echonet_lite::class;
@@ -123,13 +124,18 @@ async fn poll(endpoint: Endpoint, targets: Vec<NodeAddr>, interval: Duration, re
         let nodes: Vec<_> =
             if targets.is_empty() { endpoint.nodes().iter().map(|node| node.addr).collect() } else { targets.clone() };
         for node in nodes {
-            if !known.contains_key(&node) {
-                let objects = state_of(&endpoint, node).await;
-                if !objects.is_empty() {
-                    known.insert(node, objects);
+            let objects = match known.entry(node) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let objects = state_of(&endpoint, node).await;
+                    // A node that does not tell now may do so in the next round.
+                    if objects.is_empty() {
+                        continue;
+                    }
+                    place.insert(objects)
                 }
-            }
-            for (eoj, epcs) in known.get(&node).into_iter().flatten() {
+            };
+            for (eoj, epcs) in objects {
                 let request = echonet_lite::controller::Request::get(*eoj, epcs).timeout(PATIENCE);
                 // A node that is silent now may answer the next time.
                 let Ok(answer) = endpoint.request(node, &request).await else { continue };
