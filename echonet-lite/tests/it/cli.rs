@@ -93,7 +93,7 @@ fn frames_are_explained() {
         (GET, "controller:1 > generalLighting:1 Get operationStatus"),
         ("1081000102900105ff017201800130", "0x80 operationStatus  on"),
         ("10:81:00:01:01:30:01:05:ff:01:72:01:b3:01:16", "0xB3 targetTemperature  22 °C"),
-        ("0x1081000101300105ff01 51 02 b3 01 33 80 00", "targetTemperature=0x33 (0x33 is not in 0..=50 °C) refused"),
+        ("0x1081000101300105ff01 51 02 b3 01 33 80 00", "targetTemperature=0x33 (51 is not in 0..=50 °C) refused"),
         ("1081000101300105ff01 51 02 b3 01 33 80 00", "operationStatus accepted"),
         ("1081000105ff01013001 6e 01 800130 01 bb00", "SetGet operationStatus=on / roomTemperature"),
         ("108100010ef0010ef001 73 01 d5 04 01029001", "generalLighting:1"),
@@ -197,8 +197,8 @@ fn names_that_nobody_has() {
 fn a_served_node_is_found_read_and_written() {
     let port = "13621";
     let mut node = serve(port, "127.0.62.1", &["homeAirConditioner", "generalLighting:3", "generalLighting"]);
-    let tool =
-        |rest: &[&str]| [&["--json", "--port", port, "--address", "127.0.62.2", "--timeout", "2"], rest].concat();
+    let head = ["--json", "--port", port, "--address", "127.0.62.2", "--timeout", "2"];
+    let tool = |rest: &[&'static str]| [&head[..], rest].concat();
 
     let found = lines(&check(&tool(&["discover"]), 0));
     let names: Vec<_> = found[0]["objects"].as_array().unwrap().iter().map(|object| &object["eoj"]).collect();
