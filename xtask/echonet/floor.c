@@ -1,8 +1,9 @@
 // The floor: the least that a device can do. It answers Get of one property from a table of 128 values per object,
-// one socket, one blocking recvmmsg and one sendmmsg a batch; no rules, no checks beyond its own safety.
+// one socket, one blocking recvmmsg and one send a batch; no rules, no checks beyond its own safety.
 //   floor INTERFACE-ADDRESS        (where it joins the ECHONET group)
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,24 @@ static int answer(unsigned char *frame, int length) {
     return 14 + value[0];
 }
 
+// Sends answers; those of a batch to one peer, equally long, as one datagram that the kernel cuts up.
+static void send_all(int s, struct mmsghdr *sent, struct iovec *out, int answers) {
+    union { char space[CMSG_SPACE(2)]; struct cmsghdr align; } control = {0};
+    struct sockaddr_in *first = sent[0].msg_hdr.msg_name;
+    int alike = answers > 1;
+    for (int i = 1; alike && i < answers; i++)
+        alike = out[i].iov_len == out[0].iov_len && !memcmp(sent[i].msg_hdr.msg_name, first, sizeof *first);
+    if (!alike) {
+        sendmmsg(s, sent, answers, 0);
+        return;
+    }
+    struct msghdr all = {first, sizeof *first, out, answers, &control, sizeof control.space, 0};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&all);
+    header->cmsg_level = IPPROTO_UDP, header->cmsg_type = UDP_SEGMENT, header->cmsg_len = CMSG_LEN(2);
+    *(unsigned short *)CMSG_DATA(header) = out[0].iov_len;
+    sendmsg(s, &all, 0);
+}
+
 static void serve(int s) {
     static unsigned char frames[BATCH][SIZE];
     static struct sockaddr_in peers[BATCH];
@@ -58,8 +77,7 @@ static void serve(int s) {
             sent[answers].msg_hdr = (struct msghdr){&peers[i], sizeof peers[i], &out[answers], 1, 0, 0, 0};
             answers++;
         }
-        if (answers == 1) sendmsg(s, &sent[0].msg_hdr, 0);
-        else if (answers) sendmmsg(s, sent, answers, 0);
+        if (answers) send_all(s, sent, out, answers);
     }
 }
 

@@ -24,15 +24,19 @@ pub(crate) struct Options {
 /// At the first gate that fails, after its whole output was printed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     gate("format", cargo(&["fmt", "--all", "--check"]))?;
-    gate("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    gate("lints", cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
+    let mut doc = cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--document-private-items"]);
     doc.env("RUSTDOCFLAGS", "-Dwarnings");
     gate("docs", doc)?;
     crate::tidy::run()?;
     gate("release build", cargo(&["build", "--release", "--package", "redis-server"]))?;
     let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;
     bare.lines().filter(|line| line.starts_with("skipped:")).for_each(|line| println!("{line}"));
-    let tests = gate("tests", cargo(&["test", "--workspace"]))?;
+    let mut tests = gate("tests", cargo(&["test", "--workspace"]))?;
+    // What the features add that are off by default.
+    let featured = ["test", "--package", "echonet-lite", "--all-features"];
+    tests += &gate("tests of serial modules", cargo(&[&featured[..], &["--lib", "--test", "serial"]].concat()))?;
+    tests += &gate("tests of the echonet command", cargo(&[&featured[..], &["--test", "it", "cli"]].concat()))?;
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {

@@ -20,20 +20,29 @@ fn every_property() -> impl Iterator<Item = &'static PropertySpec> {
 }
 
 /// EDT, what it displays as, and how it comes out as JSON; and the way back.
+#[track_caller]
+fn check(class: &str, name: &str, edt: &str, text: &str, json: &str) {
+    let property = property(class, name);
+    let edt = bytes(edt);
+    let value = property.decode(&edt).unwrap_or_else(|error| panic!("{class} {error}"));
+    assert_eq!(value.to_string(), text, "{class} {name}");
+    assert_eq!(value.json().to_string(), json, "{class} {name}");
+    let mut buffer = [0; 255];
+    for length in
+        [property.encode(value, &mut buffer), property.parse(text, &mut buffer), property.parse(json, &mut buffer)]
+    {
+        assert_eq!(
+            length.map(|length| &buffer[..length]).map_err(|error| error.to_string()),
+            Ok(&edt[..]),
+            "{class} {name} {text}"
+        );
+    }
+}
+
 #[test]
 #[rustfmt::skip]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn known_values() {
-    let check = |class: &str, name: &str, edt: &str, text: &str, json: &str| {
-        let property = property(class, name);
-        let edt = bytes(edt);
-        let value = property.decode(&edt).unwrap_or_else(|error| panic!("{class} {error}"));
-        assert_eq!(value.to_string(), text, "{class} {name}");
-        assert_eq!(value.json().to_string(), json, "{class} {name}");
-        let mut buffer = [0; 255];
-        for length in [property.encode(value, &mut buffer), property.parse(text, &mut buffer), property.parse(json, &mut buffer)] {
-            assert_eq!(length.map(|length| &buffer[..length]).map_err(|error| error.to_string()), Ok(&edt[..]), "{class} {name} {text}");
-        }
-    };
     check("homeAirConditioner", "80", "30", "true", "true");
     check("homeAirConditioner", "B0", "42", "cooling", r#""cooling""#);
     check("homeAirConditioner", "B3", "16", "22 °C", "22");

@@ -1,7 +1,7 @@
 //! Speed of ECHONET Lite devices and controllers: ours, the peers', and the least that is possible, interleaved.
 //!
 //! The generator (`xtask/echonet/generator.c`) and the floor (`floor.c`) are compiled at run time, the peers' libraries are
-//! fetched by their package clients. Every device lives in a network namespace of its own, because all want port 3610.
+//! fetched by their package clients. Each pair of programs has a network of its own.
 
 mod report;
 mod run;

@@ -106,9 +106,9 @@ fn device_run(
         Scenario::Controller => bail!("a controller is no device"),
     };
     let [kind, number, seconds] = what;
-    let words = [workshop.generator.clone(), kind, OTHER.into(), DEVICE.into(), DEVICE.into(), number, seconds];
+    let words = [workshop.generator.clone(), kind, OTHER.into(), OTHER.into(), DEVICE.into(), number, seconds];
     let before = device.cpu_us()?;
-    let figures = figures(&run_quietly(&mut device.space.pinned(placement.other_core(), &words))?)?;
+    let figures = figures(&run_quietly(&mut device.space.other.pinned(placement.other_core(), &words))?)?;
     let [requests, seconds, lost, wrong, generator_us, p50_us, p99_us] = figures[..] else {
         bail!("the generator prints seven figures")
     };
@@ -130,7 +130,7 @@ fn controller_run(subject: &Subject, floor: &Device) -> Result<Sample> {
     let words = subject.command(Role::Controller).context("it is a controller")?;
     let words = [words, &[subject.requests.to_string()]].concat();
     let (floor_before, before, start) = (floor.cpu_us()?, children_cpu_seconds()?, Instant::now());
-    let mut command: Command = floor.space.pinned(SUBJECT_CORE, &words);
+    let mut command: Command = floor.space.other.pinned(SUBJECT_CORE, &words);
     let text = run_quietly(&mut command)?;
     let elapsed_us = start.elapsed().as_secs_f64() * 1e6;
     let cpu = children_cpu_seconds()? - before;

@@ -1,6 +1,7 @@
-//! A network of its own for each device.
+//! A network of its own for each pair of programs, because all insist on port 3610.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,55 +10,71 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::run_quietly;
 
-/// The device's address, on an interface that can multicast.
+/// The device's address.
 pub(super) const DEVICE: &str = "10.61.0.1";
 
-/// The other side's, where no device listens: libraries leave the loopback interface alone.
+/// The address of who asks it.
 pub(super) const OTHER: &str = "10.61.0.2";
 
 /// How long the kernel may take to make a namespace.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A network namespace; it vanishes with the process that holds it.
-pub(super) struct Space(Child);
+/// Two network namespaces joined by a cable: a device's, and that of who asks it.
+pub(super) struct Space {
+    pub(super) device: Holder,
+    pub(super) other: Holder,
+}
 
 impl Space {
-    /// Makes a namespace with both addresses.
+    /// Lays the cable.
     pub(super) fn new() -> Result<Self> {
         let mut command = Command::new("unshare");
         let is_root = run_quietly(Command::new("id").arg("-u"))?.trim() == "0";
         command.args(if is_root { &["--net"][..] } else { &["--user", "--map-root-user", "--net"] });
+        let device = Holder::start(command)?;
+        let mut inside = device.command("unshare");
+        inside.arg("--net");
+        let other = Holder::start(inside)?;
+        let far = other.0.id();
+        device.ip(&format!("link add echo type veth peer name echo netns {far}"))?;
+        for (holder, address) in [(&device, DEVICE), (&other, OTHER)] {
+            holder.ip("link set lo up")?;
+            holder.ip(&format!("address add {address}/24 dev echo"))?;
+            holder.ip("link set echo up")?;
+            holder.ip("route add 224.0.0.0/4 dev echo")?;
+        }
+        Ok(Self { device, other })
+    }
+}
+
+/// A process that keeps a namespace alive, which vanishes with it.
+pub(super) struct Holder(Child);
+
+impl Holder {
+    fn start(mut command: Command) -> Result<Self> {
         let held = command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
-        let mut space = Self(held.context("cannot start unshare")?);
+        let mut holder = Self(held.context("cannot start unshare")?);
         let start = Instant::now();
-        while !space.is_made() {
-            if space.0.try_wait()?.is_some() || start.elapsed() > PATIENCE {
+        // The namespace is made when its process has become `cat`.
+        while !holder.program().is_some_and(|path| !path.ends_with("unshare") && !path.ends_with("nsenter")) {
+            if holder.0.try_wait()?.is_some() || start.elapsed() > PATIENCE {
                 bail!("no network namespaces here: they need root, or user namespaces");
             }
             thread::sleep(Duration::from_millis(2));
         }
-        let words = [
-            "link set lo up",
-            "link add echo type veth peer name far",
-            "link set far up",
-            "link set echo up",
-            &format!("address add {DEVICE}/24 dev echo"),
-            &format!("address add {OTHER}/32 dev lo"),
-            "route add 224.0.0.0/4 dev echo",
-        ];
-        for line in words {
-            run_quietly(space.command("ip").args(line.split(' ')))?;
-        }
-        Ok(space)
+        Ok(holder)
     }
 
-    /// It is made when its process has become `cat`.
-    fn is_made(&self) -> bool {
-        fs::read_link(format!("/proc/{}/exe", self.0.id())).is_ok_and(|program| !program.ends_with("unshare"))
+    fn program(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.0.id())).ok()
+    }
+
+    fn ip(&self, line: &str) -> Result<String> {
+        run_quietly(self.command("ip").args(line.split(' ')))
     }
 
     /// A program inside.
-    pub(super) fn command(&self, program: &str) -> Command {
+    fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.0.id().to_string(), "--net"]);
         let users = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
@@ -76,7 +93,7 @@ impl Space {
     }
 }
 
-impl Drop for Space {
+impl Drop for Holder {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();

@@ -87,7 +87,7 @@ impl Workshop {
     }
 
     fn floor(&self) -> Subject {
-        let controller = words(&[&self.generator, "count", OTHER, DEVICE, DEVICE, "32"]);
+        let controller = words(&[&self.generator, "count", OTHER, OTHER, DEVICE, "32"]);
         let device = words(&[&self.floor, DEVICE]);
         Subject { name: FLOOR, device: Some(device), controller: Some(controller), requests: 300_000 }
     }
@@ -95,13 +95,14 @@ impl Workshop {
     fn ours_blocking(&self) -> Result<Subject> {
         let bench = example("bench")?;
         let device = words(&[&bench, "serve", "--interface", "echo", "-4"]);
-        let controller = words(&[&bench, "ask", "--address", OTHER, "--window", "32", DEVICE]);
+        let controller = words(&[&bench, "ask", "--interface", "echo", "-4", "--window", "32", DEVICE]);
         Ok(Subject { name: "ours, blocking", device: Some(device), controller: Some(controller), requests: 300_000 })
     }
 
     fn ours_tokio(&self) -> Result<Subject> {
         let device = words(&[&example("light")?, "--interface", "echo", "-4"]);
-        let controller = words(&[&example("bench")?, "ask", "--tokio", "--address", OTHER, "--window", "32", DEVICE]);
+        let bench = example("bench")?;
+        let controller = words(&[&bench, "ask", "--tokio", "--interface", "echo", "-4", "--window", "32", DEVICE]);
         Ok(Subject { name: "ours, tokio", device: Some(device), controller: Some(controller), requests: 200_000 })
     }
 
@@ -158,7 +159,7 @@ impl Device {
     /// Starts it on a core and waits until it says anything, which all do when they are ready.
     pub(super) fn start(name: &str, words: &[String], core: &str) -> Result<Self> {
         let space = Space::new()?;
-        let mut command = space.pinned(core, words);
+        let mut command = space.device.pinned(core, words);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
         let mut child = child.with_context(|| format!("cannot start {name}"))?;
         let output = child.stdout.take().context("its output is piped")?;
