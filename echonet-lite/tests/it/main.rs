@@ -3,6 +3,8 @@
 
 mod announcements;
 mod class;
+#[cfg(feature = "cli")]
+mod cli;
 mod conformance;
 #[cfg(feature = "std")]
 mod home;

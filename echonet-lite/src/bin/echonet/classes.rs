@@ -1,0 +1,84 @@
+//! `echonet classes`: the tables.
+
+use echonet_lite::class::{self, Class, PropertySpec, Rule};
+use serde_json::{Value, json};
+
+use crate::commands::{Classes, Language};
+use crate::failure::Failure;
+use crate::names;
+use crate::output::{Output, table};
+
+pub(crate) fn run(args: &Classes, out: &Output) -> Result<(), Failure> {
+    match &args.class {
+        Some(name) => one(names::class(name)?, args.lang, out),
+        None => all(args.lang, out),
+    }
+}
+
+fn all(lang: Language, out: &Output) -> Result<(), Failure> {
+    if out.json {
+        return class::all().iter().try_for_each(|class| out.line(head(class)));
+    }
+    let rows = class::all().iter().map(|class| {
+        let name = if lang == Language::Ja { class.name_ja() } else { class.name() };
+        [format!("0x{}", class.code), class.short_name.to_owned(), name.to_owned(), class.releases.to_string()]
+    });
+    out.line(table(["CODE", "CLASS", "NAME", "RELEASES"], rows))
+}
+
+fn one(class: &Class, lang: Language, out: &Output) -> Result<(), Failure> {
+    if out.json {
+        let mut value = head(class);
+        value["properties"] = class.all_properties().map(property).collect();
+        return out.line(value);
+    }
+    let title = if lang == Language::Ja { class.name_ja() } else { class.name() };
+    out.line(format!("0x{} {}: {title}, releases {}\n", class.code, class.short_name, class.releases))?;
+    let rows = class.all_properties().map(|spec| {
+        let access = [spec.access.get, spec.access.set, spec.access.inf].map(letter).join(" ");
+        let name = if lang == Language::Ja { spec.name_ja() } else { spec.name() };
+        [format!("{:#04X}", spec.epc), spec.short_name.to_owned(), access, name.to_owned(), spec.data.to_string()]
+    });
+    out.line(table(["EPC", "PROPERTY", "G S I", "NAME", "VALUES"], rows))?;
+    out.remark(
+        "\nG get, S set, I announced: R required, C required on a condition, F required with its function, o optional",
+    );
+    Ok(())
+}
+
+const fn letter(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Required => "R",
+        Rule::RequiredC => "C",
+        Rule::RequiredO => "F",
+        Rule::Optional => "o",
+        Rule::NotApplicable => "-",
+    }
+}
+
+fn head(class: &Class) -> Value {
+    json!({
+        "code": format!("0x{}", class.code),
+        "class": class.short_name,
+        "name": class.name(),
+        "nameJa": class.name_ja(),
+        "releases": class.releases.to_string(),
+    })
+}
+
+fn property(spec: &PropertySpec) -> Value {
+    let (least, most) = spec.data.sizes();
+    json!({
+        "epc": format!("{:#04X}", spec.epc),
+        "name": spec.short_name,
+        "nameEn": spec.name(),
+        "nameJa": spec.name_ja(),
+        "releases": spec.releases.to_string(),
+        "get": spec.access.get.as_str(),
+        "set": spec.access.set.as_str(),
+        "inf": spec.access.inf.as_str(),
+        "values": spec.data.to_string(),
+        "unit": spec.number().map(|number| number.unit.symbol()),
+        "bytes": [least, most],
+    })
+}

@@ -1,0 +1,285 @@
+//! What can be asked of the command.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use echonet_lite::wire::PORT;
+
+use crate::failure::EXIT_CODES;
+
+const EXAMPLES: &str = "\
+Examples:
+  echonet discover                                           what is there
+  echonet get 192.168.1.5 homeAirConditioner                 everything it tells
+  echonet get 192.168.1.5 homeAirConditioner:1 0xB3 bb       two of its properties
+  echonet set 192.168.1.5 homeAirConditioner targetTemperature=22.0 operationMode=cooling
+  echonet watch --interval 30                                what changes, asked for and announced
+  echonet decode 1081 0001 05ff01 029001 62 01 8000          what a frame says
+  echonet serve homeAirConditioner generalLighting:1 generalLighting:2
+  echonet --json get 192.168.1.5 lvSmartElectricEnergyMeter E7 | jq .properties[0].value
+
+Classes and properties go by their short names (echonet classes), or the beginning of one, in any case, or by their codes.
+Objects are homeAirConditioner:1, 0130:1 or 013001; :all means every instance, and without a number it is the first.";
+
+const JSON: &str = "\
+JSON: with --json every result is one line.
+  object    {\"eoj\": \"0x013001\", \"class\": \"homeAirConditioner\" or null, \"instance\": 1}
+  property  {\"epc\": \"0xB3\", \"name\": \"targetTemperature\" or null, and where there is a value
+             \"edt\": \"16\", \"value\": 22 (null where the tables do not explain it), \"unit\": \"°C\" (if any);
+             \"status\": asked, accepted, refused, omitted or received (if there is more to say than the value)}
+  discover  {\"address\", \"addresses\": [], \"objects\": [object], \"maker\", \"identification\", \"version\"}
+  get, set  {\"address\", \"object\": object, \"properties\": [property]}
+  watch     {\"time\", \"address\", \"object\": object, \"source\": \"notification\" or \"poll\", \"property\": property}
+  serve     {\"time\", \"event\": \"serving\", \"set\" or \"changed\", \"object\": object, \"property\": property}
+  decode    {\"tid\", \"seoj\": object, \"deoj\": object, \"esv\": \"Get\", \"properties\": [property], \"getProperties\":
+             [property] (SetGet)}, {\"tid\", \"edata\"} (format 2), or {\"error\": {\"offset\", \"cause\"}, \"bytes\"}
+  dump      as decode, with \"time\", \"from\", \"to\" in front
+  classes   {\"code\", \"class\", \"name\", \"nameJa\", \"releases\", \"properties\": [{\"epc\", \"name\", …}] (of one class)}
+  bench     {\"requests\", \"answered\", \"lost\", \"refused\", \"seconds\", \"perSecond\", \"microseconds\": {\"p50\", …}}";
+
+/// Finds, reads, writes, watches, decodes, emulates and measures ECHONET Lite nodes
+#[derive(Parser, Debug)]
+#[command(name = "echonet", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{JSON}\n\n{EXIT_CODES}"))]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What all commands understand.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Use this interface only; can be given several times
+    #[arg(short, long, global = true, value_name = "NAME", help_heading = "Network")]
+    pub(crate) interface: Vec<String>,
+    /// Listen on this address of the machine only; can be given several times
+    #[arg(long, global = true, value_name = "IP", help_heading = "Network")]
+    pub(crate) address: Vec<IpAddr>,
+    /// Speak IPv4 only
+    #[arg(short = '4', long, global = true, conflicts_with = "ipv6", help_heading = "Network")]
+    pub(crate) ipv4: bool,
+    /// Speak IPv6 only
+    #[arg(short = '6', long, global = true, help_heading = "Network")]
+    pub(crate) ipv6: bool,
+    /// Send requests by TCP to nodes that accept connections
+    #[arg(long, global = true, help_heading = "Network")]
+    pub(crate) tcp: bool,
+    /// Live on this port instead of 3610, where no real node will be found
+    #[arg(long, global = true, default_value_t = PORT, hide = true)]
+    pub(crate) port: u16,
+    /// How long to wait, to search or to listen
+    #[arg(short, long, global = true, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Print results as JSON, one in a line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print results and errors only: no progress, no remarks
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Find the nodes of the network and their objects
+    ///
+    /// Asks all nodes by multicast on every interface, IPv4 and IPv6, for three seconds or --timeout.
+    Discover,
+    /// Read properties of an object
+    ///
+    /// Without properties it reads all that the object says can be read.
+    #[command(after_help = "Examples:
+  echonet get 192.168.1.5 homeAirConditioner operationStatus targetTemperature
+  echonet get fe80::5%eth0 generalLighting:2
+  echonet get 192.168.1.5 generalLighting:all 80
+  echonet get 192.168.1.5 node                     the node profile")]
+    Get(Get),
+    /// Write properties of an object
+    ///
+    /// Values are checked by the table of the class before anything is sent.
+    #[command(after_help = "Examples:
+  echonet set 192.168.1.5 generalLighting operationStatus=on lightLevel=50
+  echonet set 192.168.1.5 homeAirConditioner 'targetTemperature=22 C' operationMode=cooling
+  echonet set 192.168.1.5 029001 80=0x30           0x… is the value's bytes as they are")]
+    Set(Set),
+    /// Print what nodes announce, as it happens
+    #[command(after_help = "Examples:
+  echonet watch                                    what all nodes announce
+  echonet watch 192.168.1.5 --interval 10          and what a node does not announce, when it has changed
+  echonet watch --json --count 1 --timeout 60      wait for one announcement")]
+    Watch(Watch),
+    /// Decode the multicast traffic of the network, or a capture
+    ///
+    /// Live, it hears what is sent to all and takes nothing away from other programs. What goes from one node to another
+    /// only tcpdump can capture: tcpdump -w FILE port 3610, then echonet dump --read FILE.
+    #[command(after_help = "Examples:
+  echonet dump -v
+  echonet dump --pcap home.pcap                    write it for wireshark, too
+  echonet dump --read home.pcap --json")]
+    Dump(Dump),
+    /// Explain frames: hexadecimal bytes, or lines of them on standard input
+    #[command(after_help = "Examples:
+  echonet decode 1081000105ff010290016201 8000
+  echonet decode 10:81:00:01:01:30:01:05:ff:01:72:01:b3:01:16
+  xxd -p -c 1500 datagram | echonet decode")]
+    Decode(Decode),
+    /// Emulate objects of any class
+    ///
+    /// Every property of the class's table is there, with a plausible value; it can be read, written and announces itself
+    /// as the table says. Lines on standard input change values: homeAirConditioner:1 operationStatus=off
+    #[command(after_help = "Examples:
+  echonet serve homeAirConditioner
+  echonet serve generalLighting generalLighting temperatureSensor    two lights and a sensor
+  echonet serve lvSmartElectricEnergyMeter --mandatory --address 127.0.0.2")]
+    Serve(Serve),
+    /// List the classes, or the properties of one
+    #[command(after_help = "Examples:
+  echonet classes
+  echonet classes homeAirConditioner
+  echonet classes 0288 --lang ja")]
+    Classes(Classes),
+    /// Measure how fast a node answers
+    #[command(after_help = "Examples:
+  echonet bench 192.168.1.5                        the node profile, one request after the other, for 5 s
+  echonet bench 192.168.1.5 generalLighting 80 --window 32 --count 100000")]
+    Bench(Bench),
+    /// Print the completions of a shell
+    #[command(after_help = "Examples:
+  echonet completions bash > ~/.local/share/bash-completion/completions/echonet
+  echonet completions zsh > ~/.zfunc/_echonet
+  echonet completions fish > ~/.config/fish/completions/echonet.fish")]
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    /// Whom to ask: an IPv4 or IPv6 address (fe80::5%eth0)
+    pub(crate) target: String,
+    /// Which of its objects: homeAirConditioner:1, 013001
+    pub(crate) object: String,
+    /// Which properties: names or codes; all if there are none
+    #[arg(value_name = "PROPERTY")]
+    pub(crate) properties: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Set {
+    /// Whom to tell: an IPv4 or IPv6 address (fe80::5%eth0)
+    pub(crate) target: String,
+    /// Which of its objects: homeAirConditioner:1, 013001
+    pub(crate) object: String,
+    /// What to write: operationStatus=on, B3=22
+    #[arg(value_name = "PROPERTY=VALUE", required = true)]
+    pub(crate) writes: Vec<String>,
+    /// Have no confirmation (SetI): silence is agreement
+    #[arg(long)]
+    pub(crate) unconfirmed: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Watch {
+    /// Whom to listen to; everybody if there are none
+    #[arg(value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    /// Ask for all values so often, in seconds, and print those that have changed
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) interval: Option<Duration>,
+    /// End after so many lines
+    #[arg(short, long)]
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Dump {
+    /// Decode this file instead: pcap, or lines of hexadecimal bytes; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) read: Option<PathBuf>,
+    /// Write what is heard to this file, for wireshark and --read
+    #[arg(long, value_name = "FILE", conflicts_with = "read")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Print every property in a line of its own
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// End after so many frames
+    #[arg(short, long)]
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Decode {
+    /// The bytes of one frame; spaces, colons and 0x are skipped
+    pub(crate) hex: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    /// Which classes or objects: homeAirConditioner, generalLighting:2
+    #[arg(value_name = "CLASS", required = true)]
+    pub(crate) objects: Vec<String>,
+    /// Have only the properties that every device of the class must have
+    #[arg(long)]
+    pub(crate) mandatory: bool,
+    /// What tells this node from others; the number of the process if not given
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) serial: Option<u64>,
+    /// The maker's code, six hexadecimal digits
+    #[arg(long, default_value = "000077", value_name = "CODE")]
+    pub(crate) maker: String,
+    /// Most that an answer to a multicast request waits
+    #[arg(long, default_value = "0.5", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) delay: Duration,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Classes {
+    /// The class whose properties to list
+    pub(crate) class: Option<String>,
+    /// The language of names
+    #[arg(long, default_value = "en")]
+    pub(crate) lang: Language,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    /// English
+    En,
+    /// Japanese
+    Ja,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    /// Whom to ask
+    pub(crate) target: String,
+    /// Which of its objects
+    #[arg(default_value = "nodeProfile")]
+    pub(crate) object: String,
+    /// Which properties to read in each request
+    #[arg(value_name = "PROPERTY", default_value = "80")]
+    pub(crate) properties: Vec<String>,
+    /// How many requests to have under way
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) window: u16,
+    /// End after so many requests
+    #[arg(short, long)]
+    pub(crate) count: Option<u64>,
+    /// End after so long, if there is no --count
+    #[arg(short, long, default_value = "5", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) duration: Duration,
+}
+
+/// The longest time that can be asked for: a year.
+const LONGEST: f64 = 365.0 * 86_400.0;
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.0..=LONGEST).contains(&seconds) {
+        return Err("between 0 and a year".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}

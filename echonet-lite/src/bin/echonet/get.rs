@@ -1,0 +1,151 @@
+//! `echonet get`: reads properties.
+
+use echonet_lite::controller::{Answer, Interview, NodeAddr, Outcome, Request, Status};
+use echonet_lite::net::{Device, Endpoint};
+use echonet_lite::wire::{Eoj, PropertySet};
+use serde_json::{Value, json};
+
+use crate::commands::{Get, Options};
+use crate::failure::{self, Failure};
+use crate::output::{Output, table};
+use crate::render::{self, Property};
+use crate::{link, names};
+
+/// The map of the properties that can be read.
+pub(crate) const GET_MAP: u8 = 0x9F;
+
+pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(), Failure> {
+    let node = names::target(&args.target, options)?;
+    let eoj = names::object(&args.object)?;
+    let mut epcs = Vec::new();
+    for text in &args.properties {
+        let epc = names::property(eoj, text)?;
+        if !epcs.contains(&epc) {
+            epcs.push(epc);
+        }
+    }
+    let endpoint = link::open(options, Interview::Nothing).await?;
+    let progress = out.progress(format!("asking {node}"));
+    let answers = if epcs.is_empty() {
+        read_all(&endpoint, node, eoj, options).await?
+    } else {
+        read(&endpoint, node, eoj, &epcs, options).await?
+    };
+    drop(progress);
+    show(&answers, out)?;
+    // What a map promises and an object refuses nobody has asked for.
+    let refused = answers.iter().filter(|answer| if epcs.is_empty() { nothing_done(answer) } else { !answer.is_ok() });
+    refuse(refused)
+}
+
+fn nothing_done(answer: &Answer) -> bool {
+    answer.outcomes().all(|outcome| !outcome.is_ok())
+}
+
+/// The failure of what was refused, if anything was.
+pub(crate) fn refuse<'a>(answers: impl Iterator<Item = &'a Answer>) -> Result<(), Failure> {
+    let mut said = Vec::new();
+    for answer in answers {
+        let names: Vec<_> =
+            answer.refused().iter().map(|epc| Property::new(answer.eoj, epc, &[]).cells().join(" ")).collect();
+        said.push(format!("{} {} refused {}", answer.node, render::object(answer.eoj), names.join(", ").trim_end()));
+    }
+    if said.is_empty() { Ok(()) } else { Err(Failure::Refused(said.join("; "))) }
+}
+
+/// Makes a request to one object or, with instance 0, to all of a class.
+pub(crate) async fn ask<D: Device + Send>(
+    endpoint: &Endpoint<D>,
+    node: NodeAddr,
+    mut request: Request<'_>,
+    options: &Options,
+) -> Result<Vec<Answer>, Failure> {
+    request.timeout = options.timeout;
+    let failed = |error| failure::of_request(error, node);
+    if request.eoj.instance() != 0 {
+        return Ok(vec![endpoint.request(node, &request).await.map_err(failed)?]);
+    }
+    let answers = endpoint.request_all(Some(node), &request).await.map_err(failed)?;
+    if answers.is_empty() {
+        return Err(Failure::NoAnswer(format!("{node}: no {} answered", render::object(request.eoj))));
+    }
+    Ok(answers)
+}
+
+/// Reads properties.
+pub(crate) async fn read<D: Device + Send>(
+    endpoint: &Endpoint<D>,
+    node: NodeAddr,
+    eoj: Eoj,
+    epcs: &[u8],
+    options: &Options,
+) -> Result<Vec<Answer>, Failure> {
+    ask(endpoint, node, Request::get(eoj, epcs).fresh(), options).await
+}
+
+/// Reads all that can be read.
+pub(crate) async fn read_all<D: Device + Send>(
+    endpoint: &Endpoint<D>,
+    node: NodeAddr,
+    eoj: Eoj,
+    options: &Options,
+) -> Result<Vec<Answer>, Failure> {
+    let mut answers = Vec::new();
+    for object in read(endpoint, node, eoj, &[GET_MAP], options).await? {
+        let map = object.get(GET_MAP).ok_or_else(|| {
+            let name = render::object(object.eoj);
+            Failure::Refused(format!("{node} {name} does not tell its properties: name those to read"))
+        })?;
+        let epcs: Vec<_> = PropertySet::decode_map_lenient(map).iter().collect();
+        answers.extend(read(endpoint, node, object.eoj, &epcs, options).await?);
+    }
+    Ok(answers)
+}
+
+fn show(answers: &[Answer], out: &Output) -> Result<(), Failure> {
+    for (place, answer) in answers.iter().enumerate() {
+        if out.json {
+            out.line(json(answer))?;
+            continue;
+        }
+        if answers.len() > 1 {
+            out.line(format!("{}{}", if place == 0 { "" } else { "\n" }, render::object(answer.eoj)))?;
+        }
+        let rows = answer.outcomes().map(|outcome| {
+            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default());
+            let [epc, name] = property.cells();
+            [epc, name, word(outcome).map_or_else(|| property.text(), str::to_owned)]
+        });
+        out.line(table(["EPC", "PROPERTY", "VALUE"], rows))?;
+    }
+    Ok(())
+}
+
+/// What became of a property, unless it has a value.
+fn word(outcome: Outcome<'_>) -> Option<&'static str> {
+    match (outcome.status, outcome.value) {
+        (Status::Done, Some(_)) => None,
+        (Status::Done, None) => Some("accepted"),
+        (Status::Refused | Status::KnownRefused, _) => Some("refused"),
+        (Status::Omitted, _) => Some("omitted"),
+    }
+}
+
+/// An answer as JSON.
+fn json(answer: &Answer) -> Value {
+    let properties: Vec<_> = answer
+        .outcomes()
+        .map(|outcome| {
+            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default());
+            let Some(word) = word(outcome) else { return Value::Object(property.json()) };
+            let mut map = property.json_name();
+            map.insert("status".into(), json!(word));
+            Value::Object(map)
+        })
+        .collect();
+    json!({
+        "address": answer.node.to_string(),
+        "object": render::object_json(answer.eoj),
+        "properties": properties,
+    })
+}

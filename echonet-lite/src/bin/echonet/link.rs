@@ -1,0 +1,54 @@
+//! The way to the network.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+
+use echonet_lite::controller::{Config, Interview};
+use echonet_lite::net::{Builder, Endpoint};
+
+use crate::commands::Options;
+use crate::failure::Failure;
+
+/// An endpoint as the options want it.
+pub(crate) fn builder(options: &Options) -> Builder {
+    let mut builder =
+        Endpoint::builder().ipv4(!options.ipv6).ipv6(!options.ipv4).port(options.port).prefer_tcp(options.tcp);
+    for name in &options.interface {
+        builder = builder.interface(name);
+    }
+    for &address in &options.address {
+        builder = builder.address(address);
+    }
+    builder
+}
+
+/// The settings of the requesting side.
+pub(crate) fn settings(options: &Options, interview: Interview) -> Config {
+    let mut config = Config::new(RandomState::new().hash_one(0));
+    config.interview = interview;
+    config.port = options.port;
+    config
+}
+
+/// Opens an endpoint that only asks.
+pub(crate) async fn open(options: &Options, interview: Interview) -> Result<Endpoint, Failure> {
+    Ok(builder(options).controller(settings(options, interview)).bind().await?)
+}
+
+/// Returns when the user presses Ctrl-C or a service manager wants the program to end.
+pub(crate) async fn asked_to_end() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+/// Waits for so long; without a time, for ever.
+pub(crate) async fn after(time: Option<std::time::Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}

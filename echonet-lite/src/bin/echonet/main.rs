@@ -1,0 +1,84 @@
+//! The `echonet` command: finds ECHONET Lite nodes, reads, writes, watches, decodes, emulates and measures them.
+
+mod bench;
+mod capture;
+mod classes;
+mod commands;
+mod decode;
+mod defaults;
+mod discover;
+mod dump;
+mod failure;
+mod frame;
+mod get;
+mod link;
+mod names;
+mod output;
+mod render;
+mod serve;
+mod set;
+mod time;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use commands::{Cli, Command};
+use failure::Failure;
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody reads it: nobody misses it.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(failure::OTHER) } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    let (options, out) = (&cli.options, &Output::new(&cli.options));
+    match &cli.command {
+        Command::Decode(args) => decode::run(args, out),
+        Command::Classes(args) => classes::run(args, out),
+        Command::Bench(args) => bench::run(args, options, out),
+        Command::Completions { shell } => completions(*shell, out),
+        Command::Discover => interruptible(discover::run(options, out)),
+        Command::Get(args) => interruptible(get::run(args, options, out)),
+        Command::Set(args) => interruptible(set::run(args, options, out)),
+        Command::Watch(args) => endless(watch::run(args, options, out)),
+        Command::Dump(args) => endless(dump::run(args, options, out)),
+        Command::Serve(args) => endless(serve::run(args, options, out)),
+    }
+}
+
+/// Does work that an interruption makes fail.
+fn interruptible(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        tokio::select! {
+            result = work => result,
+            ended = link::asked_to_end() => ended.map_err(Failure::from).and(Err(Failure::Interrupted)),
+        }
+    })
+}
+
+/// Does work that ends when it is interrupted, as it should.
+fn endless(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    match interruptible(work) {
+        Err(Failure::Interrupted) => Ok(()),
+        result => result,
+    }
+}
+
+fn completions(shell: clap_complete::Shell, out: &Output) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "echonet", &mut script);
+    out.bytes(&script)
+}

@@ -1,0 +1,230 @@
+//! `echonet serve`: emulates objects of any class.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+
+use echonet_lite::class::Class;
+use echonet_lite::net::{Endpoint, Interface};
+use echonet_lite::node::{self, Config, Identity, Node, Object, PropertyAccess, Refused};
+use echonet_lite::wire::Eoj;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::commands::{Options, Serve};
+use crate::failure::Failure;
+use crate::output::{Output, table};
+use crate::render::{self, Property};
+use crate::time::Moment;
+use crate::{defaults, link, names};
+
+/// Room for what is sent later: some three hundred notifications.
+const STORE: usize = 16_384;
+/// The highest instance of a class.
+const INSTANCES: u8 = 127;
+
+type Emulation = Node<Vec<Emulated>, STORE>;
+
+/// A property that somebody wrote.
+struct Written {
+    eoj: Eoj,
+    epc: u8,
+    edt: Vec<u8>,
+}
+
+/// An object that is nothing but its class's table and a value for each property.
+struct Emulated {
+    class: &'static Class,
+    eoj: Eoj,
+    access: PropertyAccess,
+    values: BTreeMap<u8, Vec<u8>>,
+    news: mpsc::UnboundedSender<Written>,
+}
+
+impl Object for Emulated {
+    fn eoj(&self) -> Eoj {
+        self.eoj
+    }
+
+    fn access(&self) -> &PropertyAccess {
+        &self.access
+    }
+
+    fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+        node::put(edt, self.values.get(&epc).ok_or(Refused::NoProperty)?)
+    }
+
+    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        node::check(self.class, epc, edt)
+    }
+
+    fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        let value = self.values.get_mut(&epc).ok_or(Refused::NoProperty)?;
+        edt.clone_into(value);
+        // Without anybody to print it, it is set all the same.
+        let _ = self.news.send(Written { eoj: self.eoj, epc, edt: edt.to_vec() });
+        Ok(())
+    }
+}
+
+pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result<(), Failure> {
+    let maker = names::bytes(&args.maker)?;
+    let maker = maker.try_into().map_err(|_| Failure::Input("a maker's code has three bytes: 000077".to_owned()))?;
+    let serial = args.serial.unwrap_or_else(|| std::process::id().into());
+    let (news, mut written) = mpsc::unbounded_channel();
+    let mut objects = Vec::new();
+    for (class, eoj) in places(&args.objects)? {
+        objects.push(emulate(class, eoj, args.mandatory, (maker, serial), news.clone()));
+    }
+    let eojs: Vec<_> = objects.iter().map(|object| object.eoj).collect();
+    let mut config = Config::new(Identity::new(maker, serial));
+    config.multicast_delay = args.delay;
+    let device = Emulation::with_store(config, objects);
+    let endpoint = link::builder(options).serve(device).bind().await?;
+    tell(&eojs, &endpoint.interfaces(), out)?;
+
+    let mut lines = lines_of_stdin();
+    let mut end = std::pin::pin!(link::after(options.timeout));
+    loop {
+        tokio::select! {
+            () = &mut end => return Ok(()),
+            Some(Written { eoj, epc, edt }) = written.recv() => event("set", eoj, Some((epc, &edt)), out)?,
+            Some(line) = lines.recv() => match obey(&endpoint, &line, out) {
+                Err(Failure::Input(error)) => eprintln!("error: {error}"),
+                result => result?,
+            },
+        }
+    }
+}
+
+/// The objects that are asked for; those without a number get the next one that is free.
+fn places(texts: &[String]) -> Result<Vec<(&'static Class, Eoj)>, Failure> {
+    let mut places: Vec<(&'static Class, Eoj)> = Vec::new();
+    for text in texts {
+        let is_taken = |eoj: Eoj, places: &[(_, Eoj)]| places.iter().any(|(_, other)| *other == eoj);
+        let eoj = match names::class(text) {
+            Ok(class) => {
+                let mut all = (1..=INSTANCES).map(|instance| class.code.instance(instance));
+                let free = all.find(|eoj| !is_taken(*eoj, &places));
+                free.ok_or_else(|| Failure::Input(format!("more than {INSTANCES} of {class}")))?
+            }
+            // An object; if it is none either, its error says more of what there is.
+            Err(error) if !text.contains(':') && text.trim_start_matches("0x").len() != 6 => return Err(error),
+            Err(_) => names::object(text)?,
+        };
+        let class = names::class(&eoj.class_code().to_string())?;
+        if eoj.instance() == 0 || eoj.group() == 0x0E || class.code.to_u16() == 0 {
+            return Err(Failure::Input(format!(
+                "`{text}` cannot be served: name a device class, and an instance from 1"
+            )));
+        }
+        if is_taken(eoj, &places) {
+            return Err(Failure::Input(format!("{} is named twice", render::object(eoj))));
+        }
+        places.push((class, eoj));
+    }
+    Ok(places)
+}
+
+fn emulate(
+    class: &'static Class,
+    eoj: Eoj,
+    mandatory: bool,
+    (maker, serial): ([u8; 3], u64),
+    news: mpsc::UnboundedSender<Written>,
+) -> Emulated {
+    let is_wanted = |rule: echonet_lite::class::Rule| if mandatory { rule.is_required() } else { rule.is_applicable() };
+    let mut access = PropertyAccess::new(&[], &[], &[]);
+    let mut values = BTreeMap::new();
+    for spec in class.all_properties() {
+        // The node does the maps.
+        if PropertyAccess::MAPS.contains(spec.epc) {
+            continue;
+        }
+        let (get, set) = (is_wanted(spec.access.get), is_wanted(spec.access.set));
+        if get || set {
+            access = access.with(spec.epc, [get, set, spec.access.inf.is_required()]);
+            values.insert(spec.epc, defaults::value(class, spec, maker, serial));
+        }
+    }
+    Emulated { class, eoj, access, values, news }
+}
+
+fn tell(eojs: &[Eoj], interfaces: &[Interface], out: &Output) -> Result<(), Failure> {
+    for &eoj in eojs {
+        event("serving", eoj, None, out)?;
+    }
+    for interface in interfaces {
+        out.remark(format_args!("listening on {interface}"));
+    }
+    Ok(())
+}
+
+fn event(what: &str, eoj: Eoj, property: Option<(u8, &[u8])>, out: &Output) -> Result<(), Failure> {
+    let property = property.map(|(epc, edt)| Property::new(eoj, epc, edt));
+    let moment = Moment::now();
+    let json = || {
+        let object = render::object_json(eoj);
+        let mut value = json!({ "time": moment.to_string(), "event": what, "object": object });
+        if let Some(property) = property {
+            value["property"] = serde_json::Value::Object(property.json());
+        }
+        value
+    };
+    out.result(json, || match property {
+        Some(property) => {
+            format!("{moment:#} {what} {} {} {}", render::object(eoj), property.name(), property.text())
+        }
+        None => format!("{what} {}", render::object(eoj)),
+    })
+}
+
+/// Lines that are typed, from a thread of their own that ends with the program.
+fn lines_of_stdin() -> mpsc::UnboundedReceiver<String> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Does what a line says: `homeAirConditioner:1 operationStatus=off` changes a value and announces it; without values
+/// it shows all there are.
+fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), Failure> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(());
+    }
+    let (object, text) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let eoj = names::object(object)?;
+    let unknown = || Failure::Input(format!("{} is not served", render::object(eoj)));
+    if text.trim().is_empty() {
+        let rows = endpoint.with_node(|node| {
+            let object = node.objects().iter().find(|object| object.eoj == eoj)?;
+            let rows = object.values.iter().map(|(epc, edt)| {
+                let property = Property::new(eoj, *epc, edt);
+                let [epc, name] = property.cells();
+                [epc, name, property.text()]
+            });
+            Some(rows.collect::<Vec<_>>())
+        });
+        return out.line(table(["EPC", "PROPERTY", "VALUE"], rows.ok_or_else(unknown)?));
+    }
+    // Values have spaces in them (22 °C), so a line writes one property.
+    let (epc, edt) = names::write(eoj, text.trim())?;
+    let told = endpoint.with_node(|node| {
+        let object = node.objects_mut().iter_mut().find(|object| object.eoj == eoj).ok_or_else(unknown)?;
+        let value = object.values.get_mut(&epc).ok_or_else(|| {
+            Failure::Input(format!("{} has no {}", render::object(eoj), Property::new(eoj, epc, &[]).name()))
+        })?;
+        value.clone_from(&edt);
+        Ok::<_, Failure>(node.notify(eoj, epc))
+    })?;
+    if let Err(error) = told {
+        out.remark(format_args!("not announced: {error}"));
+    }
+    event("changed", eoj, Some((epc, &edt)), out)
+}
