@@ -225,6 +225,7 @@ impl Queued {
             && !to.ip().is_multicast()
     }
 
+    /// Each datagram as a message of its own.
     fn datagrams(&self) -> impl Iterator<Item = Self> + use<> {
         let (whole, step) = (*self, self.segment.max(1));
         (0..whole.length.max(1)).step_by(step).map(move |offset| {
