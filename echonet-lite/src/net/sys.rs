@@ -33,14 +33,17 @@ const DATAGRAM: usize = 1025 * 64;
 /// The most that UDP over IPv4 carries.
 const DATAGRAM_MAX: usize = 65_507;
 
-/// Room for one address of either family as the kernel writes it, and for one packet-info control message.
+/// The most datagrams that the kernel cuts one message into.
+const SEGMENTS: usize = 64;
+/// The largest of them: one that the smallest packets of IPv6 hold, with its headers of 40 and 8 bytes. Larger ones may
+/// have to be cut into fragments on their way, and go by themselves.
+const SEGMENT_MAX: usize = 1280 - 48;
+
+/// Room for one address of either family as the kernel writes it, and for the control messages of packet info and of
+/// the length of segments.
 const NAME: usize = size_of::<libc::sockaddr_in6>();
 const CONTROL: usize = 64;
 const CONTROL_HEADER: usize = size_of::<libc::cmsghdr>();
-
-/// Datagrams up to this size fit into every link's packets whole, which the kernel wants of those it is to cut up:
-/// what Ethernet carries, without the headers of IPv6 and UDP.
-const SEGMENT_MAX: usize = 1452;
 
 /// Which interface and local address a datagram came to, or is to leave by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,20 +191,48 @@ pub(super) struct Outgoing {
     queued: Vec<Queued>,
     payload: Vec<u8>,
     filled: usize,
-    /// Datagrams of each message of a call.
-    counts: [u8; BATCH],
-    /// Whether several datagrams go as one message.
-    segments: bool,
+    /// The sockets whose datagrams go one by one, because the kernel would not cut for them.
+    uncut: Vec<usize>,
 }
 
-/// One queued datagram: its socket, and the lengths of its parts.
-#[derive(Clone, Copy)]
+/// A message for the kernel: one datagram, or several in a row that differ in nothing but what they say, which the
+/// kernel takes as one and cuts up as late as it can. That saves most of their cost.
+#[derive(Debug, Clone, Copy)]
 struct Queued {
-    socket: usize,
+    to: SocketAddr,
+    way: Way,
+    /// Which envelope, and the lengths of its parts.
+    envelope: usize,
     name: usize,
     control: usize,
+    /// The part of the payload.
     start: usize,
     length: usize,
+    /// The length of each datagram but the last, which may be shorter.
+    segment: usize,
+}
+
+impl Queued {
+    /// Whether a further datagram can be part of this message.
+    fn admits(&self, start: usize, length: usize, to: SocketAddr, way: Way) -> bool {
+        self.start + self.length == start
+            && (1..=self.segment.min(SEGMENT_MAX)).contains(&length)
+            && self.segment <= SEGMENT_MAX
+            && self.length.is_multiple_of(self.segment)
+            && self.length < SEGMENTS * self.segment
+            && self.length + length <= DATAGRAM_MAX
+            && (self.to, self.way) == (to, way)
+            && !to.ip().is_multicast()
+    }
+
+    /// Each datagram as a message of its own.
+    fn datagrams(&self) -> impl Iterator<Item = Self> + use<> {
+        let (whole, step) = (*self, self.segment.max(1));
+        (0..whole.length.max(1)).step_by(step).map(move |offset| {
+            let length = step.min(whole.length - offset);
+            Self { start: whole.start + offset, length, segment: length, ..whole }
+        })
+    }
 }
 
 impl Outgoing {
@@ -212,8 +243,7 @@ impl Outgoing {
             queued: Vec::with_capacity(BATCH),
             payload: vec![0; 2 * DATAGRAM],
             filled: 0,
-            counts: [0; BATCH],
-            segments: true,
+            uncut: Vec::new(),
         }
     }
 
@@ -234,63 +264,49 @@ impl Outgoing {
     /// Queues the first `length` bytes of the buffer, once for each way and address. More of them than fit are left
     /// out: no machine has so many interfaces.
     pub(super) fn push(&mut self, length: usize, targets: impl IntoIterator<Item = (SocketAddr, Way)>) {
+        let start = self.filled;
         for (to, way) in targets {
-            let Some(envelope) = self.envelopes.get_mut(self.queued.len()) else { break };
-            let name = write_name(&mut envelope.name.0, to);
-            let control = way.info.map_or(0, |info| write_info(&mut envelope.control.0, info));
-            self.queued.push(Queued { socket: way.socket, name, control, start: self.filled, length });
+            match self.queued.last_mut() {
+                Some(last) if last.admits(start, length, to, way) && !self.uncut.contains(&way.socket) => {
+                    last.length += length;
+                }
+                _ => {
+                    let at = self.queued.len();
+                    let Some(envelope) = self.envelopes.get_mut(at) else { break };
+                    let name = write_name(&mut envelope.name.0, to);
+                    let control = way.info.map_or(0, |info| write_info(&mut envelope.control.0, info));
+                    self.queued.push(Queued { to, way, envelope: at, name, control, start, length, segment: length });
+                }
+            }
         }
         self.filled += length;
     }
 
-    /// Sends the messages from `first` on that leave by the same socket; says how many datagrams the kernel took.
+    /// Sends the messages from `first` on that leave by the same socket; says how many the kernel took.
     fn send_run(&mut self, first: usize, sockets: &Sockets) -> io::Result<usize> {
-        let socket = self.queued[first].socket;
-        let (mut next, mut messages) = (first, 0);
-        while self.queued.get(next).is_some_and(|queued| queued.socket == socket) {
-            let count = if self.segments { self.train(next) } else { 1 };
-            let Queued { name, mut control, start, length, .. } = self.queued[next];
-            let envelope = &mut self.envelopes[next];
-            if count > 1 {
-                control = write_segment(&mut envelope.control.0, control, length as u16);
-            }
-            let payload = self.payload[start..][..count * length].as_ptr().cast_mut();
-            self.headers.set(messages, envelope, name, control, payload, count * length);
-            self.counts[messages] = count as u8;
-            messages += 1;
-            next += count;
+        let socket = self.queued[first].way.socket;
+        let mut run = 0;
+        for queued in self.queued[first..].iter().take_while(|queued| queued.way.socket == socket).take(BATCH) {
+            let envelope = &mut self.envelopes[queued.envelope];
+            let control = match queued.length > queued.segment {
+                true => write_segment(&mut envelope.control.0, queued.control, queued.segment as u16),
+                false => queued.control,
+            };
+            let payload = self.payload[queued.start..][..queued.length].as_ptr().cast_mut();
+            self.headers.set(run, envelope, queued.name, control, payload, queued.length);
+            run += 1;
         }
-        // SAFETY: the first `messages` headers point to envelopes and parts of `payload` that `push` has written, all
-        // owned by `self` and untouched until the call returns; of a message to send the kernel only reads.
+        // SAFETY: the first `run` headers point to envelopes and parts of `payload` that `push` has written, all owned
+        // by `self` and untouched until the call returns; of a message to send the kernel only reads.
         let sent = unsafe {
             libc::sendmmsg(
                 sockets.descriptor(socket).as_raw_fd(),
                 self.headers.messages.as_mut_ptr(),
-                messages as _,
+                run as _,
                 (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
             )
         };
-        let sent = usize::try_from(sent).map_err(|_| io::Error::last_os_error())?;
-        Ok(self.counts[..sent].iter().map(|count| usize::from(*count)).sum())
-    }
-
-    /// How many datagrams from `first` on differ only in what they say: the same length, address and way. The kernel
-    /// takes them as one and cuts them up again as late as it can, which saves most of their cost.
-    fn train(&self, first: usize) -> usize {
-        let (head, envelope) = (self.queued[first], &self.envelopes[first]);
-        if head.length == 0 || head.length > SEGMENT_MAX {
-            return 1;
-        }
-        let alike = |at: usize, queued: &Queued| {
-            let other = &self.envelopes[at];
-            queued.socket == head.socket
-                && (queued.length, queued.name, queued.control) == (head.length, head.name, head.control)
-                && queued.start == head.start + (at - first) * head.length
-                && other.name.0 == envelope.name.0
-                && other.control.0[..head.control] == envelope.control.0[..head.control]
-        };
-        let rest = self.queued.iter().enumerate().skip(first + 1).take(DATAGRAM_MAX / head.length - 1);
-        1 + rest.take_while(|(at, queued)| alike(*at, queued)).count()
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
     /// Sends all that is queued. What the kernel refuses (no route, no room) is lost as any datagram can be; says how
@@ -301,11 +317,16 @@ impl Outgoing {
             match self.send_run(first, sockets) {
                 Ok(sent) => first += sent,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // An old kernel, small packets, a device without checksums: from now on one by one.
-                Err(error) if self.segments && is_uncut(&error) => self.segments = false,
-                Err(_) => {
-                    first += 1;
-                    lost += 1;
+                Err(error) => {
+                    let refused = self.queued[first];
+                    if refused.length > refused.segment && is_uncut(&error) {
+                        // Once for each such message that still waits, which does no harm.
+                        self.uncut.push(refused.way.socket);
+                        self.queued.splice(first..=first, refused.datagrams());
+                    } else {
+                        first += 1;
+                        lost += refused.datagrams().count() as u64;
+                    }
                 }
             }
         }
@@ -315,12 +336,11 @@ impl Outgoing {
     }
 }
 
-/// Whether the kernel would not take several datagrams as one.
+/// Whether the kernel may have refused a message because it will not cut it: it is old, the packets of the route are
+/// small, or the interface has no checksums.
 fn is_uncut(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE | libc::EOPNOTSUPP | libc::ENOPROTOOPT)
-    )
+    let code = error.raw_os_error();
+    matches!(code, Some(libc::EINVAL | libc::EIO | libc::EMSGSIZE | libc::EOPNOTSUPP | libc::ENOPROTOOPT))
 }
 
 fn read_name(name: &[u8; NAME]) -> Option<SocketAddr> {
@@ -373,17 +393,6 @@ fn read_info(control: &[u8]) -> Option<PacketInfo> {
     }
 }
 
-/// Adds to `used` bytes of control messages the one that has the payload cut into datagrams of `length` bytes, and says how
-/// long all are.
-fn write_segment(control: &mut [u8; CONTROL], used: usize, length: u16) -> usize {
-    let control = &mut control[used..];
-    control[..size_of::<usize>()].copy_from_slice(&(CONTROL_HEADER + size_of::<u16>()).to_ne_bytes());
-    control[CONTROL_HEADER - 8..CONTROL_HEADER - 4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
-    control[CONTROL_HEADER - 4..CONTROL_HEADER].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
-    control[CONTROL_HEADER..][..size_of::<u16>()].copy_from_slice(&length.to_ne_bytes());
-    used + (CONTROL_HEADER + size_of::<u16>()).next_multiple_of(size_of::<usize>())
-}
-
 /// Writes the control message that chooses interface and source address, and says how long it is.
 fn write_info(control: &mut [u8; CONTROL], info: PacketInfo) -> usize {
     control.fill(0);
@@ -406,6 +415,17 @@ fn write_info(control: &mut [u8; CONTROL], info: PacketInfo) -> usize {
         }
     }
     (CONTROL_HEADER + size).next_multiple_of(size_of::<usize>())
+}
+
+/// Writes, behind `used` bytes of others, the control message that has a message cut into datagrams of `length` bytes, and
+/// says how long they are together.
+fn write_segment(control: &mut [u8; CONTROL], used: usize, length: u16) -> usize {
+    let (header, data) = control[used..].split_at_mut(CONTROL_HEADER);
+    header[..size_of::<usize>()].copy_from_slice(&(CONTROL_HEADER + size_of::<u16>()).to_ne_bytes());
+    header[CONTROL_HEADER - 8..CONTROL_HEADER - 4].copy_from_slice(&libc::SOL_UDP.to_ne_bytes());
+    header[CONTROL_HEADER - 4..].copy_from_slice(&libc::UDP_SEGMENT.to_ne_bytes());
+    data[..size_of::<u16>()].copy_from_slice(&length.to_ne_bytes());
+    used + (CONTROL_HEADER + size_of::<u16>()).next_multiple_of(size_of::<usize>())
 }
 
 fn word(bytes: &[u8]) -> u32 {
@@ -485,4 +505,96 @@ pub(super) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and nobody takes it out of the
     // result, which forgets the registration before it closes it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::socket::Plan;
+
+    const FIRST: &str = "192.0.2.1:3610";
+    const SECOND: &str = "192.0.2.2:3610";
+    const GROUP: &str = "224.0.23.0:3610";
+
+    fn push(outgoing: &mut Outgoing, length: usize, to: SocketAddr, socket: usize) {
+        outgoing.push(length, [(to, Way { socket, info: None })]);
+    }
+
+    /// Queues datagrams by length and address and checks the lengths in the messages they end up in.
+    fn check(datagrams: &[(usize, &str)], messages: &[&[usize]]) {
+        let mut outgoing = Outgoing::new();
+        datagrams.iter().for_each(|&(length, to)| push(&mut outgoing, length, to.parse().unwrap(), 0));
+        let lengths = |queued: &Queued| queued.datagrams().map(|one| one.length).collect::<Vec<_>>();
+        assert_eq!(outgoing.queued.iter().map(lengths).collect::<Vec<_>>(), messages, "{datagrams:?}");
+        let parts = outgoing.queued.iter().flat_map(Queued::datagrams).map(|one| (one.start, one.length));
+        let end = parts.fold(0, |end, (start, length)| {
+            assert_eq!(start, end, "{datagrams:?}");
+            start + length
+        });
+        assert_eq!(end, outgoing.filled, "{datagrams:?}");
+    }
+
+    #[test]
+    fn datagrams_that_are_alike_make_one_message() {
+        check(&[], &[]);
+        check(&[(15, FIRST)], &[&[15]]);
+        check(&[(15, FIRST), (15, FIRST), (15, FIRST)], &[&[15, 15, 15]]);
+        check(&[(15, FIRST), (14, FIRST), (14, FIRST)], &[&[15, 14], &[14]]);
+        check(&[(14, FIRST), (15, FIRST), (15, FIRST)], &[&[14], &[15, 15]]);
+        check(&[(15, FIRST), (15, SECOND), (15, SECOND), (15, FIRST)], &[&[15], &[15, 15], &[15]]);
+        check(&[(15, GROUP), (15, GROUP)], &[&[15], &[15]]);
+        check(&[(0, FIRST), (0, FIRST), (15, FIRST), (0, FIRST)], &[&[0], &[0], &[15], &[0]]);
+        check(&[(1232, FIRST); 2], &[&[1232; 2]]);
+        check(&[(1233, FIRST); 2], &[&[1233], &[1233]]);
+        check(&[(1233, FIRST), (15, FIRST)], &[&[1233], &[15]]);
+        check(&[(15, FIRST); 66], &[&[15; 64], &[15; 2]]);
+        check(&[(1232, FIRST); 54], &[&[1232; 53], &[1232]]);
+    }
+
+    #[test]
+    fn ways_are_not_mixed() {
+        let (to, local) = (FIRST.parse().unwrap(), [192, 0, 2, 9].into());
+        let mut outgoing = Outgoing::new();
+        for socket in [0, 0, 1, 1, 0] {
+            push(&mut outgoing, 15, to, socket);
+        }
+        let info = PacketInfo { interface: 0, address: local, local };
+        outgoing.push(15, [(to, Way { socket: 0, info: Some(info) })]);
+        let counts: Vec<_> = outgoing.queued.iter().map(|queued| queued.datagrams().count()).collect();
+        assert_eq!(counts, [2, 2, 1, 1]);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_cut_goes_one_by_one() {
+        const PORT: u16 = 13_650;
+        let addresses = [[127, 0, 65, 1], [127, 0, 65, 2]].map(IpAddr::from);
+        let plan = Plan {
+            port: PORT,
+            v4: true,
+            v6: false,
+            interfaces: Vec::new(),
+            addresses: addresses.to_vec(),
+            members: None,
+        };
+        let sockets = Sockets::open(plan).unwrap();
+        // A socket that sends without checksums cannot have the kernel cut.
+        let one: libc::c_int = 1;
+        set_option(sockets.descriptor(0), libc::SOL_SOCKET, libc::SO_NO_CHECK, &one).unwrap();
+        let mut outgoing = Outgoing::new();
+        for round in 0..2 {
+            for (fill, length) in [(1, 20), (2, 20), (3, 20), (4, 19), (5, 21)] {
+                outgoing.buffer()[..length].fill(fill);
+                push(&mut outgoing, length, (addresses[1], PORT).into(), 0);
+            }
+            assert_eq!(outgoing.queued.len(), [2, 5][round]);
+            assert_eq!(outgoing.flush(&sockets), 0);
+            assert_eq!(outgoing.uncut, [0]);
+            let mut incoming = Incoming::new();
+            let mut came = Vec::new();
+            while let Ok((count, _)) = incoming.receive(sockets.descriptor(1), false) {
+                came.extend((0..count).map(|at| incoming.datagram(at).unwrap().bytes.to_vec()));
+            }
+            assert_eq!(came, [vec![1; 20], vec![2; 20], vec![3; 20], vec![4; 19], vec![5; 21]]);
+        }
+    }
 }

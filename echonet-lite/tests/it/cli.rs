@@ -381,7 +381,7 @@ fn ipv6_on_a_link() {
     };
     let found = run(&["--json", "--ipv6", "--interface", "lan", "--timeout", "2", "discover"]);
     let address = found["address"].as_str().unwrap();
-    assert!(address.starts_with("fe80::b%"), "{found}");
+    assert!(address.starts_with("fe80::b%lan"), "{found}");
     assert_eq!(found["objects"][0]["class"], "generalLighting");
     for target in [address, "fe80::b%lan", "fe80::b", "[fe80::b%lan]:3610"] {
         let read = run(&["--json", "get", target, "generalLighting", "80"]);

@@ -24,9 +24,10 @@ pub(crate) async fn run(options: &Options, out: &Output) -> Result<(), Failure> 
         () = count(&endpoint, &progress) => Vec::new(),
     };
     drop(progress);
-    let nodes = group(&found, &endpoint.interfaces());
+    let interfaces = endpoint.interfaces();
+    let nodes = group(&found, &interfaces);
     if nodes.is_empty() {
-        let places: Vec<_> = endpoint.interfaces().iter().map(|interface| interface.name.clone()).collect();
+        let places: Vec<_> = interfaces.iter().map(|interface| interface.name.clone()).collect();
         return Err(Failure::NoAnswer(format!("no node answered within {time:?} on {}", places.join(", "))));
     }
     if out.json {
@@ -51,11 +52,12 @@ async fn count(endpoint: &Endpoint, progress: &Progress) {
 struct Found<'a> {
     info: &'a NodeInfo,
     addresses: Vec<NodeAddr>,
+    interfaces: &'a [Interface],
 }
 
 /// Joins what is one node: the same identification number and objects, at an IPv4 and an IPv6 address, or at several
 /// addresses of this machine. The number alone says little: there are makers who give all their devices the same.
-fn group<'a>(found: &'a [NodeInfo], interfaces: &[Interface]) -> Vec<Found<'a>> {
+fn group<'a>(found: &'a [NodeInfo], interfaces: &'a [Interface]) -> Vec<Found<'a>> {
     let is_own = |addr: NodeAddr| interfaces.iter().any(|interface| interface.addresses.contains(&addr.ip()));
     let mut nodes: Vec<Found<'a>> = Vec::new();
     for info in found {
@@ -70,15 +72,24 @@ fn group<'a>(found: &'a [NodeInfo], interfaces: &[Interface]) -> Vec<Found<'a>> 
         });
         match same {
             Some(node) => node.addresses.push(info.addr),
-            None => nodes.push(Found { info, addresses: vec![info.addr] }),
+            None => nodes.push(Found { info, addresses: vec![info.addr], interfaces }),
         }
     }
     nodes
 }
 
 impl Found<'_> {
+    /// Link-local ones with the name of their interface.
+    fn addresses(&self) -> Vec<String> {
+        let named = |addr: &NodeAddr| {
+            let interface = self.interfaces.iter().find(|interface| interface.index == addr.scope());
+            interface.map_or_else(|| addr.to_string(), |interface| format!("{}%{}", addr.ip(), interface.name))
+        };
+        self.addresses.iter().map(named).collect()
+    }
+
     fn cells(&self) -> [String; 4] {
-        let addresses: Vec<_> = self.addresses.iter().map(NodeAddr::to_string).collect();
+        let addresses = self.addresses();
         let mut objects: Vec<_> = self.info.objects.iter().map(|object| render::object(object.eoj)).collect();
         let count = objects.len();
         if let Some(all) = self.info.instance_count.filter(|all| *all as usize > count) {
@@ -90,7 +101,7 @@ impl Found<'_> {
     }
 
     fn json(&self) -> serde_json::Value {
-        let addresses: Vec<_> = self.addresses.iter().map(NodeAddr::to_string).collect();
+        let addresses = self.addresses();
         let objects: Vec<_> = self.info.objects.iter().map(|object| render::object_json(object.eoj)).collect();
         json!({
             "address": addresses.first(),

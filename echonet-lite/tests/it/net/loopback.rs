@@ -186,6 +186,55 @@ fn bursts_are_answered_in_full() {
 }
 
 #[test]
+fn answers_of_one_turn_arrive_whole_and_in_order() {
+    const PORT: u16 = 13_616;
+    /// The level, which is there, or a property that is not, whose answer is shorter.
+    fn exchange(tid: u8, is_there: bool) -> (Vec<u8>, Vec<u8>) {
+        let (mut request, mut answer) = (get_level(tid, 1).to_vec(), level_is(tid, 1, 5).to_vec());
+        if !is_there {
+            request[12] = 0xC0;
+            answer.truncate(14);
+            (answer[10], answer[12], answer[13]) = (0x52, 0xC0, 0);
+        }
+        (request, answer)
+    }
+    let mut device =
+        blocking::Endpoint::builder().port(PORT).address(host(16)).serve(node(1, 5)).bind_blocking().unwrap();
+    device.turn(Some(Duration::ZERO)).unwrap();
+    let tools = [17, 18, 19].map(|last| plain(host(last), PORT));
+    // Runs of each tool's requests, by tool and by whether the properties are there; in all less than a batch.
+    let runs: [(usize, &[bool]); 8] = [
+        (0, &[true; 10]),
+        (1, &[true; 2]),
+        (1, &[false, false, true, true, true]),
+        (2, &[true, true, false]),
+        (2, &[false; 9]),
+        (0, &[false, true, false, true]),
+        (2, &[true]),
+        (1, &[true; 20]),
+    ];
+    let mut expected = [const { Vec::new() }; 3];
+    let mut tid = 0;
+    for (tool, run) in runs {
+        for &is_there in run {
+            tid += 1;
+            let (request, answer) = exchange(tid, is_there);
+            tools[tool].send_to(&request, (host(16), PORT)).unwrap();
+            expected[tool].push(answer);
+        }
+    }
+    device.turn(Some(Duration::ZERO)).unwrap();
+    for (tool, expected) in tools.iter().zip(expected) {
+        for answer in expected {
+            let mut bytes = [0; 64];
+            let (length, from) = tool.recv_from(&mut bytes).unwrap();
+            assert_eq!(bytes[..length], answer);
+            assert_eq!(from, SocketAddr::from((host(16), PORT)));
+        }
+    }
+}
+
+#[test]
 fn processes_that_share_an_address_get_what_is_for_their_objects() {
     const PORT: u16 = 13_614;
     let member = |instance| {
