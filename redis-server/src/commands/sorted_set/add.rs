@@ -6,7 +6,7 @@ use crate::command::{Args, Ctx, Event, Result};
 use crate::error::Error;
 use crate::types::{SortedSet, SortedSetLimits};
 
-/// `ZADD key \[NX | XX\] \[GT | LT\] \[CH\] \[INCR\] score member \[score member …\]`
+/// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member …]`
 pub(super) fn zadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     add(cx, args, Options::default())
 }
@@ -16,7 +16,7 @@ pub(super) fn zincrby(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     add(cx, args, Options { incr: true, ..Options::default() })
 }
 
-/// `ZREM key member \[member …\]`
+/// `ZREM key member [member …]`
 pub(super) fn zrem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let (mut removed, mut empty) = (0, false);

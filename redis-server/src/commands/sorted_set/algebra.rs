@@ -10,37 +10,37 @@ use crate::error::Error;
 use crate::number;
 use crate::types::{Set, SortedSet, SortedSetBuilder};
 
-/// `ZUNION numkeys key \[key …\] \[WEIGHTS weight …\] \[AGGREGATE SUM | MIN | MAX\] \[WITHSCORES\]`
+/// `ZUNION numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`
 pub(super) fn zunion(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer(cx, args, Operation::Union, "zunion")
 }
 
-/// `ZINTER numkeys key \[key …\] \[WEIGHTS weight …\] \[AGGREGATE SUM | MIN | MAX\] \[WITHSCORES\]`
+/// `ZINTER numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`
 pub(super) fn zinter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer(cx, args, Operation::Inter, "zinter")
 }
 
-/// `ZDIFF numkeys key \[key …\] \[WITHSCORES\]`
+/// `ZDIFF numkeys key [key …] [WITHSCORES]`
 pub(super) fn zdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer(cx, args, Operation::Diff, "zdiff")
 }
 
-/// `ZUNIONSTORE destination numkeys key \[key …\] \[WEIGHTS weight …\] \[AGGREGATE SUM | MIN | MAX\]`
+/// `ZUNIONSTORE destination numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX]`
 pub(super) fn zunionstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer_stored(cx, args, Operation::Union, "zunionstore")
 }
 
-/// `ZINTERSTORE destination numkeys key \[key …\] \[WEIGHTS weight …\] \[AGGREGATE SUM | MIN | MAX\]`
+/// `ZINTERSTORE destination numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX]`
 pub(super) fn zinterstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer_stored(cx, args, Operation::Inter, "zinterstore")
 }
 
-/// `ZDIFFSTORE destination numkeys key \[key …\]`
+/// `ZDIFFSTORE destination numkeys key [key …]`
 pub(super) fn zdiffstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer_stored(cx, args, Operation::Diff, "zdiffstore")
 }
 
-/// `ZINTERCARD numkeys key \[key …\] \[LIMIT limit\]`
+/// `ZINTERCARD numkeys key [key …] [LIMIT limit]`
 pub(super) fn zintercard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let numkeys = numkeys(args, 1, "zintercard")?;
     let mut inputs = inputs(&cx.db, args.keys())?;

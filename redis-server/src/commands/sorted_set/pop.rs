@@ -15,27 +15,27 @@ enum End {
     Max,
 }
 
-/// `ZPOPMIN key \[count\]`
+/// `ZPOPMIN key [count]`
 pub(super) fn zpopmin(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     zpop(cx, args, End::Min)
 }
 
-/// `ZPOPMAX key \[count\]`
+/// `ZPOPMAX key [count]`
 pub(super) fn zpopmax(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     zpop(cx, args, End::Max)
 }
 
-/// `BZPOPMIN key \[key …\] timeout`
+/// `BZPOPMIN key [key …] timeout`
 pub(super) fn bzpopmin(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     bzpop(cx, args, End::Min)
 }
 
-/// `BZPOPMAX key \[key …\] timeout`
+/// `BZPOPMAX key [key …] timeout`
 pub(super) fn bzpopmax(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     bzpop(cx, args, End::Max)
 }
 
-/// `ZMPOP numkeys key \[key …\] MIN | MAX \[COUNT count\]`
+/// `ZMPOP numkeys key [key …] MIN | MAX [COUNT count]`
 pub(super) fn zmpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (end, count) = parse_mpop(args, 1)?;
     match first_of(cx, args.keys(), false)? {
@@ -45,7 +45,7 @@ pub(super) fn zmpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// `BZMPOP timeout numkeys key \[key …\] MIN | MAX \[COUNT count\]`
+/// `BZMPOP timeout numkeys key [key …] MIN | MAX [COUNT count]`
 pub(super) fn bzmpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (end, count) = parse_mpop(args, 2)?;
     let timeout_ms = cx.timeout(args, 1)?;

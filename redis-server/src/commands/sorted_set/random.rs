@@ -4,7 +4,7 @@ use super::reply_pair;
 use crate::command::{Args, Ctx, Result};
 use crate::commands::random::{self, PairOptions};
 
-/// `ZRANDMEMBER key \[count \[WITHSCORES\]\]`
+/// `ZRANDMEMBER key [count [WITHSCORES]]`
 pub(super) fn zrandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let worker = cx.worker;
     if args.len() == 2 {

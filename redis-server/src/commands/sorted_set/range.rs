@@ -6,37 +6,37 @@ use crate::command::{Args, Ctx, Event, Result};
 use crate::error::Error;
 use crate::types::{SortedSet, SortedSetBuilder};
 
-/// `ZRANGE key start stop \[BYSCORE | BYLEX\] \[REV\] \[LIMIT offset count\] \[WITHSCORES\]`
+/// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`
 pub(super) fn zrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     range(cx, args, Choice { by: None, rev: None })
 }
 
-/// `ZREVRANGE key start stop \[WITHSCORES\]`
+/// `ZREVRANGE key start stop [WITHSCORES]`
 pub(super) fn zrevrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     range(cx, args, Choice { by: Some(By::Rank), rev: Some(true) })
 }
 
-/// `ZRANGEBYSCORE key min max \[WITHSCORES\] \[LIMIT offset count\]`
+/// `ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]`
 pub(super) fn zrangebyscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     range(cx, args, Choice { by: Some(By::Score), rev: Some(false) })
 }
 
-/// `ZREVRANGEBYSCORE key max min \[WITHSCORES\] \[LIMIT offset count\]`
+/// `ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]`
 pub(super) fn zrevrangebyscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     range(cx, args, Choice { by: Some(By::Score), rev: Some(true) })
 }
 
-/// `ZRANGEBYLEX key min max \[LIMIT offset count\]`
+/// `ZRANGEBYLEX key min max [LIMIT offset count]`
 pub(super) fn zrangebylex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     range(cx, args, Choice { by: Some(By::Lex), rev: Some(false) })
 }
 
-/// `ZREVRANGEBYLEX key max min \[LIMIT offset count\]`
+/// `ZREVRANGEBYLEX key max min [LIMIT offset count]`
 pub(super) fn zrevrangebylex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     range(cx, args, Choice { by: Some(By::Lex), rev: Some(true) })
 }
 
-/// `ZRANGESTORE dst src min max \[BYSCORE | BYLEX\] \[REV\] \[LIMIT offset count\]`
+/// `ZRANGESTORE dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]`
 pub(super) fn zrangestore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let query = Query::parse(args.from(2), Choice { by: None, rev: None }, true)?;
     let mut result = SortedSetBuilder::default();

@@ -22,7 +22,7 @@ pub(super) fn zscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// `ZMSCORE key member \[member …\]`
+/// `ZMSCORE key member [member …]`
 pub(super) fn zmscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let set = cx.db.sorted_set(args.key(0))?;
     let members = args.from(2);
@@ -36,12 +36,12 @@ pub(super) fn zmscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// `ZRANK key member \[WITHSCORE\]`
+/// `ZRANK key member [WITHSCORE]`
 pub(super) fn zrank(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     rank(cx, args, false)
 }
 
-/// `ZREVRANK key member \[WITHSCORE\]`
+/// `ZREVRANK key member [WITHSCORE]`
 pub(super) fn zrevrank(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     rank(cx, args, true)
 }
@@ -87,7 +87,7 @@ fn count(cx: &mut Ctx<'_>, args: Args<'_>, by: By) -> Result {
     Ok(())
 }
 
-/// `ZSCAN key cursor \[MATCH pattern\] \[COUNT count\]`
+/// `ZSCAN key cursor [MATCH pattern] [COUNT count]`
 pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursor = scan::cursor(args.at(2))?;
     let Some(set) = cx.db.sorted_set(args.key(0))? else {
