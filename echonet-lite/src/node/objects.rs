@@ -83,47 +83,33 @@ objects_by_slice!([O: Object] &mut [O]);
 #[cfg(feature = "std")]
 objects_by_slice!([O: Object] std::vec::Vec<O>);
 
-impl<O: Object + ?Sized> Object for &mut O {
-    fn eoj(&self) -> Eoj {
-        (**self).eoj()
-    }
+/// What points to an object is one.
+macro_rules! object_by_pointer {
+    ($pointer:ty) => {
+        impl<O: Object + ?Sized> Object for $pointer {
+            fn eoj(&self) -> Eoj {
+                (**self).eoj()
+            }
 
-    fn access(&self) -> &PropertyAccess {
-        (**self).access()
-    }
+            fn access(&self) -> &PropertyAccess {
+                (**self).access()
+            }
 
-    fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
-        (**self).get(epc, edt)
-    }
+            fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+                (**self).get(epc, edt)
+            }
 
-    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        (**self).check(epc, edt)
-    }
+            fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+                (**self).check(epc, edt)
+            }
 
-    fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        (**self).set(epc, edt)
-    }
+            fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+                (**self).set(epc, edt)
+            }
+        }
+    };
 }
 
+object_by_pointer!(&mut O);
 #[cfg(feature = "std")]
-impl<O: Object + ?Sized> Object for std::boxed::Box<O> {
-    fn eoj(&self) -> Eoj {
-        (**self).eoj()
-    }
-
-    fn access(&self) -> &PropertyAccess {
-        (**self).access()
-    }
-
-    fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
-        (**self).get(epc, edt)
-    }
-
-    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        (**self).check(epc, edt)
-    }
-
-    fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        (**self).set(epc, edt)
-    }
-}
+object_by_pointer!(std::boxed::Box<O>);
