@@ -173,7 +173,7 @@ impl<S: Service> Worker<S> {
     }
 
     async fn drain(&self, state: &Rc<S::Worker>, moved: &mut UnboundedReceiver<Accepted<S::Carried>>) -> bool {
-        // What was under way from another worker when the end began.
+        // What was under way from another worker when the end began. Never over: this worker has a way to itself.
         let stragglers = async {
             while let Some(accepted) = moved.recv().await {
                 self.serve(state, accepted);
