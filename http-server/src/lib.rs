@@ -16,6 +16,7 @@
 
 mod args;
 mod options;
+pub mod api;
 pub mod redis;
 pub mod routes;
 mod service;

@@ -1,0 +1,1 @@
+//! Redis over HTTP, against the embedded server and genuine ones.
