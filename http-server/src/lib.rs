@@ -14,9 +14,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod api;
 mod args;
 mod options;
-pub mod api;
 pub mod redis;
 pub mod routes;
 mod service;

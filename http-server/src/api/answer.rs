@@ -57,7 +57,8 @@ impl Refusal {
     }
 
     pub(super) fn into_plain(self) -> Response {
-        let message = format!("{}\n", self.message.escape_default().to_string().replace("\\'", "'").replace("\\\"", "\""));
+        let message =
+            format!("{}\n", self.message.escape_default().to_string().replace("\\'", "'").replace("\\\"", "\""));
         self.with_headers(plain(self.status, message))
     }
 

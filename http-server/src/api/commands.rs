@@ -101,7 +101,10 @@ const GROUPS: &[(Kind, Keys, &str)] = &[
 const CONTAINERS: &str = "acl cluster command config function latency module pubsub slowlog";
 
 static ROWS: LazyLock<HashMap<&'static str, Row>> = LazyLock::new(|| {
-    GROUPS.iter().flat_map(|&(kind, keys, names)| names.split_whitespace().map(move |name| (name, Row { kind, keys }))).collect()
+    GROUPS
+        .iter()
+        .flat_map(|&(kind, keys, names)| names.split_whitespace().map(move |name| (name, Row { kind, keys })))
+        .collect()
 });
 
 /// A command's row and its full name in lower case, as in `config|get`. No row if the command is not known.
@@ -185,7 +188,7 @@ fn streams<A: AsRef<[u8]>>(args: &[A]) -> Option<Streams<'_>> {
     }
     let rest = &args[at + 1..];
     let keys = rest[..rest.len() / 2].iter().map(AsRef::as_ref).collect();
-    (rest.len() % 2 == 0 && !rest.is_empty()).then_some(Streams { blocks, keys })
+    (rest.len().is_multiple_of(2) && !rest.is_empty()).then_some(Streams { blocks, keys })
 }
 
 /// Whether the call would block the connection that all callers share, or it cannot be made out.
@@ -197,11 +200,6 @@ fn number(digits: &[u8]) -> Option<usize> {
     // Redis takes no other form: no sign, no leading zero, no blank.
     let plain = digits.iter().all(u8::is_ascii_digit) && !(digits.len() > 1 && digits[0] == b'0');
     if plain { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
-}
-
-#[cfg(test)]
-pub(super) fn names() -> impl Iterator<Item = (&'static str, Row)> {
-    ROWS.iter().map(|(name, row)| (*name, *row))
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ impl Format {
             for entry in value.to_str().unwrap_or_default().split(',') {
                 let mut parts = entry.split(';').map(str::trim);
                 let Some(form) = parts.next().and_then(Self::of_type) else { continue };
-                let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
+                let weight =
+                    parts.find_map(|part| part.strip_prefix("q=")).map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
                 if weight > best.map_or(0.0, |(weight, _)| weight) {
                     best = Some((weight, form));
                 }

@@ -8,8 +8,8 @@ use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use percent_encoding::percent_decode;
 
-use super::{Api, cors};
 use super::answer::{Refusal, plain};
+use super::{Api, cors};
 use crate::redis::reply::{Element, Elements};
 
 /// `GET /get?key=foo`: the key's value; 404 if there is none.

@@ -88,9 +88,8 @@ pub(crate) fn of_body(body: &[u8], is_resp: bool, is_transaction: bool) -> Resul
 
 /// Commands as `["GET","key"]` or `[["GET","key"],…]`, and whether it was the former.
 fn json(body: &[u8]) -> Result<(Vec<Command>, bool), Malformed> {
-    let items: Vec<&RawValue> = serde_json::from_slice(body).map_err(|error| {
-        Malformed(format!("a JSON array is expected, such as [\"GET\",\"key\"]: {error}"))
-    })?;
+    let items: Vec<&RawValue> = serde_json::from_slice(body)
+        .map_err(|error| Malformed(format!("a JSON array is expected, such as [\"GET\",\"key\"]: {error}")))?;
     if items.first().is_some_and(|first| first.get().starts_with('[')) {
         let commands = items.iter().enumerate().map(|(at, item)| {
             let args = serde_json::from_str::<Vec<&RawValue>>(item.get())
@@ -204,7 +203,10 @@ mod tests {
         }
         check(r#"["GET","k"]"#, Some("GET k"));
         check(r#" [ "SET" , "k\u0000" , 1.50 ] "#, Some("SET k\\x00 1.50"));
-        check(r#"["SET","k",123456789012345678901234567890,-1e400]"#, Some("SET k 123456789012345678901234567890 -1e400"));
+        check(
+            r#"["SET","k",123456789012345678901234567890,-1e400]"#,
+            Some("SET k 123456789012345678901234567890 -1e400"),
+        );
         check(r#"["SET","k",{"base64":"/wA="}]"#, Some("SET k \\xff\\x00"));
         check(r#"[["GET","a"],["GET","b"]]"#, Some("pipeline: GET a; GET b"));
         check(r#"[["GET","a"]]"#, Some("pipeline: GET a"));

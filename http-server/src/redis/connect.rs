@@ -94,7 +94,8 @@ fn tls(settings: &Settings) -> Result<TlsConnector, TlsError> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = &settings.ca {
         let shown = path.display();
-        let certificates = CertificateDer::pem_file_iter(path).map_err(|error| TlsError(format!("{shown}: {error}")))?;
+        let certificates =
+            CertificateDer::pem_file_iter(path).map_err(|error| TlsError(format!("{shown}: {error}")))?;
         for certificate in certificates {
             let certificate = certificate.map_err(|error| TlsError(format!("{shown}: {error}")))?;
             roots.add(certificate).map_err(|error| TlsError(format!("{shown}: {error}")))?;

@@ -265,8 +265,13 @@ impl Mux {
     /// When nothing has come for so long that the connection must be taken for dead.
     pub(crate) fn expire(&mut self, now: Instant) -> Result<(), Unfit> {
         let timeout = self.limits.answer_timeout;
-        let overdue: Vec<u32> =
-            self.queue.iter().take_while(|due| due.deadline <= now).filter(|due| self.waits(due)).map(|due| due.slot).collect();
+        let overdue: Vec<u32> = self
+            .queue
+            .iter()
+            .take_while(|due| due.deadline <= now)
+            .filter(|due| self.waits(due))
+            .map(|due| due.slot)
+            .collect();
         for slot in overdue {
             self.finish(slot, Err(Failure::Slow(timeout)));
         }

@@ -95,9 +95,9 @@ impl<'a> Iterator for Elements<'a> {
                 b'$' => self.string(value).map_or(Element::Null, Element::Bytes),
                 b'!' => self.string(value).map_or(Element::Null, Element::Error),
                 // A verbatim string's first four bytes name its format.
-                b'=' => self
-                    .string(value)
-                    .map_or(Element::Null, |text| Element::Bytes(text.get(4..).unwrap_or_default())),
+                b'=' => {
+                    self.string(value).map_or(Element::Null, |text| Element::Bytes(text.get(4..).unwrap_or_default()))
+                }
                 b'*' | b'~' | b'>' => count(value).map_or(Element::Null, Element::Array),
                 b'%' => count(value).map_or(Element::Null, Element::Map),
                 b'|' => {

@@ -114,7 +114,11 @@ impl fmt::Display for Server {
         match &self.place {
             Place::Tcp { host, port, tls } => {
                 let scheme = if *tls { "rediss" } else { "redis" };
-                if host.contains(':') { write!(f, "{scheme}://[{host}]:{port}")? } else { write!(f, "{scheme}://{host}:{port}")? }
+                if host.contains(':') {
+                    write!(f, "{scheme}://[{host}]:{port}")?
+                } else {
+                    write!(f, "{scheme}://{host}:{port}")?
+                }
                 if self.db != 0 { write!(f, "/{}", self.db) } else { Ok(()) }
             }
             Place::Unix(path) => {
@@ -233,7 +237,11 @@ mod tests {
         fn check(text: &str, expected: Option<(&str, &str, &str)>) {
             let parsed = Server::from_str(text).ok();
             let login = parsed.as_ref().map(|server| {
-                (server.to_string(), server.user.clone().unwrap_or_default(), server.password.clone().unwrap_or_default())
+                (
+                    server.to_string(),
+                    server.user.clone().unwrap_or_default(),
+                    server.password.clone().unwrap_or_default(),
+                )
             });
             let expected = expected.map(|(shown, user, password)| (shown.into(), user.into(), password.into()));
             assert_eq!(login, expected, "{text}");

@@ -1,1 +1,0 @@
-//! Redis over HTTP, against the embedded server and genuine ones.
