@@ -1,0 +1,3 @@
+//! The `loadgen` command.
+
+fn main() {}
