@@ -14,6 +14,7 @@ pub mod load;
 mod number;
 pub mod objective;
 pub mod pace;
+pub mod process;
 pub mod record;
 pub mod scenario;
 pub mod session;
