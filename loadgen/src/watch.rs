@@ -2,41 +2,46 @@
 
 use std::time::Duration;
 
-use crate::record::{Failures, Interval};
+use crate::load::Length;
+use crate::record::{Failures, Interval, Latencies};
 
-/// A run, as it is now.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'run> {
-    /// What it is doing.
-    pub phase: Phase,
-    /// How long it has gone on, warm-up included.
-    pub elapsed: Duration,
-    /// The last whole second, or the first one so far.
-    pub interval: &'run Interval,
-    /// Right answers since the measurement began.
-    pub answers: u64,
-    /// Failures since the beginning.
-    pub failures: &'run Failures,
-    /// Connections that are open.
-    pub connections: usize,
-}
-
-/// What a run is doing.
+/// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Load before the measurement.
+    /// Connections are being opened.
+    Connecting,
+    /// Load that is not measured.
     WarmUp,
-    /// What counts.
+    /// Load that is measured.
     Measuring,
-    /// Nothing new is sent; the last answers are waited for.
+    /// The last answers are awaited.
     Draining,
 }
 
-/// Whether a run goes on.
+/// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// It does.
+    /// Go on.
     GoOn,
-    /// It ends now, with the results so far.
+    /// End now, with the results so far.
     Stop,
+}
+
+/// A run under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Where it is.
+    pub phase: Phase,
+    /// Time since the measurement began; before that, since the run began.
+    pub elapsed: Duration,
+    /// When it will end.
+    pub length: Length,
+    /// All measured latencies.
+    pub latencies: &'a Latencies,
+    /// All failures.
+    pub failures: &'a Failures,
+    /// The seconds of the measurement that are over.
+    pub timeline: &'a [Interval],
+    /// Connections that are open.
+    pub open_connections: usize,
 }
