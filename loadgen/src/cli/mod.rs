@@ -35,7 +35,7 @@ const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could n
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Put load on an ECHONET Lite node
-    Echonet(Echonet),
+    Echonet(Box<Echonet>),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -59,7 +59,7 @@ impl Command {
     /// The subcommand, if it puts load on a server.
     fn drive(&self) -> Option<&dyn Drive> {
         match self {
-            Self::Echonet(drive) => Some(drive),
+            Self::Echonet(drive) => Some(&**drive),
             Self::Completions { .. } => None,
         }
     }
