@@ -43,6 +43,9 @@ impl Objective {
     #[must_use]
     pub fn found(&self, outcome: &Outcome) -> String {
         let latencies = outcome.latencies();
+        if latencies.count() == 0 && !matches!(self, Self::Errors(_)) {
+            return "no answers".to_owned();
+        }
         match *self {
             Self::Percentile(percent, _) => format!("p{percent} {}", number::latency(latencies.percentile(percent))),
             Self::Max(_) => format!("max {}", number::latency(latencies.max())),

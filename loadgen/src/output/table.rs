@@ -84,10 +84,11 @@ fn failures(outcome: &Outcome, text: &mut String) {
     let all = failed + outcome.answers();
     let share = number::share(failed as f64 / all as f64);
     push(text, "Failures", &format!("{} of {} ({share})", number::thousands(failed), number::thousands(all)));
+    let width = outcome.failures.iter().map(|failure| number::thousands(failure.count).len()).max().unwrap_or(0);
     for failure in &outcome.failures {
-        push(text, "", &format!("{:>8} {}", number::thousands(failure.count), failure.kind.words()));
+        push(text, "", &format!("{:>width$} {}", number::thousands(failure.count), failure.kind.words()));
         for example in &failure.examples {
-            push(text, "", &format!("{:8} · {example}", ""));
+            push(text, "", &format!("{:width$} · {example}", ""));
         }
     }
 }
@@ -108,7 +109,7 @@ fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let (least, most) = (number::thousands(fairness.least), number::thousands(fairness.most));
     lines.push(("Fairness", format!("a connection had {least} to {most} answers")));
     if let Some(server) = &outcome.server {
-        lines.push(("Server", server_line(server, outcome)));
+        lines.extend(server_lines(server, outcome));
     }
     let generator = &outcome.generator;
     let cpu = cpu_per_request(generator.cpu, outcome.answers());
@@ -129,19 +130,18 @@ fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn server_line(server: &ServerUse, outcome: &Outcome) -> String {
+fn server_lines(server: &ServerUse, outcome: &Outcome) -> [(&'static str, String); 2] {
     let cpu = cpu_per_request(server.cpu, outcome.answers());
     let processors = number::three_digits(server.cpu.total() / outcome.seconds.max(f64::MIN_POSITIVE));
     let resident = number::bytes(server.resident_bytes);
     let peak = number::bytes(server.peak_resident_bytes);
     let switches = |count: u64| number::three_digits(count as f64 * 1000.0 / outcome.answers() as f64);
-    format!(
-        "{cpu}; {processors} processors; {resident} resident, at most {peak}; {} voluntary and {} forced switches per \
-         1000 requests; process {}",
-        switches(server.voluntary_switches),
-        switches(server.involuntary_switches),
-        server.pid
-    )
+    let (voluntary, forced) = (switches(server.voluntary_switches), switches(server.involuntary_switches));
+    let pid = server.pid;
+    [
+        ("Server", format!("{cpu}; {processors} processors; {resident} resident, at most {peak}")),
+        ("", format!("{voluntary} voluntary and {forced} forced switches per 1000 requests; process {pid}")),
+    ]
 }
 
 /// `6.52 µs CPU per request (2.10 user, 4.42 system)`.
