@@ -1,0 +1,25 @@
+//! `http-server`: starts the server from its flags.
+
+use clap::Parser;
+use http_server::{Args, redis, routes, serve};
+use server_runtime::{init_logging, shutdown_on_signals};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    init_logging(&args.runtime.log_options())?;
+    let options = args.options()?;
+    let router = routes::router().merge(redis::routes(&args.redis, &options.runtime.metrics)?);
+    let running = serve(router, options)?;
+    shutdown_on_signals(&running)?;
+    for addr in running.local_addrs() {
+        tracing::info!("ready to accept connections on {addr}");
+    }
+    if running.wait() {
+        tracing::warn!("some connections did not end in time and were cut");
+    }
+    tracing::info!("bye");
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! Tests of the whole server over sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
+mod routes;
