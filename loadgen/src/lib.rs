@@ -11,6 +11,7 @@ mod clock;
 pub mod codec;
 pub mod load;
 pub mod pace;
+pub mod process;
 pub mod record;
 pub mod session;
 pub mod workload;
