@@ -18,3 +18,4 @@ pub mod workload;
 
 pub use clock::{Clock, Nanos};
 pub use load::Load;
+pub use session::run;

@@ -17,6 +17,8 @@ const PER_SOURCE_ADDRESS: usize = 20_000;
 pub(super) struct Link {
     socket: Socket,
     tls: Option<Box<ClientConnection>>,
+    /// Whether TLS asks for HTTP/2 (ALPN).
+    wants_h2: bool,
     opened: bool,
     /// Which of the target's addresses this is.
     attempt: usize,
@@ -44,8 +46,9 @@ impl Link {
             example: "the target has no address that can be connected to".to_owned(),
         })?;
         let socket = connect(&address, kind, seat).map_err(|error| lost_connecting(Some(&address), &error))?;
+        let wants_h2 = tls.is_some_and(|tls| tls.config.alpn_protocols.iter().any(|protocol| protocol == b"h2"));
         let tls = tls.map(client).transpose()?;
-        Ok(Self { socket, tls, opened: false, attempt, unsent: Vec::new(), sent: 0 })
+        Ok(Self { socket, tls, wants_h2, opened: false, attempt, unsent: Vec::new(), sent: 0 })
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -150,8 +153,7 @@ impl Link {
         let Some(tls) = &self.tls else {
             return Ok(());
         };
-        let asked = &tls.config().alpn_protocols;
-        if asked.first().is_some_and(|protocol| protocol == b"h2") && tls.alpn_protocol().is_none() {
+        if self.wants_h2 && tls.alpn_protocol().is_none() {
             let example = "the server's TLS did not agree to HTTP/2 (ALPN h2)".to_owned();
             return Err(Lost { failure: Failure::Tls, example });
         }
@@ -231,8 +233,6 @@ fn connect(address: &SockAddr, kind: Type, seat: usize) -> io::Result<Socket> {
     if address.domain() != Domain::UNIX && kind == Type::STREAM {
         socket.set_tcp_nodelay(true)?;
         if let Some(source) = source_address(address.as_socket(), seat) {
-            // The port is chosen when the target is known, so that ports serve several targets.
-            socket.set_bind_address_no_port(true)?;
             socket.bind(&source.into())?;
         }
     }

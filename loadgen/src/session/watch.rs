@@ -13,7 +13,8 @@ use crate::load::{Length, Load};
 use crate::pace::Pace;
 use crate::process::{Process, Sample};
 use crate::record::{
-    Cpu, Ending, Failures, Fairness, Generator, Interval, Latencies, Operation, Outcome, ServerInterval, ServerUse, Tally,
+    Cpu, Ending, Failures, Fairness, Generator, Interval, Latencies, Operation, Outcome, ServerInterval, ServerUse,
+    Tally,
 };
 
 /// Length of a piece of the timeline.

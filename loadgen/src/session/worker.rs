@@ -65,7 +65,7 @@ enum Phase {
     /// Requests are sent.
     Loading { from: Nanos, until: Nanos, schedule: Option<Schedule> },
     /// The last answers are awaited, until then at most.
-    Draining { from: Nanos, until: Nanos, limit: Nanos },
+    Draining { from: Nanos, limit: Nanos },
 }
 
 /// One of the run's connections, open or not.
@@ -247,14 +247,14 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 }
                 if now >= until || (now >= from && self.shared.used_up()) {
                     let limit = now.saturating_add(nanos(self.load.timeout));
-                    self.phase = Phase::Draining { from, until, limit };
+                    self.phase = Phase::Draining { from, limit };
                 }
             }
             Phase::Draining { .. } => {}
         }
     }
 
-    fn is_done(&mut self) -> bool {
+    fn is_done(&self) -> bool {
         if self.shared.is_stopped() {
             return true;
         }
@@ -494,7 +494,11 @@ impl<P: Protocol> Worker<'_, P> {
             // It closed when it owed nothing.
             return self.reopen(poller, place);
         }
-        self.lose(poller, place, Lost { failure: Failure::Closed, example: "the server closed the connection".to_owned() });
+        self.lose(
+            poller,
+            place,
+            Lost { failure: Failure::Closed, example: "the server closed the connection".to_owned() },
+        );
     }
 
     /// A connection is lost: accounts it, and sets when it is opened again.
@@ -592,7 +596,11 @@ impl<P: Protocol> Worker<'_, P> {
         let room = self.room(place);
         let wanted = match &self.phase {
             Phase::Loading { from, .. } if !is_open_loop && room > 0 => {
-                if self.tally.now() < *from { room } else { self.shared.take(room) }
+                if self.tally.now() < *from {
+                    room
+                } else {
+                    self.shared.take(room)
+                }
             }
             Phase::Opening | Phase::Loading { .. } | Phase::Draining { .. } => 0,
         };
