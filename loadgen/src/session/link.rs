@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustls::ClientConnection;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::load::{Endpoint, Tls};
+use crate::load::{Endpoint, Load, Tls};
 use crate::record::Failure;
 
 /// Connections from one source address to one port; Linux has some 28,000 ephemeral ports by default.
@@ -36,7 +36,8 @@ pub(super) struct Lost {
 
 impl Link {
     /// Begins to open a connection; `seat` numbers it, `attempt` counts the addresses tried.
-    pub(super) fn open(endpoint: &Endpoint, seat: usize, attempt: usize) -> Result<Self, Lost> {
+    pub(super) fn open(load: &Load, seat: usize, attempt: usize) -> Result<Self, Lost> {
+        let endpoint = &load.endpoint;
         let (tls, kind) = match endpoint {
             Endpoint::Tcp(_, tls) | Endpoint::Unix(_, tls) => (tls.as_ref(), Type::STREAM),
             Endpoint::Udp(_) => (None, Type::DGRAM),
@@ -45,7 +46,8 @@ impl Link {
             failure: Failure::Refused,
             example: "the target has no address that can be connected to".to_owned(),
         })?;
-        let socket = connect(&address, kind, seat).map_err(|error| lost_connecting(Some(&address), &error))?;
+        let socket = connect(&address, kind, load.local.or_else(|| source_address(address.as_socket(), seat)))
+            .map_err(|error| lost_connecting(Some(&address), &error))?;
         let wants_h2 = tls.is_some_and(|tls| tls.config.alpn_protocols.iter().any(|protocol| protocol == b"h2"));
         let tls = tls.map(client).transpose()?;
         Ok(Self { socket, tls, wants_h2, opened: false, attempt, unsent: Vec::new(), sent: 0 })
@@ -227,14 +229,14 @@ fn client(tls: &Tls) -> Result<Box<ClientConnection>, Lost> {
 }
 
 /// A socket that connects without waiting.
-fn connect(address: &SockAddr, kind: Type, seat: usize) -> io::Result<Socket> {
+fn connect(address: &SockAddr, kind: Type, local: Option<SocketAddr>) -> io::Result<Socket> {
     let socket = Socket::new(address.domain(), kind, None)?;
     socket.set_nonblocking(true)?;
     if address.domain() != Domain::UNIX && kind == Type::STREAM {
         socket.set_tcp_nodelay(true)?;
-        if let Some(source) = source_address(address.as_socket(), seat) {
-            socket.bind(&source.into())?;
-        }
+    }
+    if let Some(local) = local {
+        socket.bind(&local.into())?;
     }
     match socket.connect(address) {
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Ok(socket),

@@ -8,7 +8,7 @@
 mod cpu;
 mod link;
 mod shared;
-mod watch;
+mod watcher;
 mod worker;
 
 use std::thread;
@@ -17,12 +17,11 @@ use crate::clock::Clock;
 use crate::codec::Protocol;
 use crate::load::Load;
 use crate::record::Outcome;
+use crate::watch::{Progress, Watch};
 
 use self::shared::Shared;
-use self::watch::Watcher;
+use self::watcher::Watcher;
 use self::worker::Worker;
-
-pub use self::watch::{Phase, Progress, Watch};
 
 /// Runs a load of a protocol to its end, and calls `watch` about ten times a second.
 ///

@@ -334,7 +334,7 @@ impl<P: Protocol> Worker<'_, P> {
         let connection = &mut self.connections[place];
         let attempt = connection.attempts as usize;
         connection.attempts = connection.attempts.saturating_add(1);
-        let opened = Link::open(&self.load.endpoint, seat, attempt).and_then(|link| {
+        let opened = Link::open(self.load, seat, attempt).and_then(|link| {
             let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
             epoll::add(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags)
                 .map_err(|error| Lost { failure: Failure::Resources, example: format!("epoll: {error}") })?;

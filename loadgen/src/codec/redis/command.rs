@@ -34,6 +34,8 @@ enum Expects {
     Integer,
     /// The value of the request's key, or nil.
     Value,
+    /// The value of the request's key, which has been stored.
+    Stored,
 }
 
 /// What the replies of commands are known to be.
@@ -88,6 +90,15 @@ impl RedisCommand {
         Ok(Self { name, words, expects, has_key, request: Request::Words })
     }
 
+    /// Says whether all keys have been stored before, so that none may be missing.
+    #[must_use]
+    pub fn with_preloaded(mut self, preloaded: bool) -> Self {
+        if preloaded && self.expects == Expects::Value {
+            self.expects = Expects::Stored;
+        }
+        self
+    }
+
     /// Shows another name in results.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
@@ -124,7 +135,7 @@ impl RedisCommand {
 
     /// Whether its replies are compared with a key's value.
     pub(super) fn checks_value(&self) -> bool {
-        self.expects == Expects::Value
+        matches!(self.expects, Expects::Value | Expects::Stored)
     }
 
     /// Appends the request for a key.
@@ -148,8 +159,8 @@ impl RedisCommand {
         match (self.expects, reply) {
             (Expects::Anything, _) | (Expects::Integer, Reply::Line(b':', _)) | (Expects::Value, Reply::Nil) => true,
             (Expects::Status(status), Reply::Line(b'+', line)) => *line == status.as_bytes(),
-            (Expects::Value, Reply::Bulk(bytes)) => subjects.values.matches(key, bytes),
-            (Expects::Status(_) | Expects::Integer | Expects::Value, _) => false,
+            (Expects::Value | Expects::Stored, Reply::Bulk(bytes)) => subjects.values.matches(key, bytes),
+            (Expects::Status(_) | Expects::Integer | Expects::Value | Expects::Stored, _) => false,
         }
     }
 
@@ -160,7 +171,7 @@ impl RedisCommand {
             Expects::Anything => format!("{name}: read {read}"),
             Expects::Status(status) => format!("{name}: expected {status}, read {read}"),
             Expects::Integer => format!("{name}: expected an integer, read {read}"),
-            Expects::Value => {
+            Expects::Value | Expects::Stored => {
                 let mut value = Vec::new();
                 subjects.values.append(key, &mut value);
                 format!("{name} of key {key:0DIGITS$}: expected `{}`, read {read}", shown(&value))

@@ -13,9 +13,9 @@ use crate::load::{Length, Load};
 use crate::pace::Pace;
 use crate::process::{Process, Sample};
 use crate::record::{
-    Cpu, Ending, Failures, Fairness, Generator, Interval, Latencies, Operation, Outcome, ServerInterval, ServerUse,
-    Tally,
+    Cpu, Ending, Fairness, Generator, Interval, Latencies, Operation, Outcome, ServerInterval, ServerUse, Tally,
 };
+use crate::watch::{Phase, Progress, Watch};
 
 /// Length of a piece of the timeline.
 const SECOND: Nanos = 1_000_000_000;
@@ -28,47 +28,6 @@ const PATIENCE: u64 = 3;
 
 /// A thread above this share of a processor is the limit of what it measures.
 const GENERATOR_BOUND: f64 = 0.9;
-
-/// Where a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Connections are being opened.
-    Connecting,
-    /// Load that is not measured.
-    WarmUp,
-    /// Load that is measured.
-    Measuring,
-    /// The last answers are awaited.
-    Draining,
-}
-
-/// What to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watch {
-    /// Go on.
-    GoOn,
-    /// End now, with the results so far.
-    Stop,
-}
-
-/// A run under way.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Where it is.
-    pub phase: Phase,
-    /// Time since the measurement began; before that, since the run began.
-    pub elapsed: Duration,
-    /// When it will end.
-    pub length: Length,
-    /// All measured latencies.
-    pub latencies: &'a Latencies,
-    /// All failures.
-    pub failures: &'a Failures,
-    /// The seconds of the measurement that are over.
-    pub timeline: &'a [Interval],
-    /// Connections that are open.
-    pub open_connections: usize,
-}
 
 /// The watcher of a run, and what it has seen.
 pub(super) struct Watcher<'a> {
