@@ -47,6 +47,7 @@ impl Service for Server {
             http1::Builder::new()
                 .pipeline_flush(tuning::PIPELINE_FLUSH)
                 .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades()
         );
         let ended = tokio::select! {
             ended = conn.as_mut() => ended,

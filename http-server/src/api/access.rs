@@ -143,7 +143,6 @@ impl Rules {
         }
     }
 
-    #[cfg(test)]
     /// Whether a subscription to a channel is allowed, or to a pattern.
     ///
     /// # Errors
@@ -186,7 +185,6 @@ fn group(name: &str) -> Option<&'static [Kind]> {
 }
 
 /// What every name that a pattern matches begins with.
-#[cfg(test)]
 fn literal_prefix(pattern: &[u8]) -> &[u8] {
     let end = pattern.iter().position(|byte| b"*?[\\".contains(byte)).unwrap_or(pattern.len());
     &pattern[..end]

@@ -13,8 +13,10 @@ mod commands;
 mod cors;
 mod format;
 mod get;
+mod page;
 mod request;
 mod run;
+mod subscribe;
 
 use std::sync::Arc;
 
@@ -79,5 +81,9 @@ fn router(api: Api) -> Router {
         .route("/v1", options(cors::preflight).fallback(run::body))
         .route("/v1/", options(cors::preflight).fallback(run::body))
         .route("/v1/{*command}", options(cors::preflight).fallback(run::path))
+        .merge(page::router())
         .with_state(api)
 }
+
+#[cfg(test)]
+mod oracle;
