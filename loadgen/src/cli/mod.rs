@@ -1,5 +1,6 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
+mod drop_in;
 mod echonet;
 mod http;
 mod invalid;
@@ -9,6 +10,7 @@ mod subjects;
 mod target;
 mod tls;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -47,6 +49,9 @@ enum Command {
     Http(Box<HttpArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
+    Wrk(Box<drop_in::Wrk>),
+    Hey(Box<drop_in::Hey>),
+    RedisBenchmark(Box<drop_in::RedisBenchmark>),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -73,7 +78,7 @@ impl Command {
             Self::Redis(drive) => Some(&**drive),
             Self::Http(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
-            Self::Completions { .. } => None,
+            Self::Wrk(_) | Self::Hey(_) | Self::RedisBenchmark(_) | Self::Completions { .. } => None,
         }
     }
 }
@@ -81,10 +86,16 @@ impl Command {
 /// Runs the command of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if let Command::Completions { shell } = &cli.command {
-        clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
-        return ExitCode::SUCCESS;
+    let cli = Cli::parse_from(arguments(std::env::args_os()));
+    match &cli.command {
+        Command::Wrk(wrk) => return wrk.run().into(),
+        Command::Hey(hey) => return hey.run().into(),
+        Command::RedisBenchmark(benchmark) => return benchmark.run().into(),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
+            return ExitCode::SUCCESS;
+        }
+        Command::Redis(_) | Command::Http(_) | Command::Echonet(_) => {}
     }
     let Some(drive) = cli.command.drive() else {
         return ExitCode::SUCCESS;
@@ -93,6 +104,15 @@ pub fn main() -> ExitCode {
         Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
         Err(error) => usage(&error),
     }
+}
+
+/// The arguments, in the form that they are described here.
+fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = given.collect();
+    if words.get(1).is_some_and(|subcommand| subcommand == "hey") {
+        words = words.into_iter().map(drop_in::with_two_dashes).collect();
+    }
+    words
 }
 
 /// Says what is wrong with the command line.
