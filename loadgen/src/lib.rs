@@ -7,14 +7,20 @@
 //! There is one timing loop ([`session`]) and one set of statistics ([`record`]) for all protocols. It shares no code with
 //! the servers that it judges.
 
+pub mod cli;
 mod clock;
 pub mod codec;
 pub mod load;
+mod number;
+pub mod objective;
 pub mod pace;
 pub mod process;
 pub mod record;
+pub mod scenario;
 pub mod session;
+pub mod watch;
 pub mod workload;
 
 pub use clock::{Clock, Nanos};
 pub use load::Load;
+pub use scenario::Scenario;
