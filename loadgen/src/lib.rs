@@ -13,6 +13,7 @@ pub mod codec;
 pub mod load;
 mod number;
 pub mod objective;
+pub mod output;
 pub mod pace;
 pub mod process;
 pub mod record;

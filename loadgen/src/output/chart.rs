@@ -22,9 +22,11 @@ impl Scale {
 
     /// A logarithmic scale whose ends are 1, 2 or 5 times a power of ten, around what is given.
     pub(crate) fn around(least: f64, most: f64) -> Self {
-        let least = least.max(1e-9);
+        let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
+        // Of more decades nothing could be read.
+        let least = if least.is_finite() { least.clamp(most / 1e7, most) } else { most };
         let from = rounds(least / 10.0, least).last().copied().unwrap_or(least);
-        let to = rounds(most.max(least), most.max(least) * 10.0).first().copied().unwrap_or(most);
+        let to = rounds(most, most * 10.0).first().copied().unwrap_or(most);
         Self::Logarithmic(from, if to > from { to } else { from * 10.0 })
     }
 
@@ -91,6 +93,8 @@ pub(crate) struct Axis {
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
+    /// Which of the style sheet's colours.
+    pub(crate) colour: usize,
 }
 
 /// Lines over a horizontal axis.
@@ -132,9 +136,9 @@ impl LineChart {
         svg.line("axis", (LEFT, bottom), (right, bottom));
         svg.text("tick", ((LEFT + right) / 2.0, LINE_HEIGHT - 10.0), Anchor::Middle, self.x.label);
         svg.text("tick", (8.0, TOP - 10.0), Anchor::Start, self.y.label);
-        for (index, series) in self.series.iter().enumerate() {
+        for series in &self.series {
             let points: Vec<(f64, f64)> = series.points.iter().map(|point| (x(point.0), y(point.1))).collect();
-            svg.path(&format!("line s{}", index % COLOURS), &points, &series.name);
+            svg.path(&format!("line s{}", series.colour % COLOURS), &points, &series.name);
         }
         svg.finish()
     }
@@ -144,8 +148,8 @@ impl LineChart {
             return;
         }
         let mut at = LEFT + 60.0;
-        for (index, series) in self.series.iter().enumerate() {
-            svg.line(&format!("line s{}", index % COLOURS), (at, 40.0), (at + 18.0, 40.0));
+        for series in &self.series {
+            svg.line(&format!("line s{}", series.colour % COLOURS), (at, 40.0), (at + 18.0, 40.0));
             svg.text("tick", (at + 24.0, 44.0), Anchor::Start, &series.name);
             at += 24.0 + LETTER * series.name.chars().count() as f64 + 18.0;
         }
@@ -230,6 +234,7 @@ mod tests {
         check(Scale::from_zero(123_456.0), &[0.0, 20e3, 40e3, 60e3, 80e3, 100e3, 120e3, 140e3]);
         check(Scale::around(0.13, 0.9), &[0.1, 0.2, 0.5, 1.0]);
         check(Scale::around(3.0, 3.0), &[2.0, 5.0]);
+        check(Scale::around(f64::INFINITY, 0.0), &[1.0, 2.0, 5.0, 10.0]);
         check(Scale::around(0.0001, 1000.0), &[1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0]);
         check(Scale::Tail(0.9995), &[0.0, 0.5, 0.9, 0.99, 0.999]);
     }

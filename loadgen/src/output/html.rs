@@ -48,7 +48,9 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
     let mut body = format!("<p>{}</p>\n", escape(&outcome.description));
     match &outcome.ending {
         Ending::Complete => {}
-        Ending::Interrupted => body.push_str("<p class=\"note\"><b>Interrupted:</b> these are the results so far.</p>\n"),
+        Ending::Interrupted => {
+            body.push_str("<p class=\"note\"><b>Interrupted:</b> these are the results so far.</p>\n")
+        }
         Ending::Failed(reason) => {
             body.push_str(&format!("<p class=\"note\"><b>Failed:</b> {}</p>\n", escape(reason)));
         }
@@ -59,8 +61,8 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
     body.push_str(&summary_table(outcome));
     body.push_str(&latency_table(outcome));
     let by_operation = outcome.operations.iter().filter(|operation| operation.latencies.count() > 0);
-    let curves: Vec<(&str, &Latencies)> =
-        by_operation.map(|operation| (operation.name.as_str(), &operation.latencies)).collect();
+    let curves: Vec<(usize, &str, &Latencies)> =
+        by_operation.enumerate().map(|(place, operation)| (place, operation.name.as_str(), &operation.latencies)).collect();
     body.push_str(&percentile_chart("Latency by percentile", &curves));
     body.push_str(&timeline_charts(&outcome.timeline));
     body.push_str(&failure_list(outcome));
@@ -68,15 +70,20 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
     body
 }
 
-/// Latency over HdrHistogram's axis of percentiles, a line for each distribution.
-pub(crate) fn percentile_chart(title: &str, curves: &[(&str, &Latencies)]) -> String {
+/// Latency over HdrHistogram's axis of percentiles, a line for each distribution with its colour and name.
+pub(crate) fn percentile_chart(title: &str, curves: &[(usize, &str, &Latencies)]) -> String {
     if curves.is_empty() {
         return String::new();
     }
-    let most = curves.iter().map(|(_, latencies)| latencies.count()).max().unwrap_or(1).max(10);
-    let bounds = |pick: fn(&Latencies) -> Duration| curves.iter().map(move |(_, latencies)| micros(pick(latencies)));
-    let (least, longest) = (bounds(Latencies::min).fold(f64::INFINITY, f64::min), bounds(Latencies::max).fold(0.0, f64::max));
-    let series = curves.iter().map(|(name, latencies)| Series { name: (*name).to_owned(), points: curve(latencies) });
+    let most = curves.iter().map(|(_, _, latencies)| latencies.count()).max().unwrap_or(1).max(10);
+    let bounds = |pick: fn(&Latencies) -> Duration| curves.iter().map(move |(_, _, latencies)| micros(pick(latencies)));
+    let (least, longest) =
+        (bounds(Latencies::min).fold(f64::INFINITY, f64::min), bounds(Latencies::max).fold(0.0, f64::max));
+    let series = curves.iter().map(|(colour, name, latencies)| Series {
+        name: (*name).to_owned(),
+        points: curve(latencies),
+        colour: *colour,
+    });
     let chart = LineChart {
         title: title.to_owned(),
         x: Axis { label: "percentile", scale: Scale::Tail(1.0 - 1.0 / most as f64), write: percentile_text },
@@ -137,7 +144,10 @@ fn summary_table(outcome: &Outcome) -> String {
     if let Some(micros) = outcome.generator_cpu_micros() {
         rows.push(("Generator's CPU time per answer", format!("{} µs", number::three_digits(micros))));
     }
-    rows.push(("Generator's busiest thread", number::share((outcome.generator.busiest_thread * 100.0).round() / 100.0)));
+    rows.push((
+        "Generator's busiest thread",
+        number::share((outcome.generator.busiest_thread * 100.0).round() / 100.0),
+    ));
     let fairness = outcome.fairness;
     let spread = format!("{} to {}", number::thousands(fairness.least), number::thousands(fairness.most));
     rows.push(("Right answers by connection", spread));
@@ -172,6 +182,7 @@ fn timeline_charts(timeline: &[Interval]) -> String {
     }
     let series = |name: &str, value: &dyn Fn(&Interval) -> Option<f64>| Series {
         name: name.to_owned(),
+        colour: 0,
         points: timeline.iter().filter_map(|interval| Some((interval.start, value(interval)?))).collect(),
     };
     let per_second = |count: u64, interval: &Interval| {
@@ -181,12 +192,13 @@ fn timeline_charts(timeline: &[Interval]) -> String {
     let failures = series("failures", &|interval| Some(per_second(interval.failures, interval)));
     let processors = series("processors", &|interval| Some(interval.server?.processors));
     let memory = series("memory", &|interval| Some(interval.server?.resident_bytes as f64 / 1_048_576.0));
-    let latency = |name: &str, percent: f64| {
-        series(name, &|interval| {
+    let latency = |colour: usize, name: &str, percent: f64| {
+        let value = |interval: &Interval| {
             (interval.latencies.count() > 0).then(|| micros(interval.latencies.percentile(percent)))
-        })
+        };
+        Series { colour, ..series(name, &value) }
     };
-    let latencies = vec![latency("p50", 50.0), latency("p99", 99.0), latency("max", 100.0)];
+    let latencies = vec![latency(0, "p50", 50.0), latency(1, "p99", 99.0), latency(2, "max", 100.0)];
     let failed = failures.points.iter().any(|(_, count)| *count > 0.0);
     let mut charts = over_time("Right answers", "per second", vec![rate], number::rate);
     let values = || latencies.iter().flat_map(|series| &series.points).map(|(_, value)| *value);
@@ -208,13 +220,7 @@ fn over_time(title: &str, unit: &'static str, series: Vec<Series>, write: fn(f64
     time_chart(title, unit, Scale::from_zero(most), series, write)
 }
 
-fn time_chart(
-    title: &str,
-    label: &'static str,
-    scale: Scale,
-    series: Vec<Series>,
-    write: fn(f64) -> String,
-) -> String {
+fn time_chart(title: &str, label: &'static str, scale: Scale, series: Vec<Series>, write: fn(f64) -> String) -> String {
     let last = series.iter().flat_map(|series| &series.points).map(|(time, _)| *time).fold(0.0, f64::max);
     let time = Axis { label: "seconds", scale: Scale::Linear(0.0, last.max(1e-3)), write: short };
     LineChart { title: title.to_owned(), x: time, y: Axis { label, scale, write }, series }.draw()
@@ -242,8 +248,7 @@ fn settings(outcome: &Outcome) -> String {
         return String::new();
     }
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let rows: Vec<Vec<String>> =
-        outcome.settings.iter().map(|(name, value)| vec![name.clone(), text(value)]).collect();
+    let rows: Vec<Vec<String>> = outcome.settings.iter().map(|(name, value)| vec![name.clone(), text(value)]).collect();
     table(&["Setting", "value"].map(str::to_owned), &rows, &["value"])
 }
 
