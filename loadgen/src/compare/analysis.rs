@@ -127,7 +127,8 @@ fn notes(own: &BTreeMap<usize, &Outcome>, failures: &[FailureCount]) -> Vec<Stri
         outcome.notes.iter().for_each(|note| add(note.clone()));
     }
     let of = own.len();
-    let mut notes: Vec<String> = counts.into_iter().map(|(text, count)| format!("{text} ({count} of {of} runs)")).collect();
+    let mut notes: Vec<String> =
+        counts.into_iter().map(|(text, count)| format!("{text} ({count} of {of} runs)")).collect();
     for failure in failures {
         let example = failure.examples.first().map_or(String::new(), |example| format!(", such as: {example}"));
         notes.push(format!("{} {}{example}", number::thousands(failure.count), failure.kind.words()));
@@ -147,7 +148,9 @@ pub(crate) fn limits(record: &Record) -> Vec<String> {
     match &record.end {
         Some(end) if end.complete => {}
         Some(_) => limits.push("The comparison was interrupted: these are the results so far".to_owned()),
-        None => limits.push("The record has no end: the comparison was ended from outside, or still goes on".to_owned()),
+        None => {
+            limits.push("The record has no end: the comparison was ended from outside, or still goes on".to_owned())
+        }
     }
     limits
 }

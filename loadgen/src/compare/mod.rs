@@ -26,8 +26,6 @@ pub use order::Order;
 pub use page::page;
 pub use plan::{Load, Plan, Servers, Subject, Time};
 pub use ready::Ready;
-pub use record::{
-    End, FORMAT, FailedRun, Header, Line, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer,
-};
+pub use record::{End, FORMAT, FailedRun, Header, Line, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer};
 pub use run::{Surroundings, run};
 pub use words::Words;

@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_page_has_bars_with_error_bars_and_curves() {
-        let runs = [("s", "a", 0, 1000, 1000), ("s", "b", 0, 1500, 900), ("s", "a", 1, 1100, 1000), ("s", "b", 1, 1600, 900)];
+        let runs =
+            [("s", "a", 0, 1000, 1000), ("s", "b", 0, 1500, 900), ("s", "a", 1, 1100, 1000), ("s", "b", 1, 1600, 900)];
         let stored = Stored::Comparison(Box::new(record(&runs)));
         let page = page(std::slice::from_ref(&stored));
         assert_eq!(page.matches("<svg").count(), DRAWN.len() + 1);

@@ -187,7 +187,9 @@ impl Plan {
     }
 
     fn check(&self) -> Result<(), String> {
-        for (field, value) in [("rounds", self.rounds), ("subject", self.subjects.len()), ("scenario", self.scenarios.len())] {
+        for (field, value) in
+            [("rounds", self.rounds), ("subject", self.subjects.len()), ("scenario", self.scenarios.len())]
+        {
             if value == 0 || value > MOST {
                 return Err(format!("`{field}`: there are {value}, expected 1 to {MOST}"));
             }
@@ -203,7 +205,10 @@ impl Plan {
             known("scenario.subjects", scenario.subjects.as_deref().unwrap_or_default(), names())?;
         }
         for subject in &self.subjects {
-            if subject.port.is_none() && !subject.start.mention("{port}") && !subject.environment.values().any(|value| value.contains("{port}")) {
+            if subject.port.is_none()
+                && !subject.start.mention("{port}")
+                && !subject.environment.values().any(|value| value.contains("{port}"))
+            {
                 let (name, start) = (&subject.name, &subject.start);
                 return Err(format!(
                     "`start` of subject {name} is `{start}`, expected {{port}} in it or in `environment`, or a fixed `port`"
@@ -295,8 +300,16 @@ mod tests {
         check("rounds = 3", "order = \"random\"", &["`random`", "`rotate`", "`reverse`"]);
         check("rounds = 3", "servers = \"new\"", &["`new`", "`kept`", "`anew`"]);
         check("rounds = 3", "baseline = \"z\"", &["`baseline` is `z`", "expected one of: a, b"]);
-        check("pin = \"1\"", "pin = \"one\"", &["pin = \"one\"", "the processors are `one`", "expected a list such as"]);
-        check("ready = \"redis\"", "ready = \"ping\"", &["ready = \"ping\"", "`ping`", "expected tcp, udp, redis, http:/PATH"]);
+        check(
+            "pin = \"1\"",
+            "pin = \"one\"",
+            &["pin = \"one\"", "the processors are `one`", "expected a list such as"],
+        );
+        check(
+            "ready = \"redis\"",
+            "ready = \"ping\"",
+            &["ready = \"ping\"", "`ping`", "expected tcp, udp, redis, http:/PATH"],
+        );
         check("\"2s\"", "\"soon\"", &["stop-within = \"soon\"", "the time is `soon`", "expected a time such as"]);
         check("'two words'", "'two words", &["start = ", "the command is `a --port {port} 'two words`", "quotation"]);
         check("start = \"b\"\n        port = 7", "start = \"b\"", &["`start` of subject b is `b`", "expected {port}"]);

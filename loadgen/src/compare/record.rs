@@ -164,7 +164,9 @@ impl Stored {
         if let Ok(outcome) = serde_json::from_str::<Outcome>(&text) {
             return Ok(Self::Single(Box::new(outcome)));
         }
-        Record::parse(text.as_bytes()).with_context(|| format!("{name}")).map(|record| Self::Comparison(Box::new(record)))
+        Record::parse(text.as_bytes())
+            .with_context(|| format!("{name}"))
+            .map(|record| Self::Comparison(Box::new(record)))
     }
 }
 
@@ -200,7 +202,9 @@ impl Record {
                 Ok(Line::Run(run)) => record.runs.push(run),
                 Ok(Line::Failed(failed)) => record.failed.push(failed),
                 Ok(Line::End(end)) => record.end = Some(end),
-                Ok(Line::Comparison(_)) => bail!("line {}: a second comparison begins, expected one per file", index + 1),
+                Ok(Line::Comparison(_)) => {
+                    bail!("line {}: a second comparison begins, expected one per file", index + 1)
+                }
                 // A program that is killed leaves half a line at the end.
                 Err(error) if error.is_eof() => break,
                 Err(error) => return Err(error).with_context(|| format!("line {}", index + 1)),
@@ -252,11 +256,8 @@ pub(crate) mod tests {
             pin: Some("1".to_owned()),
             absent: absent.map(str::to_owned),
         };
-        let scenario = |name: &str| ScenarioHeader {
-            name: name.to_owned(),
-            command: "redis GET a|b".to_owned(),
-            prepare: None,
-        };
+        let scenario =
+            |name: &str| ScenarioHeader { name: name.to_owned(), command: "redis GET a|b".to_owned(), prepare: None };
         let machine = Machine {
             kernel: "Linux 6".to_owned(),
             cpu: "a processor".to_owned(),

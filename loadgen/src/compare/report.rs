@@ -93,7 +93,8 @@ fn subjects(header: &Header) -> Table {
         if let Some(reason) = &subject.absent {
             remarks.push(format!("absent: {reason}"));
         }
-        let environment = subject.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+        let environment =
+            subject.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
         vec![
             subject.name.clone(),
             subject.version.clone().unwrap_or_default(),
@@ -119,10 +120,14 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
     header.push("failures".to_owned());
     let row = |subject: &SubjectResult<'_>| {
         let mut row = vec![subject.name.to_owned(), subject.runs.to_string()];
-        let cell = |metric: &Metric| subject.medians.get(metric).map_or("–".to_owned(), |found| metric.text(found.value));
+        let cell =
+            |metric: &Metric| subject.medians.get(metric).map_or("–".to_owned(), |found| metric.text(found.value));
         row.extend(metrics.iter().map(cell));
         let failed: u64 = subject.failures.iter().map(|failure| failure.count).sum();
-        row.push(number::thousands(failed));
+        row.push(match failed {
+            0 => "0".to_owned(),
+            _ => format!("{} of {}", number::thousands(failed), number::thousands(failed + subject.answers)),
+        });
         row
     };
     Table { rows: result.subjects.iter().map(row).collect(), header }
@@ -136,7 +141,8 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
         .iter()
         .filter(|subject| !subject.ratios.is_empty())
         .map(|subject| {
-            let cell = |metric: &Metric| subject.ratios.get(metric).map_or("–".to_owned(), |ratio| verdict(*metric, ratio));
+            let cell =
+                |metric: &Metric| subject.ratios.get(metric).map_or("–".to_owned(), |ratio| verdict(*metric, ratio));
             std::iter::once(subject.name.to_owned()).chain(metrics.iter().map(cell)).collect()
         })
         .collect();

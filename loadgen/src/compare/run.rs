@@ -79,7 +79,8 @@ impl<'a> Comparison<'a> {
                 if !present[index] || !scenario.is_for(&subject.name) || around.interrupted() {
                     continue;
                 }
-                let name = recorded.map_or("warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
+                let name =
+                    recorded.map_or("warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
                 let result = self.one(index, scenario, around);
                 if plan.servers == Servers::Anew || result.is_err() {
                     self.servers[index] = None;
@@ -100,7 +101,8 @@ impl<'a> Comparison<'a> {
         let prepared = match slot {
             Some(prepared) => prepared,
             None => {
-                let server = Server::start(&plan.subjects[index], self.here, plan.pin.as_ref(), &|| around.interrupted())?;
+                let server =
+                    Server::start(&plan.subjects[index], self.here, plan.pin.as_ref(), &|| around.interrupted())?;
                 slot.insert(Prepared { server, with: Vec::new() })
             }
         };
@@ -150,7 +152,8 @@ fn line(
 fn in_words(result: &Result<Outcome>) -> String {
     match result {
         Ok(outcome) => {
-            let cpu = outcome.server_cpu_micros().map_or(String::new(), |micros| format!(", server {micros:.2} µs/request"));
+            let cpu =
+                outcome.server_cpu_micros().map_or(String::new(), |micros| format!(", server {micros:.2} µs/request"));
             let failed = match outcome.failed() {
                 0 => String::new(),
                 count => format!(", {count} failed"),

@@ -91,12 +91,7 @@ impl Estimate {
 }
 
 /// Resamples every group by itself and cuts off a share of the statistic's values at each end.
-fn bootstrap(
-    groups: &[&[f64]],
-    share: f64,
-    seed: u64,
-    statistic: impl Fn(&[Vec<f64>]) -> f64,
-) -> Option<Estimate> {
+fn bootstrap(groups: &[&[f64]], share: f64, seed: u64, statistic: impl Fn(&[Vec<f64>]) -> f64) -> Option<Estimate> {
     if groups.iter().any(|group| group.is_empty()) {
         return None;
     }
@@ -211,8 +206,9 @@ mod tests {
         check_coverage(10, normal, 0.917..=0.983);
         check_coverage(20, normal, 0.917..=0.983);
         // Now and then a run is disturbed.
-        let disturbed =
-            |random: &mut SmallRng| if random.random_bool(0.1) { -random.random_range(0.0..0.5) } else { normal(random) };
+        let disturbed = |random: &mut SmallRng| {
+            if random.random_bool(0.1) { -random.random_range(0.0..0.5) } else { normal(random) }
+        };
         check_coverage(20, disturbed, 0.90..=0.99);
     }
 

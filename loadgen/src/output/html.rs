@@ -61,8 +61,10 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
     body.push_str(&summary_table(outcome));
     body.push_str(&latency_table(outcome));
     let by_operation = outcome.operations.iter().filter(|operation| operation.latencies.count() > 0);
-    let curves: Vec<(usize, &str, &Latencies)> =
-        by_operation.enumerate().map(|(place, operation)| (place, operation.name.as_str(), &operation.latencies)).collect();
+    let curves: Vec<(usize, &str, &Latencies)> = by_operation
+        .enumerate()
+        .map(|(place, operation)| (place, operation.name.as_str(), &operation.latencies))
+        .collect();
     body.push_str(&percentile_chart("Latency by percentile", &curves));
     body.push_str(&timeline_charts(&outcome.timeline));
     body.push_str(&failure_list(outcome));
