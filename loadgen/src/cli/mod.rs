@@ -1,5 +1,6 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
+mod compare;
 mod echonet;
 mod http;
 mod invalid;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+pub use compare::{CompareArgs, GateArgs, ReportArgs};
 pub use echonet::Echonet;
 pub use http::HttpArgs;
 pub use invalid::Invalid;
@@ -46,6 +48,12 @@ enum Command {
     Http(Box<HttpArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
+    /// Compare servers: start them by recipes, interleave their runs, report ratios with confidence intervals
+    Compare(CompareArgs),
+    /// Render records again, as Markdown and as a page
+    Report(ReportArgs),
+    /// Judge a comparison's record by an older one: the exit code is 3 if something has become worse
+    Gate(GateArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -72,7 +80,7 @@ impl Command {
             Self::Redis(drive) => Some(&**drive),
             Self::Http(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
-            Self::Completions { .. } => None,
+            Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
         }
     }
 }
@@ -84,6 +92,12 @@ pub fn main() -> ExitCode {
     if let Command::Completions { shell } = &cli.command {
         clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
         return ExitCode::SUCCESS;
+    }
+    match &cli.command {
+        Command::Compare(args) => return compare::compare(args),
+        Command::Report(args) => return compare::report(args),
+        Command::Gate(args) => return compare::gate(args),
+        _ => {}
     }
     match cli.command.drive().map(Drive::scenario) {
         Some(Ok(scenario)) => {
@@ -99,13 +113,29 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Checks the options of a command line without its program's name, without making anything of them.
+///
+/// # Errors
+/// When it is no command line that puts load on a server; the text says what is wrong with it.
+pub fn check<S: AsRef<str>>(words: &[S]) -> Result<(), String> {
+    drive_of(words).map(|_| ())
+}
+
+fn drive_of<S: AsRef<str>>(words: &[S]) -> Result<Cli, String> {
+    let words = std::iter::once("loadgen").chain(words.iter().map(AsRef::as_ref));
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    if cli.command.drive().is_none() {
+        return Err("this subcommand puts no load on a server".to_owned());
+    }
+    Ok(cli)
+}
+
 /// The scenario of a command line without its program's name: `redis 127.0.0.1:6379 -c 50 GET key:{key}`.
 ///
 /// # Errors
 /// When it is no command line that puts load on a server; the text says what is wrong with it.
 pub fn scenario<S: AsRef<str>>(words: &[S]) -> Result<Scenario, String> {
-    let words = std::iter::once("loadgen").chain(words.iter().map(AsRef::as_ref));
-    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    let cli = drive_of(words)?;
     let drive = cli.command.drive().ok_or("this subcommand puts no load on a server")?;
     drive.scenario().map_err(|error| error.to_string())
 }

@@ -2,6 +2,9 @@
 
 use super::record::Record;
 use super::report::{self, Part, TEXTS, Table};
+use crate::number;
+use crate::output::html;
+use crate::record::{Ending, Outcome};
 
 /// The report of a record.
 #[must_use]
@@ -21,6 +24,29 @@ pub fn markdown(record: &Record) -> String {
             text.push('\n');
             text.push_str(&block);
         }
+    }
+    text
+}
+
+/// The report of a single run.
+#[must_use]
+pub fn single_markdown(outcome: &Outcome) -> String {
+    let mut text = format!("# Load test\n\n{}\n\n", inline(&outcome.description));
+    match &outcome.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => text.push_str("Interrupted: these are the results so far.\n\n"),
+        Ending::Failed(reason) => text.push_str(&format!("Failed: {}\n\n", inline(reason))),
+    }
+    let (header, rows) = html::latencies(outcome);
+    text.push_str(&table(&Table { header: vec!["result".to_owned(), String::new()], rows: html::summary(outcome) }));
+    text.push('\n');
+    text.push_str(&table(&Table { header, rows }));
+    let failures = outcome.failures.iter().map(|failure| {
+        let examples = failure.examples.join("; ");
+        format!("{} {}: {examples}", number::thousands(failure.count), failure.kind.words())
+    });
+    for note in outcome.notes.iter().cloned().chain(failures) {
+        text.push_str(&format!("\n- {}\n", inline(&note)));
     }
     text
 }
@@ -78,7 +104,9 @@ mod tests {
             "```text\nredis GET a|b\n```\n",
             "| a | 6 | 500 | 1000 µs |",
             "| ratio to a | answers/s |",
-            "| b | 1.502 [1.501, 1.504] better | 0.666 [0.665, 0.666] better | 1.000 [1.000, 1.000] no difference shown |",
+            "| b | 1.502 [1.501, 1.504] better | 0.666 [0.665, 0.666] better |",
+            "| 1.000 [1.000, 1.000] no difference shown |",
+            "| 12 of 6,012 |",
             "- b: made up (6 of 6 runs)\n",
             "- b: round 3 failed: it \\<died> of \\| a pipe\n",
             "Linux 6, Debian",
@@ -86,6 +114,14 @@ mod tests {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }
         assert_eq!(text, markdown(&record.clone()));
+    }
+
+    #[test]
+    fn a_single_run_has_a_report() {
+        let text = single_markdown(&crate::record::fixture::outcome(1000, 1000));
+        for part in ["\\<made up>", "| Right answers | 1,000 |", "| GET | 1,000 |", "- 2 timed out: after 1 s\n"] {
+            assert!(text.contains(part), "`{part}` is not in:\n{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod analysis;
 mod child;
 mod cores;
+mod gate;
 mod machine;
 mod markdown;
 mod metric;
@@ -19,8 +20,9 @@ pub mod stats;
 mod words;
 
 pub use cores::Cores;
+pub use gate::{Finding, Gate, Judgement, Rules, judge};
 pub use machine::{Machine, commit, now};
-pub use markdown::markdown;
+pub use markdown::{markdown, single_markdown};
 pub use metric::Metric;
 pub use order::Order;
 pub use page::page;

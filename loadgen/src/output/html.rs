@@ -58,8 +58,9 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
     for note in &outcome.notes {
         body.push_str(&format!("<p class=\"note\">Note: {}</p>\n", escape(note)));
     }
-    body.push_str(&summary_table(outcome));
-    body.push_str(&latency_table(outcome));
+    body.push_str(&table(&["Result".to_owned(), String::new()], &summary(outcome), &[]));
+    let (header, rows) = latencies(outcome);
+    body.push_str(&table(&header, &rows, &[]));
     let by_operation = outcome.operations.iter().filter(|operation| operation.latencies.count() > 0);
     let curves: Vec<(usize, &str, &Latencies)> = by_operation
         .enumerate()
@@ -124,7 +125,8 @@ fn micros_text(micros: f64) -> String {
     format!("{value} {unit}")
 }
 
-fn summary_table(outcome: &Outcome) -> String {
+/// A run's figures by name.
+pub(crate) fn summary(outcome: &Outcome) -> Vec<Vec<String>> {
     let mut rows = vec![
         ("Right answers", number::thousands(outcome.answers())),
         ("Measured", format!("{:.2} s", outcome.seconds)),
@@ -153,14 +155,14 @@ fn summary_table(outcome: &Outcome) -> String {
     let fairness = outcome.fairness;
     let spread = format!("{} to {}", number::thousands(fairness.least), number::thousands(fairness.most));
     rows.push(("Right answers by connection", spread));
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    table(&["Result".to_owned(), String::new()], &rows, &[])
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
 /// Percentiles that tables show.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
-fn latency_table(outcome: &Outcome) -> String {
+/// Percentiles by operation: the names of the columns, and the rows.
+pub(crate) fn latencies(outcome: &Outcome) -> (Vec<String>, Vec<Vec<String>>) {
     let mut header: Vec<String> = ["Operation", "answers", "mean"].map(str::to_owned).to_vec();
     header.extend(PERCENTILES.map(|percent| format!("p{percent}")));
     header.push("max".to_owned());
@@ -175,7 +177,7 @@ fn latency_table(outcome: &Outcome) -> String {
     if rows.len() > 1 {
         rows.push(row("all", &outcome.latencies()));
     }
-    table(&header, &rows, &[])
+    (header, rows)
 }
 
 fn timeline_charts(timeline: &[Interval]) -> String {
