@@ -11,12 +11,10 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::compare::{self, Metric, Plan, Record, Rules, Stored, Surroundings, Writer};
+use crate::front::{self, Exit};
 use crate::number;
 use crate::record::Outcome;
 use crate::watch::Watch;
-
-/// Exit code of a gate that fails, like that of a missed objective.
-const WORSE: u8 = 3;
 
 /// Options of `loadgen compare`.
 #[derive(Args, Clone, Debug)]
@@ -126,7 +124,7 @@ pub(super) fn gate(args: &GateArgs) -> ExitCode {
         };
         let gate = compare::judge(&old, &new, &rules).map_err(anyhow::Error::msg)?;
         println!("{gate}");
-        Ok(if gate.passes() { ExitCode::SUCCESS } else { ExitCode::from(WORSE) })
+        Ok(if gate.passes() { ExitCode::SUCCESS } else { Exit::Missed.into() })
     };
     finish(result())
 }
@@ -140,7 +138,7 @@ fn finish(result: Result<ExitCode>) -> ExitCode {
 
 fn wrong_usage(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
-    ExitCode::from(2)
+    Exit::Usage.into()
 }
 
 fn read_plan(args: &CompareArgs) -> Result<Plan> {
@@ -161,6 +159,8 @@ fn read_plan(args: &CompareArgs) -> Result<Plan> {
 
 fn make(args: &CompareArgs, plan: &Plan) -> Result<ExitCode> {
     let here = fs::canonicalize(&args.file)?.parent().unwrap_or_else(|| Path::new("/")).to_owned();
+    // Servers get this process' limit of open files; without connections to check, it is only raised.
+    front::allow_connections(0).map_err(|error| anyhow::anyhow!("{error}"))?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // There is no second Ctrl-C that ends at once: the servers would be left behind.
@@ -220,6 +220,7 @@ impl Surroundings for Process {
         if scenario.search {
             return Err("--rate max is for single runs; expected a rate, or none".to_owned());
         }
+        front::allow_connections(scenario.load.connections).map_err(|error| error.to_string())?;
         let interrupted = Arc::clone(&self.interrupted);
         Ok(scenario.run(&mut |_| if interrupted.load(Ordering::Relaxed) { Watch::Stop } else { Watch::GoOn }))
     }

@@ -24,8 +24,9 @@ pub use subjects::{KeyChoice, SubjectArgs, ValueSize};
 pub use target::{Place, Target};
 pub use tls::TlsArgs;
 
+use crate::front;
+use crate::output::table;
 use crate::scenario::Scenario;
-use crate::watch::Watch;
 
 /// Puts load on Redis, HTTP, gRPC and ECHONET Lite servers, checks the answers, and says how long they took.
 #[derive(Parser, Debug)]
@@ -37,7 +38,7 @@ pub struct Cli {
 
 /// What the command's exit codes mean.
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could not be written, 2 wrong usage, \
-3 an objective (--slo) was missed, 130 interrupted twice.";
+3 an objective (--slo) was missed, 130 interrupted (the first Ctrl-C still gives the results so far).";
 
 /// A subcommand.
 #[derive(Subcommand, Debug)]
@@ -89,28 +90,29 @@ impl Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Command::Completions { shell } = &cli.command {
-        clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
-        return ExitCode::SUCCESS;
-    }
     match &cli.command {
-        Command::Compare(args) => return compare::compare(args),
-        Command::Report(args) => return compare::report(args),
-        Command::Gate(args) => return compare::gate(args),
-        _ => {}
-    }
-    match cli.command.drive().map(Drive::scenario) {
-        Some(Ok(scenario)) => {
-            let outcome = scenario.run(&mut |_| Watch::GoOn);
-            println!("{}", serde_json::to_string_pretty(&outcome).unwrap_or_default());
+        Command::Compare(args) => compare::compare(args),
+        Command::Report(args) => compare::report(args),
+        Command::Gate(args) => compare::gate(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
             ExitCode::SUCCESS
         }
-        Some(Err(error)) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-        None => ExitCode::FAILURE,
+        load => load.drive().map_or(ExitCode::SUCCESS, put_load),
     }
+}
+
+fn put_load(drive: &dyn Drive) -> ExitCode {
+    match drive.scenario() {
+        Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
+        Err(error) => usage(&error),
+    }
+}
+
+/// Says what is wrong with the command line.
+fn usage(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("error: {error}\n\nFor more information, try '--help'.");
+    front::Exit::Usage.into()
 }
 
 /// Checks the options of a command line without its program's name, without making anything of them.

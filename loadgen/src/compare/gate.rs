@@ -122,7 +122,8 @@ pub fn judge(old: &Record, new: &Record, rules: &Rules) -> Result<Gate, String> 
             }
             for metric in &rules.metrics {
                 let reference = rules.relative_to.as_ref();
-                let references = reference.map(|name| [old, new].map(|record| of_scenario(record, &scenario.name, name)));
+                let references =
+                    reference.map(|name| [old, new].map(|record| of_scenario(record, &scenario.name, name)));
                 let [before, after] = match &references {
                     None => [values(*metric, &before), values(*metric, &after)],
                     Some([old, new]) => [relative(*metric, &before, old), relative(*metric, &after, new)],
@@ -150,14 +151,7 @@ fn relative(metric: Metric, own: &BTreeMap<usize, &Outcome>, reference: &BTreeMa
 }
 
 /// A metric that the old record does not know is not judged.
-fn of_metric(
-    metric: Metric,
-    what: &str,
-    before: &[f64],
-    after: &[f64],
-    rules: &Rules,
-    seed: u64,
-) -> Option<Finding> {
+fn of_metric(metric: Metric, what: &str, before: &[f64], after: &[f64], rules: &Rules, seed: u64) -> Option<Finding> {
     if before.is_empty() {
         return None;
     }
@@ -269,7 +263,12 @@ mod tests {
         let old = made(1000, 1000);
         check(&old, &old, &rules(), true, &["gate passed: 4 judged, 0 regressions", "ratio 1.000 ["]);
         check(&old, &made(1000, 990), &rules(), true, &["fine            s: b: throughput: 505 → 500"]);
-        let parts = ["REGRESSION      s: b: throughput: 505 → 404, ratio 0.8", "limit 0.950", "REGRESSION      s: b: cpu:", "2 regressions"];
+        let parts = [
+            "REGRESSION      s: b: throughput: 505 → 404, ratio 0.8",
+            "limit 0.950",
+            "REGRESSION      s: b: cpu:",
+            "2 regressions",
+        ];
         check(&old, &made(1000, 800), &rules(), false, &parts);
         check(&old, &made(1000, 2000), &rules(), true, &["fine            s: b: cpu: 990 µs"]);
         // Not of the subjects that are judged.

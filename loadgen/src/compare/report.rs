@@ -120,8 +120,9 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
     header.push("failures".to_owned());
     let row = |subject: &SubjectResult<'_>| {
         let mut row = vec![subject.name.to_owned(), subject.runs.to_string()];
-        let cell =
-            |metric: &Metric| subject.medians.get(metric).map_or("–".to_owned(), |found| metric.text(found.value));
+        let cell = |metric: &Metric| {
+            subject.medians.get(metric).map_or_else(|| "–".to_owned(), |found| metric.text(found.value))
+        };
         row.extend(metrics.iter().map(cell));
         let failed: u64 = subject.failures.iter().map(|failure| failure.count).sum();
         row.push(match failed {
@@ -141,8 +142,9 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
         .iter()
         .filter(|subject| !subject.ratios.is_empty())
         .map(|subject| {
-            let cell =
-                |metric: &Metric| subject.ratios.get(metric).map_or("–".to_owned(), |ratio| verdict(*metric, ratio));
+            let cell = |metric: &Metric| {
+                subject.ratios.get(metric).map_or_else(|| "–".to_owned(), |ratio| verdict(*metric, ratio))
+            };
             std::iter::once(subject.name.to_owned()).chain(metrics.iter().map(cell)).collect()
         })
         .collect();
@@ -181,7 +183,7 @@ fn notes(record: &Record, result: &ScenarioResult<'_>) -> Vec<String> {
         .flat_map(|subject| subject.notes.iter().map(|note| format!("{}: {note}", subject.name)))
         .collect();
     for failed in record.failed.iter().filter(|failed| failed.scenario == *name) {
-        let when = failed.round.map_or("a warm-up round".to_owned(), |round| format!("round {}", round + 1));
+        let when = failed.round.map_or_else(|| "a warm-up round".to_owned(), |round| format!("round {}", round + 1));
         notes.push(format!("{}: {when} failed: {}", failed.subject, failed.reason));
     }
     notes

@@ -79,8 +79,8 @@ impl<'a> Comparison<'a> {
                 if !present[index] || !scenario.is_for(&subject.name) || around.interrupted() {
                     continue;
                 }
-                let name =
-                    recorded.map_or("warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
+                let name = recorded
+                    .map_or_else(|| "warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
                 let result = self.one(index, scenario, around);
                 if plan.servers == Servers::Anew || result.is_err() {
                     self.servers[index] = None;

@@ -95,7 +95,13 @@ impl Estimate {
 }
 
 /// Resamples every group by itself and cuts off a share of the statistic's values at each end.
-fn bootstrap(groups: &[&[f64]], share: f64, seed: u64, statistic: impl Fn(&[Vec<f64>]) -> f64) -> Option<Estimate> {
+fn bootstrap(
+    groups: &[&[f64]],
+    share: f64,
+    seed: u64,
+    resamples: usize,
+    statistic: impl Fn(&[Vec<f64>]) -> f64,
+) -> Option<Estimate> {
     if groups.iter().any(|group| group.is_empty()) {
         return None;
     }

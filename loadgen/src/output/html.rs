@@ -265,7 +265,7 @@ mod tests {
     fn a_runs_page_stands_alone_and_is_always_the_same() {
         let outcome = fixture::outcome(1000, 100_000);
         let page = run_page(&outcome);
-        assert_eq!(page, run_page(&outcome.clone()));
+        assert_eq!(page, run_page(&outcome));
         for part in ["<svg", "Latency by percentile", "99.9 %", "Server&#39;s CPU", "&lt;made up&gt;"] {
             assert!(page.contains(part), "{part} is missing");
         }

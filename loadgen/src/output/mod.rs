@@ -1,5 +1,18 @@
-//! What people and programs read of a result.
+//! Results, written for people and for programs.
 
 pub(crate) mod chart;
+mod csv;
+mod files;
+mod hdr;
 pub mod html;
+mod json;
+#[cfg(test)]
+pub(crate) mod made_up;
 pub(crate) mod svg;
+mod table;
+
+pub use csv::csv;
+pub use files::{Files, Outputs};
+pub use hdr::hdr_log;
+pub use json::json;
+pub use table::table;
