@@ -7,6 +7,7 @@ mod search;
 mod view;
 
 pub use interrupt::hold;
+pub(crate) use limits::allow_connections;
 pub use run::{Exit, Wanted, run};
 pub use search::{Search, Step};
 pub use view::{Show, View};
