@@ -1,1 +1,4 @@
 //! The load generator against servers that the tests make themselves, and against genuine ones.
+
+mod command;
+mod drop_in;
