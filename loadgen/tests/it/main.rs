@@ -1,1 +1,3 @@
 //! The load generator against servers that the tests make themselves, and against genuine ones.
+
+mod compare;
