@@ -52,7 +52,7 @@ fn class(event: &str) -> i64 {
         "evicted" => b'e',
         "keymiss" => b'm',
         "new" => b'n',
-        "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" => b'$',
+        "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" | "pfadd" => b'$',
         "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => b's',
         "rpush" | "rpop" | "sortstore" => b'l',
         // No general event begins with one of these letters.
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn every_event_has_its_class() {
         let table = [
-            ("$", "set append incrbyfloat setbit"),
+            ("$", "set append incrbyfloat setbit pfadd"),
             ("l", "lpush rpush lpop rpop linsert lset lrem ltrim sortstore"),
             ("s", "sadd srem spop sinterstore"),
             ("h", "hset hdel hincrby"),

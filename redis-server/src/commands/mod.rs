@@ -5,6 +5,7 @@ mod connection;
 mod databases;
 mod generic;
 mod hash;
+mod hyperloglog;
 mod limits;
 mod list;
 mod pubsub;
@@ -35,6 +36,7 @@ pub const FAMILIES: &[&Family] = &[
     &set::FAMILY,
     &sorted_set::FAMILY,
     &stream::FAMILY,
+    &hyperloglog::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,

@@ -7,6 +7,7 @@ mod dense;
 #[cfg(test)]
 mod footprint;
 mod hash;
+pub mod hyperloglog;
 mod int_set;
 mod list;
 mod listpack;

@@ -42,6 +42,7 @@ const UNITS: &[&str] = &[
     "unit/multi",
     "unit/bitops",
     "unit/bitfield",
+    "unit/hyperloglog",
     "unit/quit",
     "unit/querybuf",
     "unit/slowlog",
