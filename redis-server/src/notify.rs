@@ -55,6 +55,7 @@ fn class(event: &str) -> i64 {
         "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" | "pfadd" => b'$',
         "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => b's',
         "rpush" | "rpop" | "sortstore" => b'l',
+        "georadiusstore" | "geosearchstore" => b'z',
         // No general event begins with one of these letters.
         _ => match event.as_bytes() {
             [letter @ (b'l' | b'h' | b'z'), ..] => *letter,
@@ -75,7 +76,7 @@ mod tests {
             ("l", "lpush rpush lpop rpop linsert lset lrem ltrim sortstore"),
             ("s", "sadd srem spop sinterstore"),
             ("h", "hset hdel hincrby"),
-            ("z", "zadd zincr zrem zrangestore zpopmin"),
+            ("z", "zadd zincr zrem zrangestore zpopmin georadiusstore geosearchstore"),
             ("t", "xadd xdel xtrim xsetid xgroup-create xgroup-createconsumer"),
             ("g", "del expire persist rename_from move_to copy_to restore"),
             ("x", "expired"),

@@ -4,6 +4,7 @@ mod bitmap;
 mod connection;
 mod databases;
 mod generic;
+mod geo;
 mod hash;
 mod hyperloglog;
 mod limits;
@@ -37,6 +38,7 @@ pub const FAMILIES: &[&Family] = &[
     &sorted_set::FAMILY,
     &stream::FAMILY,
     &hyperloglog::FAMILY,
+    &geo::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,

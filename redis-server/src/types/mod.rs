@@ -6,6 +6,7 @@
 mod dense;
 #[cfg(test)]
 mod footprint;
+pub mod geohash;
 mod hash;
 pub mod hyperloglog;
 mod int_set;

@@ -43,6 +43,7 @@ const UNITS: &[&str] = &[
     "unit/bitops",
     "unit/bitfield",
     "unit/hyperloglog",
+    "unit/geo",
     "unit/quit",
     "unit/querybuf",
     "unit/slowlog",
