@@ -287,7 +287,7 @@ impl<'a> Query<'a> {
     /// A count without order means the nearest ones, unless any will do.
     fn sorted<'s>(&self, mut found: Vec<Found<'s>>) -> Vec<Found<'s>> {
         let nearest = self.count > 0 && !self.any;
-        match self.order.or(nearest.then_some(Order::Ascending)) {
+        match self.order.or_else(|| nearest.then_some(Order::Ascending)) {
             Some(Order::Ascending) => found.sort_by(|a, b| a.distance.total_cmp(&b.distance)),
             Some(Order::Descending) => found.sort_by(|a, b| b.distance.total_cmp(&a.distance)),
             None => {}

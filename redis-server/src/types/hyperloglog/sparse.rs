@@ -8,6 +8,8 @@
 
 use std::fmt::Write as _;
 
+use smallvec::SmallVec;
+
 use super::{Corrupt, HEADER, REGISTERS};
 
 /// The largest register that a run can hold.
@@ -88,18 +90,18 @@ pub fn describe(bytes: &[u8]) -> String {
 }
 
 /// Appends `len` zeros.
-pub(super) fn push_zeros(bytes: &mut Vec<u8>, len: usize) {
+pub(super) fn push_zeros(bytes: &mut impl Extend<u8>, len: usize) {
     match len {
         0 => {}
-        1..=MAX_ZEROS => bytes.push(len as u8 - 1),
+        1..=MAX_ZEROS => bytes.extend([len as u8 - 1]),
         _ => bytes.extend([0x40 | ((len - 1) >> 8) as u8, (len - 1) as u8]),
     }
 }
 
 /// Appends `value` `len` times.
-fn push_values(bytes: &mut Vec<u8>, value: u8, len: usize) {
+fn push_values(bytes: &mut impl Extend<u8>, value: u8, len: usize) {
     if len > 0 {
-        bytes.push(values(value, len));
+        bytes.extend([values(value, len)]);
     }
 }
 
@@ -130,7 +132,7 @@ pub(super) fn raise(bytes: &mut Vec<u8>, index: usize, count: u8, max: usize) ->
         return Ok(Some(false));
     }
     let (left, right) = (index - first, first + old.len - 1 - index);
-    let mut new = Vec::with_capacity(5);
+    let mut new: SmallVec<[u8; 8]> = SmallVec::new();
     if old.value == 0 {
         push_zeros(&mut new, left);
         push_values(&mut new, count, 1);
