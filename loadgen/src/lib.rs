@@ -10,9 +10,12 @@
 pub mod cli;
 mod clock;
 pub mod codec;
+pub mod compare;
+pub mod front;
 pub mod load;
 mod number;
 pub mod objective;
+pub mod output;
 pub mod pace;
 pub mod process;
 pub mod record;
@@ -24,3 +27,4 @@ pub mod workload;
 pub use clock::{Clock, Nanos};
 pub use load::Load;
 pub use scenario::Scenario;
+pub use session::run;

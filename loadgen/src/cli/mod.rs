@@ -1,8 +1,12 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
+mod compare;
 mod echonet;
+mod http;
 mod invalid;
 mod load_args;
+mod redis;
+mod subjects;
 mod target;
 mod tls;
 
@@ -10,14 +14,19 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+pub use compare::{CompareArgs, GateArgs, ReportArgs};
 pub use echonet::Echonet;
+pub use http::HttpArgs;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
+pub use redis::RedisArgs;
+pub use subjects::{KeyChoice, SubjectArgs, ValueSize};
 pub use target::{Place, Target};
 pub use tls::TlsArgs;
 
+use crate::front;
+use crate::output::table;
 use crate::scenario::Scenario;
-use crate::watch::Watch;
 
 /// Puts load on Redis, HTTP, gRPC and ECHONET Lite servers, checks the answers, and says how long they took.
 #[derive(Parser, Debug)]
@@ -29,13 +38,23 @@ pub struct Cli {
 
 /// What the command's exit codes mean.
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could not be written, 2 wrong usage, \
-3 an objective (--slo) was missed, 130 interrupted twice.";
+3 an objective (--slo) was missed, 130 interrupted (the first Ctrl-C still gives the results so far).";
 
 /// A subcommand.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Put load on a Redis server
+    Redis(Box<RedisArgs>),
+    /// Put load on an HTTP server
+    Http(Box<HttpArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
+    /// Compare servers: start them by recipes, interleave their runs, report ratios with confidence intervals
+    Compare(CompareArgs),
+    /// Render records again, as Markdown and as a page
+    Report(ReportArgs),
+    /// Judge a comparison's record by an older one: the exit code is 3 if something has become worse
+    Gate(GateArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -59,8 +78,10 @@ impl Command {
     /// The subcommand, if it puts load on a server.
     fn drive(&self) -> Option<&dyn Drive> {
         match self {
+            Self::Redis(drive) => Some(&**drive),
+            Self::Http(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
-            Self::Completions { .. } => None,
+            Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
         }
     }
 }
@@ -69,22 +90,46 @@ impl Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Command::Completions { shell } = &cli.command {
-        clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
-        return ExitCode::SUCCESS;
-    }
-    match cli.command.drive().map(Drive::scenario) {
-        Some(Ok(scenario)) => {
-            let outcome = scenario.run(&mut |_| Watch::GoOn);
-            println!("{}", serde_json::to_string_pretty(&outcome).unwrap_or_default());
+    match &cli.command {
+        Command::Compare(args) => compare::compare(args),
+        Command::Report(args) => compare::report(args),
+        Command::Gate(args) => compare::gate(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
             ExitCode::SUCCESS
         }
-        Some(Err(error)) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-        None => ExitCode::FAILURE,
+        load => load.drive().map_or(ExitCode::SUCCESS, put_load),
     }
+}
+
+fn put_load(drive: &dyn Drive) -> ExitCode {
+    match drive.scenario() {
+        Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
+        Err(error) => usage(&error),
+    }
+}
+
+/// Says what is wrong with the command line.
+fn usage(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("error: {error}\n\nFor more information, try '--help'.");
+    front::Exit::Usage.into()
+}
+
+/// Checks the options of a command line without its program's name, without making anything of them.
+///
+/// # Errors
+/// When it is no command line that puts load on a server; the text says what is wrong with it.
+pub fn check<S: AsRef<str>>(words: &[S]) -> Result<(), String> {
+    drive_of(words).map(|_| ())
+}
+
+fn drive_of<S: AsRef<str>>(words: &[S]) -> Result<Cli, String> {
+    let words = std::iter::once("loadgen").chain(words.iter().map(AsRef::as_ref));
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    if cli.command.drive().is_none() {
+        return Err("this subcommand puts no load on a server".to_owned());
+    }
+    Ok(cli)
 }
 
 /// The scenario of a command line without its program's name: `redis 127.0.0.1:6379 -c 50 GET key:{key}`.
@@ -92,8 +137,7 @@ pub fn main() -> ExitCode {
 /// # Errors
 /// When it is no command line that puts load on a server; the text says what is wrong with it.
 pub fn scenario<S: AsRef<str>>(words: &[S]) -> Result<Scenario, String> {
-    let words = std::iter::once("loadgen").chain(words.iter().map(AsRef::as_ref));
-    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    let cli = drive_of(words)?;
     let drive = cli.command.drive().ok_or("this subcommand puts no load on a server")?;
     drive.scenario().map_err(|error| error.to_string())
 }
