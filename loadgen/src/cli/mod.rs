@@ -1,6 +1,7 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
 mod compare;
+mod drop_in;
 mod echonet;
 mod http;
 mod invalid;
@@ -10,6 +11,7 @@ mod subjects;
 mod target;
 mod tls;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -49,6 +51,9 @@ enum Command {
     Http(Box<HttpArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
+    Wrk(Box<drop_in::Wrk>),
+    Hey(Box<drop_in::Hey>),
+    RedisBenchmark(Box<drop_in::RedisBenchmark>),
     /// Compare servers: start them by recipes, interleave their runs, report ratios with confidence intervals
     Compare(CompareArgs),
     /// Render records again, as Markdown and as a page
@@ -81,6 +86,7 @@ impl Command {
             Self::Redis(drive) => Some(&**drive),
             Self::Http(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
+            Self::Wrk(_) | Self::Hey(_) | Self::RedisBenchmark(_) => None,
             Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
         }
     }
@@ -89,8 +95,11 @@ impl Command {
 /// Runs the command of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(arguments(std::env::args_os()));
     match &cli.command {
+        Command::Wrk(wrk) => wrk.run().into(),
+        Command::Hey(hey) => hey.run().into(),
+        Command::RedisBenchmark(benchmark) => benchmark.run().into(),
         Command::Compare(args) => compare::compare(args),
         Command::Report(args) => compare::report(args),
         Command::Gate(args) => compare::gate(args),
@@ -107,6 +116,15 @@ fn put_load(drive: &dyn Drive) -> ExitCode {
         Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
         Err(error) => usage(&error),
     }
+}
+
+/// The arguments, in the form that they are described here.
+fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = given.collect();
+    if words.get(1).is_some_and(|subcommand| subcommand == "hey") {
+        words = words.into_iter().map(drop_in::with_two_dashes).collect();
+    }
+    words
 }
 
 /// Says what is wrong with the command line.
