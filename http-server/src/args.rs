@@ -6,10 +6,10 @@ use axum::Router;
 use clap::Parser;
 use server_runtime::{Error, Listen, RuntimeArgs};
 
+use crate::api::RedisArgs;
 use crate::instant::Instants;
 use crate::options::{Limits, Options, Timeouts};
 use crate::proxy::Trusted;
-use crate::redis::RedisArgs;
 use crate::routes;
 
 /// Where the server listens if no flag says so: this machine alone.

@@ -8,6 +8,7 @@ mod features;
 mod files;
 mod http1;
 mod http2;
+mod redis;
 mod routes;
 mod shutdown;
 mod smuggling;

@@ -1,0 +1,355 @@
+//! The options that all protocols share: where, how much, how fast, how long, and what is wanted of the result.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::target::{Place, Target};
+use super::{Invalid, tls};
+use crate::front::{Show, Wanted};
+use crate::load::{Endpoint, Length, Load, Refill};
+use crate::number;
+use crate::objective::Objective;
+use crate::output::Outputs;
+use crate::pace::{Arrivals, Pace, Rate};
+use crate::scenario::{Scenario, Workload};
+
+/// Where the load goes and how much it is.
+#[derive(Args, Clone, Debug)]
+pub struct LoadArgs {
+    /// HOST:PORT, a URL, or unix:/PATH
+    #[arg(value_name = "TARGET")]
+    pub target: Target,
+
+    /// Connections, over all threads
+    #[arg(short, long, value_name = "N", default_value = "50", value_parser = number::size, help_heading = LOAD)]
+    pub connections: usize,
+
+    /// Requests outstanding on each connection: pipelined requests, streams, or datagrams
+    #[arg(
+        long, value_name = "N", default_value = "1", value_parser = number::size, help_heading = LOAD,
+        visible_aliases = ["pipeline", "streams", "window"],
+    )]
+    pub depth: usize,
+
+    /// Send a whole depth of requests when the last are all answered, as a client's pipeline does, not one for each answer
+    #[arg(long, help_heading = LOAD)]
+    pub batch: bool,
+
+    /// Threads that make the load [default: half of the processors, so that the server has the others]
+    #[arg(short, long, value_name = "N", value_parser = number::size, help_heading = LOAD)]
+    pub threads: Option<usize>,
+
+    /// How long to measure, such as 30s or 5m [default: 10s]
+    #[arg(short, long, value_name = "TIME", value_parser = number::duration, conflicts_with = "requests", help_heading = LOAD)]
+    pub duration: Option<Duration>,
+
+    /// Measure so many requests instead of a time
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = LOAD)]
+    pub requests: Option<u64>,
+
+    /// Open loop: requests per second over all connections, sent whether or not the server keeps up, latencies counted
+    /// from the intended time. 1000, a ramp 100..5000/30s, or max: search the highest rate that meets every --slo
+    #[arg(long, value_name = "RATE", help_heading = LOAD)]
+    pub rate: Option<RateArg>,
+
+    /// How an open loop's requests are spread in time
+    #[arg(long, value_enum, default_value = "constant", help_heading = LOAD)]
+    pub arrivals: ArrivalsArg,
+
+    /// Load before the measurement begins [default: 1s; none with --requests]
+    #[arg(long, value_name = "TIME", value_parser = number::duration, help_heading = LOAD)]
+    pub warm_up: Option<Duration>,
+
+    /// How long an answer, or opening a connection, may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = number::duration, help_heading = LOAD)]
+    pub timeout: Duration,
+
+    /// Where random choices come from: the same seed, the same requests
+    #[arg(long, value_name = "N", default_value = "1", help_heading = LOAD)]
+    pub seed: u64,
+
+    /// Check the content of every answer, not only that it is one
+    #[arg(long, help_heading = LOAD)]
+    pub verify: bool,
+
+    /// TLS options.
+    #[command(flatten)]
+    pub tls: tls::TlsArgs,
+
+    /// What the result must meet, or the exit code is 3: p99=2ms (any percentile), max=10ms, mean=1ms, errors=0.1%,
+    /// rate=10000. Can be given several times
+    #[arg(long, value_name = "NAME=LIMIT", help_heading = RESULT)]
+    pub slo: Vec<Objective>,
+
+    /// The server's process, for its CPU time and memory [default: the one that listens on the port, if it is here]
+    #[arg(long, value_name = "PID", help_heading = RESULT)]
+    pub server_pid: Option<u32>,
+
+    /// What is written, and where to.
+    #[command(flatten)]
+    pub outputs: OutputArgs,
+}
+
+/// Heading of the options that shape the load.
+pub(crate) const LOAD: &str = "Load";
+/// Heading of the options about the result.
+pub(crate) const RESULT: &str = "Result";
+
+/// What is written, and where to.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OutputArgs {
+    /// Write the result with its full histograms as JSON; `-` is the standard output, instead of the table
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    pub json: Option<PathBuf>,
+
+    /// Write one line per second as CSV
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    pub csv: Option<PathBuf>,
+
+    /// Write a page with plots that needs no network
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    pub html: Option<PathBuf>,
+
+    /// Write an interval log that HdrHistogram's tools read
+    #[arg(long, value_name = "FILE", help_heading = RESULT)]
+    pub hdr: Option<PathBuf>,
+
+    /// Show nothing while it runs
+    #[arg(short, long, help_heading = RESULT)]
+    pub quiet: bool,
+
+    /// Plain lines while it runs, also on a terminal
+    #[arg(long, help_heading = RESULT)]
+    pub no_live: bool,
+}
+
+impl OutputArgs {
+    /// What is shown and written.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        let show = match (self.quiet, self.no_live) {
+            (true, _) => Show::Nothing,
+            (false, true) => Show::Lines,
+            (false, false) => Show::Auto,
+        };
+        let (json, csv, html, hdr) = (self.json.clone(), self.csv.clone(), self.html.clone(), self.hdr.clone());
+        Wanted { outputs: Outputs { json, csv, html, hdr }, show }
+    }
+}
+
+/// `--rate`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RateArg {
+    /// So many per second, or a ramp.
+    Of(Rate),
+    /// The highest that meets the objectives.
+    Max,
+}
+
+impl FromStr for RateArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "max" {
+            return Ok(Self::Max);
+        }
+        let Some((from, rest)) = text.split_once("..") else {
+            return number::parse_rate(text)
+                .map(|rate| Self::Of(Rate::Fixed(rate)))
+                .map_err(|expected| format!("{expected}, a ramp such as 100..5000/30s, or max"));
+        };
+        let (to, over) = rest.split_once('/').ok_or("expected the ramp's time behind it, as in 100..5000/30s")?;
+        Ok(Self::Of(Rate::Ramp {
+            from: number::parse_rate(from)?,
+            to: number::parse_rate(to)?,
+            over: number::duration(over)?,
+        }))
+    }
+}
+
+/// `--arrivals`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// Evenly
+    Constant,
+    /// As independent users arrive
+    Poisson,
+}
+
+/// What a protocol says of its transport.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transport<'a> {
+    /// The port where the target names none.
+    pub port: u16,
+    /// Whether the target's scheme asks for TLS.
+    pub tls: bool,
+    /// The protocols offered in the TLS handshake (ALPN).
+    pub alpn: &'a [&'a [u8]],
+    /// Whether it is UDP.
+    pub datagrams: bool,
+}
+
+impl LoadArgs {
+    /// The load that these options describe. Resolves the target's name and reads the TLS files.
+    ///
+    /// # Errors
+    /// When options contradict each other, or the target or a file cannot be used.
+    pub fn load(&self, transport: Transport<'_>) -> Result<Load, Invalid> {
+        let default_threads = std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2));
+        let threads = self.threads.unwrap_or(default_threads);
+        let length = match self.requests {
+            Some(requests) => Length::Requests(requests),
+            None => Length::Duration(self.duration.unwrap_or(Duration::from_secs(10))),
+        };
+        if length == Length::Duration(Duration::ZERO) {
+            return Err(Invalid::new("--duration", "0", "a time above 0"));
+        }
+        let default_warm_up = if self.requests.is_some() { Duration::ZERO } else { Duration::from_secs(1) };
+        if self.rate == Some(RateArg::Max) && self.slo.is_empty() {
+            return Err(Invalid::new("--rate", "max", "at least one --slo with it, such as --slo p99=2ms"));
+        }
+        Ok(Load {
+            endpoint: self.endpoint(transport)?,
+            local: None,
+            connections: self.connections,
+            depth: self.depth,
+            refill: if self.batch { Refill::Batch } else { Refill::Each },
+            threads: threads.min(self.connections).max(1),
+            pace: self.pace(),
+            length,
+            warm_up: self.warm_up.unwrap_or(default_warm_up),
+            timeout: self.timeout,
+            seed: self.seed,
+            server_pid: self.server_pid,
+        })
+    }
+
+    /// The scenario of this load: `protocol` and `what` say what is asked, `settings` are the subcommand's own.
+    pub fn scenario(
+        &self,
+        load: Load,
+        protocol: &str,
+        what: &str,
+        settings: impl IntoIterator<Item = (&'static str, Value)>,
+        workload: impl Workload + 'static,
+    ) -> Scenario {
+        let mut all = Map::new();
+        all.insert("protocol".to_owned(), json!(protocol));
+        all.extend(settings.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        all.extend(self.settings(&load));
+        Scenario {
+            description: format!("{protocol} {}: {what}", self.describe(&load)),
+            settings: all,
+            workload: Box::new(workload),
+            load,
+            objectives: self.slo.clone(),
+            search: self.rate == Some(RateArg::Max),
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        let arrivals = match self.arrivals {
+            ArrivalsArg::Constant => Arrivals::Constant,
+            ArrivalsArg::Poisson => Arrivals::Poisson,
+        };
+        match self.rate {
+            Some(RateArg::Of(rate)) => Pace::Open { rate, arrivals },
+            // The search replaces the rate; what it keeps of this is how arrivals are spread.
+            Some(RateArg::Max) => Pace::Open { rate: Rate::Fixed(1.0), arrivals },
+            None => Pace::Closed,
+        }
+    }
+
+    fn endpoint(&self, transport: Transport<'_>) -> Result<Endpoint, Invalid> {
+        let tls = self.tls.tls(transport.tls, self.target.host(), transport.alpn)?;
+        if let Place::Unix(path) = &self.target.place {
+            if transport.datagrams {
+                return Err(Invalid::new("TARGET", path.display(), "HOST:PORT: datagrams are sent by UDP"));
+            }
+            return Ok(Endpoint::Unix(path.clone(), tls));
+        }
+        let addresses = self.target.addresses(transport.port)?;
+        if transport.datagrams {
+            return Ok(Endpoint::Udp(addresses[0]));
+        }
+        Ok(Endpoint::Tcp(addresses, tls))
+    }
+
+    /// The load's part of a run's settings, with all defaults filled in.
+    fn settings(&self, load: &Load) -> Map<String, Value> {
+        let entries = [
+            ("target", json!(endpoint_text(&load.endpoint))),
+            ("tls", json!(is_tls(&load.endpoint))),
+            ("connections", json!(load.connections)),
+            ("depth", json!(load.depth)),
+            ("batch", json!(load.refill == Refill::Batch)),
+            ("threads", json!(load.threads)),
+            ("rate", self.rate.map_or(Value::Null, |rate| json!(rate_text(rate)))),
+            ("arrivals", json!(format!("{:?}", self.arrivals).to_lowercase())),
+            ("length", json!(length_text(load.length))),
+            ("warm_up", json!(number::duration_text(load.warm_up))),
+            ("timeout", json!(number::duration_text(load.timeout))),
+            ("seed", json!(load.seed)),
+            ("verify", json!(self.verify)),
+        ];
+        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// The load in words: `127.0.0.1:6379, 50 connections, 16 deep, closed loop, 10 s`.
+    fn describe(&self, load: &Load) -> String {
+        let mut words = vec![endpoint_text(&load.endpoint)];
+        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        words.push(plural(load.connections, "connection"));
+        if load.depth > 1 {
+            words.push(format!("{} {}", load.depth, if self.batch { "at once" } else { "deep" }));
+        }
+        words.push(plural(load.threads, "thread"));
+        match self.rate {
+            None => words.push("closed loop".to_owned()),
+            Some(rate) => words.push(format!("open loop, {} requests/s", rate_text(rate))),
+        }
+        if self.rate.is_some() && self.arrivals == ArrivalsArg::Poisson {
+            words.push("Poisson arrivals".to_owned());
+        }
+        words.push(length_text(load.length));
+        if self.verify {
+            words.push("every answer checked".to_owned());
+        }
+        if is_tls(&load.endpoint) {
+            words.push("TLS".to_owned());
+        }
+        words.join(", ")
+    }
+}
+
+fn is_tls(endpoint: &Endpoint) -> bool {
+    matches!(endpoint, Endpoint::Tcp(_, Some(_)) | Endpoint::Unix(_, Some(_)))
+}
+
+/// An endpoint for people.
+fn endpoint_text(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Tcp(addresses, _) => addresses.first().map_or_else(String::new, ToString::to_string),
+        Endpoint::Unix(path, _) => format!("unix:{}", path.display()),
+        Endpoint::Udp(address) => format!("udp {address}"),
+    }
+}
+
+fn length_text(length: Length) -> String {
+    match length {
+        Length::Duration(duration) => number::duration_text(duration),
+        Length::Requests(requests) => format!("{} requests", number::thousands(requests)),
+    }
+}
+
+fn rate_text(rate: RateArg) -> String {
+    match rate {
+        RateArg::Of(Rate::Fixed(rate)) => format!("{rate}"),
+        RateArg::Of(Rate::Ramp { from, to, over }) => format!("{from}..{to}/{}", number::duration_text(over)),
+        RateArg::Max => "max".to_owned(),
+    }
+}

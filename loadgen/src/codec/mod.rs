@@ -1,0 +1,97 @@
+//! Protocols as bytes: what is sent for a request, and what an answer's bytes mean. No sockets, no clock.
+//!
+//! A [`Protocol`] is shared by all threads of a run and does not change; what one connection must remember (the requests in
+//! flight, a parser's state) is its [`Protocol::Connection`].
+
+pub mod echonet;
+mod fifo;
+mod http1;
+mod redis;
+
+pub use http1::{Http1, Http1Connection, HttpRequest};
+pub use redis::{Login, Redis, RedisCommand, RedisConnection};
+
+use crate::clock::Nanos;
+use crate::record::{Failure, Tally};
+use crate::workload::Source;
+
+/// What is asked of a server, and how its answers are read and judged.
+///
+/// For one connection the session calls [`connect`](Self::connect), then in every turn [`receive`](Self::receive) with what
+/// arrived, [`control`](Self::control), and [`begin`](Self::begin) as often as load and [`room`](Self::room) allow. All that
+/// was appended to `out` is sent by one write. Each request begun ends in exactly one call of [`Tally::finished`] or
+/// [`Tally::failed`], with the intended time that `begin` was given.
+pub trait Protocol: Send + Sync {
+    /// One connection's memory. It should be small: a run may have 50,000.
+    type Connection: Send;
+
+    /// Whether requests and answers are datagrams: each `begin` is sent as one of its own, each `receive` gets one whole.
+    const DATAGRAM: bool = false;
+
+    /// The names of the operations in a mix, in the order of [`Tally`]'s operation numbers.
+    fn operations(&self) -> Vec<String>;
+
+    /// A new connection; `seat` numbers the run's connections from 0, and stays the same when one is opened again.
+    fn connect(&self, seat: usize) -> Self::Connection;
+
+    /// Appends what the protocol itself has to say: a preface, a login, window updates, acknowledgements.
+    fn control(&self, connection: &mut Self::Connection, out: &mut Vec<u8>) {
+        let _ = (connection, out);
+    }
+
+    /// How many more requests the protocol would take now; 0 until a handshake is done. The session also keeps to the
+    /// load's depth.
+    fn room(&self, connection: &Self::Connection) -> usize;
+
+    /// How many requests have no answer yet.
+    fn in_flight(&self, connection: &Self::Connection) -> usize;
+
+    /// Appends one request, to be accounted from `intended`.
+    fn begin(&self, connection: &mut Self::Connection, intended: Nanos, source: &mut Source, out: &mut Vec<u8>);
+
+    /// Reads what arrived, together with what the last call left over, and accounts the answers that are complete.
+    ///
+    /// # Errors
+    /// When the connection cannot go on, because what arrived is not the protocol.
+    fn receive(&self, connection: &mut Self::Connection, input: &[u8], tally: &mut Tally) -> Result<Received, Broken>;
+
+    /// The peer has closed. Accounts an answer that ends with the connection; the session calls
+    /// [`abandon`](Self::abandon) for the rest.
+    fn end(&self, connection: &mut Self::Connection, tally: &mut Tally) {
+        let _ = (connection, tally);
+    }
+
+    /// Gives up the requests that were intended before `before`, as [`Failure::TimedOut`].
+    ///
+    /// Gives whether the connection must be closed, because late answers could be taken for others.
+    fn expire(&self, connection: &mut Self::Connection, before: Nanos, tally: &mut Tally) -> bool;
+
+    /// The connection is lost: accounts everything in flight as `failure`.
+    fn abandon(&self, connection: &mut Self::Connection, failure: Failure, tally: &mut Tally);
+}
+
+/// What [`Protocol::receive`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// How many bytes of the input are done with; the rest comes again, with more behind it.
+    pub consumed: usize,
+    /// Whether the protocol wants the connection closed now, as agreed (a connection per request, `Connection: close`,
+    /// GOAWAY). Requests still in flight are begun anew by nobody: the codec accounts them before.
+    pub close: bool,
+}
+
+/// Why a connection cannot go on. The session accounts what is in flight and opens the connection again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// How it is counted.
+    pub failure: Failure,
+    /// What happened, for people: what was read and what was expected.
+    pub example: String,
+}
+
+/// Text of a peer for people: short, and without control characters.
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 200;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]);
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}

@@ -1,0 +1,77 @@
+//! How much load, for how long, against which address; the same for all protocols.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+
+use crate::pace::Pace;
+
+/// The shape of a run.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Where the server is.
+    pub endpoint: Endpoint,
+    /// The address and port that sockets are bound to, where the system is not to choose.
+    pub local: Option<SocketAddr>,
+    /// Connections over all threads.
+    pub connections: usize,
+    /// Requests outstanding on a connection.
+    pub depth: usize,
+    /// When an answered request is followed by the next.
+    pub refill: Refill,
+    /// Threads, each with its own share of the connections.
+    pub threads: usize,
+    /// When requests are sent.
+    pub pace: Pace,
+    /// When the run ends.
+    pub length: Length,
+    /// Load before the measurement begins.
+    pub warm_up: Duration,
+    /// How long an answer, or a connection's opening, may take.
+    pub timeout: Duration,
+    /// Where all random choices come from: the same seed, the same requests.
+    pub seed: u64,
+    /// The server's process, whose CPU time and memory are sampled.
+    pub server_pid: Option<u32>,
+}
+
+/// Where a server listens, and how it is spoken to.
+#[derive(Clone, Debug)]
+pub enum Endpoint {
+    /// TCP, to the first address that accepts.
+    Tcp(Vec<SocketAddr>, Option<Tls>),
+    /// A Unix stream socket.
+    Unix(PathBuf, Option<Tls>),
+    /// UDP; a connection is a socket with a port of its own.
+    Udp(SocketAddr),
+}
+
+/// TLS on every connection.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Certificates, protocols (ALPN), versions.
+    pub config: Arc<rustls::ClientConfig>,
+    /// The name that the server's certificate must have.
+    pub name: ServerName<'static>,
+}
+
+/// When the next request follows on a connection of a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refill {
+    /// One for each answer: always [`Load::depth`] outstanding.
+    Each,
+    /// A batch of [`Load::depth`] when all of the last batch are answered, as a client's pipeline does.
+    Batch,
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// So long after the warm-up.
+    Duration(Duration),
+    /// After so many requests, not counting the warm-up's.
+    Requests(u64),
+}

@@ -1,0 +1,10 @@
+//! The `loadgen` command.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    loadgen::cli::main()
+}

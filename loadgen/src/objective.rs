@@ -1,0 +1,171 @@
+//! What a result must meet (`--slo`).
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
+
+use crate::number;
+use crate::record::Outcome;
+
+/// One condition on a run's result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Objective {
+    /// This percentile (0 to 100) is at most so long.
+    Percentile(f64, Duration),
+    /// The longest latency is at most so long.
+    Max(Duration),
+    /// The mean latency is at most so long.
+    Mean(Duration),
+    /// Of all requests at most this share (0 to 1) fails.
+    Errors(f64),
+    /// At least so many right answers per second.
+    Rate(f64),
+}
+
+impl Objective {
+    /// Whether a result meets it. Without a single answer no latency does.
+    #[must_use]
+    pub fn is_met(&self, outcome: &Outcome) -> bool {
+        let latencies = outcome.latencies();
+        let answered = latencies.count() > 0;
+        match *self {
+            Self::Percentile(percent, most) => answered && latencies.percentile(percent) <= most,
+            Self::Max(most) => answered && latencies.max() <= most,
+            Self::Mean(most) => answered && latencies.mean() <= most,
+            Self::Errors(most) => failed_share(outcome) <= most,
+            Self::Rate(least) => outcome.per_second() >= least,
+        }
+    }
+
+    /// What a result has where this objective looks, in words: `p99 2.31 ms`.
+    #[must_use]
+    pub fn found(&self, outcome: &Outcome) -> String {
+        let latencies = outcome.latencies();
+        if latencies.count() == 0 && !matches!(self, Self::Errors(_)) {
+            return "no answers".to_owned();
+        }
+        match *self {
+            Self::Percentile(percent, _) => format!("p{percent} {}", number::latency(latencies.percentile(percent))),
+            Self::Max(_) => format!("max {}", number::latency(latencies.max())),
+            Self::Mean(_) => format!("mean {}", number::latency(latencies.mean())),
+            Self::Errors(_) => format!("errors {}", number::share(failed_share(outcome))),
+            Self::Rate(_) => format!("rate {}/s", number::rate(outcome.per_second())),
+        }
+    }
+}
+
+/// An objective, and whether a result met it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What was wanted.
+    pub objective: Objective,
+    /// Whether it was met.
+    pub met: bool,
+    /// What the result has there, in words.
+    pub found: String,
+}
+
+/// Holds a result against objectives.
+#[must_use]
+pub fn judge(objectives: &[Objective], outcome: &Outcome) -> Vec<Verdict> {
+    let verdict = |objective: &Objective| Verdict {
+        objective: *objective,
+        met: objective.is_met(outcome),
+        found: objective.found(outcome),
+    };
+    objectives.iter().map(verdict).collect()
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.objective, if self.met { "met" } else { "MISSED" }, self.found)
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Verdict", 3)?;
+        fields.serialize_field("objective", &self.objective.to_string())?;
+        fields.serialize_field("met", &self.met)?;
+        fields.serialize_field("found", &self.found)?;
+        fields.end()
+    }
+}
+
+/// The share of all requests that failed.
+fn failed_share(outcome: &Outcome) -> f64 {
+    let (answers, failed) = (outcome.answers(), outcome.failed());
+    if answers + failed == 0 { 0.0 } else { failed as f64 / (answers + failed) as f64 }
+}
+
+/// As on the command line.
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Percentile(percent, most) => write!(f, "p{percent}={}", number::duration_text(most)),
+            Self::Max(most) => write!(f, "max={}", number::duration_text(most)),
+            Self::Mean(most) => write!(f, "mean={}", number::duration_text(most)),
+            Self::Errors(most) => write!(f, "errors={}", number::share(most).replace(' ', "")),
+            Self::Rate(least) => write!(f, "rate={least}"),
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected p99=2ms (any percentile), max=10ms, mean=1ms, errors=0.1% or rate=10000";
+        let (name, limit) = text.split_once('=').ok_or(EXPECTED)?;
+        match name {
+            "max" => number::duration(limit).map(Self::Max),
+            "mean" => number::duration(limit).map(Self::Mean),
+            "errors" => number::parse_share(limit).map(Self::Errors),
+            "rate" => number::parse_rate(limit).map(Self::Rate),
+            _ => {
+                let percent = name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok()).ok_or(EXPECTED)?;
+                if !(0.0..=100.0).contains(&percent) {
+                    return Err(format!("the percentile is {percent}, expected 0 to 100"));
+                }
+                number::duration(limit).map(|most| Self::Percentile(percent, most))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_are_read_as_they_are_shown() {
+        #[track_caller]
+        fn check(text: &str, expected: Objective) {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+            assert_eq!(expected.to_string(), text);
+        }
+        check("p99=2ms", Objective::Percentile(99.0, Duration::from_millis(2)));
+        check("p99.9=1500us", Objective::Percentile(99.9, Duration::from_micros(1500)));
+        check("max=1s", Objective::Max(Duration::from_secs(1)));
+        check("mean=250us", Objective::Mean(Duration::from_micros(250)));
+        check("errors=0.1%", Objective::Errors(0.001));
+        check("rate=10000", Objective::Rate(10_000.0));
+    }
+
+    #[test]
+    fn what_is_no_objective_is_refused() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            let error = text.parse::<Objective>().unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        check("p99", "expected p99=2ms");
+        check("q99=2ms", "expected p99=2ms");
+        check("p101=2ms", "the percentile is 101, expected 0 to 100");
+        check("p99=fast", "expected a time such as 500us");
+        check("errors=lots", "expected a share such as 0.1%");
+        check("rate=-1", "expected a number of requests per second");
+    }
+}

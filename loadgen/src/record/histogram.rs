@@ -1,0 +1,161 @@
+//! Latencies: an HdrHistogram in nanoseconds.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
+
+/// The longest latency told apart: an hour.
+const MOST: u64 = 3_600_000_000_000;
+
+/// Digits of a latency that are kept: an error of at most 1 in 1000.
+const DIGITS: u8 = 3;
+
+/// A distribution of latencies in nanoseconds, exact to three digits. Serialised as the usual compressed HdrHistogram text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latencies {
+    histogram: Histogram<u64>,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Latencies {
+    /// No latencies yet.
+    #[must_use]
+    pub fn new() -> Self {
+        // It grows with what is recorded: a run of microseconds stays small in the processor's cache.
+        let mut histogram = Histogram::new_with_max(1_000_000, DIGITS).expect("the bounds are valid");
+        histogram.auto(true);
+        Self { histogram }
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn record(&mut self, nanos: u64) {
+        self.histogram.record(nanos.min(MOST)).expect("an hour is not too long to grow to");
+    }
+
+    /// Adds all of another.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("it grows as needed");
+    }
+
+    /// Forgets all, but keeps the memory.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The latency that `percent` of all do not exceed; nothing where there are none.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> Duration {
+        Duration::from_nanos(self.histogram.value_at_percentile(percent))
+    }
+
+    /// The longest.
+    #[must_use]
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.histogram.max())
+    }
+
+    /// The shortest.
+    #[must_use]
+    pub fn min(&self) -> Duration {
+        Duration::from_nanos(if self.histogram.is_empty() { 0 } else { self.histogram.min() })
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.histogram.mean() as u64)
+    }
+
+    /// The standard deviation.
+    #[must_use]
+    pub fn deviation(&self) -> Duration {
+        Duration::from_nanos(self.histogram.stdev() as u64)
+    }
+
+    /// The HdrHistogram itself.
+    #[must_use]
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+
+    /// As HdrHistogram's tools exchange it: V2, deflated, in base64.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes).expect("writing to memory does not fail");
+        STANDARD.encode(bytes)
+    }
+
+    /// Reads [`to_text`](Self::to_text)'s form.
+    ///
+    /// # Errors
+    /// When it is not such a text.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let bytes = STANDARD.decode(text).map_err(|error| format!("a histogram that is not base64: {error}"))?;
+        let mut histogram: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| format!("not an HdrHistogram: {error}"))?;
+        histogram.auto(true);
+        Ok(Self { histogram })
+    }
+}
+
+impl Serialize for Latencies {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_text())
+    }
+}
+
+impl<'de> Deserialize<'de> for Latencies {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::from_text(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_keep_three_digits_and_survive_their_text() {
+        #[track_caller]
+        fn check(nanos: u64) {
+            let mut latencies = Latencies::new();
+            latencies.record(nanos);
+            let again = Latencies::from_text(&latencies.to_text()).unwrap();
+            for found in [latencies.percentile(50.0), again.percentile(50.0)] {
+                let found = found.as_nanos() as u64;
+                assert!(found.abs_diff(nanos.min(MOST)) <= nanos / 1000, "{nanos}: {found}");
+            }
+            assert_eq!(again.count(), 1);
+        }
+        check(0);
+        check(1);
+        check(999_999);
+        check(1_234_567_890);
+        check(u64::MAX);
+    }
+
+    #[test]
+    fn a_text_that_is_no_histogram_is_refused() {
+        assert!(Latencies::from_text("?").unwrap_err().contains("not base64"));
+        assert!(Latencies::from_text("AAAA").unwrap_err().contains("not an HdrHistogram"));
+    }
+}

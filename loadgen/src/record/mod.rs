@@ -1,0 +1,15 @@
+//! What a run found: latencies, failures, and what it cost.
+//!
+//! Each thread keeps a [`Tally`]; the run's [`Outcome`] is made of all of them.
+
+mod failure;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod histogram;
+mod outcome;
+mod tally;
+
+pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
+pub use histogram::Latencies;
+pub use outcome::{Cpu, Ending, Fairness, Generator, Interval, Operation, Outcome, ServerInterval, ServerUse};
+pub use tally::{Tally, Window};

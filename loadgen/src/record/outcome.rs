@@ -1,0 +1,188 @@
+//! The result of a run, as it is kept in records and shown to people.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, FailureCount, Latencies};
+
+/// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What was run, in words: protocol, address, load, and every setting that is not the default.
+    pub description: String,
+    /// The settings by name, so that a run can be repeated (among them `seed`).
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    /// How it ended.
+    pub ending: Ending,
+    /// How long was measured: from the end of the warm-up to the end of the window, or to the last answer if the run was
+    /// a number of requests.
+    pub seconds: f64,
+    /// By operation, in the order of the mix.
+    pub operations: Vec<Operation>,
+    /// The kinds of failures that occurred.
+    pub failures: Vec<FailureCount>,
+    /// How many requests per second were to be sent, in an open loop.
+    pub offered_per_second: Option<f64>,
+    /// Bytes read and written, with the warm-up's.
+    pub bytes_received: u64,
+    /// See `bytes_received`.
+    pub bytes_sent: u64,
+    /// How evenly the connections were served.
+    pub fairness: Fairness,
+    /// What the generator itself used.
+    pub generator: Generator,
+    /// What the server used, if its process is known.
+    pub server: Option<ServerUse>,
+    /// The run in pieces of one second.
+    pub timeline: Vec<Interval>,
+    /// What a reader must know: "generator-bound", "server process not found", …
+    pub notes: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// As planned.
+    Complete,
+    /// By the user; what there was is here.
+    Interrupted,
+    /// The target could not be used; the reason.
+    Failed(String),
+}
+
+/// One operation of a mix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its name: `GET`, `/json`, `SayHello`.
+    pub name: String,
+    /// Right answers, from the intended time of each request.
+    pub latencies: Latencies,
+}
+
+/// Right answers of the connection with the fewest and with the most, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// The fewest.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+/// CPU time in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// In the program.
+    pub user: f64,
+    /// In the kernel on its behalf.
+    pub system: f64,
+}
+
+impl Cpu {
+    /// Both.
+    #[must_use]
+    pub fn total(self) -> f64 {
+        self.user + self.system
+    }
+}
+
+/// What the generator used while it measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Generator {
+    /// CPU time of its threads that make load.
+    pub cpu: Cpu,
+    /// CPU time by wall time of its busiest thread, 0 to 1.
+    pub busiest_thread: f64,
+    /// Resident memory at the end, bytes.
+    pub resident_bytes: u64,
+}
+
+/// What the server's process used while it was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerUse {
+    /// Its process.
+    pub pid: u32,
+    /// CPU time of all its threads.
+    pub cpu: Cpu,
+    /// Resident memory at the end, bytes.
+    pub resident_bytes: u64,
+    /// The most resident memory seen, bytes.
+    pub peak_resident_bytes: u64,
+    /// Context switches because it waited.
+    pub voluntary_switches: u64,
+    /// Context switches because its time was up.
+    pub involuntary_switches: u64,
+}
+
+/// One second of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// When it began, from the beginning of the measurement.
+    pub start: f64,
+    /// How long it was.
+    pub seconds: f64,
+    /// Right answers.
+    pub latencies: Latencies,
+    /// Failures of any kind.
+    pub failures: u64,
+    /// The server in this time.
+    pub server: Option<ServerInterval>,
+}
+
+/// A server in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerInterval {
+    /// CPU time by wall time: 2 is two processors.
+    pub processors: f64,
+    /// Resident memory, bytes.
+    pub resident_bytes: u64,
+}
+
+impl Outcome {
+    /// All operations together.
+    #[must_use]
+    pub fn latencies(&self) -> Latencies {
+        let mut all = Latencies::new();
+        for operation in &self.operations {
+            all.merge(&operation.latencies);
+        }
+        all
+    }
+
+    /// Right answers.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.operations.iter().map(|operation| operation.latencies.count()).sum()
+    }
+
+    /// Right answers per second.
+    #[must_use]
+    pub fn per_second(&self) -> f64 {
+        if self.seconds > 0.0 { self.answers() as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// Failures of all kinds.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.failures.iter().map(|failure| failure.count).sum()
+    }
+
+    /// Failures of one kind.
+    #[must_use]
+    pub fn failures_of(&self, kind: Failure) -> u64 {
+        self.failures.iter().find(|failure| failure.kind == kind).map_or(0, |failure| failure.count)
+    }
+
+    /// The server's CPU time per right answer, in microseconds.
+    #[must_use]
+    pub fn server_cpu_micros(&self) -> Option<f64> {
+        let answers = self.answers();
+        self.server.filter(|_| answers > 0).map(|server| server.cpu.total() * 1e6 / answers as f64)
+    }
+
+    /// The generator's CPU time per right answer, in microseconds.
+    #[must_use]
+    pub fn generator_cpu_micros(&self) -> Option<f64> {
+        let answers = self.answers();
+        (answers > 0).then(|| self.generator.cpu.total() * 1e6 / answers as f64)
+    }
+}

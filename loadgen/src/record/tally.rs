@@ -1,0 +1,193 @@
+//! One thread's account of its requests.
+
+use super::{Failure, Failures, Latencies};
+use crate::clock::Nanos;
+
+/// Which requests count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// None: the warm-up.
+    Closed,
+    /// Those that were intended in this time, whenever they are answered.
+    ///
+    /// In a closed loop their number, by the window's length, is the rate of answers: those still in flight at its end
+    /// stand for those that were in flight at its beginning.
+    Open {
+        /// Not before.
+        from: Nanos,
+        /// And before.
+        until: Nanos,
+    },
+}
+
+/// One thread's account: what was answered since the last time somebody looked, and how.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    now: Nanos,
+    window: Window,
+    /// By operation, since the last [`take`](Self::take).
+    latencies: Vec<Latencies>,
+    failures: Failures,
+    last_answer: Nanos,
+    bytes_received: u64,
+    bytes_sent: u64,
+    unexpected: u64,
+    /// All that ended, counted or not; sessions look at it to see that something happens.
+    ended: u64,
+}
+
+impl Tally {
+    /// An empty account of so many operations.
+    #[must_use]
+    pub fn new(operations: usize) -> Self {
+        Self {
+            now: 0,
+            window: Window::Closed,
+            latencies: vec![Latencies::new(); operations],
+            failures: Failures::default(),
+            last_answer: 0,
+            bytes_received: 0,
+            bytes_sent: 0,
+            unexpected: 0,
+            ended: 0,
+        }
+    }
+
+    /// Sets the time of what is accounted from here on. It is read once per turn.
+    pub fn set_now(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    /// The time of the turn.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Sets which requests count from here on.
+    pub fn set_window(&mut self, window: Window) {
+        self.window = window;
+    }
+
+    /// A request was answered rightly.
+    #[inline]
+    pub fn finished(&mut self, operation: usize, intended: Nanos) {
+        self.ended += 1;
+        if self.counts(intended) {
+            self.last_answer = self.now;
+            self.latencies[operation].record(self.now.saturating_sub(intended));
+        }
+    }
+
+    /// A request failed.
+    pub fn failed(&mut self, intended: Nanos, failure: Failure, example: impl FnOnce() -> String) {
+        self.ended += 1;
+        if self.counts(intended) {
+            self.failures.add(failure, example);
+        }
+    }
+
+    /// Tells why requests fail that are accounted next, by [`failed`](Self::failed) with an empty example.
+    pub fn explain(&mut self, failure: Failure, example: String) {
+        self.failures.explain(failure, || example);
+    }
+
+    /// A connection could not be opened, or was lost: counted whatever the window, because no request stands for it.
+    pub fn connection_failed(&mut self, failure: Failure, example: impl FnOnce() -> String) {
+        self.failures.add(failure, example);
+    }
+
+    /// Bytes came in.
+    pub fn received(&mut self, bytes: usize) {
+        self.bytes_received += bytes as u64;
+    }
+
+    /// Bytes went out.
+    pub fn sent(&mut self, bytes: usize) {
+        self.bytes_sent += bytes as u64;
+    }
+
+    /// An answer that nobody waited for: late, or a second one.
+    pub fn unexpected(&mut self) {
+        self.unexpected += 1;
+    }
+
+    /// Answers that nobody waited for, counted or not.
+    #[must_use]
+    pub fn unexpected_answers(&self) -> u64 {
+        self.unexpected
+    }
+
+    /// How many requests ended so far, counted or not.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// When the last counted answer came.
+    #[must_use]
+    pub fn last_answer(&self) -> Nanos {
+        self.last_answer
+    }
+
+    /// Latencies by operation since the last [`drain_into`](Self::drain_into).
+    #[must_use]
+    pub fn latencies(&self) -> &[Latencies] {
+        &self.latencies
+    }
+
+    /// Failures since the last [`drain_into`](Self::drain_into).
+    #[must_use]
+    pub fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    /// Adds what was accounted since the last time to `other`, and forgets it here.
+    pub fn drain_into(&mut self, other: &mut Self) {
+        for (theirs, ours) in other.latencies.iter_mut().zip(&mut self.latencies) {
+            theirs.merge(ours);
+            ours.clear();
+        }
+        other.failures.merge(&self.failures);
+        self.failures = Failures::default();
+        other.last_answer = other.last_answer.max(self.last_answer);
+        other.bytes_received += std::mem::take(&mut self.bytes_received);
+        other.bytes_sent += std::mem::take(&mut self.bytes_sent);
+        other.unexpected += std::mem::take(&mut self.unexpected);
+        other.ended += std::mem::take(&mut self.ended);
+    }
+
+    /// Bytes received and sent, counted or not.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        (self.bytes_received, self.bytes_sent)
+    }
+
+    fn counts(&self, intended: Nanos) -> bool {
+        match self.window {
+            Window::Closed => false,
+            Window::Open { from, until } => (from..until).contains(&intended),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_says_what_counts() {
+        #[track_caller]
+        fn check(window: Window, intended: Nanos, answered: Nanos, expected: u64) {
+            let mut tally = Tally::new(1);
+            tally.set_window(window);
+            tally.set_now(answered);
+            tally.finished(0, intended);
+            assert_eq!(tally.latencies()[0].count(), expected, "{window:?} {intended} {answered}");
+            assert_eq!(tally.ended(), 1);
+        }
+        check(Window::Closed, 5, 6, 0);
+        check(Window::Open { from: 10, until: 20 }, 9, 15, 0);
+        check(Window::Open { from: 10, until: 20 }, 19, 1000, 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! What is to be run: a workload, a load, and what is expected of the result. Made from a command line, by hand or out of
+//! a comparison's file.
+
+use serde_json::{Map, Value};
+
+use crate::codec::Protocol;
+use crate::load::Load;
+use crate::objective::Objective;
+use crate::record::Outcome;
+use crate::session;
+use crate::watch::{Progress, Watch};
+
+/// A run that can be started as often as wanted.
+pub struct Scenario {
+    /// What is run, in words: protocol, address, load, and every setting that is not the default.
+    pub description: String,
+    /// The settings by name, so that the run can be repeated.
+    pub settings: Map<String, Value>,
+    /// What is asked of the server.
+    pub workload: Box<dyn Workload>,
+    /// How much, how long, against which address.
+    pub load: Load,
+    /// What the result must meet.
+    pub objectives: Vec<Objective>,
+    /// Whether the highest rate that meets the objectives is searched for (`--rate max`).
+    pub search: bool,
+}
+
+impl Scenario {
+    /// Runs it once. `watch` is called about ten times a second, on the calling thread.
+    #[must_use]
+    pub fn run(&self, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
+        self.run_with(&self.load, watch)
+    }
+
+    /// Runs it once with another load than its own, as the search for a rate does.
+    #[must_use]
+    pub fn run_with(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
+        let outcome = self.workload.run(load, watch);
+        Outcome { description: self.description.clone(), settings: self.settings.clone(), ..outcome }
+    }
+}
+
+/// What is asked of a server, whatever the protocol.
+pub trait Workload: Send + Sync {
+    /// Puts the load on the server. `watch` is called about ten times a second, on the calling thread.
+    fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome;
+}
+
+impl<P: Protocol> Workload for P {
+    fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
+        session::run(self, load, watch)
+    }
+}

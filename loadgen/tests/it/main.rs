@@ -1,0 +1,1 @@
+//! The load generator against servers that the tests make themselves, and against genuine ones.
