@@ -4,7 +4,9 @@ mod bitmap;
 mod connection;
 mod databases;
 mod generic;
+mod geo;
 mod hash;
+mod hyperloglog;
 mod limits;
 mod list;
 mod pubsub;
@@ -12,11 +14,13 @@ mod random;
 mod scan;
 mod server;
 mod set;
+mod sort;
 mod sorted_set;
 mod store;
 mod stream;
 mod string;
 mod transaction;
+mod wait;
 
 use crate::client::Client;
 use crate::command::{Ctx, Family};
@@ -35,6 +39,10 @@ pub const FAMILIES: &[&Family] = &[
     &set::FAMILY,
     &sorted_set::FAMILY,
     &stream::FAMILY,
+    &hyperloglog::FAMILY,
+    &geo::FAMILY,
+    &sort::FAMILY,
+    &wait::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,

@@ -1,0 +1,365 @@
+//! Making a comparison: starting subjects, interleaving their runs, recording every result.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use super::cores;
+use super::machine::{self, Machine};
+use super::plan::{Load, Plan, Servers, Subject};
+use super::record::{End, FORMAT, FailedRun, Header, Line, Run, ScenarioHeader, SubjectHeader, Writer};
+use super::server::{self, Server};
+use super::words::Words;
+use crate::record::{Ending, Outcome};
+
+/// What a comparison needs from its surroundings.
+pub trait Surroundings {
+    /// Runs a load from a command line without its program's name, `redis 127.0.0.1:7 GET a`.
+    ///
+    /// # Errors
+    /// When the command line is wrong.
+    fn run(&mut self, words: &[String]) -> Result<Outcome, String>;
+
+    /// Whether it is to end now.
+    fn interrupted(&self) -> bool;
+
+    /// Something that people who wait may want to know.
+    fn say(&mut self, text: &str);
+}
+
+/// Makes a comparison and records it; `here` is the folder of the plan's file. With `install`, subjects that are absent are
+/// installed first.
+///
+/// What fails is recorded too, and the comparison goes on with what is left.
+///
+/// # Errors
+/// When the record cannot be written.
+pub fn run(plan: &Plan, here: &Path, install: bool, writer: &mut Writer, around: &mut dyn Surroundings) -> Result<()> {
+    let began = Instant::now();
+    let header = header(plan, here, install, around);
+    let present: Vec<bool> = header.subjects.iter().map(|subject| subject.absent.is_none()).collect();
+    writer.write(&Line::Comparison(header))?;
+    let mut comparison = Comparison { plan, here, writer, servers: plan.subjects.iter().map(|_| None).collect() };
+    for round in 0..plan.warm_up_rounds + plan.rounds {
+        let recorded = round.checked_sub(plan.warm_up_rounds);
+        comparison.round(round, recorded, &present, around)?;
+    }
+    let complete = !around.interrupted();
+    // Servers end before it is said that all has ended.
+    comparison.servers.clear();
+    comparison.writer.write(&Line::End(End { complete, seconds: began.elapsed().as_secs_f64() }))
+}
+
+struct Comparison<'a> {
+    plan: &'a Plan,
+    here: &'a Path,
+    writer: &'a mut Writer,
+    /// The subjects that run now, each with the prepare commands that it has had.
+    servers: Vec<Option<Prepared<'a>>>,
+}
+
+struct Prepared<'a> {
+    server: Server<'a>,
+    with: Vec<String>,
+}
+
+impl<'a> Comparison<'a> {
+    fn round(
+        &mut self,
+        round: usize,
+        recorded: Option<usize>,
+        present: &[bool],
+        around: &mut dyn Surroundings,
+    ) -> Result<()> {
+        let plan = self.plan;
+        for scenario in &plan.scenarios {
+            for index in plan.order.of_round(round, plan.subjects.len()) {
+                let subject = &plan.subjects[index];
+                if !present[index] || !scenario.is_for(&subject.name) || around.interrupted() {
+                    continue;
+                }
+                let name = recorded
+                    .map_or_else(|| "warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
+                let result = self.one(index, scenario, around);
+                if plan.servers == Servers::Anew || result.is_err() {
+                    self.servers[index] = None;
+                }
+                around.say(&format!("{name}: {}: {}: {}", scenario.name, subject.name, in_words(&result)));
+                if let Some(line) = line(scenario, subject, recorded, result, around.interrupted()) {
+                    self.writer.write(&line)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One run of a scenario against a subject.
+    fn one(&mut self, index: usize, scenario: &Load, around: &mut dyn Surroundings) -> Result<Outcome> {
+        let plan = self.plan;
+        let slot = &mut self.servers[index];
+        let prepared = match slot {
+            Some(prepared) => prepared,
+            None => {
+                let server =
+                    Server::start(&plan.subjects[index], self.here, plan.pin.as_ref(), &|| around.interrupted())?;
+                slot.insert(Prepared { server, with: Vec::new() })
+            }
+        };
+        if let Some(prepare) = &scenario.prepare
+            && !prepared.with.contains(&prepare.to_string())
+        {
+            let outcome = load(plan, prepare, &prepared.server, around).context("prepare")?;
+            anyhow::ensure!(outcome.failed() == 0, "prepare: {} requests failed", outcome.failed());
+            prepared.with.push(prepare.to_string());
+        }
+        let outcome = load(plan, &scenario.command, &prepared.server, around)?;
+        prepared.server.check()?;
+        Ok(outcome)
+    }
+}
+
+/// Puts a load on a server, from the generator's processors.
+fn load(plan: &Plan, words: &Words, server: &Server<'_>, around: &mut dyn Surroundings) -> Result<Outcome> {
+    let pid = ["--server-pid".to_owned(), server.pid().to_string()];
+    let words = words.aimed("127.0.0.1", server.port(), &pid);
+    let outcome = cores::on(plan.generator_pin.as_ref(), || around.run(&words))?;
+    let outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
+    match &outcome.ending {
+        Ending::Failed(reason) => anyhow::bail!("{reason}"),
+        Ending::Complete | Ending::Interrupted => Ok(outcome),
+    }
+}
+
+/// What is recorded of a run. A warm-up's failure is, because it may be the only one.
+fn line(
+    scenario: &Load,
+    subject: &Subject,
+    round: Option<usize>,
+    result: Result<Outcome>,
+    interrupted: bool,
+) -> Option<Line> {
+    let (scenario, subject) = (scenario.name.clone(), subject.name.clone());
+    match (result, round) {
+        // Its pairs are whole or not at all.
+        (_, _) if interrupted => None,
+        (Ok(_), None) => None,
+        (Ok(outcome), Some(round)) => Some(Line::Run(Run { scenario, subject, round, outcome })),
+        (Err(error), round) => Some(Line::Failed(FailedRun { scenario, subject, round, reason: format!("{error:#}") })),
+    }
+}
+
+fn in_words(result: &Result<Outcome>) -> String {
+    match result {
+        Ok(outcome) => {
+            let cpu =
+                outcome.server_cpu_micros().map_or(String::new(), |micros| format!(", server {micros:.2} µs/request"));
+            let failed = match outcome.failed() {
+                0 => String::new(),
+                count => format!(", {count} failed"),
+            };
+            format!("{}/s{cpu}{failed}", crate::number::rate(outcome.per_second()))
+        }
+        Err(error) => format!("failed: {error:#}"),
+    }
+}
+
+fn header(plan: &Plan, here: &Path, install: bool, around: &mut dyn Surroundings) -> Header {
+    let subjects = plan.subjects.iter().map(|subject| subject_header(plan, subject, here, install, around)).collect();
+    let scenario = |scenario: &Load| ScenarioHeader {
+        name: scenario.name.clone(),
+        command: scenario.command.to_string(),
+        prepare: scenario.prepare.as_ref().map(Words::to_string),
+    };
+    Header {
+        format: FORMAT,
+        title: plan.title.clone(),
+        description: plan.description.clone(),
+        date: machine::now(),
+        loadgen: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: machine::commit(here),
+        machine: Machine::this(),
+        rounds: plan.rounds,
+        warm_up_rounds: plan.warm_up_rounds,
+        order: plan.order,
+        servers: plan.servers,
+        baseline: plan.baseline().to_owned(),
+        seed: plan.seed as u64,
+        generator_pin: plan.generator_pin.as_ref().map(ToString::to_string),
+        subjects,
+        scenarios: plan.scenarios.iter().map(scenario).collect(),
+    }
+}
+
+fn subject_header(
+    plan: &Plan,
+    subject: &Subject,
+    here: &Path,
+    install: bool,
+    around: &mut dyn Surroundings,
+) -> SubjectHeader {
+    let mut absent = server::absence(subject, here, &|| around.interrupted());
+    if let (Some(_), true, Some(words)) = (&absent, install, &subject.install) {
+        around.say(&format!("installing {}: {words}", subject.name));
+        absent = match server::install(subject, words, here, &|| around.interrupted()) {
+            Ok(()) => server::absence(subject, here, &|| around.interrupted()),
+            Err(error) => Some(format!("cannot be installed: {error:#}")),
+        };
+    }
+    if let Some(reason) = &absent {
+        let hint = subject.install.as_ref().map_or(String::new(), |words| format!(" (to install it: {words})"));
+        around.say(&format!("{} is absent: {reason}{hint}", subject.name));
+    }
+    let version = if absent.is_none() { server::version(subject, here, &|| around.interrupted()) } else { None };
+    SubjectHeader {
+        name: subject.name.clone(),
+        about: subject.about.clone(),
+        version,
+        start: subject.start.to_string(),
+        environment: subject.environment.clone(),
+        pin: subject.pin.as_ref().or(plan.pin.as_ref()).map(ToString::to_string),
+        absent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::child::Scratch;
+    use super::super::record::Record;
+    use super::*;
+    use crate::process::Process;
+    use crate::record::fixture;
+
+    /// Runs nothing, but remembers what was asked of it.
+    #[derive(Default)]
+    struct Made {
+        /// Subcommand, extra words and the server's process of each run.
+        runs: Vec<(String, u32)>,
+        /// Interrupted after so many runs.
+        last: Option<usize>,
+        said: Vec<String>,
+    }
+
+    impl Surroundings for Made {
+        fn run(&mut self, words: &[String]) -> Result<Outcome, String> {
+            let place = words.iter().position(|word| word == "--server-pid").unwrap();
+            let pid: u32 = words[place + 1].parse().unwrap();
+            assert!(Process::open(pid).is_ok(), "the server runs");
+            self.runs.push((format!("{} {}", words[0], words.last().unwrap()), pid));
+            if words[0] == "broken" {
+                return Err("no such load".to_owned());
+            }
+            Ok(Outcome { failures: Vec::new(), ..fixture::outcome(100, 1000) })
+        }
+
+        fn interrupted(&self) -> bool {
+            self.last.is_some_and(|last| self.runs.len() >= last)
+        }
+
+        fn say(&mut self, text: &str) {
+            self.said.push(text.to_owned());
+        }
+    }
+
+    const PLAN: &str = r#"
+        title = "t"
+        rounds = 2
+        [[subject]]
+        name = "a"
+        start = "sh -c 'exec sleep 600 # {port}'"
+        ready = "command:true"
+        [[subject]]
+        name = "b"
+        start = "sh -c 'exec sleep 600 # {port}'"
+        ready = "command:true"
+        [[subject]]
+        name = "c"
+        start = "a-program-that-is-not-there {port}"
+        [[scenario]]
+        name = "s"
+        command = "load s"
+        prepare = "fill s"
+        [[scenario]]
+        name = "t"
+        command = "load t"
+        prepare = "fill s"
+        subjects = ["b", "c"]
+    "#;
+
+    fn compare(plan: &str, around: &mut Made) -> Record {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().join("record");
+        let plan = Plan::parse(plan).unwrap();
+        run(&plan, scratch.path(), false, &mut Writer::create(&path).unwrap(), around).unwrap();
+        for (_, pid) in &around.runs {
+            assert!(Process::open(*pid).is_err(), "the server has ended");
+        }
+        Record::read(&path).unwrap()
+    }
+
+    fn recorded(record: &Record) -> String {
+        let runs = record.runs.iter().map(|run| format!("{}{}{}", run.scenario, run.subject, run.round));
+        runs.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn runs_are_interleaved_and_warm_ups_thrown_away() {
+        let mut around = Made::default();
+        let record = compare(PLAN, &mut around);
+        // Round 0 is the warm-up; the subjects of the file, with the absent one, rotate.
+        assert_eq!(recorded(&record), "sb0 sa0 tb0 sa1 sb1 tb1");
+        assert_eq!(
+            record.header.subjects[2].absent.as_deref(),
+            Some("there is no program a-program-that-is-not-there")
+        );
+        assert!(record.failed.is_empty() && record.end.is_some_and(|end| end.complete));
+        let runs: Vec<&str> = around.runs.iter().map(|(words, _)| words.as_str()).collect();
+        let warm_up = ["fill s", "load s", "fill s", "load s", "load t"];
+        assert_eq!(runs[..5], warm_up, "each server is filled once");
+        let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();
+        assert_eq!((pids.len(), around.runs.len()), (2, 11));
+        assert!(around.said.iter().any(|text| text.starts_with("c is absent")));
+        assert!(
+            around.said.iter().any(|text| text.starts_with("round 2/2: s: a: 50.0/s, server ")),
+            "{:?}",
+            around.said
+        );
+    }
+
+    #[test]
+    fn servers_can_be_started_anew() {
+        let mut around = Made::default();
+        let plan = PLAN.replace("rounds = 2", "rounds = 1\nservers = \"anew\"\nwarm-up-rounds = 0\norder = \"fixed\"");
+        let record = compare(&plan, &mut around);
+        assert_eq!(recorded(&record), "sa0 sb0 tb0", "{:?}", record.failed);
+        let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();
+        assert_eq!((pids.len(), around.runs.len()), (3, 6), "each is filled and loaded");
+    }
+
+    #[test]
+    fn what_fails_is_recorded_and_the_rest_goes_on() {
+        #[track_caller]
+        fn check(from: &str, to: &str, expected: &str, reason: &str) {
+            assert!(PLAN.contains(from), "{from}");
+            let record = compare(&PLAN.replacen(from, to, 1), &mut Made::default());
+            assert_eq!(recorded(&record), expected);
+            assert!(record.failed.iter().all(|failed| failed.reason.contains(reason)), "{:?}", record.failed);
+            assert!(!record.failed.is_empty() && record.end.is_some_and(|end| end.complete));
+        }
+        check("load s", "broken s", "tb0 tb1", "`broken 127.0.0.1:");
+        check("fill s", "broken s", "tb0 tb1", "no such load");
+        check("exec sleep 600 #", "echo why; exit 3 #", "sb0 tb0 sb1 tb1", "(exit status: 3): why");
+        let silent = "ready-within = \"50ms\"\nready = \"tcp\"\n# ";
+        check("ready = ", silent, "sb0 tb0 sb1 tb1", "does not serve within 0.05 s: it printed nothing");
+    }
+
+    #[test]
+    fn an_interrupted_comparison_keeps_what_it_has() {
+        let mut around = Made { last: Some(9), ..Made::default() };
+        let record = compare(PLAN, &mut around);
+        assert_eq!(recorded(&record), "sb0 sa0 tb0");
+        assert!(record.end.is_some_and(|end| !end.complete));
+    }
+}
