@@ -11,7 +11,7 @@ use crate::redis::wire::{Scan, Scanner, put_command};
 
 enum Tree {
     Leaf(String),
-    List(Vec<Tree>),
+    List(Vec<Self>),
 }
 
 impl Tree {
