@@ -83,6 +83,54 @@ impl Block {
         Self(list)
     }
 
+    /// A block in the listpack of a dump, if it is laid out like one and holds an entry.
+    pub(super) fn from_packed(list: Listpack) -> Option<Self> {
+        let block = Self(list);
+        block.is_sound().then_some(block)
+    }
+
+    pub(super) fn packed(&self) -> &Listpack {
+        &self.0
+    }
+
+    /// Whether every number stands where it should, and the counts are right.
+    fn is_sound(&self) -> bool {
+        let mut at = 0;
+        let mut next = |is_int: bool| {
+            (at < self.end() && (!is_int || matches!(self.0.get(at), Entry::Int(_)))).then(|| {
+                let here = at;
+                at = self.0.next(at);
+                here
+            })
+        };
+        let mut int = || next(true).map(|at| self.int(at));
+        let mut head = || Some((int()?, int()?, int()?));
+        let Some((live, deleted, names)) = head() else { return false };
+        let skip = |next: &mut dyn FnMut(bool) -> Option<usize>, count: i64| {
+            count >= 0 && (0..count).all(|_| next(false).is_some())
+        };
+        if !skip(&mut next, names) || next(true).map(|at| self.int(at)) != Some(0) {
+            return false;
+        }
+        let (mut counts, mut found) = ([0, 0], 0u64);
+        while let Some(flags) = next(true).map(|at| self.int(at)) {
+            let same = flags & SAME_NAMES != 0;
+            if next(true).and(next(true)).is_none() {
+                return false;
+            }
+            let fields = if same { Some(names) } else { next(true).map(|at| self.int(at)) };
+            let Some(fields) = fields.filter(|&fields| (0..=self.end() as i64).contains(&fields)) else { return false };
+            let elements = if same { fields } else { fields * 2 };
+            let before = elements + if same { 3 } else { 4 };
+            if !skip(&mut next, elements) || next(true).map(|at| self.int(at)) != Some(before) {
+                return false;
+            }
+            counts[usize::from(flags & DELETED != 0)] += 1;
+            found += 1;
+        }
+        next(false).is_none() && found > 0 && counts == [live, deleted] && live > 0
+    }
+
     /// The size that Redis' own node of the same entries has.
     pub(super) fn bytes(&self) -> usize {
         self.0.bytes()
