@@ -8,6 +8,7 @@ mod compare;
 mod echonet;
 mod instructions;
 mod load;
+mod loadgen;
 mod process;
 mod suite;
 mod tidy;
@@ -38,6 +39,8 @@ enum Task {
     Compare(compare::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
     Echonet(echonet::Options),
+    /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
+    Loadgen(loadgen::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
+        Task::Loadgen(options) => loadgen::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {
