@@ -23,9 +23,9 @@ pub(super) fn serve(behaviour: Behaviour, record: Arc<Record>) -> SocketAddr {
             let now = Instant::now();
             while waiting.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
                 let Some(Reverse((_, arrived, peer, answer))) = waiting.pop() else { break };
+                record.answers(arrived);
                 // A peer that has gone is no failure of ours.
                 let _ = socket.send_to(&answer, peer);
-                record.answered(arrived);
             }
             let patience = waiting.peek().map(|Reverse((due, ..))| due.saturating_duration_since(now));
             socket.set_read_timeout(patience.map(|wait| wait.max(Duration::from_micros(1)))).unwrap();

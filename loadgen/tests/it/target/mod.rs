@@ -23,6 +23,8 @@ pub struct Behaviour {
     pub delay: Delay,
     /// Every so many requests one answer is wrong.
     pub wrong_every: Option<u64>,
+    /// How many requests come before any that is answered wrongly.
+    pub right_first: u64,
     /// Every so many requests, what goes wrong with the connection, or the datagram, instead of an answer.
     pub fault: Option<(u64, Fault)>,
     /// When all answers wait, from the first request on, and for how long.
@@ -73,7 +75,7 @@ struct Record {
     wrong: AtomicU64,
     faults: AtomicU64,
     connections: AtomicU64,
-    /// Nanoseconds between a request's arrival and the end of its answer's sending.
+    /// Nanoseconds between a request's arrival and the sending of its answer.
     delays: Mutex<Vec<u64>>,
     /// Connection and bytes of each request, as they came.
     kept: Mutex<Vec<(u64, Vec<u8>)>>,
@@ -144,7 +146,8 @@ impl Record {
             self.kept.lock().unwrap().push((connection, request.to_vec()));
         }
         let fault = behaviour.fault.filter(|(every, _)| is_nth(*every)).map(|(_, fault)| fault);
-        let is_wrong = fault.is_none() && behaviour.wrong_every.is_some_and(is_nth);
+        let is_wrong =
+            fault.is_none() && number > behaviour.right_first && behaviour.wrong_every.is_some_and(is_nth);
         self.faults.fetch_add(u64::from(fault.is_some()), Ordering::SeqCst);
         self.wrong.fetch_add(u64::from(is_wrong), Ordering::SeqCst);
         let delay = match behaviour.delay {
@@ -169,7 +172,8 @@ impl Record {
         }
     }
 
-    fn answered(&self, arrived: Instant) {
+    /// An answer is about to be sent. Not later: its reader may be quicker than we to look at the clock.
+    fn answers(&self, arrived: Instant) {
         self.delays.lock().unwrap().push(arrived.elapsed().as_nanos() as u64);
     }
 }

@@ -64,11 +64,11 @@ fn converse(
             let answer = behaviour.dialect.answer(&request, &mut keys.lock().unwrap(), order.is_wrong);
             record.stall(behaviour);
             thread::sleep((arrived + order.delay).saturating_duration_since(Instant::now()));
+            record.answers(arrived);
             match order.fault {
                 None => stream.write_all(&answer)?,
                 Some(fault) => fail(fault, stream, socket, &answer)?,
             }
-            record.answered(arrived);
         }
     }
 }
