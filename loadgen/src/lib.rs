@@ -24,3 +24,4 @@ pub mod workload;
 pub use clock::{Clock, Nanos};
 pub use load::Load;
 pub use scenario::Scenario;
+pub use session::run;

@@ -1,8 +1,11 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
 mod echonet;
+mod http;
 mod invalid;
 mod load_args;
+mod redis;
+mod subjects;
 mod target;
 mod tls;
 
@@ -11,8 +14,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use echonet::Echonet;
+pub use http::HttpArgs;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
+pub use redis::RedisArgs;
+pub use subjects::{KeyChoice, SubjectArgs, ValueSize};
 pub use target::{Place, Target};
 pub use tls::TlsArgs;
 
@@ -34,6 +40,10 @@ const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could n
 /// A subcommand.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Put load on a Redis server
+    Redis(Box<RedisArgs>),
+    /// Put load on an HTTP server
+    Http(Box<HttpArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
     /// Print completions for a shell
@@ -59,6 +69,8 @@ impl Command {
     /// The subcommand, if it puts load on a server.
     fn drive(&self) -> Option<&dyn Drive> {
         match self {
+            Self::Redis(drive) => Some(&**drive),
+            Self::Http(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
             Self::Completions { .. } => None,
         }

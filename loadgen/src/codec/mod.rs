@@ -4,6 +4,12 @@
 //! flight, a parser's state) is its [`Protocol::Connection`].
 
 pub mod echonet;
+mod fifo;
+mod http1;
+mod redis;
+
+pub use http1::{Http1, Http1Connection, HttpRequest};
+pub use redis::{Login, Redis, RedisCommand, RedisConnection};
 
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -81,4 +87,11 @@ pub struct Broken {
     pub failure: Failure,
     /// What happened, for people: what was read and what was expected.
     pub example: String,
+}
+
+/// Text of a peer for people: short, and without control characters.
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 200;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]);
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }
