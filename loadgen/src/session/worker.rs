@@ -47,6 +47,8 @@ pub(super) struct Worker<'a, P: Protocol> {
     open: usize,
     tally: Tally,
     source: Source,
+    /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
+    gaps: Source,
     phase: Phase,
     /// Connections to be given requests in this turn.
     dirty: Vec<u32>,
@@ -130,6 +132,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connections,
             tally: Tally::new(protocol.operations().len()),
             source: Source::new(load.seed, index, threads),
+            gaps: Source::new(!load.seed, index, threads),
             phase: Phase::Opening,
             dirty: Vec::new(),
             backlog: VecDeque::new(),
@@ -581,7 +584,7 @@ impl<P: Protocol> Worker<'_, P> {
             return;
         };
         while schedule.next() < *until
-            && let Some(intended) = schedule.take(now, &mut self.source)
+            && let Some(intended) = schedule.take(now, &mut self.gaps)
         {
             if intended >= *from && self.shared.take(1) == 0 {
                 return;

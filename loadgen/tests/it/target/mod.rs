@@ -11,33 +11,33 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use protocol::Dialect;
-pub use tls::{Certificate, certificate};
+pub(crate) use protocol::Dialect;
+pub(crate) use tls::{Certificate, certificate};
 
 /// What a target does.
 #[derive(Clone, Default)]
-pub struct Behaviour {
+pub(crate) struct Behaviour {
     /// What it speaks.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// How long each answer waits.
-    pub delay: Delay,
+    pub(crate) delay: Delay,
     /// Every so many requests one answer is wrong.
-    pub wrong_every: Option<u64>,
+    pub(crate) wrong_every: Option<u64>,
     /// How many requests come before any that is answered wrongly.
-    pub right_first: u64,
+    pub(crate) right_first: u64,
     /// Every so many requests, what goes wrong with the connection, or the datagram, instead of an answer.
-    pub fault: Option<(u64, Fault)>,
+    pub(crate) fault: Option<(u64, Fault)>,
     /// When all answers wait, from the first request on, and for how long.
-    pub stall: Option<(Duration, Duration)>,
+    pub(crate) stall: Option<(Duration, Duration)>,
     /// Whether the requests' bytes are kept.
-    pub keeps_requests: bool,
+    pub(crate) keeps_requests: bool,
     /// TLS with this certificate.
-    pub tls: Option<Certificate>,
+    pub(crate) tls: Option<Certificate>,
 }
 
 /// How long answers wait.
 #[derive(Clone, Copy, Default)]
-pub enum Delay {
+pub(crate) enum Delay {
     #[default]
     None,
     Constant(Duration),
@@ -47,7 +47,7 @@ pub enum Delay {
 
 /// What happens instead of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The connection is reset (TCP's RST).
     Reset,
     /// Nothing comes, the connection stays.
@@ -63,8 +63,8 @@ pub enum Fault {
 }
 
 /// A running target. It ends with the test's process.
-pub struct Target {
-    pub address: SocketAddr,
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
     record: Arc<Record>,
 }
 
@@ -85,7 +85,7 @@ struct Record {
 }
 
 impl Target {
-    pub fn start(behaviour: Behaviour) -> Self {
+    pub(crate) fn start(behaviour: Behaviour) -> Self {
         let record = Arc::new(Record::default());
         let address = match behaviour.dialect {
             Dialect::EchonetUdp => datagrams::serve(behaviour, record.clone()),
@@ -94,36 +94,36 @@ impl Target {
         Self { address, record }
     }
 
-    pub fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.record.requests.load(Ordering::SeqCst)
     }
 
-    pub fn wrong(&self) -> u64 {
+    pub(crate) fn wrong(&self) -> u64 {
         self.record.wrong.load(Ordering::SeqCst)
     }
 
-    pub fn faults(&self) -> u64 {
+    pub(crate) fn faults(&self) -> u64 {
         self.record.faults.load(Ordering::SeqCst)
     }
 
-    pub fn connections(&self) -> u64 {
+    pub(crate) fn connections(&self) -> u64 {
         self.record.connections.load(Ordering::SeqCst)
     }
 
     /// The delays in nanoseconds, in order of length.
-    pub fn delays(&self) -> Vec<u64> {
+    pub(crate) fn delays(&self) -> Vec<u64> {
         let mut delays = self.record.delays.lock().unwrap().clone();
         delays.sort_unstable();
         delays
     }
 
     /// How long the stall really lasted.
-    pub fn stalled(&self) -> Duration {
+    pub(crate) fn stalled(&self) -> Duration {
         *self.record.stalled.lock().unwrap()
     }
 
     /// The requests by connection, each in its order.
-    pub fn kept(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
         let mut kept = self.record.kept.lock().unwrap().clone();
         kept.sort_by_key(|(connection, _)| *connection);
         kept.into_iter().map(|(_, request)| request).collect()
@@ -146,8 +146,7 @@ impl Record {
             self.kept.lock().unwrap().push((connection, request.to_vec()));
         }
         let fault = behaviour.fault.filter(|(every, _)| is_nth(*every)).map(|(_, fault)| fault);
-        let is_wrong =
-            fault.is_none() && number > behaviour.right_first && behaviour.wrong_every.is_some_and(is_nth);
+        let is_wrong = fault.is_none() && number > behaviour.right_first && behaviour.wrong_every.is_some_and(is_nth);
         self.faults.fetch_add(u64::from(fault.is_some()), Ordering::SeqCst);
         self.wrong.fetch_add(u64::from(is_wrong), Ordering::SeqCst);
         let delay = match behaviour.delay {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// What a target speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
+pub(crate) enum Dialect {
     /// GET, SET and PING on a table of its own for each connection.
     #[default]
     Redis,
@@ -16,11 +16,11 @@ pub enum Dialect {
 }
 
 /// A table of Redis' keys.
-pub type Keys = HashMap<Vec<u8>, Vec<u8>>;
+pub(crate) type Keys = HashMap<Vec<u8>, Vec<u8>>;
 
 impl Dialect {
     /// How long the first request of the input is, if it is complete.
-    pub fn request(self, input: &[u8]) -> Option<usize> {
+    pub(crate) fn request(self, input: &[u8]) -> Option<usize> {
         match self {
             Self::Redis => words(input).map(|(_, length)| length),
             Self::Http => {
@@ -42,7 +42,7 @@ impl Dialect {
     }
 
     /// The answer to a complete request; a wrong one has one byte that is another.
-    pub fn answer(self, request: &[u8], keys: &mut Keys, is_wrong: bool) -> Vec<u8> {
+    pub(crate) fn answer(self, request: &[u8], keys: &mut Keys, is_wrong: bool) -> Vec<u8> {
         let (mut answer, place) = match self {
             Self::Redis => redis(request, keys),
             Self::Http => {

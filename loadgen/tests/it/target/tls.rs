@@ -8,14 +8,14 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// A certificate that signs itself, and its key.
 #[derive(Clone)]
-pub struct Certificate {
+pub(crate) struct Certificate {
     config: Arc<ServerConfig>,
     /// The certificate as `--cacert` takes it.
-    pub pem: String,
+    pub(crate) pem: String,
 }
 
 /// A certificate for a name.
-pub fn certificate(name: &str) -> Certificate {
+pub(crate) fn certificate(name: &str) -> Certificate {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let chain: Vec<CertificateDer<'static>> = vec![made.cert.der().clone()];
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
