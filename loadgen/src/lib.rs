@@ -10,9 +10,11 @@
 pub mod cli;
 mod clock;
 pub mod codec;
+pub mod front;
 pub mod load;
 mod number;
 pub mod objective;
+pub mod output;
 pub mod pace;
 pub mod process;
 pub mod record;

@@ -60,7 +60,7 @@ impl FromStr for Target {
 fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or(EXPECTED)?;
-        (host, rest.strip_prefix(':').or((!rest.is_empty()).then_some(rest)))
+        (host, rest.strip_prefix(':').or_else(|| (!rest.is_empty()).then_some(rest)))
     } else if text.parse::<std::net::Ipv6Addr>().is_ok() {
         (text, None)
     } else {
