@@ -106,10 +106,6 @@ impl Target {
         self.record.faults.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn connections(&self) -> u64 {
-        self.record.connections.load(Ordering::SeqCst)
-    }
-
     /// The delays in nanoseconds, in order of length.
     pub(crate) fn delays(&self) -> Vec<u64> {
         let mut delays = self.record.delays.lock().unwrap().clone();
