@@ -6,6 +6,7 @@ mod bare;
 mod ci;
 mod compare;
 mod echonet;
+mod http;
 mod instructions;
 mod load;
 mod loadgen;
@@ -41,6 +42,8 @@ enum Task {
     Echonet(echonet::Options),
     /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
     Loadgen(loadgen::Options),
+    /// Interleaved measurement of http-server against its peers by wrk.
+    Http(http::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
+        Task::Http(options) => http::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {

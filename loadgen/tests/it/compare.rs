@@ -234,7 +234,7 @@ fn ctrl_c_ends_servers_and_keeps_the_results() {
     let servers = servers_below(child.id());
     assert_eq!(servers.len(), 2, "{servers:?}");
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert!(wait(&mut child, Duration::from_secs(60)).success());
+    assert_eq!(wait(&mut child, Duration::from_secs(60)).code(), Some(130));
     for pid in servers {
         assert!(!Path::new(&format!("/proc/{pid}")).exists(), "server {pid} is left behind");
     }
