@@ -58,9 +58,14 @@ pub enum Refused {
 /// A value as `DUMP` answers it.
 pub fn dump(value: ValueRef<'_>) -> Vec<u8> {
     let mut bytes = save::value(value);
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
-    bytes.extend_from_slice(&crc::crc64(&bytes).to_le_bytes());
+    sign(&mut bytes);
     bytes
+}
+
+/// Puts version and checksum behind what is to be restored.
+pub fn sign(bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&crc::crc64(bytes).to_le_bytes());
 }
 
 /// The value that a payload of `DUMP` holds.

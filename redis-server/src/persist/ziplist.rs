@@ -19,9 +19,9 @@ pub(super) fn entries(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
     let mut entries = Vec::new();
     loop {
-        match rest.split_off_first()? {
-            &END => break,
-            &LONG => drop(rest.split_off(..4)?),
+        match *rest.split_off_first()? {
+            END => break,
+            LONG => drop(rest.split_off(..4)?),
             _ => {}
         }
         entries.push(entry(&mut rest)?);

@@ -86,49 +86,30 @@ impl Block {
     /// A block in the listpack of a dump, if it is laid out like one and holds an entry.
     pub(super) fn from_packed(list: Listpack) -> Option<Self> {
         let block = Self(list);
-        block.is_sound().then_some(block)
+        block.check().map(|()| block)
     }
 
     pub(super) fn packed(&self) -> &Listpack {
         &self.0
     }
 
-    /// Whether every number stands where it should, and the counts are right.
-    fn is_sound(&self) -> bool {
-        let mut at = 0;
-        let mut next = |is_int: bool| {
-            (at < self.end() && (!is_int || matches!(self.0.get(at), Entry::Int(_)))).then(|| {
-                let here = at;
-                at = self.0.next(at);
-                here
-            })
-        };
-        let mut int = || next(true).map(|at| self.int(at));
-        let mut head = || Some((int()?, int()?, int()?));
-        let Some((live, deleted, names)) = head() else { return false };
-        let skip = |next: &mut dyn FnMut(bool) -> Option<usize>, count: i64| {
-            count >= 0 && (0..count).all(|_| next(false).is_some())
-        };
-        if !skip(&mut next, names) || next(true).map(|at| self.int(at)) != Some(0) {
-            return false;
-        }
-        let (mut counts, mut found) = ([0, 0], 0u64);
-        while let Some(flags) = next(true).map(|at| self.int(at)) {
-            let same = flags & SAME_NAMES != 0;
-            if next(true).and(next(true)).is_none() {
-                return false;
-            }
-            let fields = if same { Some(names) } else { next(true).map(|at| self.int(at)) };
-            let Some(fields) = fields.filter(|&fields| (0..=self.end() as i64).contains(&fields)) else { return false };
-            let elements = if same { fields } else { fields * 2 };
-            let before = elements + if same { 3 } else { 4 };
-            if !skip(&mut next, elements) || next(true).map(|at| self.int(at)) != Some(before) {
-                return false;
-            }
+    /// Fails unless every number stands where it should, and the counts are right.
+    fn check(&self) -> Option<()> {
+        let mut walk = Walk { list: &self.0, at: 0 };
+        let (live, deleted, names) = (walk.int()?, walk.int()?, walk.int()?);
+        walk.skip(names)?;
+        (walk.int()? == 0).then_some(())?;
+        let mut counts = [0, 0];
+        while walk.at < self.end() {
+            let flags = walk.int()?;
+            walk.skip_ints(2)?;
+            let (elements, before) =
+                if flags & SAME_NAMES != 0 { (names, 3) } else { (walk.int()?.checked_mul(2)?, 4) };
+            walk.skip(elements)?;
+            (walk.int()? == elements + before).then_some(())?;
             counts[usize::from(flags & DELETED != 0)] += 1;
-            found += 1;
         }
-        next(false).is_none() && found > 0 && counts == [live, deleted] && live > 0
+        (counts == [live, deleted] && live > 0).then_some(())
     }
 
     /// The size that Redis' own node of the same entries has.
@@ -280,6 +261,39 @@ impl Block {
     /// The last entry's id, be it deleted or not.
     pub(super) fn last_id(&self, key: StreamId) -> StreamId {
         self.item(key, &self.head(), self.before(self.end())).id
+    }
+}
+
+/// Walks elements of which nothing is known.
+struct Walk<'a> {
+    list: &'a Listpack,
+    at: usize,
+}
+
+impl Walk<'_> {
+    /// The next element, which must be a number.
+    fn int(&mut self) -> Option<i64> {
+        if self.at == self.list.end() {
+            return None;
+        }
+        let Entry::Int(value) = self.list.get(self.at) else { return None };
+        self.at = self.list.next(self.at);
+        Some(value)
+    }
+
+    fn skip_ints(&mut self, count: usize) -> Option<()> {
+        (0..count).try_for_each(|_| self.int().map(drop))
+    }
+
+    /// Passes `count` elements of any kind.
+    fn skip(&mut self, count: i64) -> Option<()> {
+        for _ in 0..u64::try_from(count).ok()? {
+            if self.at == self.list.end() {
+                return None;
+            }
+            self.at = self.list.next(self.at);
+        }
+        Some(())
     }
 }
 
