@@ -3,6 +3,8 @@
 //! A [`Protocol`] is shared by all threads of a run and does not change; what one connection must remember (the requests in
 //! flight, a parser's state) is its [`Protocol::Connection`].
 
+pub mod echonet;
+
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
 use crate::workload::Source;

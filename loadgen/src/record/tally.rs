@@ -35,6 +35,7 @@ pub struct Tally {
     last_answer: Nanos,
     bytes_received: u64,
     bytes_sent: u64,
+    unexpected: u64,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -51,6 +52,7 @@ impl Tally {
             last_answer: 0,
             bytes_received: 0,
             bytes_sent: 0,
+            unexpected: 0,
             ended: 0,
         }
     }
@@ -104,6 +106,17 @@ impl Tally {
         self.bytes_sent += bytes as u64;
     }
 
+    /// An answer that nobody waited for: late, or a second one.
+    pub fn unexpected(&mut self) {
+        self.unexpected += 1;
+    }
+
+    /// Answers that nobody waited for, counted or not.
+    #[must_use]
+    pub fn unexpected_answers(&self) -> u64 {
+        self.unexpected
+    }
+
     /// How many requests ended so far, counted or not.
     #[must_use]
     pub fn ended(&self) -> u64 {
@@ -139,6 +152,7 @@ impl Tally {
         other.last_answer = other.last_answer.max(self.last_answer);
         other.bytes_received += std::mem::take(&mut self.bytes_received);
         other.bytes_sent += std::mem::take(&mut self.bytes_sent);
+        other.unexpected += std::mem::take(&mut self.unexpected);
         other.ended += std::mem::take(&mut self.ended);
     }
 

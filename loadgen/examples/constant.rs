@@ -1,0 +1,257 @@
+//! A server that answers a constant as cheaply as can be, for measuring generators instead of servers.
+//!
+//! ```text
+//! cargo run --release --example constant -- http|redis|grpc|udp [PORT]
+//! ```
+//!
+//! It prints its address and answers until it is ended: HTTP/1.1 requests without bodies, Redis commands as arrays,
+//! unary gRPC calls (HTTP/2, cleartext), or ECHONET Lite reads of one property. One thread, no checks beyond its own safety.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+
+/// The answer to a GET: what `hello` servers say.
+const HTTP: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 13\r\n\r\nHello, World!";
+
+const REDIS: &[u8] = b"+OK\r\n";
+
+fn main() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    let kind = words.next().context("expected http, redis, grpc or udp")?;
+    let address = format!("127.0.0.1:{}", words.next().unwrap_or_else(|| "0".to_owned()));
+    let answer: Answer = match kind.as_str() {
+        "udp" => return datagrams(&address),
+        "http" => http,
+        "redis" => redis,
+        "grpc" => grpc,
+        other => bail!("`{other}`: expected http, redis, grpc or udp"),
+    };
+    streams(&address, answer)
+}
+
+/// Appends the answers to all complete requests at the beginning of the input, and gives how many bytes they have.
+type Answer = fn(&mut State, &[u8], &mut Vec<u8>) -> usize;
+
+/// What a connection remembers besides bytes.
+#[derive(Default)]
+struct State {
+    /// Whether the HTTP/2 preface is done.
+    greeted: bool,
+    /// Bytes received since the last WINDOW_UPDATE.
+    unacknowledged: u32,
+}
+
+struct Connection {
+    stream: TcpStream,
+    state: State,
+    unread: Vec<u8>,
+    unsent: Vec<u8>,
+}
+
+fn streams(address: &str, answer: Answer) -> Result<()> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    println!("{}", listener.local_addr()?);
+    let poll = epoll::create(CreateFlags::CLOEXEC)?;
+    let listening = EventData::new_u64(u64::MAX);
+    epoll::add(&poll, &listener, listening, EventFlags::IN)?;
+    let mut connections: HashMap<u64, Connection> = HashMap::new();
+    let mut events = Vec::with_capacity(512);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match epoll::wait(&poll, spare_capacity(&mut events), None) {
+            Err(error) if error != rustix::io::Errno::INTR => return Err(error.into()),
+            _ => {}
+        }
+        for event in events.drain(..) {
+            let key = event.data.u64();
+            if key == u64::MAX {
+                while let Ok((stream, _)) = listener.accept() {
+                    stream.set_nonblocking(true)?;
+                    stream.set_nodelay(true)?;
+                    let key = stream.as_raw_fd() as u64;
+                    // Edges only: writability after a full buffer needs no second registration.
+                    let edges = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
+                    epoll::add(&poll, &stream, EventData::new_u64(key), edges)?;
+                    let (unread, unsent) = (Vec::new(), Vec::new());
+                    connections.insert(key, Connection { stream, state: State::default(), unread, unsent });
+                }
+            } else if let Some(connection) = connections.get_mut(&key)
+                && !connection.turn(answer, &mut buffer)
+            {
+                connections.remove(&key);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Reads and answers what there is; gives whether the connection goes on.
+    fn turn(&mut self, answer: Answer, buffer: &mut [u8]) -> bool {
+        loop {
+            match self.stream.read(buffer) {
+                Ok(0) => return false,
+                Ok(count) => {
+                    self.take(answer, &buffer[..count]);
+                    if !self.send() {
+                        return false;
+                    }
+                    // A short read has emptied the socket: what comes later is an edge of its own.
+                    if count < buffer.len() {
+                        return true;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.send(),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn take(&mut self, answer: Answer, input: &[u8]) {
+        if self.unread.is_empty() {
+            let done = answer(&mut self.state, input, &mut self.unsent);
+            self.unread.extend_from_slice(&input[done..]);
+        } else {
+            self.unread.extend_from_slice(input);
+            let done = answer(&mut self.state, &self.unread, &mut self.unsent);
+            self.unread.drain(..done);
+        }
+    }
+
+    fn send(&mut self) -> bool {
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(count) if count == self.unsent.len() => self.unsent.clear(),
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+        true
+    }
+}
+
+/// Requests without bodies: each ends at its first empty line.
+fn http(_: &mut State, input: &[u8], out: &mut Vec<u8>) -> usize {
+    let mut done = 0;
+    while let Some(length) = input[done..].windows(4).position(|four| four == b"\r\n\r\n") {
+        done += length + 4;
+        out.extend_from_slice(HTTP);
+    }
+    done
+}
+
+/// Arrays of bulk strings, the only form that clients send.
+fn redis(_: &mut State, input: &[u8], out: &mut Vec<u8>) -> usize {
+    let mut done = 0;
+    while let Some(length) = redis_command(&input[done..]) {
+        done += length;
+        out.extend_from_slice(REDIS);
+    }
+    done
+}
+
+fn redis_command(input: &[u8]) -> Option<usize> {
+    let (words, mut at) = redis_number(input, 0)?;
+    for _ in 0..words {
+        let (length, start) = redis_number(input, at)?;
+        at = start + length + 2;
+    }
+    (at <= input.len()).then_some(at)
+}
+
+/// The number of a line such as `$12`, and where the next line begins.
+fn redis_number(input: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    let mut number = 0;
+    at += 1;
+    loop {
+        match *input.get(at)? {
+            b'\r' => return (at + 2 <= input.len()).then_some((number, at + 2)),
+            digit => number = (number * 10 + usize::from(digit.wrapping_sub(b'0'))) & 0xff_ffff,
+        }
+        at += 1;
+    }
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// SETTINGS: 2^31 - 1 bytes for each stream; WINDOW_UPDATE: 1 GiB more for the connection.
+const GREETING: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\xff\xff\0\0\x04\x08\0\0\0\0\0\x40\0\0\0";
+
+/// The parts of an answer after their frames' stream numbers: headers (`:status: 200`, `content-type`), a message of
+/// `HelloReply`, trailers (`grpc-status: 0`).
+const GRPC: [(&[u8; 5], &[u8]); 3] = [
+    (b"\0\0\x14\x01\x04", b"\x88\x0f\x10\x10application/grpc"),
+    (b"\0\0\x14\0\0", b"\0\0\0\0\x0f\x0a\x0dHello, World!"),
+    (b"\0\0\x0f\x01\x05", b"\0\x0bgrpc-status\x010"),
+];
+
+/// How much is received between two WINDOW_UPDATEs of the connection.
+const ACKNOWLEDGED_AT: u32 = 1 << 20;
+
+/// HTTP/2 frames: every stream that the client ends is answered.
+fn grpc(state: &mut State, input: &[u8], out: &mut Vec<u8>) -> usize {
+    let mut done = 0;
+    if !state.greeted {
+        if input.len() < PREFACE.len() {
+            return 0;
+        }
+        (state.greeted, done) = (true, PREFACE.len());
+        out.extend_from_slice(GREETING);
+    }
+    while let Some((&[l2, l1, l0, kind, flags, s3, s2, s1, s0], rest)) = input[done..].split_first_chunk::<9>() {
+        let length = u32::from_be_bytes([0, l2, l1, l0]);
+        let Some(payload) = rest.get(..length as usize) else { break };
+        done += 9 + payload.len();
+        match kind {
+            // DATA, HEADERS
+            0 | 1 => {
+                state.unacknowledged += if kind == 0 { length } else { 0 };
+                if flags & 1 != 0 {
+                    for (head, payload) in GRPC {
+                        out.extend_from_slice(head);
+                        out.extend_from_slice(&[s3, s2, s1, s0]);
+                        out.extend_from_slice(payload);
+                    }
+                }
+            }
+            // SETTINGS and PING are confirmed.
+            4 if flags & 1 == 0 => out.extend_from_slice(b"\0\0\0\x04\x01\0\0\0\0"),
+            6 if flags & 1 == 0 => {
+                out.extend_from_slice(b"\0\0\x08\x06\x01\0\0\0\0");
+                out.extend_from_slice(payload);
+            }
+            _ => {}
+        }
+    }
+    if state.unacknowledged >= ACKNOWLEDGED_AT {
+        out.extend_from_slice(b"\0\0\x04\x08\0\0\0\0\0");
+        out.extend_from_slice(&std::mem::take(&mut state.unacknowledged).to_be_bytes());
+    }
+    done
+}
+
+/// The property's value is always 0x30.
+fn datagrams(address: &str) -> Result<()> {
+    let socket = UdpSocket::bind(address)?;
+    println!("{}", socket.local_addr()?);
+    let mut frame = [0; 1500];
+    loop {
+        let (length, from) = socket.recv_from(&mut frame)?;
+        if length != 14 {
+            continue;
+        }
+        for place in 4..7 {
+            frame.swap(place, place + 3);
+        }
+        frame[10] = 0x72;
+        frame[13..15].copy_from_slice(b"\x01\x30");
+        // Who does not take its answer loses it, as on any network.
+        let _ = socket.send_to(&frame[..15], from);
+    }
+}
