@@ -4,6 +4,7 @@
 //! flight, a parser's state) is its [`Protocol::Connection`].
 
 pub mod echonet;
+pub mod h2;
 
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};

@@ -5,6 +5,7 @@ mod encode;
 mod huffman;
 mod table;
 
+pub(crate) use decode::MAX_HEADER_LIST;
 pub use decode::{Decoder, Invalid};
 pub(crate) use encode::{append_literal, append_table_size};
 pub use encode::{Block, Field, Form};
