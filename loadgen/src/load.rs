@@ -14,6 +14,8 @@ use crate::pace::Pace;
 pub struct Load {
     /// Where the server is.
     pub endpoint: Endpoint,
+    /// The address and port that sockets are bound to, where the system is not to choose.
+    pub local: Option<SocketAddr>,
     /// Connections over all threads.
     pub connections: usize,
     /// Requests outstanding on a connection.

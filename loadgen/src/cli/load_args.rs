@@ -198,6 +198,7 @@ impl LoadArgs {
         }
         Ok(Load {
             endpoint: self.endpoint(transport)?,
+            local: None,
             connections: self.connections,
             depth: self.depth,
             refill: if self.batch { Refill::Batch } else { Refill::Each },

@@ -1,5 +1,6 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
+mod echonet;
 mod invalid;
 mod load_args;
 mod target;
@@ -9,12 +10,14 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+pub use echonet::Echonet;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
 pub use target::{Place, Target};
 pub use tls::TlsArgs;
 
 use crate::scenario::Scenario;
+use crate::watch::Watch;
 
 /// Puts load on Redis, HTTP, gRPC and ECHONET Lite servers, checks the answers, and says how long they took.
 #[derive(Parser, Debug)]
@@ -31,6 +34,8 @@ const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could n
 /// A subcommand.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Put load on an ECHONET Lite node
+    Echonet(Box<Echonet>),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -54,6 +59,7 @@ impl Command {
     /// The subcommand, if it puts load on a server.
     fn drive(&self) -> Option<&dyn Drive> {
         match self {
+            Self::Echonet(drive) => Some(&**drive),
             Self::Completions { .. } => None,
         }
     }
@@ -63,11 +69,21 @@ impl Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    match &cli.command {
-        Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
+    if let Command::Completions { shell } = &cli.command {
+        clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
+        return ExitCode::SUCCESS;
+    }
+    match cli.command.drive().map(Drive::scenario) {
+        Some(Ok(scenario)) => {
+            let outcome = scenario.run(&mut |_| Watch::GoOn);
+            println!("{}", serde_json::to_string_pretty(&outcome).unwrap_or_default());
             ExitCode::SUCCESS
         }
+        Some(Err(error)) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+        None => ExitCode::FAILURE,
     }
 }
 
