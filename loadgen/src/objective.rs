@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
+
 use crate::number;
 use crate::record::Outcome;
 
@@ -41,6 +43,9 @@ impl Objective {
     #[must_use]
     pub fn found(&self, outcome: &Outcome) -> String {
         let latencies = outcome.latencies();
+        if latencies.count() == 0 && !matches!(self, Self::Errors(_)) {
+            return "no answers".to_owned();
+        }
         match *self {
             Self::Percentile(percent, _) => format!("p{percent} {}", number::latency(latencies.percentile(percent))),
             Self::Max(_) => format!("max {}", number::latency(latencies.max())),
@@ -48,6 +53,44 @@ impl Objective {
             Self::Errors(_) => format!("errors {}", number::share(failed_share(outcome))),
             Self::Rate(_) => format!("rate {}/s", number::rate(outcome.per_second())),
         }
+    }
+}
+
+/// An objective, and whether a result met it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What was wanted.
+    pub objective: Objective,
+    /// Whether it was met.
+    pub met: bool,
+    /// What the result has there, in words.
+    pub found: String,
+}
+
+/// Holds a result against objectives.
+#[must_use]
+pub fn judge(objectives: &[Objective], outcome: &Outcome) -> Vec<Verdict> {
+    let verdict = |objective: &Objective| Verdict {
+        objective: *objective,
+        met: objective.is_met(outcome),
+        found: objective.found(outcome),
+    };
+    objectives.iter().map(verdict).collect()
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.objective, if self.met { "met" } else { "MISSED" }, self.found)
+    }
+}
+
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Verdict", 3)?;
+        fields.serialize_field("objective", &self.objective.to_string())?;
+        fields.serialize_field("met", &self.met)?;
+        fields.serialize_field("found", &self.found)?;
+        fields.end()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::codec::Protocol;
 use crate::load::Load;
 use crate::objective::Objective;
 use crate::record::Outcome;
-use crate::record::{Ending, Operation};
+use crate::session;
 use crate::watch::{Progress, Watch};
 
 /// A run that can be started as often as wanted.
@@ -49,28 +49,6 @@ pub trait Workload: Send + Sync {
 
 impl<P: Protocol> Workload for P {
     fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
-        let _ = (load, watch);
-        interim(self.operations())
-    }
-}
-
-/// The outcome until there is a session.
-fn interim(operations: Vec<String>) -> Outcome {
-    let operations = operations.into_iter().map(|name| Operation { name, latencies: Default::default() }).collect();
-    Outcome {
-        description: String::new(),
-        settings: Map::new(),
-        ending: Ending::Failed("there is no session yet".to_owned()),
-        seconds: 0.0,
-        operations,
-        failures: Vec::new(),
-        offered_per_second: None,
-        bytes_received: 0,
-        bytes_sent: 0,
-        fairness: Default::default(),
-        generator: Default::default(),
-        server: None,
-        timeline: Vec::new(),
-        notes: Vec::new(),
+        session::run(self, load, watch)
     }
 }

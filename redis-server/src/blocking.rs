@@ -16,8 +16,9 @@ use tokio::sync::oneshot;
 
 use crate::client::{Client, ClientShared, flag};
 use crate::command::{Block, Ctx, OwnedArgs, Ready};
-use crate::db::{Access, Database, Key, ValueRef};
+use crate::db::{Access, Database, Entry, Key, ValueRef, Waiters};
 use crate::dispatch::{self, Call};
+use crate::error::Error;
 use crate::instance::Instance;
 use crate::registry::Row;
 use crate::resp::Reply;
@@ -106,6 +107,9 @@ impl Parked {
         self.instance.database(self.db).waiters.leave(self.keys(), self.ticket);
         self.client.set_flag(flag::BLOCKED, false);
         self.instance.blocked_clients(-1);
+        if self.needs_stream() {
+            self.instance.group_readers(-1);
+        }
         Some(sender)
     }
 
@@ -132,7 +136,39 @@ impl Parked {
         match value {
             ValueRef::List(_) => self.row.family.group == "list",
             ValueRef::SortedSet(_) => self.row.family.group == "sorted_set",
+            ValueRef::Stream(_) => self.row.family.group == "stream",
             ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Set(_) => false,
+        }
+    }
+}
+
+/// What a client is told that waits for a group's entries when the stream is gone.
+const UNBLOCKED: Error = Error::Static("UNBLOCKED the stream key no longer exists");
+
+impl Parked {
+    /// Whether the wait ends when the key holds no stream any more: the group went with it.
+    fn needs_stream(&self) -> bool {
+        self.row.command.name == "xreadgroup"
+    }
+
+    /// Ends the wait, as the stream is gone.
+    fn unblock(&self) -> bool {
+        let mut reply = Reply::default();
+        reply.error(&UNBLOCKED);
+        self.finish(reply.to_vec())
+    }
+}
+
+/// Ends the waits of those who read as a group from `key`, which has expired. Its shard is locked.
+pub fn expired(waiters: &Waiters<Parked>, key: &[u8]) {
+    if !waiters.any(key) {
+        return;
+    }
+    let mut last = 0;
+    while let Some(parked) = waiters.behind(key, last) {
+        last = parked.ticket;
+        if parked.needs_stream() {
+            parked.unblock();
         }
     }
 }
@@ -142,9 +178,11 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
     let (sender, answer) = oneshot::channel();
     let (client, instance) = (&*cx.client, &cx.worker.instance);
     let waiters = &instance.database(client.db).waiters;
+    let mut args = call.args.to_owned();
+    block.replaced.iter().for_each(|(at, text)| args.replace(*at, text.as_bytes()));
     let parked = Arc::new(Parked {
         row: call.row,
-        args: call.args.to_owned(),
+        args,
         keys: call.args.keys()[block.keys.clone()].iter().map(|key| key.bytes.into()).collect(),
         waited: block.keys,
         ticket: waiters.ticket(),
@@ -155,6 +193,9 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         answer: Mutex::new(Some(sender)),
     });
     instance.blocked_clients(1);
+    if parked.needs_stream() {
+        instance.group_readers(1);
+    }
     client.shared.set_flag(flag::BLOCKED, true);
     waiters.park(parked.keys(), parked.ticket, &parked);
     *client.shared.blocked() = Some(Arc::clone(&parked));
@@ -231,11 +272,18 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
         return false;
     }
     let mut last = 0;
-    while let Some(parked) = database.waiters.behind(&next.key, last)
-        && let Some(entry) = cx.db.peek(&key)
-    {
+    while let Some(parked) = database.waiters.behind(&next.key, last) {
         last = parked.ticket;
-        if !parked.takes(entry.value()) {
+        let value = cx.db.peek(&key).map(Entry::value);
+        if value.is_none() && cx.instance.group_readers(0) == 0 {
+            break;
+        }
+        if parked.needs_stream() && !matches!(value, Some(ValueRef::Stream(_))) {
+            cx.worker.failed(parked.row, &UNBLOCKED);
+            parked.unblock();
+            continue;
+        }
+        if !value.is_some_and(|value| parked.takes(value)) {
             continue;
         }
         let keys = parked.keys_for(database, key);

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use foldhash::quality::RandomState;
 
+use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
-use crate::db::{Database, Reaper};
+use crate::db::{Database, Happening, Reaper};
 use crate::memory;
 use crate::notify;
 use crate::observe::Observers;
@@ -40,6 +41,7 @@ pub struct Instance {
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
     blocked: AtomicI64,
+    group_readers: AtomicI64,
     /// Until when commands wait, in milliseconds of Unix time, times two; plus one if only writes do. 0: not at all.
     pause: AtomicU64,
     /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
@@ -78,7 +80,11 @@ impl Instance {
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
             let database = Database::new(shards, hasher.clone());
             let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
+            let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
+                if happening == Happening::Expired {
+                    blocking::expired(&waiters, key);
+                }
                 if notify::is_on(&config) {
                     notify::tell(&config, &pubsub, number, key, notify::event_of(happening));
                 }
@@ -96,6 +102,7 @@ impl Instance {
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
             blocked: AtomicI64::new(0),
+            group_readers: AtomicI64::new(0),
             pause: AtomicU64::new(0),
             active_expire: AtomicBool::new(true),
             runtime: OnceLock::new(),
@@ -153,6 +160,11 @@ impl Instance {
     /// Counts clients that wait for keys.
     pub fn blocked_clients(&self, change: i64) -> i64 {
         self.blocked.fetch_add(change, Relaxed) + change
+    }
+
+    /// Counts clients that wait for entries of a stream as members of a group.
+    pub fn group_readers(&self, change: i64) -> i64 {
+        self.group_readers.fetch_add(change, Relaxed) + change
     }
 
     /// What `rename-command` has made of a name: `Some(None)` names nothing any more, `None` is as it was.

@@ -58,6 +58,7 @@ fn class(event: &str) -> i64 {
         // No general event begins with one of these letters.
         _ => match event.as_bytes() {
             [letter @ (b'l' | b'h' | b'z'), ..] => *letter,
+            [b'x', ..] => b't',
             _ => b'g',
         },
     })
@@ -75,6 +76,7 @@ mod tests {
             ("s", "sadd srem spop sinterstore"),
             ("h", "hset hdel hincrby"),
             ("z", "zadd zincr zrem zrangestore zpopmin"),
+            ("t", "xadd xdel xtrim xsetid xgroup-create xgroup-createconsumer"),
             ("g", "del expire persist rename_from move_to copy_to restore"),
             ("x", "expired"),
             ("m", "keymiss"),

@@ -9,9 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::target::{Place, Target};
 use super::{Invalid, tls};
+use crate::front::{Show, Wanted};
 use crate::load::{Endpoint, Length, Load, Refill};
 use crate::number;
 use crate::objective::Objective;
+use crate::output::Outputs;
 use crate::pace::{Arrivals, Pace, Rate};
 use crate::scenario::{Scenario, Workload};
 
@@ -123,6 +125,20 @@ pub struct OutputArgs {
     /// Plain lines while it runs, also on a terminal
     #[arg(long, help_heading = RESULT)]
     pub no_live: bool,
+}
+
+impl OutputArgs {
+    /// What is shown and written.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        let show = match (self.quiet, self.no_live) {
+            (true, _) => Show::Nothing,
+            (false, true) => Show::Lines,
+            (false, false) => Show::Auto,
+        };
+        let (json, csv, html, hdr) = (self.json.clone(), self.csv.clone(), self.html.clone(), self.hdr.clone());
+        Wanted { outputs: Outputs { json, csv, html, hdr }, show }
+    }
 }
 
 /// `--rate`.

@@ -1,8 +1,12 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
 mod echonet;
+mod grpc;
+mod http;
 mod invalid;
 mod load_args;
+mod redis;
+mod subjects;
 mod target;
 mod tls;
 
@@ -11,13 +15,18 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use echonet::Echonet;
+pub use grpc::GrpcArgs;
+pub use http::HttpArgs;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
+pub use redis::RedisArgs;
+pub use subjects::{KeyChoice, SubjectArgs, ValueSize};
 pub use target::{Place, Target};
 pub use tls::TlsArgs;
 
+use crate::front;
+use crate::output::table;
 use crate::scenario::Scenario;
-use crate::watch::Watch;
 
 /// Puts load on Redis, HTTP, gRPC and ECHONET Lite servers, checks the answers, and says how long they took.
 #[derive(Parser, Debug)]
@@ -29,11 +38,17 @@ pub struct Cli {
 
 /// What the command's exit codes mean.
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could not be written, 2 wrong usage, \
-3 an objective (--slo) was missed, 130 interrupted twice.";
+3 an objective (--slo) was missed, 130 interrupted (the first Ctrl-C still gives the results so far).";
 
 /// A subcommand.
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Put load on a Redis server
+    Redis(Box<RedisArgs>),
+    /// Put load on an HTTP server
+    Http(Box<HttpArgs>),
+    /// Put load on a gRPC server
+    Grpc(Box<GrpcArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
     /// Print completions for a shell
@@ -59,6 +74,9 @@ impl Command {
     /// The subcommand, if it puts load on a server.
     fn drive(&self) -> Option<&dyn Drive> {
         match self {
+            Self::Redis(drive) => Some(&**drive),
+            Self::Http(drive) => Some(&**drive),
+            Self::Grpc(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
             Self::Completions { .. } => None,
         }
@@ -73,18 +91,19 @@ pub fn main() -> ExitCode {
         clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
         return ExitCode::SUCCESS;
     }
-    match cli.command.drive().map(Drive::scenario) {
-        Some(Ok(scenario)) => {
-            let outcome = scenario.run(&mut |_| Watch::GoOn);
-            println!("{}", serde_json::to_string_pretty(&outcome).unwrap_or_default());
-            ExitCode::SUCCESS
-        }
-        Some(Err(error)) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
-        None => ExitCode::FAILURE,
+    let Some(drive) = cli.command.drive() else {
+        return ExitCode::SUCCESS;
+    };
+    match drive.scenario() {
+        Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
+        Err(error) => usage(&error),
     }
+}
+
+/// Says what is wrong with the command line.
+fn usage(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("error: {error}\n\nFor more information, try '--help'.");
+    front::Exit::Usage.into()
 }
 
 /// The scenario of a command line without its program's name: `redis 127.0.0.1:6379 -c 50 GET key:{key}`.

@@ -60,7 +60,7 @@ impl FromStr for Target {
 fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or(EXPECTED)?;
-        (host, rest.strip_prefix(':').or((!rest.is_empty()).then_some(rest)))
+        (host, rest.strip_prefix(':').or_else(|| (!rest.is_empty()).then_some(rest)))
     } else if text.parse::<std::net::Ipv6Addr>().is_ok() {
         (text, None)
     } else {
@@ -110,6 +110,14 @@ impl Target {
             Place::Host(_, port) => port.unwrap_or(default),
             Place::Unix(_) => default,
         }
+    }
+
+    /// Host and port as HTTP/2's `:authority`.
+    #[must_use]
+    pub fn authority(&self, default_port: u16) -> String {
+        let host = self.host();
+        let port = self.port_or(default_port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
     /// The addresses of a host.

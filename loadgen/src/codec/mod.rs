@@ -4,7 +4,16 @@
 //! flight, a parser's state) is its [`Protocol::Connection`].
 
 pub mod echonet;
+mod fifo;
+pub mod grpc;
 pub mod h2;
+mod http1;
+mod http2;
+mod redis;
+
+pub use http1::{Http1, Http1Connection, HttpRequest};
+pub use http2::{Http2, Http2Connection, HttpExchange};
+pub use redis::{Login, Redis, RedisCommand, RedisConnection};
 
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -82,4 +91,11 @@ pub struct Broken {
     pub failure: Failure,
     /// What happened, for people: what was read and what was expected.
     pub example: String,
+}
+
+/// Text of a peer for people: short, and without control characters.
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 200;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]);
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
 }

@@ -77,13 +77,18 @@ struct FailureSlot {
 }
 
 impl Failures {
-    /// Counts one; `example` is asked for as long as examples of its kind are few.
+    /// Counts one; `example` is asked for as long as examples of its kind are few. An empty one is left out.
     pub fn add(&mut self, failure: Failure, example: impl FnOnce() -> String) {
+        self.counts[failure as usize].count += 1;
+        self.explain(failure, example);
+    }
+
+    /// Gives an example without counting it.
+    pub fn explain(&mut self, failure: Failure, example: impl FnOnce() -> String) {
         let slot = &mut self.counts[failure as usize];
-        slot.count += 1;
         if slot.examples.len() < EXAMPLES {
             let example = example();
-            if !slot.examples.contains(&example) {
+            if !example.is_empty() && !slot.examples.contains(&example) {
                 slot.examples.push(example);
             }
         }

@@ -8,15 +8,11 @@ use crate::clock::Nanos;
 pub enum Window {
     /// None: the warm-up.
     Closed,
-    /// Those that are answered in this time (closed loops).
-    Answered {
-        /// Not before.
-        from: Nanos,
-        /// And before.
-        until: Nanos,
-    },
-    /// Those that were intended in this time, whenever they are answered (open loops, and runs that count requests).
-    Intended {
+    /// Those that were intended in this time, whenever they are answered.
+    ///
+    /// In a closed loop their number, by the window's length, is the rate of answers: those still in flight at its end
+    /// stand for those that were in flight at its beginning.
+    Open {
         /// Not before.
         from: Nanos,
         /// And before.
@@ -89,6 +85,11 @@ impl Tally {
         if self.counts(intended) {
             self.failures.add(failure, example);
         }
+    }
+
+    /// Tells why requests fail that are accounted next, by [`failed`](Self::failed) with an empty example.
+    pub fn explain(&mut self, failure: Failure, example: String) {
+        self.failures.explain(failure, || example);
     }
 
     /// A connection could not be opened, or was lost: counted whatever the window, because no request stands for it.
@@ -165,8 +166,7 @@ impl Tally {
     fn counts(&self, intended: Nanos) -> bool {
         match self.window {
             Window::Closed => false,
-            Window::Answered { from, until } => (from..until).contains(&self.now),
-            Window::Intended { from, until } => (from..until).contains(&intended),
+            Window::Open { from, until } => (from..until).contains(&intended),
         }
     }
 }
@@ -187,9 +187,7 @@ mod tests {
             assert_eq!(tally.ended(), 1);
         }
         check(Window::Closed, 5, 6, 0);
-        check(Window::Answered { from: 10, until: 20 }, 5, 10, 1);
-        check(Window::Answered { from: 10, until: 20 }, 15, 20, 0);
-        check(Window::Intended { from: 10, until: 20 }, 9, 15, 0);
-        check(Window::Intended { from: 10, until: 20 }, 19, 1000, 1);
+        check(Window::Open { from: 10, until: 20 }, 9, 15, 0);
+        check(Window::Open { from: 10, until: 20 }, 19, 1000, 1);
     }
 }

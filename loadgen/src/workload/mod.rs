@@ -1,9 +1,13 @@
 //! What requests are about: which keys, which values, drawn from a seed.
 
 mod keys;
+mod mix;
+mod template;
 mod values;
 
 pub use keys::{Distribution, Keys};
+pub use mix::Mix;
+pub use template::{DIGITS, Subjects, Template};
 pub use values::{Sizes, Values};
 
 use rand::SeedableRng;

@@ -53,6 +53,15 @@ impl Values {
         }
     }
 
+    /// How long values are, if they are all the same.
+    #[must_use]
+    pub fn fixed_size(&self) -> Option<usize> {
+        match self.sizes {
+            Sizes::Fixed(size) => Some(size),
+            Sizes::Uniform(..) => None,
+        }
+    }
+
     /// Appends the value of a key: its number in hexadecimal, as far as it has room, then text.
     pub fn append(&self, key: u64, out: &mut Vec<u8>) {
         let (head, rest) = self.parts(key);

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::instance::Instance;
 use crate::notify;
 use crate::resp::Reply;
-use crate::types::{Hash, List, Set, SortedSet};
+use crate::types::{Hash, List, Set, SortedSet, Stream};
 use crate::worker::Worker;
 
 /// What happened to a key, in the words of keyspace notifications
@@ -26,6 +26,8 @@ pub struct Block {
     pub deadline: Option<u64>,
     /// Which of the call's keys are waited for.
     pub keys: Range<usize>,
+    /// Arguments that say something else while the command waits, by position: `$` is an id then.
+    pub replaced: Vec<(usize, String)>,
 }
 
 /// A key that has changed while somebody waited for it.
@@ -92,13 +94,42 @@ impl Ctx<'_> {
     #[inline]
     pub fn changed_in(&mut self, db: usize, key: &[u8], event: Event) {
         self.dirty.set(self.dirty.get() + 1);
-        if notify::is_on(&self.instance.config) {
-            notify::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
-        }
+        self.tell_in(db, key, event);
         let database = self.instance.database(db);
         database.watched.touch(key);
         if database.waiters.any(key) {
             self.ready(db, key);
+        }
+    }
+
+    #[inline]
+    fn tell_in(&self, db: usize, key: &[u8], event: Event) {
+        if notify::is_on(&self.instance.config) {
+            notify::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
+        }
+    }
+
+    /// Only tells of an event: whatever follows from it has been seen to.
+    pub fn tell(&self, key: &Key<'_>, event: Event) {
+        self.tell_in(self.client.db, key.bytes, event);
+    }
+
+    /// A change that is counted and told, but neither makes transactions fail that watch the key nor anything ready for
+    /// those who wait for it: what belongs to a stream's groups.
+    pub fn noticed(&self, key: &Key<'_>, event: Event) {
+        self.dirty.set(self.dirty.get() + 1);
+        self.tell(key, event);
+    }
+
+    /// Makes transactions fail that watch the key.
+    pub fn touched(&self, key: &Key<'_>) {
+        self.database().watched.touch(key.bytes);
+    }
+
+    /// Has those looked after who wait for a key, though nothing was added to it.
+    pub fn look_after(&mut self, key: &Key<'_>) {
+        if self.database().waiters.any(key.bytes) {
+            self.ready(self.client.db, key.bytes);
         }
     }
 
@@ -161,7 +192,7 @@ impl Ctx<'_> {
     pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {
         if self.may_block {
             let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
-            self.block = Some(Block { deadline, keys });
+            self.block = Some(Block { deadline, keys, replaced: Vec::new() });
         } else if null_array {
             self.reply.null_array();
         } else {
@@ -266,6 +297,7 @@ typed! {
     hash, hash_mut, hash_or_new, Hash;
     set_at, set_mut, set_or_new, Set;
     sorted_set, sorted_set_mut, sorted_set_or_new, SortedSet;
+    stream, stream_mut, stream_or_new, Stream;
 }
 
 impl View<'_> {

@@ -12,6 +12,9 @@ use crate::error::Error;
 /// What a handler returns: the reply is in [`Ctx::reply`], or the error is to be sent instead of it.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
+/// Positions of keys among the arguments, and how each is used.
+pub type KeyPositions = SmallVec<[(usize, Access); 8]>;
+
 /// What runs when a command is called.
 pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
@@ -52,6 +55,8 @@ pub struct Command {
     pub categories: Categories,
     /// Hints for clients and proxies, as in `COMMAND INFO`.
     pub tips: &'static [&'static str],
+    /// Finds the keys where the specifications alone cannot.
+    pub finder: Option<fn(Args<'_>) -> KeyPositions>,
     /// Subcommands by name; empty for most.
     pub subcommands: &'static [Self],
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
@@ -86,6 +91,7 @@ pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, 
         footprint: Footprint::Keys,
         categories: Categories(0),
         tips: &[],
+        finder: None,
         subcommands: &[],
         only_key,
         batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
@@ -142,6 +148,13 @@ impl Command {
         self
     }
 
+    /// The same row, whose keys `finder` finds.
+    pub const fn finder(mut self, finder: fn(Args<'_>) -> KeyPositions) -> Self {
+        assert!(self.only_key == 0, "the only key's position is known");
+        self.finder = Some(finder);
+        self
+    }
+
     /// The same row with tips.
     pub const fn tips(mut self, tips: &'static [&'static str]) -> Self {
         self.tips = tips;
@@ -169,7 +182,10 @@ impl Command {
     }
 
     /// Positions of the keys in `args` and how each is used; empty when the arguments do not fit.
-    pub fn key_positions(&self, args: Args<'_>) -> SmallVec<[(usize, Access); 8]> {
+    pub fn key_positions(&self, args: Args<'_>) -> KeyPositions {
+        if let Some(finder) = self.finder {
+            return finder(args);
+        }
         let mut found = SmallVec::new();
         for spec in self.keys {
             if spec.find(args, &mut found).is_none() {

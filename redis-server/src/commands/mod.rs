@@ -14,6 +14,7 @@ mod server;
 mod set;
 mod sorted_set;
 mod store;
+mod stream;
 mod string;
 mod transaction;
 
@@ -33,6 +34,7 @@ pub const FAMILIES: &[&Family] = &[
     &list::FAMILY,
     &set::FAMILY,
     &sorted_set::FAMILY,
+    &stream::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,

@@ -39,6 +39,8 @@ settings! {
         SET_MAX_LISTPACK_VALUE "set-max-listpack-value",
         ZSET_MAX_LISTPACK_ENTRIES "zset-max-listpack-entries",
         ZSET_MAX_LISTPACK_VALUE "zset-max-listpack-value",
+        STREAM_NODE_MAX_BYTES "stream-node-max-bytes",
+        STREAM_NODE_MAX_ENTRIES "stream-node-max-entries",
         LOGLEVEL "loglevel",
         LOG_FORMAT "log-format",
         SLOWLOG_LOG_SLOWER_THAN "slowlog-log-slower-than",

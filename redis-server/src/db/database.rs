@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use dashmap::DashMap;
 use foldhash::quality::RandomState;
@@ -55,7 +55,7 @@ pub struct Database {
     /// One index per shard, touched only under that shard's exclusive lock.
     expiry: Box<[Mutex<ExpiryIndex>]>,
     /// Clients that wait for a key to become ready.
-    pub waiters: Waiters<Parked>,
+    pub waiters: Arc<Waiters<Parked>>,
     /// Keys that transactions watch.
     pub watched: WatchedKeys,
     expired: AtomicU64,
@@ -86,7 +86,7 @@ impl Database {
         Self {
             map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards),
             expiry: (0..shards).map(|_| Mutex::default()).collect(),
-            waiters: Waiters::default(),
+            waiters: Arc::default(),
             watched: WatchedKeys::default(),
             expired: AtomicU64::new(0),
             deadlines: AtomicBool::new(false),

@@ -251,7 +251,9 @@ impl Entry {
     pub fn string(&self) -> Option<StrRef<'_>> {
         match self.value() {
             ValueRef::Str(string) => Some(string),
-            ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) => None,
+            ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) | ValueRef::Stream(_) => {
+                None
+            }
         }
     }
 
@@ -306,7 +308,9 @@ impl Entry {
                     let bytes = std::mem::take(&mut **shared);
                     *self.object_mut()? = Object::Buffer(Box::new(bytes.into()));
                 }
-                Object::List(_) | Object::Hash(_) | Object::Set(_) | Object::SortedSet(_) => return None,
+                Object::List(_) | Object::Hash(_) | Object::Set(_) | Object::SortedSet(_) | Object::Stream(_) => {
+                    return None;
+                }
             }
             return Some(());
         }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::types::{Hash, List, Set, SortedSet};
+use crate::types::{Hash, List, Set, SortedSet, Stream};
 
 /// A value to be stored.
 pub enum Value<'a> {
@@ -35,6 +35,8 @@ pub enum Object {
     Set(Box<Set>),
     /// A sorted set.
     SortedSet(Box<SortedSet>),
+    /// A stream.
+    Stream(Box<Stream>),
 }
 
 /// A stored value, borrowed.
@@ -50,6 +52,8 @@ pub enum ValueRef<'a> {
     Set(&'a Set),
     /// A sorted set.
     SortedSet(&'a SortedSet),
+    /// A stream.
+    Stream(&'a Stream),
 }
 
 /// A stored string, borrowed.
@@ -85,6 +89,7 @@ impl Object {
             Self::Hash(hash) => ValueRef::Hash(hash),
             Self::Set(set) => ValueRef::Set(set),
             Self::SortedSet(set) => ValueRef::SortedSet(set),
+            Self::Stream(stream) => ValueRef::Stream(stream),
         }
     }
 }
@@ -98,13 +103,14 @@ impl ValueRef<'_> {
             Self::Hash(_) => "hash",
             Self::Set(_) => "set",
             Self::SortedSet(_) => "zset",
+            Self::Stream(_) => "stream",
         }
     }
 
-    /// Whether it is a collection without elements, which no command leaves behind.
+    /// Whether it is a collection without elements, which no command leaves behind; an empty stream is not one.
     pub fn is_empty_collection(&self) -> bool {
         match self {
-            Self::Str(_) => false,
+            Self::Str(_) | Self::Stream(_) => false,
             Self::List(list) => list.is_empty(),
             Self::Hash(hash) => hash.is_empty(),
             Self::Set(set) => set.is_empty(),
@@ -120,6 +126,7 @@ impl ValueRef<'_> {
             Self::Hash(hash) => hash.len(),
             Self::Set(set) => set.len(),
             Self::SortedSet(set) => set.len(),
+            Self::Stream(stream) => return stream.allocations(),
         };
         if matches!(self.encoding(), "listpack" | "intset") { 1 } else { elements }
     }
@@ -132,6 +139,7 @@ impl ValueRef<'_> {
             Self::Hash(hash) => hash.encoding(),
             Self::Set(set) => set.encoding(),
             Self::SortedSet(set) => set.encoding(),
+            Self::Stream(stream) => stream.encoding(),
         }
     }
 }

@@ -406,7 +406,7 @@ impl Listpack {
             self.reserve(to - from);
             self.buf.resize(len + to - from, 0);
         }
-        if from != len {
+        if from != to && from != len {
             self.buf.copy_within(from..len, to);
         }
         self.buf.truncate(len + to - from);

@@ -13,6 +13,7 @@ mod listpack;
 mod set;
 mod small_bytes;
 mod sorted_set;
+mod stream;
 #[cfg(test)]
 mod testing;
 
@@ -22,3 +23,6 @@ pub use listpack::{Listpack, ListpackIter, Text};
 pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;
 pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetBuilder, SortedSetIter, SortedSetLimits};
+pub use stream::{
+    Consumer, Fields, Group, Log, LogRange, Pair, Pending, Stream, StreamEntry, StreamId, StreamLimits, Trim, TrimTo,
+};

@@ -19,10 +19,10 @@ const SEEDS: u64 = 8;
 const PIPELINES: usize = 20;
 const COMMANDS: usize = 150;
 /// Letters of the keys, by type, and how many there are of each.
-const FAMILIES: [&str; 5] = ["S", "H", "L", "E", "Z"];
+const FAMILIES: [&str; 6] = ["S", "H", "L", "E", "Z", "X"];
 const KEYS: usize = 4;
 
-/// What a command of each sort looks like. `S`, `H`, `L`, `E` and `Z` are keys of that type, `K` is a key of any, `#` is a
+/// What a command of each sort looks like. `S`, `H`, `L`, `E`, `Z` and `X` are keys of that type, `K` is a key of any, `#` is a
 /// number; the key `t` has times to live that nobody asks for, and `one` has one member.
 const TEMPLATES: &[&str] = &[
     "APPEND S v#|DECR S|DECRBY S #|GET S|GETBIT S #|GETDEL S|GETEX S|GETEX t EX 100|GETRANGE S # -#|GETSET S v#",
@@ -34,7 +34,10 @@ const TEMPLATES: &[&str] = &[
     "ZINCRBY Z # #|ZLEXCOUNT Z [# [#|ZMSCORE Z # #|ZPOPMAX Z|ZPOPMIN Z #|ZRANK Z #|ZREM Z #|ZREVRANK Z #|ZSCORE Z #",
     "EXPIRE t 1000|PEXPIRE t 1000000|EXPIREAT K 99999999#|PEXPIREAT K 9999999999#|EXPIREAT K 1|EXPIRETIME K|PEXPIRETIME K",
     "PERSIST K|TTL none|PTTL none|TYPE K|GET K|HGET K #|SPUBLISH K v",
+    "XADD X 1-* f #|XADD X 1-* f # g #|XADD X MAXLEN 9 1-* f #|XLEN X|XDEL X 1-#|XACK X g 1-#|XCLAIM X g c 0 1-# JUSTID",
+    "XAUTOCLAIM X g d 0 1-# JUSTID|XSETID X 1-#",
     // These run alone.
+    "XGROUP CREATE X g 0|XREADGROUP GROUP g c COUNT 2 STREAMS X >|XRANGE X - +|XTRIM X MAXLEN #",
     "DEL K K|RENAME K K|MGET S S S|LRANGE L 0 -1|BITCOUNT S|MULTI|EXEC|NOSUCH|GET",
 ];
 

@@ -32,6 +32,8 @@ const UNITS: &[&str] = &[
     "unit/type/list-3",
     "unit/type/set",
     "unit/type/zset",
+    "unit/type/stream",
+    "unit/type/stream-cgroups",
     "unit/expire",
     "unit/keyspace",
     "unit/scan",

@@ -13,7 +13,7 @@ impl<const DATAGRAM: bool> Bench<DATAGRAM> {
     fn new(operation: &str) -> Self {
         let protocol = Echonet::new(vec![operation.parse().unwrap()], 4, true).unwrap();
         let mut tally = Tally::new(1);
-        tally.set_window(Counted::Intended { from: 0, until: Nanos::MAX });
+        tally.set_window(Counted::Open { from: 0, until: Nanos::MAX });
         let window = protocol.connect(0);
         Self { protocol, window, tally, source: Source::new(1, 0, 1) }
     }

@@ -17,20 +17,20 @@ const KEPT: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// The key that its message was filled with.
-    pub(super) key: u64,
+    pub(crate) key: u64,
     /// Why it is wrong, if that is known already.
-    pub(super) wrong: Option<Box<str>>,
+    pub(crate) wrong: Option<Box<str>>,
     /// HTTP's status.
-    pub(super) status: u16,
+    pub(crate) status: u16,
     /// Whether the content is gRPC's.
-    pub(super) is_grpc: bool,
+    pub(crate) is_grpc: bool,
     /// gRPC's status, once it has come.
-    pub(super) grpc_status: Option<u16>,
+    pub(crate) grpc_status: Option<u16>,
     /// And its text.
-    pub(super) text: Option<Box<str>>,
+    pub(crate) text: Option<Box<str>>,
     encoding: Encoding,
     /// How many messages are complete.
-    pub(super) messages: u32,
+    pub(crate) messages: u32,
     prefix: [u8; PREFIX],
     prefix_read: u8,
     /// How much of the current message is missing.
@@ -42,7 +42,7 @@ pub struct Exchange {
 impl Exchange {
     /// Begins anew, with the memory of the last one.
     #[inline]
-    pub(super) fn begin(&mut self, key: u64) {
+    pub(crate) fn begin(&mut self, key: u64) {
         self.key = key;
         self.status = 0;
         self.is_grpc = false;
@@ -63,7 +63,7 @@ impl Exchange {
 
     /// The head; a trailers-only answer has the status in it.
     #[inline]
-    pub(super) fn head(&mut self, head: &Head) {
+    pub(crate) fn head(&mut self, head: &Head) {
         self.status = head.status;
         self.is_grpc = head.grpc;
         self.encoding = head.grpc_encoding;
@@ -71,7 +71,7 @@ impl Exchange {
     }
 
     #[inline]
-    pub(super) fn trailers(&mut self, head: &Head) {
+    pub(crate) fn trailers(&mut self, head: &Head) {
         if head.grpc_status.is_some() {
             self.grpc_status = head.grpc_status;
             if head.grpc_message.is_some() {
@@ -81,13 +81,13 @@ impl Exchange {
     }
 
     /// Whether a message is cut off.
-    pub(super) fn is_inside(&self) -> bool {
+    pub(crate) fn is_inside(&self) -> bool {
         self.left > 0 || self.prefix_read > 0
     }
 
     /// Takes messages apart without looking into them.
     #[inline]
-    pub(super) fn count(&mut self, mut data: &[u8]) {
+    pub(crate) fn count(&mut self, mut data: &[u8]) {
         while self.next(&mut data) {
             let taken = data.len().min(self.left as usize);
             self.left -= taken as u32;
@@ -102,7 +102,7 @@ impl Exchange {
 
     /// Takes messages apart and looks into each; what the server compressed is given plain. A message that came in one
     /// piece is not copied.
-    pub(super) fn look(&mut self, mut data: &[u8], mut check: impl FnMut(&mut Self, &[u8])) {
+    pub(crate) fn look(&mut self, mut data: &[u8], mut check: impl FnMut(&mut Self, &[u8])) {
         while self.next(&mut data) {
             if self.message.is_empty() && data.len() >= self.left as usize {
                 let (message, rest) = data.split_at(self.left as usize);
@@ -129,7 +129,7 @@ impl Exchange {
     }
 
     /// Keeps the first reason why the answer is wrong.
-    pub(super) fn say_wrong(&mut self, reason: impl FnOnce() -> String) {
+    pub(crate) fn say_wrong(&mut self, reason: impl FnOnce() -> String) {
         if self.wrong.is_none() {
             self.wrong = Some(reason().into());
         }
@@ -223,6 +223,6 @@ mod tests {
         }
         check(Encoding::Identity, &[1, 0, 0, 0, 0], "a message in a compression that was not offered");
         check(Encoding::Identity, &[7, 0, 0, 0, 0], "a message whose first byte is 7, expected 0 or 1");
-        check(Encoding::Gzip, &[1, 0, 0, 0, 1, 9], "a message that is not in gzip: failed to fill whole buffer");
+        check(Encoding::Gzip, &[1, 0, 0, 0, 1, 9], "a message that is not in gzip: unexpected end of file");
     }
 }

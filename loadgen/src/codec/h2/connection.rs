@@ -165,8 +165,7 @@ impl<E: Default> Connection<E> {
         prepare(&mut stream.exchange);
         let (id, end) = (stream.id, request.body.is_empty());
         if self.table == Table::Filled && !self.server.table_changed {
-            let pieces =
-                Pieces { before: &[], form: &request.block.again, path: request.path, after: request.fields };
+            let pieces = Pieces { before: &[], form: &request.block.again, path: request.path, after: request.fields };
             pieces.append(out, id, end, self.server.max_payload);
         } else {
             self.first_head(request, id, out);
@@ -244,7 +243,9 @@ impl<E: Default> Connection<E> {
             let late = stream.intended < before;
             if late {
                 append_number(control, kind::RST_STREAM, stream.id, error::CANCEL);
-                tally.failed(stream.intended, Failure::TimedOut, || "no answer in time; the stream was reset".to_owned());
+                tally.failed(stream.intended, Failure::TimedOut, || {
+                    "no answer in time; the stream was reset".to_owned()
+                });
             }
             late
         });

@@ -32,3 +32,6 @@ pub trait Judge {
     /// The answer is complete: to be accounted as finished or failed.
     fn complete(&self, exchange: &mut Self::Exchange, intended: Nanos, tally: &mut Tally);
 }
+
+#[cfg(test)]
+pub(in crate::codec) mod tests;

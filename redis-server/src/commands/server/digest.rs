@@ -7,6 +7,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use foldhash::quality::FixedState;
 
 use crate::db::{Entry, ValueRef};
+use crate::types::StreamId;
 
 /// Independent hash functions whose results make up a digest.
 const LANES: [u64; 3] = [1, 2, 3];
@@ -58,6 +59,15 @@ impl Digest {
             }
             ValueRef::SortedSet(set) => {
                 set.iter().for_each(|(member, score)| digest.add(Self::of(&[&member, &score.to_le_bytes()])));
+            }
+            ValueRef::Stream(stream) => {
+                for entry in stream.log.range(StreamId::MIN, StreamId::MAX) {
+                    digest.append(&entry.id.to_be_bytes());
+                    for (field, value) in entry.fields {
+                        digest.append(&field);
+                        digest.append(&value);
+                    }
+                }
             }
         }
         if let Some(at) = entry.expire_at() {

@@ -210,7 +210,9 @@ fn repeated<'a>(argument: Arg<'a>, rest: &mut &'a str) -> Arg<'a> {
 }
 
 fn take_word<'a>(rest: &mut &'a str) -> &'a str {
-    let end = rest.find([' ', '|', '(', ')', '<', '>', '[', ']', '=']).unwrap_or(rest.len());
+    // The one word that has a meaning in the notation too.
+    let from = usize::from(rest.starts_with("=|"));
+    let end = rest[from..].find([' ', '|', '(', ')', '<', '>', '[', ']', '=']).map_or(rest.len(), |end| from + end);
     let end = rest.find("...").map_or(end, |dots| dots.min(end));
     let (word, behind) = rest.split_at(end);
     *rest = behind;

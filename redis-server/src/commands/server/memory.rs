@@ -21,6 +21,7 @@ pub(super) fn payload(value: ValueRef<'_>) -> usize {
         ValueRef::Hash(hash) => hash.memory(),
         ValueRef::Set(set) => set.memory(),
         ValueRef::SortedSet(set) => set.memory(),
+        ValueRef::Stream(stream) => stream.memory(),
     }
 }
 

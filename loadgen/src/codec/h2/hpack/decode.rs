@@ -165,7 +165,8 @@ mod tests {
     }
 
     const REQUEST_1: &str = ":method: GET\n:scheme: http\n:path: /\n:authority: www.example.com";
-    const REQUEST_2: &str = ":method: GET\n:scheme: http\n:path: /\n:authority: www.example.com\ncache-control: no-cache";
+    const REQUEST_2: &str =
+        ":method: GET\n:scheme: http\n:path: /\n:authority: www.example.com\ncache-control: no-cache";
     const REQUEST_3: &str =
         ":method: GET\n:scheme: https\n:path: /index.html\n:authority: www.example.com\ncustom-key: custom-value";
 

@@ -7,8 +7,8 @@ mod table;
 
 pub(crate) use decode::MAX_HEADER_LIST;
 pub use decode::{Decoder, Invalid};
-pub(crate) use encode::{append_literal, append_table_size};
 pub use encode::{Block, Field, Form};
+pub(crate) use encode::{append_literal, append_table_size};
 
 /// The table size that both sides begin with (RFC 9113, 6.5.2).
 pub(crate) const DEFAULT_TABLE_SIZE: usize = 4096;

@@ -1,0 +1,200 @@
+//! `loadgen http`, over HTTP/1.1.
+
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use serde_json::json;
+
+use super::load_args::LOAD;
+use super::subjects::SubjectArgs;
+use super::{Drive, Invalid, LoadArgs, Transport};
+use crate::codec::{Http1, HttpRequest};
+use crate::scenario::Scenario;
+use crate::workload::Template;
+
+/// Sends requests to an HTTP server.
+#[derive(Args, Clone, Debug)]
+pub struct HttpArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// The method [default: GET, or POST with a body]
+    #[arg(short = 'X', long, value_name = "METHOD", help_heading = REQUEST)]
+    method: Option<String>,
+
+    /// A header. Can be given several times
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = REQUEST)]
+    headers: Vec<Header>,
+
+    /// The body. Places such as {key} and {value} are filled in path, headers and body
+    #[arg(long, value_name = "TEXT", help_heading = REQUEST)]
+    body: Option<String>,
+
+    /// The body, from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = REQUEST)]
+    body_file: Option<PathBuf>,
+
+    /// Another path of a mix, with its weight: `9:/json`. Can be given several times, and replaces the target's path
+    #[arg(long, value_name = "WEIGHT:PATH", help_heading = LOAD)]
+    mix: Vec<WeightedPath>,
+
+    /// With --verify, the body of a right answer, with places as in the path; without it every body must equal the first
+    #[arg(long, value_name = "TEXT", requires = "verify", help_heading = REQUEST)]
+    expect: Option<String>,
+
+    /// A new connection for every request
+    #[arg(long, help_heading = LOAD)]
+    no_keep_alive: bool,
+
+    #[command(flatten)]
+    subjects: SubjectArgs,
+}
+
+/// Heading of the options that make the request.
+const REQUEST: &str = "Request";
+
+/// `-H`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Header {
+    name: String,
+    value: String,
+}
+
+/// `--mix`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WeightedPath {
+    weight: u32,
+    path: String,
+}
+
+impl FromStr for Header {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
+        Ok(Self { name: name.trim().to_owned(), value: value.trim().to_owned() })
+    }
+}
+
+impl FromStr for WeightedPath {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected a weight and a path, as in `9:/json`";
+        let (weight, path) = text.split_once(':').ok_or(expected)?;
+        Ok(Self { weight: weight.trim().parse().map_err(|_| expected)?, path: path.to_owned() })
+    }
+}
+
+impl Drive for HttpArgs {
+    fn load_args(&self) -> &LoadArgs {
+        &self.load
+    }
+
+    fn scenario(&self) -> Result<Scenario, Invalid> {
+        let scheme = self.load.target.scheme.as_deref();
+        let is_https = scheme == Some("https");
+        if !matches!(scheme, None | Some("http" | "https")) {
+            return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "http:// or https://"));
+        }
+        let port = if is_https { 443 } else { 80 };
+        let load = self.load.load(Transport { port, tls: is_https, alpn: &[b"http/1.1"], datagrams: false })?;
+        let body = self.body()?;
+        let method = self.method.clone().unwrap_or_else(|| if body.is_some() { "POST" } else { "GET" }.to_owned());
+        let mut requests = Vec::new();
+        for WeightedPath { weight, path } in self.paths() {
+            let mut request = HttpRequest::new(&method, &path).map_err(Invalid::because)?;
+            for Header { name, value } in self.all_headers(port) {
+                request = request.header(&name, &value).map_err(Invalid::because)?;
+            }
+            if let Some(body) = &body {
+                request = request.body(Template::new(body));
+            }
+            if let Some(expected) = &self.expect {
+                request = request.expecting(Template::new(expected));
+            }
+            requests.push((request, weight));
+        }
+        let names: Vec<_> = requests.iter().map(|(request, _)| request.name().to_owned()).collect();
+        let what = names.join(", ") + if self.no_keep_alive { ", a connection per request" } else { "" };
+        let weights: Vec<_> = requests.iter().map(|(request, weight)| format!("{weight}:{}", request.name())).collect();
+        let mut settings = vec![
+            ("version", json!("1.1")),
+            ("requests", json!(weights)),
+            ("keep_alive", json!(!self.no_keep_alive)),
+            ("body_bytes", json!(body.as_ref().map_or(0, Vec::len))),
+        ];
+        settings.extend(self.subjects.settings());
+        let subjects = self.subjects.subjects(self.load.seed)?;
+        let http = Http1::new(requests, subjects, self.no_keep_alive, self.load.verify).map_err(Invalid::because)?;
+        Ok(self.load.scenario(load, "http", &what, settings, http))
+    }
+}
+
+impl HttpArgs {
+    fn paths(&self) -> Vec<WeightedPath> {
+        if !self.mix.is_empty() {
+            return self.mix.clone();
+        }
+        let path = match self.load.target.path.as_str() {
+            "" => "/".to_owned(),
+            query if query.starts_with('?') => format!("/{query}"),
+            path => path.split('#').next().unwrap_or("/").to_owned(),
+        };
+        vec![WeightedPath { weight: 1, path }]
+    }
+
+    /// The headers given, with those that a request needs.
+    fn all_headers(&self, default_port: u16) -> Vec<Header> {
+        let mut headers = self.headers.clone();
+        let target = &self.load.target;
+        let has_host = headers.iter().any(|header| header.name.eq_ignore_ascii_case("host"));
+        if !has_host {
+            let host =
+                if target.host().contains(':') { format!("[{}]", target.host()) } else { target.host().to_owned() };
+            let port = target.port_or(default_port);
+            let value = if port == default_port { host } else { format!("{host}:{port}") };
+            headers.insert(0, Header { name: "Host".to_owned(), value });
+        }
+        headers
+    }
+
+    fn body(&self) -> Result<Option<Vec<u8>>, Invalid> {
+        match (&self.body, &self.body_file) {
+            (Some(text), _) => Ok(Some(text.clone().into_bytes())),
+            (None, Some(path)) => fs::read(path).map(Some).map_err(|error| {
+                Invalid::new("--body-file", path.display(), format_args!("a file that can be read ({error})"))
+            }),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::scenario;
+
+    #[test]
+    fn command_lines_become_scenarios() {
+        #[track_caller]
+        fn check(words: &[&str], expected: Result<&str, &str>) {
+            let words = [&["http", "-t1", "-c1"], words].concat();
+            let found = scenario(&words).map(|scenario| scenario.description);
+            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+        }
+        let common = "http 127.0.0.1:80, 1 connection, 1 thread, closed loop, 10s";
+        check(&["127.0.0.1"], Ok(&format!("{common}: GET /")));
+        check(&["http://127.0.0.1/a?b#c"], Ok(&format!("{common}: GET /a?b")));
+        check(&["127.0.0.1", "--mix", "9:/a", "--mix", "1:/b"], Ok(&format!("{common}: GET /a, GET /b")));
+        check(&["127.0.0.1", "--body", "x"], Ok(&format!("{common}: POST /")));
+        check(
+            &["127.0.0.1/x", "-X", "PUT", "--no-keep-alive"],
+            Ok(&format!("{common}: PUT /x, a connection per request")),
+        );
+        check(&["redis://127.0.0.1"], Err("TARGET's scheme is `redis`, expected http:// or https://"));
+        check(&["127.0.0.1", "-X", "G T"], Err("the method is `G T`, expected a word such as GET"));
+        check(&["127.0.0.1", "-H", "a b: c"], Err("the header's name is `a b`, expected a word"));
+    }
+}

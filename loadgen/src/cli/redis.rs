@@ -1,0 +1,257 @@
+//! `loadgen redis`.
+
+use std::str::FromStr;
+
+use clap::Args;
+use serde_json::json;
+
+use super::load_args::LOAD;
+use super::subjects::SubjectArgs;
+use super::{Drive, Invalid, LoadArgs, Transport};
+use crate::codec::{Login, Redis, RedisCommand};
+use crate::load::{Length, Load, Refill};
+use crate::pace::Pace;
+use crate::scenario::{Scenario, Workload};
+use crate::watch::{Progress, Watch};
+use crate::workload::{Distribution, Keys, Subjects};
+use crate::{record::Outcome, session};
+
+/// The port of Redis.
+const PORT: u16 = 6379;
+
+/// Runs commands on a Redis server (RESP2 or RESP3).
+#[derive(Args, Clone, Debug)]
+pub struct RedisArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// A command. `{key}` is the number of a key, `{value}` the value that belongs to it, `{random}` any number below
+    /// --keys, `{sequence}` counts up [default: GET key:{key}]
+    #[arg(value_name = "WORD", trailing_var_arg = true)]
+    words: Vec<String>,
+
+    /// A command of a mix, with its weight: `9:GET key:{key}`. Can be given several times
+    #[arg(long, value_name = "WEIGHT:COMMAND", conflicts_with = "words", help_heading = LOAD)]
+    mix: Vec<Weighted>,
+
+    /// Store the value of every key before the run, by `SET key:{key} {value}`; then --verify expects them
+    #[arg(long, help_heading = LOAD)]
+    preload: bool,
+
+    #[command(flatten)]
+    subjects: SubjectArgs,
+
+    /// Speak RESP3
+    #[arg(short = '3', long, help_heading = LOGIN)]
+    resp3: bool,
+
+    /// The user, where it is not `default`
+    #[arg(long, value_name = "NAME", requires = "password", help_heading = LOGIN)]
+    user: Option<String>,
+
+    /// The password
+    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true, help_heading = LOGIN)]
+    password: Option<String>,
+
+    /// The database
+    #[arg(long, value_name = "N", help_heading = LOGIN)]
+    database: Option<u32>,
+}
+
+/// Heading of the options of the connection's first words.
+const LOGIN: &str = "Login";
+
+/// A command of a mix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Weighted {
+    weight: u32,
+    words: Vec<String>,
+}
+
+impl FromStr for Weighted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected a weight and a command, as in `9:GET key:{key}`";
+        let (weight, command) = text.split_once(':').ok_or(expected)?;
+        let weight = weight.trim().parse().map_err(|_| expected)?;
+        Ok(Self { weight, words: split_words(command)? })
+    }
+}
+
+/// Words as a shell takes them apart, as far as quotes go.
+fn split_words(text: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for char in text.chars() {
+        match (quote, char) {
+            (Some(open), _) if char == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(char);
+                word.get_or_insert_default();
+            }
+            (None, _) if char.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(char),
+        }
+    }
+    if let Some(open) = quote {
+        return Err(format!("`{text}` has an open {open}"));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+impl Drive for RedisArgs {
+    fn load_args(&self) -> &LoadArgs {
+        &self.load
+    }
+
+    fn scenario(&self) -> Result<Scenario, Invalid> {
+        let scheme = self.load.target.scheme.as_deref();
+        if !matches!(scheme, None | Some("redis" | "rediss")) {
+            return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "redis:// or rediss://"));
+        }
+        let transport = Transport { port: PORT, tls: scheme == Some("rediss"), ..Transport::default() };
+        let load = self.load.load(transport)?;
+        let commands = self.commands();
+        let subjects = self.subjects.subjects(self.load.seed)?;
+        let login = self.login()?;
+        let words = commands.iter().map(|weighted| weighted.words.join(" "));
+        let what = words.collect::<Vec<_>>().join(", ");
+        let weights: Vec<_> =
+            commands.iter().map(|weighted| format!("{}:{}", weighted.weight, weighted.words.join(" "))).collect();
+        let mut compiled = Vec::new();
+        for weighted in &commands {
+            let command = RedisCommand::new(&weighted.words).map_err(Invalid::because)?;
+            compiled.push((command.with_preloaded(self.preload), weighted.weight));
+        }
+        let redis = Redis::new(compiled, subjects.clone(), &login, self.load.verify).map_err(Invalid::because)?;
+        let preload = if self.preload { Some(preload(&load, subjects, &login)?) } else { None };
+        let mut settings = vec![
+            ("commands", json!(weights)),
+            ("resp3", json!(self.resp3)),
+            ("database", json!(login.database)),
+            ("preload", json!(self.preload)),
+        ];
+        settings.extend(self.subjects.settings());
+        Ok(self.load.scenario(load, "redis", &what, settings, Preloaded { redis, preload }))
+    }
+}
+
+impl RedisArgs {
+    fn commands(&self) -> Vec<Weighted> {
+        if !self.mix.is_empty() {
+            return self.mix.clone();
+        }
+        let words =
+            if self.words.is_empty() { vec!["GET".to_owned(), "key:{key}".to_owned()] } else { self.words.clone() };
+        vec![Weighted { weight: 1, words }]
+    }
+
+    /// The login of the options, or else of the URL.
+    fn login(&self) -> Result<Login, Invalid> {
+        let (url_user, url_password) = match &self.load.target.login {
+            Some((user, password)) if password.is_empty() => (None, Some(user.clone())),
+            Some((user, password)) => (Some(user.clone()).filter(|user| !user.is_empty()), Some(password.clone())),
+            None => (None, None),
+        };
+        let path = self.load.target.path.trim_start_matches('/');
+        let url_database = match path {
+            "" => 0,
+            number => number.parse().map_err(|_| Invalid::new("TARGET's database", number, "a number"))?,
+        };
+        Ok(Login {
+            resp3: self.resp3,
+            user: self.user.clone().or(url_user),
+            password: self.password.clone().or(url_password),
+            database: self.database.unwrap_or(url_database),
+            ..Login::default()
+        })
+    }
+}
+
+/// Commands, and what fills the server before them.
+struct Preloaded {
+    redis: Redis,
+    preload: Option<(Redis, Load)>,
+}
+
+/// Requests in flight while keys are stored: enough for a fast server.
+const PRELOAD_DEPTH: usize = 64;
+
+/// A run that stores every key.
+fn preload(load: &Load, subjects: Subjects, login: &Login) -> Result<(Redis, Load), Invalid> {
+    let space = subjects.keys.space();
+    let keys = Keys::new(space, Distribution::Sequential).map_err(Invalid::because)?;
+    let set = RedisCommand::new(["SET", "key:{key}", "{value}"]).map_err(Invalid::because)?;
+    let redis = Redis::new(vec![(set, 1)], Subjects { keys, ..subjects }, login, true).map_err(Invalid::because)?;
+    let load = Load {
+        depth: PRELOAD_DEPTH,
+        refill: Refill::Batch,
+        pace: Pace::Closed,
+        // One thread, so that the sequence has no gap where a thread is ahead of another.
+        threads: 1,
+        length: Length::Requests(space),
+        warm_up: std::time::Duration::ZERO,
+        server_pid: None,
+        ..load.clone()
+    };
+    Ok((redis, load))
+}
+
+impl Workload for Preloaded {
+    fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
+        if let Some((preload, preload_load)) = &self.preload {
+            let outcome = session::run(preload, preload_load, watch);
+            if outcome.ending != crate::record::Ending::Complete || outcome.failed() > 0 {
+                let note = "the keys could not all be stored before the run: this is that attempt's result".to_owned();
+                return Outcome { notes: [vec![note], outcome.notes].concat(), ..outcome };
+            }
+        }
+        session::run(&self.redis, load, watch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::scenario;
+
+    #[test]
+    fn command_lines_become_scenarios() {
+        #[track_caller]
+        fn check(words: &[&str], expected: Result<&str, &str>) {
+            let found = scenario(words).map(|scenario| scenario.description);
+            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+        }
+        check(
+            &["redis", "127.0.0.1", "-c", "1", "-t1"],
+            Ok("redis 127.0.0.1:6379, 1 connection, 1 thread, closed loop, 10s: GET key:{key}"),
+        );
+        check(
+            &["redis", "redis://:pw@127.0.0.1:7/2", "-c1", "-t1", "--pipeline", "16", "SET", "k{key}", "{value}"],
+            Ok("redis 127.0.0.1:7, 1 connection, 16 deep, 1 thread, closed loop, 10s: SET k{key} {value}"),
+        );
+        check(
+            &["redis", "127.0.0.1", "-c1", "-t1", "--mix", "9:GET {key}", "--mix", "1:SET {key} 'a b'"],
+            Ok("redis 127.0.0.1:6379, 1 connection, 1 thread, closed loop, 10s: GET {key}, SET {key} a b"),
+        );
+        check(&["redis", "http://127.0.0.1"], Err("TARGET's scheme is `http`, expected redis:// or rediss://"));
+        check(&["redis", "redis://127.0.0.1/x"], Err("TARGET's database is `x`, expected a number"));
+        check(
+            &["redis", "127.0.0.1", "--key-choice", "zipf:-1"],
+            Err("the Zipf exponent is -1, expected a number from 0"),
+        );
+    }
+
+    #[test]
+    fn words_are_taken_apart_as_a_shell_does() {
+        #[track_caller]
+        fn check(text: &str, expected: &[&str]) {
+            assert_eq!(split_words(text).unwrap(), expected);
+        }
+        check("", &[]);
+        check(" GET  key ", &["GET", "key"]);
+        check("SET k 'a \"b' \"\" x\"y z\"", &["SET", "k", "a \"b", "", "xy z"]);
+        assert_eq!(split_words("SET 'x").unwrap_err(), "`SET 'x` has an open '");
+    }
+}

@@ -1,0 +1,310 @@
+//! Redis: RESP2 and RESP3 (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
+
+mod command;
+mod reply;
+
+pub use command::RedisCommand;
+
+use self::reply::{Reader, Reply};
+use super::fifo::{Asked, InFlight};
+use super::{Broken, Protocol, Received, shown};
+use crate::clock::Nanos;
+use crate::record::{Failure, Tally};
+use crate::workload::{Mix, Source, Subjects};
+
+/// A mix of commands on a Redis server.
+#[derive(Clone, Debug)]
+pub struct Redis {
+    commands: Vec<RedisCommand>,
+    mix: Mix,
+    subjects: Subjects,
+    login: Vec<u8>,
+    login_replies: u32,
+    verify: bool,
+}
+
+/// What a client says before its first command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Login {
+    /// RESP3 instead of RESP2.
+    pub resp3: bool,
+    /// The user, where it is not `default`.
+    pub user: Option<String>,
+    /// The password.
+    pub password: Option<String>,
+    /// The database.
+    pub database: u32,
+    /// The client's name.
+    pub name: Option<String>,
+    /// Whether the connection asks for tracking of the keys it reads (client-side caching).
+    pub tracking: bool,
+}
+
+/// One connection's state.
+#[derive(Clone, Debug)]
+pub struct RedisConnection {
+    in_flight: InFlight,
+    reader: Reader,
+    greeted: bool,
+    login_left: u32,
+}
+
+impl Redis {
+    /// Commands by their weights, filled with subjects.
+    ///
+    /// # Errors
+    /// When there is no command, or a weight is 0.
+    pub fn new(
+        commands: Vec<(RedisCommand, u32)>,
+        subjects: Subjects,
+        login: &Login,
+        verify: bool,
+    ) -> Result<Self, String> {
+        let (mut commands, weights): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
+        let mix = Mix::new(&weights)?;
+        for command in &mut commands {
+            command.compile(&subjects);
+        }
+        let (login, login_replies) = login.encode();
+        Ok(Self { commands, mix, subjects, login, login_replies, verify })
+    }
+
+    /// Judges a reply that is complete.
+    fn account(&self, connection: &mut RedisConnection, reply: &Reply<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        if connection.login_left > 0 {
+            connection.login_left -= 1;
+            return match reply {
+                Reply::Error(text) => {
+                    Err(Broken { failure: Failure::Rejected, example: format!("login: {}", shown(text)) })
+                }
+                _ => Ok(()),
+            };
+        }
+        let Some(asked) = connection.in_flight.pop() else {
+            let example = format!("a reply that nobody asked for: {}", reply.describe());
+            return Err(Broken { failure: Failure::Protocol, example });
+        };
+        let operation = asked.operation as usize;
+        if let Reply::Error(text) = reply {
+            tally.failed(asked.intended, Failure::Rejected, || shown(text));
+        } else if self.verify && !self.commands[operation].accepts(asked.key, reply, &self.subjects) {
+            tally.failed(asked.intended, Failure::Wrong, || {
+                self.commands[operation].describe_wrong(asked.key, reply, &self.subjects)
+            });
+        } else {
+            tally.finished(operation, asked.intended);
+        }
+        Ok(())
+    }
+}
+
+impl Protocol for Redis {
+    type Connection = RedisConnection;
+
+    fn operations(&self) -> Vec<String> {
+        self.commands.iter().map(|command| command.name().to_owned()).collect()
+    }
+
+    fn connect(&self, _seat: usize) -> RedisConnection {
+        RedisConnection {
+            in_flight: InFlight::default(),
+            reader: Reader::default(),
+            greeted: self.login_replies == 0,
+            login_left: self.login_replies,
+        }
+    }
+
+    fn control(&self, connection: &mut RedisConnection, out: &mut Vec<u8>) {
+        if !connection.greeted {
+            connection.greeted = true;
+            out.extend_from_slice(&self.login);
+        }
+    }
+
+    fn room(&self, connection: &RedisConnection) -> usize {
+        if connection.login_left == 0 { usize::MAX } else { 0 }
+    }
+
+    fn in_flight(&self, connection: &RedisConnection) -> usize {
+        connection.in_flight.len()
+    }
+
+    #[inline]
+    fn begin(&self, connection: &mut RedisConnection, intended: Nanos, source: &mut Source, out: &mut Vec<u8>) {
+        let operation = self.mix.next(source);
+        let command = &self.commands[operation];
+        let key = if command.has_key() { self.subjects.keys.next(source) } else { 0 };
+        command.append(key, &self.subjects, source, out);
+        connection.in_flight.push(Asked { intended, key, operation: operation as u32 });
+    }
+
+    #[inline]
+    fn receive(&self, connection: &mut RedisConnection, input: &[u8], tally: &mut Tally) -> Result<Received, Broken> {
+        let mut consumed = 0;
+        loop {
+            // A value is looked at as a whole; everything else may be read as it comes.
+            let first = connection.in_flight.first();
+            let whole =
+                self.verify && first.is_some_and(|asked| self.commands[asked.operation as usize].checks_value());
+            match connection.reader.read(&input[consumed..], whole)? {
+                (read, Some(reply)) => {
+                    consumed += read;
+                    self.account(connection, &reply, tally)?;
+                }
+                (read, None) => return Ok(Received { consumed: consumed + read, close: false }),
+            }
+        }
+    }
+
+    fn expire(&self, connection: &mut RedisConnection, before: Nanos, tally: &mut Tally) -> bool {
+        connection.in_flight.expire(before, tally)
+    }
+
+    fn abandon(&self, connection: &mut RedisConnection, failure: Failure, tally: &mut Tally) {
+        connection.in_flight.abandon(failure, tally);
+    }
+}
+
+impl Login {
+    /// The commands, and how many replies they have.
+    fn encode(&self) -> (Vec<u8>, u32) {
+        let mut commands: Vec<Vec<&str>> = Vec::new();
+        let database = self.database.to_string();
+        if self.resp3 {
+            commands.push(vec!["HELLO", "3"]);
+        }
+        if let Some(password) = &self.password {
+            let mut auth = vec!["AUTH"];
+            auth.extend(self.user.as_deref());
+            auth.push(password);
+            // Before HELLO: a server with a password refuses everything else.
+            commands.insert(0, auth);
+        }
+        if self.database != 0 {
+            commands.push(vec!["SELECT", &database]);
+        }
+        if let Some(name) = &self.name {
+            commands.push(vec!["CLIENT", "SETNAME", name]);
+        }
+        if self.tracking {
+            commands.push(vec!["CLIENT", "TRACKING", "ON"]);
+        }
+        let mut bytes = Vec::new();
+        for words in &commands {
+            command::append_request(words.iter().map(|word| word.as_bytes()), &mut bytes);
+        }
+        (bytes, commands.len() as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Window;
+    use crate::workload::{Distribution, Keys, Sizes, Values};
+
+    fn redis(command: &[&str], verify: bool) -> Redis {
+        let subjects = Subjects {
+            keys: Keys::new(1, Distribution::Uniform).unwrap(),
+            values: Values::new(Sizes::Fixed(5), 0).unwrap(),
+        };
+        let command = RedisCommand::new(command.iter().copied()).unwrap();
+        Redis::new(vec![(command, 1)], subjects, &Login::default(), verify).unwrap()
+    }
+
+    /// Accounts what a server says to three requests, cut at every byte: right answers, and failures in words.
+    fn outcome(redis: &Redis, answer: &[u8], cut: usize) -> Result<(u64, Vec<String>), Broken> {
+        let mut connection = redis.connect(0);
+        let mut tally = Tally::new(1);
+        tally.set_window(Window::Open { from: 0, until: 9 });
+        let (mut source, mut out) = (Source::new(0, 0, 1), Vec::new());
+        for _ in 0..3 {
+            redis.begin(&mut connection, 1, &mut source, &mut out);
+        }
+        let mut unread = Vec::new();
+        for piece in [&answer[..cut], &answer[cut..]] {
+            unread.extend_from_slice(piece);
+            let received = redis.receive(&mut connection, &unread, &mut tally)?;
+            unread.drain(..received.consumed);
+        }
+        let failures = tally.failures().list();
+        Ok((tally.latencies()[0].count(), failures.into_iter().flat_map(|failure| failure.examples).collect()))
+    }
+
+    #[track_caller]
+    fn check(command: &[&str], verify: bool, answer: &str, right: u64, failures: &[&str]) {
+        let redis = redis(command, verify);
+        for cut in 0..=answer.len() {
+            let (found, examples) = outcome(&redis, answer.as_bytes(), cut).unwrap();
+            assert_eq!((found, examples), (right, failures.iter().map(ToString::to_string).collect()), "{cut}");
+        }
+    }
+
+    #[test]
+    fn replies_of_every_type_are_read() {
+        let get: &[&str] = &["GET", "key:{key}"];
+        check(get, false, "+OK\r\n:1\r\n$3\r\nabc\r\n", 3, &[]);
+        check(get, false, "$-1\r\n*-1\r\n*0\r\n", 3, &[]);
+        check(get, false, "*2\r\n*2\r\n+a\r\n$1\r\nb\r\n:1\r\n+OK\r\n", 2, &[]);
+        check(get, false, "%1\r\n+a\r\n~1\r\n:1\r\n_\r\n#t\r\n", 3, &[]);
+        check(get, false, ",1.5\r\n(123\r\n=7\r\ntxt:abc\r\n", 3, &[]);
+        check(get, false, ">2\r\n+message\r\n+x\r\n|1\r\n+a\r\n+b\r\n+OK\r\n", 1, &[]);
+        check(get, false, "-ERR no\r\n!5\r\nERR x\r\n+OK\r\n", 1, &["ERR no", "ERR x"]);
+    }
+
+    #[test]
+    fn answers_are_checked() {
+        check(&["SET", "{key}", "{value}"], true, "+OK\r\n+QUEUED\r\n", 1, &["SET: expected OK, read `QUEUED`"]);
+        check(
+            &["GET", "{key}"],
+            true,
+            "$5\r\n00000\r\n$5\r\n10000\r\n",
+            1,
+            &["GET of key 000000000000: expected `00000`, read `10000`"],
+        );
+        check(
+            &["GET", "{key}"],
+            true,
+            "$-1\r\n$4\r\n0000\r\n",
+            1,
+            &["GET of key 000000000000: expected `00000`, read `0000`"],
+        );
+        check(&["INCR", "{key}"], true, ":1\r\n+OK\r\n", 1, &["INCR: expected an integer, read `OK`"]);
+        check(&["PING"], true, "+PONG\r\n+PANG\r\n", 1, &["PING: expected PONG, read `PANG`"]);
+    }
+
+    #[test]
+    fn what_is_not_the_protocol_ends_the_connection() {
+        #[track_caller]
+        fn check(answer: &str, example: &str) {
+            let redis = redis(&["PING"], false);
+            let broken = outcome(&redis, answer.as_bytes(), 0).unwrap_err();
+            assert_eq!(broken, Broken { failure: Failure::Protocol, example: example.to_owned() });
+        }
+        check("HTTP/1.1 400\r\n", "expected a reply of RESP, read `HTTP/1.1 400`");
+        check("$x\r\n", "expected a length, read `$x`");
+        check("$-2\r\n", "expected a length, read `$-2`");
+        check("*99999999999999999999\r\n", "expected a length, read `*99999999999999999999`");
+        check("$3\r\nabcde", "expected the end of a bulk string, read `de`");
+        check("+OK\r\n+OK\r\n+OK\r\n+OK\r\n", "a reply that nobody asked for: `OK`");
+    }
+
+    #[test]
+    fn a_login_comes_first_and_its_refusal_is_told() {
+        let subjects = redis(&["PING"], false).subjects;
+        let login = Login { resp3: true, password: Some("pw".to_owned()), database: 3, ..Login::default() };
+        let ping = RedisCommand::new(["PING"]).unwrap();
+        let redis = Redis::new(vec![(ping, 1)], subjects, &login, false).unwrap();
+        let (mut connection, mut out) = (redis.connect(0), Vec::new());
+        let mut tally = Tally::new(1);
+        redis.control(&mut connection, &mut out);
+        let expected =
+            "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        assert_eq!(redis.room(&connection), 0);
+        redis.receive(&mut connection, b"+OK\r\n%0\r\n+OK\r\n", &mut tally).unwrap();
+        assert!(redis.room(&connection) > 0);
+        let refused = redis.receive(&mut redis.connect(0), b"-WRONGPASS x\r\n", &mut tally).unwrap_err();
+        assert_eq!(refused.example, "login: WRONGPASS x");
+    }
+}

@@ -1,0 +1,11 @@
+//! A run as people meet it: the view while it goes on, Ctrl-C, the files, the verdict, the exit code.
+
+mod interrupt;
+mod limits;
+mod run;
+mod search;
+mod view;
+
+pub use run::{Exit, Wanted, run};
+pub use search::{Search, Step};
+pub use view::{Show, View};

@@ -1,0 +1,267 @@
+//! From a scenario to an exit code.
+
+use std::process::ExitCode;
+
+use super::interrupt::{INTERRUPTED, Interrupt};
+use super::limits;
+use super::search::{Search, Step};
+use super::view::{Show, View};
+use crate::load::{Endpoint, Length, Load};
+use crate::number;
+use crate::objective::{Verdict, judge};
+use crate::output::{Files, Outputs};
+use crate::pace::{Arrivals, Pace, Rate};
+use crate::process::Process;
+use crate::record::{Ending, Outcome};
+use crate::scenario::Scenario;
+use crate::watch::Watch;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// As wanted.
+    Fine,
+    /// The run failed, or a file could not be written.
+    Failed,
+    /// The command line was wrong.
+    Usage,
+    /// An objective was missed.
+    Missed,
+    /// The user ended it.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Missed => 3,
+            Exit::Interrupted => INTERRUPTED,
+        })
+    }
+}
+
+/// What is wanted of a run besides its load.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The files that are written.
+    pub outputs: Outputs,
+    /// What is shown while it runs.
+    pub show: Show,
+}
+
+/// Runs a scenario, shows and writes its result.
+///
+/// `render` makes the text for people, on the standard output.
+#[must_use]
+pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[Verdict]) -> String) -> Exit {
+    let prepared = Files::open(&wanted.outputs).and_then(|files| {
+        limits::allow_connections(scenario.load.connections).map_err(|error| error.to_string())?;
+        Ok(files)
+    });
+    let mut files = match prepared {
+        Ok(files) => files,
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    let interrupt = match Interrupt::install() {
+        Ok(interrupt) => interrupt,
+        Err(error) => return complain(&format!("signals cannot be handled: {error}"), Exit::Failed),
+    };
+    let note = find_server(&mut scenario.load);
+    let runner = Runner { scenario: &scenario, show: wanted.show, interrupt };
+    let (mut outcome, found) =
+        if scenario.search { runner.search() } else { (runner.run(&scenario.load, &scenario.description), true) };
+    outcome.notes.extend(note);
+    let verdicts = judge(&scenario.objectives, &outcome);
+    if !files.json_to_stdout() {
+        print!("{}", render(&outcome, &verdicts));
+    }
+    if let Err(error) = files.write(&outcome, &verdicts) {
+        return complain(&format!("not written: {error}"), Exit::Failed);
+    }
+    match exit(&outcome, &verdicts) {
+        Exit::Fine if !found => Exit::Missed,
+        exit => exit,
+    }
+}
+
+fn complain(error: &str, exit: Exit) -> Exit {
+    eprintln!("error: {error}");
+    exit
+}
+
+/// What a result means for whoever called the command.
+fn exit(outcome: &Outcome, verdicts: &[Verdict]) -> Exit {
+    match outcome.ending {
+        Ending::Interrupted => Exit::Interrupted,
+        Ending::Failed(_) => Exit::Failed,
+        Ending::Complete if outcome.answers() == 0 && outcome.failed() > 0 => Exit::Failed,
+        Ending::Complete if verdicts.iter().any(|verdict| !verdict.met) => Exit::Missed,
+        Ending::Complete => Exit::Fine,
+    }
+}
+
+/// Finds the server's process by its port, if nobody named it. Gives a note for the result where it is here but hidden.
+fn find_server(load: &mut Load) -> Option<String> {
+    let address = match &load.endpoint {
+        Endpoint::Tcp(addresses, _) => *addresses.first()?,
+        Endpoint::Udp(address) => *address,
+        Endpoint::Unix(..) => return None,
+    };
+    if load.server_pid.is_some() || !address.ip().is_loopback() {
+        return None;
+    }
+    load.server_pid = Process::listening_on(address).map(|process| process.pid());
+    let hidden = load.server_pid.is_none();
+    hidden.then(|| "the server's process was not found, so its CPU time is not known; --server-pid names it".to_owned())
+}
+
+struct Runner<'a> {
+    scenario: &'a Scenario,
+    show: Show,
+    interrupt: Interrupt,
+}
+
+impl Runner<'_> {
+    fn run(&self, load: &Load, title: &str) -> Outcome {
+        let mut view = View::new(self.show, title);
+        let outcome = self.scenario.run_with(load, &mut |progress| {
+            view.show(progress);
+            if self.interrupt.is_asked() { Watch::Stop } else { Watch::GoOn }
+        });
+        view.end();
+        outcome
+    }
+
+    /// Searches the highest rate. The result is that of its last confirmation, and whether there is one.
+    fn search(&self) -> (Outcome, bool) {
+        let probe = self.run(&probe(&self.scenario.load), "rate max: how fast is a closed loop?");
+        if probe.ending != Ending::Complete || probe.answers() == 0 {
+            return (probe, false);
+        }
+        self.say(&format!("a closed loop reaches {}/s", number::rate(probe.per_second())));
+        let mut search = Search::new(probe.per_second() * FIRST_SHARE);
+        let mut last = probe;
+        let mut best = None;
+        loop {
+            let (rate, confirming) = match search.step() {
+                Step::Try(rate) => (rate, false),
+                Step::Confirm(rate) => (rate, true),
+                Step::Found(rate) => return (found(best.unwrap_or(last), rate), true),
+                Step::NoRate => return (not_found(last), false),
+            };
+            let outcome = self.run(&at_rate(&self.scenario.load, rate), &format!("rate max: {}/s", number::rate(rate)));
+            if outcome.ending != Ending::Complete {
+                return (outcome, false);
+            }
+            let met =
+                keeps_up(&outcome, rate) && judge(&self.scenario.objectives, &outcome).iter().all(|each| each.met);
+            self.say(&step_text(rate, confirming, met, &outcome, &judge(&self.scenario.objectives, &outcome)));
+            search.tell(met);
+            if met {
+                best = Some(outcome);
+            } else {
+                last = outcome;
+            }
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if self.show != Show::Nothing {
+            eprintln!("rate max: {text}");
+        }
+    }
+}
+
+/// The first rate that is tried, as a share of what a closed loop reaches.
+const FIRST_SHARE: f64 = 0.7;
+
+/// The longest that the closed loop before a search is measured.
+const PROBE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// The share of the offered rate that must be achieved, or the rate counts as missed whatever the objectives say.
+const KEEPS_UP: f64 = 0.98;
+
+fn probe(load: &Load) -> Load {
+    let length = match load.length {
+        Length::Duration(duration) => Length::Duration(duration.min(PROBE)),
+        requests @ Length::Requests(_) => requests,
+    };
+    Load { pace: Pace::Closed, length, ..load.clone() }
+}
+
+fn at_rate(load: &Load, rate: f64) -> Load {
+    let arrivals = match load.pace {
+        Pace::Open { arrivals, .. } => arrivals,
+        Pace::Closed => Arrivals::Constant,
+    };
+    Load { pace: Pace::Open { rate: Rate::Fixed(rate), arrivals }, ..load.clone() }
+}
+
+fn keeps_up(outcome: &Outcome, rate: f64) -> bool {
+    outcome.answers() > 0 && outcome.per_second() >= rate * KEEPS_UP
+}
+
+/// `81,250/s met: p99 1.31 ms`, `83,000/s missed: p99 2.90 ms`
+fn step_text(rate: f64, confirming: bool, met: bool, outcome: &Outcome, verdicts: &[Verdict]) -> String {
+    let found: Vec<_> = verdicts.iter().map(|verdict| verdict.found.as_str()).collect();
+    let word = match (confirming, met) {
+        (false, true) => "met",
+        (true, true) => "confirmed",
+        (false, false) => "missed",
+        (true, false) => "not confirmed",
+    };
+    let mut text = format!("{}/s {word}: {}", number::rate(rate), found.join(", "));
+    if !keeps_up(outcome, rate) {
+        text.push_str(&format!("; only {}/s were achieved", number::rate(outcome.per_second())));
+    }
+    text
+}
+
+fn found(mut outcome: Outcome, rate: f64) -> Outcome {
+    outcome.notes.insert(0, format!("the highest rate that meets the objectives is {}/s", number::rate(rate)));
+    outcome
+}
+
+fn not_found(mut outcome: Outcome) -> Outcome {
+    outcome.notes.insert(0, "no rate was found that meets the objectives every time".to_owned());
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::made_up;
+
+    #[test]
+    fn exit_codes_say_what_happened() {
+        #[track_caller]
+        fn check(outcome: &Outcome, objectives: &[&str], expected: Exit) {
+            let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
+            assert_eq!(exit(outcome, &judge(&objectives, outcome)), expected, "{objectives:?}");
+        }
+        let fine = made_up::outcome();
+        check(&fine, &[], Exit::Fine);
+        check(&fine, &["p99=3ms", "errors=1%"], Exit::Fine);
+        check(&fine, &["p99=2ms", "errors=1%"], Exit::Missed);
+        check(&made_up::refused(), &[], Exit::Failed);
+        check(&Outcome { ending: Ending::Complete, ..made_up::refused() }, &[], Exit::Failed);
+        check(&Outcome { ending: Ending::Interrupted, ..fine }, &[], Exit::Interrupted);
+    }
+
+    #[test]
+    fn steps_of_a_search_are_told() {
+        let outcome = made_up::outcome();
+        let verdicts = judge(&["p99=2ms".parse().unwrap()], &outcome);
+        #[track_caller]
+        fn check(found: &str, expected: &str) {
+            assert_eq!(found, expected);
+        }
+        check(&step_text(1000.0, false, false, &outcome, &verdicts), "1,000/s missed: p99 2.91 ms");
+        check(&step_text(1000.0, true, true, &outcome, &verdicts), "1,000/s confirmed: p99 2.91 ms");
+        let behind = "2,000/s not confirmed: p99 2.91 ms; only 1,000/s were achieved";
+        check(&step_text(2000.0, true, false, &outcome, &verdicts), behind);
+    }
+}

@@ -1,0 +1,80 @@
+//! The result for programs.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::objective::Verdict;
+use crate::record::{Latencies, Outcome};
+
+/// The result as JSON: the [`Outcome`] itself, with complete histograms, and a `summary` of the usual figures, so that nobody
+/// has to decode histograms for a percentile. Times are seconds.
+#[must_use]
+pub fn json(outcome: &Outcome, verdicts: &[Verdict]) -> String {
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        #[serde(flatten)]
+        outcome: &'a Outcome,
+        summary: Value,
+        objectives: &'a [Verdict],
+        loadgen_version: &'static str,
+    }
+    let whole =
+        Whole { outcome, summary: summary(outcome), objectives: verdicts, loadgen_version: env!("CARGO_PKG_VERSION") };
+    let mut text = serde_json::to_string_pretty(&whole).expect("an outcome has no keys but strings");
+    text.push('\n');
+    text
+}
+
+fn summary(outcome: &Outcome) -> Value {
+    let operations = outcome.operations.iter().map(|operation| {
+        let mut figures = figures(&operation.latencies, outcome.seconds);
+        figures["name"] = json!(operation.name);
+        figures
+    });
+    json!({
+        "all": figures(&outcome.latencies(), outcome.seconds),
+        "operations": operations.collect::<Vec<_>>(),
+        "failed": outcome.failed(),
+        "server_cpu_micros_per_answer": outcome.server_cpu_micros(),
+        "generator_cpu_micros_per_answer": outcome.generator_cpu_micros(),
+    })
+}
+
+fn figures(latencies: &Latencies, seconds: f64) -> Value {
+    let percentile = |percent: f64| latencies.percentile(percent).as_secs_f64();
+    json!({
+        "answers": latencies.count(),
+        "per_second": if seconds > 0.0 { latencies.count() as f64 / seconds } else { 0.0 },
+        "min": latencies.min().as_secs_f64(),
+        "mean": latencies.mean().as_secs_f64(),
+        "deviation": latencies.deviation().as_secs_f64(),
+        "p50": percentile(50.0),
+        "p75": percentile(75.0),
+        "p90": percentile(90.0),
+        "p95": percentile(95.0),
+        "p99": percentile(99.0),
+        "p99.9": percentile(99.9),
+        "p99.99": percentile(99.99),
+        "max": latencies.max().as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::judge;
+    use crate::output::made_up;
+
+    #[test]
+    fn the_outcome_can_be_read_again() {
+        let outcome = made_up::outcome();
+        let text = json(&outcome, &judge(&["rate=2000".parse().unwrap()], &outcome));
+        assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["summary"]["all"]["answers"], 3000);
+        assert_eq!(value["summary"]["all"]["per_second"], 1000.0);
+        assert_eq!(value["summary"]["operations"][1]["name"], "SET");
+        assert_eq!(value["objectives"][0]["met"], false);
+        assert_eq!(value["objectives"][0]["objective"], "rate=2000");
+    }
+}

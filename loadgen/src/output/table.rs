@@ -1,0 +1,175 @@
+//! The result for people.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::number;
+use crate::objective::Verdict;
+use crate::record::{Cpu, Ending, Latencies, Outcome, ServerUse};
+
+/// The percentiles that are shown.
+const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+
+/// How wide the words before the lines below the table are.
+const LABEL: usize = 12;
+
+/// The result of a run for people: latencies by operation, failures with examples, what it cost, what was wanted.
+#[must_use]
+pub fn table(outcome: &Outcome, verdicts: &[Verdict]) -> String {
+    let mut text = format!("{}\n", outcome.description);
+    match &outcome.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => text.push_str("Interrupted: this is what there was until then.\n"),
+        Ending::Failed(reason) => writeln!(text, "Failed: {reason}").expect("a string takes all"),
+    }
+    if outcome.answers() > 0 {
+        text.push('\n');
+        text.push_str(&latencies(outcome));
+    }
+    text.push('\n');
+    failures(outcome, &mut text);
+    for (label, line) in figures(outcome) {
+        push(&mut text, label, &line);
+    }
+    for verdict in verdicts {
+        push(&mut text, "Objective", &verdict.to_string());
+    }
+    for note in &outcome.notes {
+        push(&mut text, "Note", note);
+    }
+    text
+}
+
+fn push(text: &mut String, label: &str, line: &str) {
+    writeln!(text, "{label:LABEL$}{line}").expect("a string takes all");
+}
+
+/// The table of operations, and of all together if there are several.
+fn latencies(outcome: &Outcome) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let heads = ["answers", "per second", "mean"].map(str::to_owned).into_iter();
+    let heads = heads.chain(PERCENTILES.iter().map(|percent| format!("p{percent}"))).chain(["max".to_owned()]);
+    table.set_header(std::iter::once(String::new()).chain(heads));
+    for operation in &outcome.operations {
+        table.add_row(row(&operation.name, &operation.latencies, outcome.seconds));
+    }
+    if outcome.operations.len() > 1 {
+        table.add_row(row("all", &outcome.latencies(), outcome.seconds));
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if place > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn row(name: &str, latencies: &Latencies, seconds: f64) -> Vec<String> {
+    let per_second = if seconds > 0.0 { latencies.count() as f64 / seconds } else { 0.0 };
+    let mut row = vec![name.to_owned(), number::thousands(latencies.count()), number::rate(per_second)];
+    row.push(number::latency(latencies.mean()));
+    row.extend(PERCENTILES.iter().map(|percent| number::latency(latencies.percentile(*percent))));
+    row.push(number::latency(latencies.max()));
+    row
+}
+
+fn failures(outcome: &Outcome, text: &mut String) {
+    let failed = outcome.failed();
+    if failed == 0 {
+        return push(text, "Failures", "none");
+    }
+    let all = failed + outcome.answers();
+    let share = number::share(failed as f64 / all as f64);
+    push(text, "Failures", &format!("{} of {} ({share})", number::thousands(failed), number::thousands(all)));
+    let width = outcome.failures.iter().map(|failure| number::thousands(failure.count).len()).max().unwrap_or(0);
+    for failure in &outcome.failures {
+        push(text, "", &format!("{:>width$} {}", number::thousands(failure.count), failure.kind.words()));
+        for example in &failure.examples {
+            push(text, "", &format!("{:width$} · {example}", ""));
+        }
+    }
+}
+
+/// The lines below the table, in order.
+fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(offered) = outcome.offered_per_second {
+        let achieved = outcome.per_second();
+        let share = number::share((achieved / offered.max(f64::MIN_POSITIVE) * 1000.0).round() / 1000.0);
+        let line = format!("{}/s; achieved {}/s, {share}", number::rate(offered), number::rate(achieved));
+        lines.push(("Offered", line));
+    }
+    if outcome.answers() == 0 {
+        return lines;
+    }
+    let fairness = outcome.fairness;
+    let (least, most) = (number::thousands(fairness.least), number::thousands(fairness.most));
+    lines.push(("Fairness", format!("a connection had {least} to {most} answers")));
+    if let Some(server) = &outcome.server {
+        lines.extend(server_lines(server, outcome));
+    }
+    let generator = &outcome.generator;
+    let cpu = cpu_per_request(generator.cpu, outcome.answers());
+    let busiest = number::share((generator.busiest_thread * 100.0).round() / 100.0);
+    let resident = number::bytes(generator.resident_bytes);
+    lines.push(("Generator", format!("{cpu}; busiest thread {busiest} busy; {resident} resident")));
+    let per_second = |bytes: u64| number::bytes((bytes as f64 / outcome.seconds.max(f64::MIN_POSITIVE)) as u64);
+    lines.push((
+        "Traffic",
+        format!(
+            "{} received, {} sent; {}/s, {}/s",
+            number::bytes(outcome.bytes_received),
+            number::bytes(outcome.bytes_sent),
+            per_second(outcome.bytes_received),
+            per_second(outcome.bytes_sent)
+        ),
+    ));
+    lines
+}
+
+fn server_lines(server: &ServerUse, outcome: &Outcome) -> [(&'static str, String); 2] {
+    let cpu = cpu_per_request(server.cpu, outcome.answers());
+    let processors = number::three_digits(server.cpu.total() / outcome.seconds.max(f64::MIN_POSITIVE));
+    let resident = number::bytes(server.resident_bytes);
+    let peak = number::bytes(server.peak_resident_bytes);
+    let switches = |count: u64| number::three_digits(count as f64 * 1000.0 / outcome.answers() as f64);
+    let (voluntary, forced) = (switches(server.voluntary_switches), switches(server.involuntary_switches));
+    let pid = server.pid;
+    [
+        ("Server", format!("{cpu}; {processors} processors; {resident} resident, at most {peak}")),
+        ("", format!("{voluntary} voluntary and {forced} forced switches per 1000 requests; process {pid}")),
+    ]
+}
+
+/// `6.52 µs CPU per request (2.10 user, 4.42 system)`.
+fn cpu_per_request(cpu: Cpu, answers: u64) -> String {
+    let micros = |seconds: f64| number::three_digits(seconds * 1e6 / answers as f64);
+    format!("{} µs CPU per request ({} user, {} system)", micros(cpu.total()), micros(cpu.user), micros(cpu.system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::judge;
+    use crate::output::made_up;
+
+    #[track_caller]
+    fn check(outcome: &Outcome, objectives: &[&str], expected: &str) {
+        let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
+        let found = table(outcome, &judge(&objectives, outcome));
+        assert_eq!(found, expected, "\n{found}");
+    }
+
+    #[test]
+    fn a_run_is_shown() {
+        check(&made_up::outcome(), &["p99=2ms", "errors=0%"], include_str!("golden/table.txt"));
+    }
+
+    #[test]
+    fn a_run_without_an_answer_is_shown() {
+        check(&made_up::refused(), &["p99=2ms"], include_str!("golden/refused.txt"));
+    }
+}

@@ -1,0 +1,337 @@
+//! The thread that watches a run: phases, seconds, the server's process, the outcome.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Map;
+
+use super::shared::Shared;
+use super::worker::TICK;
+use crate::clock::{Nanos, nanos};
+use crate::load::{Length, Load};
+use crate::pace::Pace;
+use crate::process::{Process, Sample};
+use crate::record::{
+    Cpu, Ending, Fairness, Generator, Interval, Latencies, Operation, Outcome, ServerInterval, ServerUse, Tally,
+};
+use crate::watch::{Phase, Progress, Watch};
+
+/// Length of a piece of the timeline.
+const SECOND: Nanos = 1_000_000_000;
+
+/// How long after a second's end the threads have handed over their accounts of it.
+const HAND_OVER: Nanos = TICK / 5;
+
+/// A run that counts requests is given up after so many time-outs without any answer.
+const PATIENCE: u64 = 3;
+
+/// A thread above this share of a processor is the limit of what it measures.
+const GENERATOR_BOUND: f64 = 0.9;
+
+/// The watcher of a run, and what it has seen.
+pub(super) struct Watcher<'a> {
+    shared: &'a Shared,
+    load: &'a Load,
+    names: Vec<String>,
+    total: Tally,
+    all: Latencies,
+    interval: Latencies,
+    interval_failures: u64,
+    timeline: Vec<Interval>,
+    process: Option<Process>,
+    notes: Vec<String>,
+    /// The window, once it is known.
+    window: Option<(Nanos, Nanos)>,
+    began: Option<Sample>,
+    ended: Option<Sample>,
+    cut: Option<(Nanos, Option<Sample>)>,
+    peak_resident_bytes: u64,
+    /// When something was answered last, and how much there was then.
+    last_progress: (Nanos, u64),
+    interrupted: bool,
+}
+
+impl<'a> Watcher<'a> {
+    pub(super) fn new(shared: &'a Shared, load: &'a Load, names: Vec<String>) -> Self {
+        let mut notes = Vec::new();
+        let process = load.server_pid.and_then(|pid| match Process::open(pid) {
+            Ok(process) => Some(process),
+            Err(error) => {
+                notes.push(format!("the server's process {pid} cannot be read: {error}"));
+                None
+            }
+        });
+        Self {
+            shared,
+            load,
+            total: Tally::new(names.len()),
+            names,
+            all: Latencies::new(),
+            interval: Latencies::new(),
+            interval_failures: 0,
+            timeline: Vec::new(),
+            process,
+            notes,
+            window: None,
+            began: None,
+            ended: None,
+            cut: None,
+            peak_resident_bytes: 0,
+            last_progress: (0, 0),
+            interrupted: false,
+        }
+    }
+
+    /// Watches until all threads have ended.
+    pub(super) fn watch(&mut self, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) {
+        loop {
+            let now = self.shared.clock.now();
+            self.step(now);
+            let progress = self.progress(now);
+            if watch(&progress) == Watch::Stop && !self.interrupted {
+                self.interrupted = true;
+                self.shared.stop();
+            }
+            if self.shared.seats.iter().all(|seat| seat.finished.load(Ordering::Acquire)) {
+                break;
+            }
+            thread::sleep(Duration::from_nanos(self.pause()));
+        }
+        let now = self.shared.clock.now();
+        self.end_window(now);
+        self.collect();
+        self.cut_interval(now);
+    }
+
+    fn step(&mut self, now: Nanos) {
+        if self.window.is_none() {
+            self.start_when_ready(now);
+        }
+        let Some((from, until)) = self.window else {
+            return;
+        };
+        if self.began.is_none() && now >= from {
+            self.began = self.sample();
+            self.cut = Some((from, self.began));
+        }
+        if now >= until {
+            self.end_window(now);
+        }
+        self.collect();
+        if self.cut.is_some_and(|(start, _)| now >= start + SECOND + HAND_OVER) {
+            self.cut_interval(now);
+        }
+        self.look_for_progress(now);
+    }
+
+    /// The load begins when every connection is open, or has failed to open once.
+    fn start_when_ready(&mut self, now: Nanos) {
+        self.collect();
+        if !self.shared.seats.iter().all(|seat| seat.ready.load(Ordering::Acquire)) || self.shared.is_stopped() {
+            return;
+        }
+        if self.open_connections() == 0 && self.load.connections > 0 {
+            let failures = self.total.failures().list();
+            let reason = failures.first().and_then(|failure| failure.examples.first()).cloned();
+            let reason = reason.unwrap_or_else(|| "no reason is known".to_owned());
+            return self.shared.give_up(format!("no connection could be opened: {reason}"));
+        }
+        // All threads see it in time.
+        let begins = now + TICK / 10;
+        self.shared.begin(begins);
+        self.window = Some(self.shared.window(begins));
+        self.last_progress.0 = now;
+    }
+
+    fn collect(&mut self) {
+        for seat in &self.shared.seats {
+            let mut tally = seat.tally();
+            for latencies in tally.latencies() {
+                self.interval.merge(latencies);
+                self.all.merge(latencies);
+            }
+            self.interval_failures += tally.failures().total();
+            tally.drain_into(&mut self.total);
+        }
+    }
+
+    /// Ends a second of the timeline.
+    fn cut_interval(&mut self, now: Nanos) {
+        let Some((start, before)) = self.cut else {
+            return;
+        };
+        let Some((from, until)) = self.window else {
+            return;
+        };
+        let end = (start + SECOND).min(now);
+        if start >= until && self.interval.count() == 0 && self.interval_failures == 0 {
+            return;
+        }
+        let sample = self.sample();
+        let seconds = end.saturating_sub(start) as f64 / 1e9;
+        let server = before.zip(sample).map(|(before, after)| ServerInterval {
+            processors: (after.cpu.total() - before.cpu.total()) / (now.saturating_sub(start) as f64 / 1e9),
+            resident_bytes: after.resident_bytes,
+        });
+        self.timeline.push(Interval {
+            start: start.saturating_sub(from) as f64 / 1e9,
+            seconds,
+            latencies: std::mem::take(&mut self.interval),
+            failures: std::mem::take(&mut self.interval_failures),
+            server,
+        });
+        self.cut = Some((end, sample));
+    }
+
+    fn end_window(&mut self, now: Nanos) {
+        if self.began.is_some() && self.ended.is_none() {
+            self.ended = self.sample();
+        }
+        if let Some((from, until)) = &mut self.window
+            && *until > now
+            && self.shared.seats.iter().all(|seat| seat.finished.load(Ordering::Acquire))
+        {
+            *until = now.max(*from);
+        }
+    }
+
+    /// A run that counts requests would never end if nobody answered.
+    fn look_for_progress(&mut self, now: Nanos) {
+        let answers = self.total.ended() - self.total.failures().total().min(self.total.ended());
+        if answers > self.last_progress.1 {
+            self.last_progress = (now, answers);
+        }
+        let limit = nanos(self.load.timeout).saturating_mul(PATIENCE).max(SECOND);
+        if matches!(self.load.length, Length::Requests(_)) && now.saturating_sub(self.last_progress.0) > limit {
+            self.shared.give_up(format!("no right answer for {:.0} s", limit as f64 / 1e9));
+        }
+    }
+
+    fn sample(&mut self) -> Option<Sample> {
+        let sample = self.process.as_ref()?.sample();
+        match sample {
+            Ok(sample) => {
+                self.peak_resident_bytes = self.peak_resident_bytes.max(sample.resident_bytes);
+                Some(sample)
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn open_connections(&self) -> usize {
+        self.shared.seats.iter().map(|seat| seat.open_connections.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Until the next tick, or the window's next edge.
+    fn pause(&self) -> Nanos {
+        let now = self.shared.clock.now();
+        let Some((from, until)) = self.window else {
+            return TICK / 20;
+        };
+        let mut pause = TICK;
+        for edge in [from, until] {
+            if edge > now {
+                pause = pause.min(edge - now);
+            }
+        }
+        // At the end nobody should wait for the watcher.
+        if now >= until || matches!(self.load.length, Length::Requests(_)) { pause.min(TICK / 10) } else { pause }
+    }
+
+    fn progress(&self, now: Nanos) -> Progress<'_> {
+        let (phase, since) = match self.window {
+            None => (Phase::Connecting, 0),
+            Some((from, _)) if now < from => (Phase::WarmUp, 0),
+            Some((from, until)) if now < until => (Phase::Measuring, from),
+            Some((from, _)) => (Phase::Draining, from),
+        };
+        Progress {
+            phase,
+            elapsed: Duration::from_nanos(now.saturating_sub(since)),
+            length: self.load.length,
+            latencies: &self.all,
+            failures: self.total.failures(),
+            timeline: &self.timeline,
+            open_connections: self.open_connections(),
+        }
+    }
+
+    /// What was found. The description and the settings are the caller's to fill in.
+    pub(super) fn outcome(self) -> Outcome {
+        let endings: Vec<_> = self.shared.seats.iter().map(|seat| seat.ending()).collect();
+        let last_answer = endings.iter().map(|ending| ending.last_answer).max().unwrap_or_default();
+        let ending = match self.shared.given_up() {
+            Some(reason) => Ending::Failed(reason),
+            None if self.interrupted => Ending::Interrupted,
+            None => Ending::Complete,
+        };
+        let seconds = self.window.map_or(0.0, |(from, until)| {
+            let end = if matches!(self.load.length, Length::Requests(_)) { last_answer } else { until };
+            end.saturating_sub(from) as f64 / 1e9
+        });
+        let mut notes = self.notes;
+        let busiest_thread = endings
+            .iter()
+            .filter(|ending| ending.wall > 0)
+            .map(|ending| ending.cpu.total() * 1e9 / ending.wall as f64)
+            .fold(0.0, f64::max);
+        if busiest_thread > GENERATOR_BOUND {
+            notes.push(format!("generator-bound: a thread of the generator was {:.0} % busy", busiest_thread * 100.0));
+        }
+        let (bytes_received, bytes_sent) = self.total.bytes();
+        let operations = self.names.into_iter().zip(self.total.latencies());
+        let answers = endings.iter().filter_map(|ending| ending.answers);
+        Outcome {
+            description: String::new(),
+            settings: Map::new(),
+            ending,
+            seconds,
+            operations: operations.map(|(name, latencies)| Operation { name, latencies: latencies.clone() }).collect(),
+            failures: self.total.failures().list(),
+            offered_per_second: offered(self.load, seconds),
+            bytes_received,
+            bytes_sent,
+            fairness: Fairness {
+                least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),
+                most: answers.map(|(_, most)| most).max().unwrap_or_default(),
+            },
+            generator: Generator {
+                cpu: endings.iter().fold(Cpu::default(), |sum, ending| Cpu {
+                    user: sum.user + ending.cpu.user,
+                    system: sum.system + ending.cpu.system,
+                }),
+                busiest_thread,
+                resident_bytes: own_resident_bytes(),
+            },
+            server: self.began.zip(self.ended).map(|(began, ended)| ServerUse {
+                pid: self.load.server_pid.unwrap_or_default(),
+                cpu: Cpu { user: ended.cpu.user - began.cpu.user, system: ended.cpu.system - began.cpu.system },
+                resident_bytes: ended.resident_bytes,
+                peak_resident_bytes: self.peak_resident_bytes,
+                voluntary_switches: ended.voluntary_switches.saturating_sub(began.voluntary_switches),
+                involuntary_switches: ended.involuntary_switches.saturating_sub(began.involuntary_switches),
+            }),
+            timeline: self.timeline,
+            notes,
+        }
+    }
+}
+
+/// The mean rate that an open loop was to have in its window.
+fn offered(load: &Load, seconds: f64) -> Option<f64> {
+    let Pace::Open { rate, .. } = load.pace else {
+        return None;
+    };
+    // The mean of a hundred moments is exact for a fixed rate and for a ramp that fits, and close for one that ends within.
+    let moments = (0..100).map(|part| {
+        let elapsed = load.warm_up.as_secs_f64() + seconds * (f64::from(part) + 0.5) / 100.0;
+        rate.at((elapsed * 1e9) as Nanos)
+    });
+    Some(moments.sum::<f64>() / 100.0)
+}
+
+fn own_resident_bytes() -> u64 {
+    let own = Process::open(std::process::id()).and_then(|own| own.sample());
+    own.map_or(0, |sample| sample.resident_bytes)
+}

@@ -1,0 +1,136 @@
+//! Adding entries and taking them away.
+
+use super::parse::{self, AddOrTrim, NewId};
+use super::reply_id;
+use crate::command::{Args, Ctx, Event, Result};
+use crate::error::Error;
+use crate::types::{Stream, StreamId};
+
+/// The most bytes that an entry's names and values may have together, as in the genuine server.
+const MAX_ENTRY: usize = 1 << 30;
+
+/// `XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value …]`
+pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let options = AddOrTrim::parse(cx, args, true)?;
+    let wrong_arity = || Error::WrongArity("xadd".into());
+    let (new_id, at) = options.id.ok_or_else(wrong_arity)?;
+    let fields = args.from(at + 1);
+    if fields.is_empty() || fields.len() % 2 == 1 {
+        return Err(wrong_arity());
+    }
+    if matches!(new_id, NewId::Given(StreamId::MIN)) {
+        return Err(Error::Static("ERR The ID specified in XADD must be greater than 0-0"));
+    }
+    let (key, now, limits) = (args.key(0), cx.now(), cx.stream_limits());
+    if options.no_mkstream && cx.db.stream_mut(key)?.is_none() {
+        cx.reply.null();
+        return Ok(());
+    }
+    if fields.iter().map(<[u8]>::len).sum::<usize>() > MAX_ENTRY {
+        return Err(Error::Static("ERR Elements are too large to be stored"));
+    }
+    // No error can leave an empty stream behind: every id is larger than that of no entry.
+    let stream = cx.db.stream_or_new(key)?;
+    let id = next_id(stream, new_id, now)?;
+    let pairs = (0..fields.len() / 2).map(|pair| (fields.at(pair * 2), fields.at(pair * 2 + 1)));
+    stream.log.append(id, pairs, limits);
+    reply_id(cx.reply, id);
+    cx.changed(key, Event("xadd"));
+    if let Some(trim) = &options.trim
+        && let Some(stream) = cx.db.stream_mut(key)?
+        && stream.log.trim(trim) > 0
+    {
+        cx.tell(key, Event("xtrim"));
+    }
+    Ok(())
+}
+
+/// The id of an entry that is added now.
+fn next_id(stream: &Stream, wanted: NewId, now: u64) -> Result<StreamId> {
+    let last = stream.log.last_id();
+    if last == StreamId::MAX {
+        return Err(Error::Static("ERR The stream has exhausted the last possible ID, unable to add more items"));
+    }
+    let id = match wanted {
+        NewId::Now => Some(stream.next_id(now)),
+        NewId::Open(ms) => stream.next_seq(ms),
+        NewId::Given(id) => Some(id),
+    };
+    id.filter(|&id| id > last)
+        .ok_or(Error::Static("ERR The ID specified in XADD is equal or smaller than the target stream top item"))
+}
+
+/// `XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count]`
+pub(super) fn xtrim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let options = AddOrTrim::parse(cx, args, false)?;
+    let key = args.key(0);
+    let stream = cx.db.stream_mut(key)?;
+    let deleted = match (stream, &options.trim) {
+        (Some(stream), Some(trim)) => stream.log.trim(trim),
+        _ => 0,
+    };
+    deleted_some(cx, args, deleted, Event("xtrim"));
+    Ok(())
+}
+
+/// `XDEL key id [id …]`
+pub(super) fn xdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let Some(stream) = cx.db.stream_mut(args.key(0))? else {
+        cx.reply.int(0);
+        return Ok(());
+    };
+    let ids = parse::ids(args, 2)?;
+    let deleted = ids.into_iter().filter(|&id| stream.log.delete(id)).count();
+    deleted_some(cx, args, deleted as u64, Event("xdel"));
+    Ok(())
+}
+
+/// Answers how many entries were deleted, and tells of it.
+fn deleted_some(cx: &mut Ctx<'_>, args: Args<'_>, deleted: u64, event: Event) {
+    if deleted > 0 {
+        // Nobody waits for entries to go.
+        cx.noticed(args.key(0), event);
+        cx.touched(args.key(0));
+        cx.dirty.set(cx.dirty.get() + deleted - 1);
+    }
+    cx.reply.int(deleted as i64);
+}
+
+/// `XSETID key last-id [ENTRIESADDED count] [MAXDELETEDID id]`
+pub(super) fn xsetid(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let id = parse::id(args.at(2))?;
+    let (mut added, mut max_deleted) = (None, None);
+    let mut at = 3;
+    while at < args.len() {
+        let more = at + 1 < args.len();
+        if more && args.is(at, "ENTRIESADDED") {
+            let count = u64::try_from(args.int(at + 1)?);
+            added = Some(count.map_err(|_| Error::Static("ERR entries_added must be positive"))?);
+        } else if more && args.is(at, "MAXDELETEDID") {
+            let deleted = parse::id(args.at(at + 1))?;
+            if id < deleted {
+                return Err(Error::Static(
+                    "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id",
+                ));
+            }
+            max_deleted = Some(deleted).filter(|&deleted| deleted != StreamId::MIN);
+        } else {
+            return Err(Error::Syntax);
+        }
+        at += 2;
+    }
+    let key = args.key(0);
+    let log = &mut cx.db.stream_mut(key)?.ok_or(Error::NoSuchKey)?.log;
+    if log.last_entry_id().is_some_and(|last| id < last) {
+        return Err(Error::Static("ERR The ID specified in XSETID is smaller than the target stream top item"));
+    }
+    if added.is_some_and(|added| log.len() > added) {
+        return Err(Error::Static(
+            "ERR The entries_added specified in XSETID is smaller than the target stream length",
+        ));
+    }
+    log.set(id, added, max_deleted);
+    cx.reply.ok();
+    cx.noticed(key, Event("xsetid"));
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Streams (<https://redis.io/docs/latest/commands/?group=stream>).
+
+mod add;
+mod claim;
+mod group;
+mod info;
+mod parse;
+mod pending;
+mod range;
+mod read;
+
+use crate::command::{
+    Begin, Categories, Command, Ctx, Event, Family, Find, Flags, KeySpec, Result, Use, cmd, container, read as reads,
+    sub, update,
+};
+use crate::db::{Access, Key};
+use crate::error::{Error, echo};
+use crate::resp::Reply;
+use crate::types::{Group, Log, Stream, StreamEntry, StreamId};
+
+/// Appends an id.
+fn reply_id(reply: &mut Reply, id: StreamId) {
+    reply.bulk(id.to_string().as_bytes());
+}
+
+/// Appends an entry: its id, and a list of its fields.
+fn reply_entry(reply: &mut Reply, entry: StreamEntry<'_>) {
+    reply.array(2);
+    reply_id(reply, entry.id);
+    reply.array(entry.fields.len() * 2);
+    for (name, value) in entry.fields {
+        reply.bulk(&name);
+        reply.bulk(&value);
+    }
+}
+
+/// Appends a list of entries; `visit` sees each id first.
+fn reply_entries<'a>(
+    reply: &mut Reply,
+    entries: impl Iterator<Item = StreamEntry<'a>>,
+    mut visit: impl FnMut(StreamId),
+) {
+    let mark = reply.mark();
+    let mut count = 0;
+    for entry in entries {
+        visit(entry.id);
+        reply_entry(reply, entry);
+        count += 1;
+    }
+    reply.array_at(mark, count);
+}
+
+/// The most entries that a `COUNT` stands for, 0 being no limit.
+fn limit(count: u64) -> usize {
+    if count == 0 { usize::MAX } else { usize::try_from(count).unwrap_or(usize::MAX) }
+}
+
+/// A group to be changed, and the entries that it reads.
+fn group_mut<'s>(stream: &'s mut Stream, name: &[u8]) -> Option<(&'s Log, &'s mut Group)> {
+    let Stream { log, groups } = stream;
+    Some((log, groups.get_mut(name)?))
+}
+
+/// Notes that a consumer was heard of. One that is made for that is an event.
+fn see(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) -> Result {
+    let now = cx.now();
+    let made =
+        cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get_mut(group)).is_some_and(|g| g.see(consumer, now));
+    if made {
+        cx.noticed(key, Event("xgroup-createconsumer"));
+    }
+    Ok(())
+}
+
+/// Longest part of a name that errors repeat, in bytes.
+const MAX_NAME: usize = 512;
+
+/// No such group, or no such key.
+fn no_group(key: &[u8], group: &[u8], behind: &str) -> Error {
+    let (key, group) = (echo(key, MAX_NAME), echo(group, MAX_NAME));
+    Error::Message(format!("NOGROUP No such key '{key}' or consumer group '{group}'{behind}"))
+}
+
+/// The key holds a stream that has no such group.
+fn no_group_of_key(key: &[u8], group: &[u8]) -> Error {
+    let (key, group) = (echo(key, MAX_NAME), echo(group, MAX_NAME));
+    Error::Message(format!("NOGROUP No such consumer group '{group}' for key name '{key}'"))
+}
+
+const READ: Flags = Flags::READONLY;
+const WRITE: Flags = Flags::WRITE;
+const FAST: Flags = Flags::FAST;
+const GROW: Flags = WRITE.and(Flags::DENYOOM);
+const HELP: Flags = Flags::LOADING.and(Flags::STALE);
+
+const LEN: KeySpec = reads(1).flags("RO");
+const CHANGE: KeySpec = update(1).flags("RW update");
+const DELETE: KeySpec = update(1).flags("RW delete");
+const OUTPUT: &[&str] = &["nondeterministic_output"];
+
+/// The keys between `STREAMS` and as many ids.
+const fn streams(from: i8, access: Access) -> KeySpec {
+    KeySpec {
+        begin: Begin::Keyword { word: "STREAMS", from },
+        find: Find::Range { last: -1, step: 1, limit: 2 },
+        usage: Use { access, flags: "RO access" },
+    }
+}
+
+#[rustfmt::skip]
+const XGROUP: &[Command] = &[
+    sub("create",         -5, group::create,          GROW,  &[update(2).flags("RW insert")]),
+    sub("createconsumer",  5, group::create_consumer, GROW,  &[update(2).flags("RW insert")]),
+    sub("delconsumer",     5, group::del_consumer,    WRITE, &[update(2).flags("RW delete")]),
+    sub("destroy",         4, group::destroy,         WRITE, &[update(2).flags("RW delete")]),
+    sub("help",            2, group::xgroup_help,     HELP,  &[]),
+    sub("setid",          -5, group::set_id,          WRITE, &[update(2).flags("RW update")]),
+];
+
+#[rustfmt::skip]
+const XINFO: &[Command] = &[
+    sub("consumers", 4, info::consumers,  READ, &[reads(2)]).tips(OUTPUT),
+    sub("groups",    3, info::groups,     READ, &[reads(2)]),
+    sub("help",      2, info::xinfo_help, HELP, &[]),
+    sub("stream",   -3, info::stream,     READ, &[reads(2)]),
+];
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "stream", category: Categories::STREAM, commands: &[
+    cmd("xack",       -4, group::xack,       WRITE.and(FAST), &[CHANGE]),
+    cmd("xadd",       -5, add::xadd,         GROW.and(FAST),  &[CHANGE]).tips(OUTPUT),
+    cmd("xautoclaim", -6, claim::xautoclaim, WRITE.and(FAST), &[DELETE]).tips(OUTPUT),
+    cmd("xclaim",     -6, claim::xclaim,     WRITE.and(FAST), &[CHANGE]).tips(OUTPUT),
+    cmd("xdel",       -3, add::xdel,         WRITE.and(FAST), &[DELETE]),
+    container("xgroup", -2, XGROUP),
+    container("xinfo",  -2, XINFO),
+    cmd("xlen",        2, range::xlen,       READ.and(FAST),  &[LEN]),
+    cmd("xpending",   -3, pending::xpending, READ,            &[reads(1)]).tips(OUTPUT),
+    cmd("xrange",     -4, range::xrange,     READ,            &[reads(1)]),
+    cmd("xread",      -4, read::xread,       READ.and(Flags::BLOCKING),  &[streams(1, Access::Read)]).finder(read::xread_keys),
+    cmd("xreadgroup", -7, read::xreadgroup,  WRITE.and(Flags::BLOCKING), &[streams(4, Access::Write)]).finder(read::xreadgroup_keys),
+    cmd("xrevrange",  -4, range::xrevrange,  READ,            &[reads(1)]),
+    cmd("xsetid",     -3, add::xsetid,       GROW.and(FAST),  &[CHANGE]),
+    cmd("xtrim",      -4, add::xtrim,        WRITE,           &[DELETE]).tips(OUTPUT),
+] };

@@ -1,0 +1,172 @@
+//! Arguments that several commands have: ids, intervals, what to trim.
+
+use crate::command::{Args, Ctx, Result};
+use crate::config::settings;
+use crate::error::Error;
+use crate::types::{StreamId, StreamLimits, Trim, TrimTo};
+
+const INVALID_ID: Error = Error::Static("ERR Invalid stream ID specified as stream command argument");
+
+/// Entries that an approximate trimming removes at most where blocks have no limit, and in any case.
+const TRIM_DEFAULT: u64 = 10_000;
+const TRIM_MAX: u64 = 1_000_000;
+/// Blocks that an approximate trimming removes at most.
+const TRIM_BLOCKS: u64 = 100;
+
+/// An id that names an entry; `ms` alone is its first.
+pub(super) fn id(text: &[u8]) -> Result<StreamId> {
+    StreamId::parse(text, 0).ok_or(INVALID_ID)
+}
+
+/// An id, or `-` or `+` for the smallest and the largest.
+pub(super) fn any_id(text: &[u8], missing_seq: u64) -> Result<StreamId> {
+    match text {
+        b"-" => Ok(StreamId::MIN),
+        b"+" => Ok(StreamId::MAX),
+        _ => StreamId::parse(text, missing_seq).ok_or(INVALID_ID),
+    }
+}
+
+/// All ids from argument `first` on.
+pub(super) fn ids(args: Args<'_>, first: usize) -> Result<Vec<StreamId>> {
+    args.from(first).iter().map(id).collect()
+}
+
+/// Where an interval starts; `(` leaves the id itself out.
+pub(super) fn start(text: &[u8]) -> Result<StreamId> {
+    match text {
+        [b'(', rest @ ..] if !rest.is_empty() => {
+            id(rest)?.next().ok_or(Error::Static("ERR invalid start ID for the interval"))
+        }
+        _ => any_id(text, 0),
+    }
+}
+
+/// Where an interval ends; `(` leaves the id itself out.
+pub(super) fn end(text: &[u8]) -> Result<StreamId> {
+    match text {
+        [b'(', rest @ ..] if !rest.is_empty() => {
+            let id = StreamId::parse(rest, u64::MAX).ok_or(INVALID_ID)?;
+            id.previous().ok_or(Error::Static("ERR invalid end ID for the interval"))
+        }
+        _ => any_id(text, u64::MAX),
+    }
+}
+
+/// The id that XADD was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NewId {
+    /// `*`
+    Now,
+    /// `ms-*`
+    Open(u64),
+    /// All of it.
+    Given(StreamId),
+}
+
+/// The options of XADD and XTRIM.
+#[derive(Debug, Default)]
+pub(super) struct AddOrTrim {
+    pub(super) trim: Option<Trim>,
+    pub(super) no_mkstream: bool,
+    /// XADD's id, and its position.
+    pub(super) id: Option<(NewId, usize)>,
+}
+
+impl AddOrTrim {
+    /// Reads the options, and the id that ends them where one is wanted.
+    pub(super) fn parse(cx: &Ctx<'_>, args: Args<'_>, is_add: bool) -> Result<Self> {
+        let mut options = Self::default();
+        let mut limit = None;
+        let mut at = 2;
+        while at < args.len() {
+            let more = at + 1 < args.len();
+            if is_add && args.at(at) == b"*" {
+                options.id = Some((NewId::Now, at));
+                break;
+            } else if more && (args.is(at, "MAXLEN") || args.is(at, "MINID")) {
+                if options.trim.is_some() {
+                    return Err(Error::Static(
+                        "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
+                    ));
+                }
+                let (trim, next) = strategy(args, at)?;
+                options.trim = Some(trim);
+                at = next;
+            } else if more && args.is(at, "LIMIT") {
+                let value = u64::try_from(args.int(at + 1)?);
+                limit = Some(value.map_err(|_| Error::Static("ERR The LIMIT argument must be >= 0."))?);
+                at += 2;
+            } else if is_add && args.is(at, "NOMKSTREAM") {
+                options.no_mkstream = true;
+                at += 1;
+            } else if is_add {
+                options.id = Some((new_id(args.at(at))?, at));
+                break;
+            } else {
+                return Err(Error::Syntax);
+            }
+        }
+        options.limit(cx, limit, is_add)?;
+        Ok(options)
+    }
+
+    /// How many entries go at most.
+    fn limit(&mut self, cx: &Ctx<'_>, given: Option<u64>, is_add: bool) -> Result {
+        let Some(trim) = &mut self.trim else {
+            return match given {
+                Some(1..) => {
+                    Err(Error::Static("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"))
+                }
+                _ if !is_add => Err(Error::Static("ERR syntax error, XTRIM must be called with a trimming strategy")),
+                // A limit of none is missed by no strategy, but by the `~`, as in the genuine server.
+                Some(0) => Err(LIMIT_WITHOUT_TILDE),
+                None => Ok(()),
+            };
+        };
+        trim.limit = match given {
+            Some(_) if !trim.approximate => return Err(LIMIT_WITHOUT_TILDE),
+            Some(limit) => limit,
+            None if !trim.approximate => 0,
+            None => match cx.stream_limits().node_max_entries.saturating_mul(TRIM_BLOCKS) {
+                0 => TRIM_DEFAULT,
+                limit => limit.min(TRIM_MAX),
+            },
+        };
+        Ok(())
+    }
+}
+
+const LIMIT_WITHOUT_TILDE: Error = Error::Static("ERR syntax error, LIMIT cannot be used without the special ~ option");
+
+/// `MAXLEN [~|=] count` or `MINID [~|=] id` at argument `at`, and where it ends.
+fn strategy(args: Args<'_>, at: usize) -> Result<(Trim, usize)> {
+    let sign = at + 2 < args.len() && matches!(args.at(at + 1), b"~" | b"=");
+    let approximate = sign && args.at(at + 1) == b"~";
+    let value = at + 1 + usize::from(sign);
+    let to = if args.is(at, "MAXLEN") {
+        let len = u64::try_from(args.int(value)?);
+        TrimTo::Len(len.map_err(|_| Error::Static("ERR The MAXLEN argument must be >= 0."))?)
+    } else {
+        TrimTo::MinId(id(args.at(value))?)
+    };
+    Ok((Trim { to, approximate, limit: 0 }, value + 1))
+}
+
+fn new_id(text: &[u8]) -> Result<NewId> {
+    match StreamId::parse_open(text) {
+        Some(ms) => Ok(NewId::Open(ms)),
+        None => id(text).map(NewId::Given),
+    }
+}
+
+impl Ctx<'_> {
+    /// How large the blocks of streams get, from the configuration.
+    pub(super) fn stream_limits(&self) -> StreamLimits {
+        let config = &self.instance.config;
+        StreamLimits {
+            node_max_bytes: config.size(settings::STREAM_NODE_MAX_BYTES),
+            node_max_entries: config.uint(settings::STREAM_NODE_MAX_ENTRIES),
+        }
+    }
+}
