@@ -3,8 +3,8 @@
 use clap::Parser;
 use server_runtime::{Error, Listen, RuntimeArgs};
 
+use crate::api::RedisArgs;
 use crate::options::Options;
-use crate::redis::RedisArgs;
 
 /// Where the server listens if no flag says so: this machine alone.
 const LISTEN: &str = "127.0.0.1:8000";

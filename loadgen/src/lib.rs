@@ -10,6 +10,7 @@
 pub mod cli;
 mod clock;
 pub mod codec;
+pub mod compare;
 pub mod front;
 pub mod load;
 mod number;

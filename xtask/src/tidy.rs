@@ -12,7 +12,8 @@ use crate::process::run_quietly;
 /// Which packages of ours a package may depend on; one that is not listed may depend on none.
 const ARROWS: &[(&str, &[&str])] = &[
     ("redis-server", &["server-runtime"]),
-    ("http-server", &["server-runtime"]),
+    // `--redis embedded` calls our server in its own process, without a socket; its client shares nothing but the wire.
+    ("http-server", &["server-runtime", "redis-server"]),
     ("grpc-server", &["server-runtime"]),
     ("light-node", &["echonet-lite"]),
     ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),

@@ -1,18 +1,20 @@
-//! Redis over HTTP.
+//! A Redis client for servers: one connection for each worker thread, and whatever its requests ask, pipelined.
+//!
+//! It shares the wire with our Redis server and nothing else, except that a server in this process is called directly.
+//!
+//! From the wire to the caller: `wire` and `reply` (bytes) → `mux` (which answer is whose) → `session` (a connection's
+//! task, made by `connect`) → `client` (what a request handler calls).
 
-use axum::Router;
-use server_runtime::metrics::Registry;
+mod client;
+mod connect;
+mod failure;
+mod mux;
+pub(crate) mod reply;
+mod session;
+mod settings;
+pub(crate) mod wire;
 
-/// Flags of the Redis routes.
-#[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Redis")]
-pub struct RedisArgs {}
-
-/// All routes that need a Redis. They are merged with [`routes::router`](crate::routes::router); handlers run on their
-/// worker's thread, so what belongs to a worker may be kept in a thread-local, and `tokio::task::spawn_local` works there.
-///
-/// # Errors
-/// When the flags name something that cannot be had.
-pub fn routes(_args: &RedisArgs, _metrics: &Registry) -> anyhow::Result<Router> {
-    Ok(Router::new())
-}
+pub use client::{Answer, Redis};
+pub use connect::TlsError;
+pub use failure::Failure;
+pub use settings::{ParseTargetError, Place, Server, Settings, Target};

@@ -2,4 +2,5 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod redis;
 mod routes;

@@ -1,5 +1,7 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
+mod compare;
+mod drop_in;
 mod echonet;
 mod grpc;
 mod http;
@@ -10,10 +12,12 @@ mod subjects;
 mod target;
 mod tls;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+pub use compare::{CompareArgs, GateArgs, ReportArgs};
 pub use echonet::Echonet;
 pub use grpc::GrpcArgs;
 pub use http::HttpArgs;
@@ -51,6 +55,15 @@ enum Command {
     Grpc(Box<GrpcArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
+    Wrk(Box<drop_in::Wrk>),
+    Hey(Box<drop_in::Hey>),
+    RedisBenchmark(Box<drop_in::RedisBenchmark>),
+    /// Compare servers: start them by recipes, interleave their runs, report ratios with confidence intervals
+    Compare(CompareArgs),
+    /// Render records again, as Markdown and as a page
+    Report(ReportArgs),
+    /// Judge a comparison's record by an older one: the exit code is 3 if something has become worse
+    Gate(GateArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -78,7 +91,8 @@ impl Command {
             Self::Http(drive) => Some(&**drive),
             Self::Grpc(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
-            Self::Completions { .. } => None,
+            Self::Wrk(_) | Self::Hey(_) | Self::RedisBenchmark(_) => None,
+            Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
         }
     }
 }
@@ -86,18 +100,36 @@ impl Command {
 /// Runs the command of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if let Command::Completions { shell } = &cli.command {
-        clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
-        return ExitCode::SUCCESS;
+    let cli = Cli::parse_from(arguments(std::env::args_os()));
+    match &cli.command {
+        Command::Wrk(wrk) => wrk.run().into(),
+        Command::Hey(hey) => hey.run().into(),
+        Command::RedisBenchmark(benchmark) => benchmark.run().into(),
+        Command::Compare(args) => compare::compare(args),
+        Command::Report(args) => compare::report(args),
+        Command::Gate(args) => compare::gate(args),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
+            ExitCode::SUCCESS
+        }
+        load => load.drive().map_or(ExitCode::SUCCESS, put_load),
     }
-    let Some(drive) = cli.command.drive() else {
-        return ExitCode::SUCCESS;
-    };
+}
+
+fn put_load(drive: &dyn Drive) -> ExitCode {
     match drive.scenario() {
         Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
         Err(error) => usage(&error),
     }
+}
+
+/// The arguments, in the form that they are described here.
+fn arguments(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = given.collect();
+    if words.get(1).is_some_and(|subcommand| subcommand == "hey") {
+        words = words.into_iter().map(drop_in::with_two_dashes).collect();
+    }
+    words
 }
 
 /// Says what is wrong with the command line.
@@ -106,13 +138,29 @@ fn usage(error: &dyn std::fmt::Display) -> ExitCode {
     front::Exit::Usage.into()
 }
 
+/// Checks the options of a command line without its program's name, without making anything of them.
+///
+/// # Errors
+/// When it is no command line that puts load on a server; the text says what is wrong with it.
+pub fn check<S: AsRef<str>>(words: &[S]) -> Result<(), String> {
+    drive_of(words).map(|_| ())
+}
+
+fn drive_of<S: AsRef<str>>(words: &[S]) -> Result<Cli, String> {
+    let words = std::iter::once("loadgen").chain(words.iter().map(AsRef::as_ref));
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    if cli.command.drive().is_none() {
+        return Err("this subcommand puts no load on a server".to_owned());
+    }
+    Ok(cli)
+}
+
 /// The scenario of a command line without its program's name: `redis 127.0.0.1:6379 -c 50 GET key:{key}`.
 ///
 /// # Errors
 /// When it is no command line that puts load on a server; the text says what is wrong with it.
 pub fn scenario<S: AsRef<str>>(words: &[S]) -> Result<Scenario, String> {
-    let words = std::iter::once("loadgen").chain(words.iter().map(AsRef::as_ref));
-    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    let cli = drive_of(words)?;
     let drive = cli.command.drive().ok_or("this subcommand puts no load on a server")?;
     drive.scenario().map_err(|error| error.to_string())
 }

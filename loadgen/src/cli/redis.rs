@@ -41,6 +41,14 @@ pub struct RedisArgs {
     #[command(flatten)]
     subjects: SubjectArgs,
 
+    /// Send commands as lines, as people do by telnet, not in RESP
+    #[arg(long, help_heading = LOAD)]
+    inline: bool,
+
+    /// A new connection for every request, or for every batch of --depth requests
+    #[arg(long, help_heading = LOAD)]
+    no_keep_alive: bool,
+
     /// Speak RESP3
     #[arg(short = '3', long, help_heading = LOGIN)]
     resp3: bool,
@@ -56,6 +64,10 @@ pub struct RedisArgs {
     /// The database
     #[arg(long, value_name = "N", help_heading = LOGIN)]
     database: Option<u32>,
+
+    /// Ask the server to track the keys that are read (client-side caching); needs --resp3
+    #[arg(long, requires = "resp3", help_heading = LOGIN)]
+    tracking: bool,
 }
 
 /// Heading of the options of the connection's first words.
@@ -122,15 +134,20 @@ impl Drive for RedisArgs {
         let mut compiled = Vec::new();
         for weighted in &commands {
             let command = RedisCommand::new(&weighted.words).map_err(Invalid::because)?;
-            compiled.push((command.with_preloaded(self.preload), weighted.weight));
+            let command = command.with_preloaded(self.preload).with_inline(self.inline);
+            compiled.push((command, weighted.weight));
         }
         let redis = Redis::new(compiled, subjects.clone(), &login, self.load.verify).map_err(Invalid::because)?;
+        let redis = redis.with_connection_per_batch(self.no_keep_alive);
         let preload = if self.preload { Some(preload(&load, subjects, &login)?) } else { None };
         let mut settings = vec![
             ("commands", json!(weights)),
             ("resp3", json!(self.resp3)),
             ("database", json!(login.database)),
             ("preload", json!(self.preload)),
+            ("inline", json!(self.inline)),
+            ("keep_alive", json!(!self.no_keep_alive)),
+            ("tracking", json!(self.tracking)),
         ];
         settings.extend(self.subjects.settings());
         Ok(self.load.scenario(load, "redis", &what, settings, Preloaded { redis, preload }))
@@ -164,6 +181,7 @@ impl RedisArgs {
             user: self.user.clone().or(url_user),
             password: self.password.clone().or(url_password),
             database: self.database.unwrap_or(url_database),
+            tracking: self.tracking,
             ..Login::default()
         })
     }

@@ -1,5 +1,6 @@
 //! Where the load goes: `host:port`, a URL, or a Unix socket.
 
+use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -54,6 +55,40 @@ impl FromStr for Target {
         let (host, port) = host_and_port(host)?;
         Ok(Self { scheme, login, place: Place::Host(host, port), path: path.to_owned() })
     }
+}
+
+/// As it is read; what cannot stand in a URL is encoded.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (host, port) = match &self.place {
+            Place::Unix(path) => return write!(f, "unix:{}", path.display()),
+            Place::Host(host, port) => (host, port),
+        };
+        if let Some(scheme) = &self.scheme {
+            write!(f, "{scheme}://")?;
+        }
+        if let Some((user, password)) = &self.login {
+            write!(f, "{}:{}@", percent_encoded(user), percent_encoded(password))?;
+        }
+        if host.contains(':') {
+            write!(f, "[{host}]")?
+        } else {
+            f.write_str(host)?
+        }
+        if let Some(port) = port {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(&self.path)
+    }
+}
+
+/// Replaces all but letters and digits by their bytes as `%41`.
+fn percent_encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
 }
 
 /// Takes `host`, `host:port`, `[v6]`, `[v6]:port` and a bare v6 address apart.
@@ -155,6 +190,7 @@ mod tests {
             assert_eq!(target.scheme.as_deref(), scheme, "{text}");
             assert_eq!(target.place, Place::Host(host.to_owned(), port), "{text}");
             assert_eq!(target.path, path, "{text}");
+            assert_eq!(target.to_string().parse(), Ok(target), "{text}");
         }
         check("localhost", None, "localhost", None, "");
         check("127.0.0.1:6379", None, "127.0.0.1", Some(6379), "");
@@ -169,6 +205,7 @@ mod tests {
     fn logins_and_sockets_are_found() {
         let target: Target = "redis://ann:p%40ss@h".parse().unwrap();
         assert_eq!(target.login, Some(("ann".to_owned(), "p@ss".to_owned())));
+        assert_eq!(target.to_string(), "redis://ann:p%40ss@h");
         let target: Target = "unix:/run/x.sock".parse().unwrap();
         assert_eq!(target.place, Place::Unix("/run/x.sock".into()));
     }

@@ -32,3 +32,11 @@ impl Interrupt {
         self.asked.load(Ordering::Relaxed)
     }
 }
+
+/// Waits until the user ends it.
+pub fn hold() {
+    let Ok(interrupt) = Interrupt::install() else { return };
+    while !interrupt.is_asked() {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}

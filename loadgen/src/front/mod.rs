@@ -6,6 +6,8 @@ mod run;
 mod search;
 mod view;
 
+pub use interrupt::hold;
+pub(crate) use limits::allow_connections;
 pub use run::{Exit, Wanted, run};
 pub use search::{Search, Step};
 pub use view::{Show, View};

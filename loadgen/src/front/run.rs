@@ -105,15 +105,15 @@ fn exit(outcome: &Outcome, verdicts: &[Verdict]) -> Exit {
 
 /// Finds the server's process by its port, if nobody named it. Gives a note for the result where it is here but hidden.
 fn find_server(load: &mut Load) -> Option<String> {
-    let address = match &load.endpoint {
-        Endpoint::Tcp(addresses, _) => *addresses.first()?,
-        Endpoint::Udp(address) => *address,
+    let addresses = match &load.endpoint {
+        Endpoint::Tcp(addresses, _) => addresses.as_slice(),
+        Endpoint::Udp(address) => std::slice::from_ref(address),
         Endpoint::Unix(..) => return None,
     };
-    if load.server_pid.is_some() || !address.ip().is_loopback() {
+    if load.server_pid.is_some() || !addresses.iter().all(|address| address.ip().is_loopback()) {
         return None;
     }
-    load.server_pid = Process::listening_on(address).map(|process| process.pid());
+    load.server_pid = addresses.iter().find_map(|address| Process::listening_on(*address)).map(|process| process.pid());
     let hidden = load.server_pid.is_none();
     hidden.then(|| "the server's process was not found, so its CPU time is not known; --server-pid names it".to_owned())
 }

@@ -24,6 +24,8 @@ const LONG: f64 = 60.0;
 pub enum Show {
     /// Lines in place if the standard error stream is a terminal, plain lines otherwise.
     Auto,
+    /// Lines in place if the standard error stream is a terminal, otherwise nothing.
+    OnTerminal,
     /// Plain lines.
     Lines,
     /// Nothing.
@@ -49,10 +51,10 @@ impl View {
     #[must_use]
     pub fn new(show: Show, title: &str) -> Self {
         match show {
-            Show::Nothing => Self { title: title.to_owned(), kind: Kind::Nothing },
-            Show::Auto if std::io::stderr().is_terminal() => {
+            Show::Auto | Show::OnTerminal if std::io::stderr().is_terminal() => {
                 Self::live(title, ProgressDrawTarget::stderr_with_hz(HERTZ))
             }
+            Show::Nothing | Show::OnTerminal => Self { title: title.to_owned(), kind: Kind::Nothing },
             Show::Auto | Show::Lines => {
                 eprintln!("{title}");
                 Self { title: title.to_owned(), kind: Kind::Lines { shown: 0 } }

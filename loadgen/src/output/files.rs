@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{csv, hdr_log, json};
+use super::{csv, hdr_log, html, json};
 use crate::objective::Verdict;
 use crate::record::Outcome;
 
@@ -88,7 +88,7 @@ impl Files {
             let content = match kind {
                 Kind::Json => json(outcome, verdicts).into_bytes(),
                 Kind::Csv => csv(outcome).into_bytes(),
-                Kind::Html => Vec::new(),
+                Kind::Html => html::run_page(outcome).into_bytes(),
                 Kind::Hdr => hdr_log(outcome, self.began),
             };
             // A device such as /dev/stdout or a pipe cannot be cut.

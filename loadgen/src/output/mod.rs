@@ -1,11 +1,14 @@
 //! Results, written for people and for programs.
 
+pub(crate) mod chart;
 mod csv;
 mod files;
 mod hdr;
+pub mod html;
 mod json;
 #[cfg(test)]
 pub(crate) mod made_up;
+pub(crate) mod svg;
 mod table;
 
 pub use csv::csv;

@@ -11,6 +11,7 @@ pub struct RedisCommand {
     words: Vec<Template>,
     expects: Expects,
     has_key: bool,
+    inline: bool,
     /// The request in RESP, as far as it is the same for every key; made by [`compile`](Self::compile).
     request: Request,
 }
@@ -87,7 +88,7 @@ impl RedisCommand {
             expects = Expects::Anything;
         }
         let has_key = words.iter().any(Template::has_key);
-        Ok(Self { name, words, expects, has_key, request: Request::Words })
+        Ok(Self { name, words, expects, has_key, inline: false, request: Request::Words })
     }
 
     /// Says whether all keys have been stored before, so that none may be missing.
@@ -99,10 +100,10 @@ impl RedisCommand {
         self
     }
 
-    /// Shows another name in results.
+    /// Sends the words as a line, as people do by telnet, not in RESP. No word may then hold a blank.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+    pub fn with_inline(mut self, inline: bool) -> Self {
+        self.inline = inline;
         self
     }
 
@@ -114,6 +115,13 @@ impl RedisCommand {
 
     /// Prepares the request's bytes.
     pub(super) fn compile(&mut self, subjects: &Subjects) {
+        if self.inline {
+            let blank = Template::text(b" ");
+            let line = self.words.iter().cloned().reduce(|line, word| line.then(&blank).then(&word));
+            let line = line.unwrap_or_else(|| Template::text(b"")).then(&Template::text(b"\r\n"));
+            self.request = Request::Fixed(line);
+            return;
+        }
         let varies = |word: &Template| word.has_value() && subjects.values.fixed_size().is_none();
         if self.words.iter().any(varies) {
             return;

@@ -21,6 +21,7 @@ pub struct Redis {
     login: Vec<u8>,
     login_replies: u32,
     verify: bool,
+    connection_per_batch: bool,
 }
 
 /// What a client says before its first command.
@@ -47,6 +48,7 @@ pub struct RedisConnection {
     reader: Reader,
     greeted: bool,
     login_left: u32,
+    answered: bool,
 }
 
 impl Redis {
@@ -66,7 +68,14 @@ impl Redis {
             command.compile(&subjects);
         }
         let (login, login_replies) = login.encode();
-        Ok(Self { commands, mix, subjects, login, login_replies, verify })
+        Ok(Self { commands, mix, subjects, login, login_replies, verify, connection_per_batch: false })
+    }
+
+    /// Opens a new connection for every request, or for every batch where several are in flight.
+    #[must_use]
+    pub fn with_connection_per_batch(mut self, yes: bool) -> Self {
+        self.connection_per_batch = yes;
+        self
     }
 
     /// Judges a reply that is complete.
@@ -84,6 +93,7 @@ impl Redis {
             let example = format!("a reply that nobody asked for: {}", reply.describe());
             return Err(Broken { failure: Failure::Protocol, example });
         };
+        connection.answered = true;
         let operation = asked.operation as usize;
         if let Reply::Error(text) = reply {
             tally.failed(asked.intended, Failure::Rejected, || shown(text));
@@ -111,6 +121,7 @@ impl Protocol for Redis {
             reader: Reader::default(),
             greeted: self.login_replies == 0,
             login_left: self.login_replies,
+            answered: false,
         }
     }
 
@@ -122,7 +133,8 @@ impl Protocol for Redis {
     }
 
     fn room(&self, connection: &RedisConnection) -> usize {
-        if connection.login_left == 0 { usize::MAX } else { 0 }
+        let is_spent = self.connection_per_batch && connection.answered;
+        if connection.login_left == 0 && !is_spent { usize::MAX } else { 0 }
     }
 
     fn in_flight(&self, connection: &RedisConnection) -> usize {
@@ -151,7 +163,11 @@ impl Protocol for Redis {
                     consumed += read;
                     self.account(connection, &reply, tally)?;
                 }
-                (read, None) => return Ok(Received { consumed: consumed + read, close: false }),
+                (read, None) => {
+                    let is_spent = self.connection_per_batch && connection.answered;
+                    let close = is_spent && connection.in_flight.len() == 0;
+                    return Ok(Received { consumed: consumed + read, close });
+                }
             }
         }
     }
@@ -250,6 +266,22 @@ mod tests {
         check(get, false, ",1.5\r\n(123\r\n=7\r\ntxt:abc\r\n", 3, &[]);
         check(get, false, ">2\r\n+message\r\n+x\r\n|1\r\n+a\r\n+b\r\n+OK\r\n", 1, &[]);
         check(get, false, "-ERR no\r\n!5\r\nERR x\r\n+OK\r\n", 1, &["ERR no", "ERR x"]);
+    }
+
+    #[test]
+    fn a_connection_per_batch_ends_with_its_last_answer() {
+        let redis = redis(&["PING"], false).with_connection_per_batch(true);
+        let mut connection = redis.connect(0);
+        let mut tally = Tally::new(1);
+        let (mut source, mut out) = (Source::new(0, 0, 1), Vec::new());
+        for _ in 0..2 {
+            assert!(redis.room(&connection) > 0);
+            redis.begin(&mut connection, 1, &mut source, &mut out);
+        }
+        for (closes, room) in [(false, 0), (true, 0)] {
+            let received = redis.receive(&mut connection, b"+PONG\r\n", &mut tally).unwrap();
+            assert_eq!((received.close, redis.room(&connection)), (closes, room));
+        }
     }
 
     #[test]

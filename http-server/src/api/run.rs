@@ -1,0 +1,209 @@
+//! `/v1`: commands in, replies out.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::answer::{Refusal, set_type, status_of};
+use super::commands::Kind;
+use super::format::{Format, RESP_TYPE};
+use super::request::{self, Batch};
+use super::{Api, cors};
+use crate::redis::reply::{Element, Elements};
+use crate::redis::wire::put_command;
+
+/// The path of transactions; no command of Redis is called so.
+const TRANSACTION: &str = "transaction";
+
+/// `/v1/{COMMAND}/{arg}/…`, and `POST /v1/transaction`.
+pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Response {
+    // As it came: what separates arguments is told from what is part of them only before decoding.
+    let path = request.uri().path().strip_prefix("/v1/").unwrap_or_default().to_owned();
+    let (path, suffix) = Format::of_suffix(&path);
+    if path.eq_ignore_ascii_case(TRANSACTION) {
+        return answer(&api, request, suffix, Source::Body { is_transaction: true }).await;
+    }
+    answer(&api, request, suffix, Source::Path(path)).await
+}
+
+/// `POST /v1`.
+pub(super) async fn body(State(api): State<Api>, request: Request<Body>) -> Response {
+    answer(&api, request, None, Source::Body { is_transaction: false }).await
+}
+
+/// Where the commands are.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Path(&'a str),
+    Body { is_transaction: bool },
+}
+
+async fn answer(api: &Api, request: Request<Body>, suffix: Option<Format>, source: Source<'_>) -> Response {
+    let origin = cors::origin_header(api, request.headers());
+    let is_resp = request.headers().get(CONTENT_TYPE).is_some_and(|value| value.as_bytes() == RESP_TYPE.as_bytes());
+    let default = if is_resp { Format::Raw } else { Format::Json };
+    let format = suffix.or_else(|| Format::of_accept(request.headers())).unwrap_or(default);
+    let mut response = match run(api, request, source, format).await {
+        Ok(response) => response,
+        Err(refusal) => refusal.count(api).into_format(format),
+    };
+    cors::allow(api, origin, &mut response);
+    response
+}
+
+async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Format) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    check_method(&parts.method, source)?;
+    // Before the body is read: who may do nothing need not send it.
+    let rules = api.shared.access.rules(&parts.headers)?;
+    let body = read(body, api.shared.max_request).await?;
+    let batch = match source {
+        Source::Path(path) => Batch::One(request::of_path(path, &body)?),
+        Source::Body { is_transaction } => {
+            let is_resp = body.first() == Some(&b'*');
+            request::of_body(&body, is_resp, is_transaction)?
+        }
+    };
+    let mut only_reads = true;
+    for command in batch.commands() {
+        only_reads &= rules.check(command)? == Kind::Read;
+    }
+    if !only_reads && cors::is_foreign(api, &parts.headers) {
+        return Err(Refusal::denied("a web page of another origin may not write; allow it by --cors-origin"));
+    }
+    let replies = ask(api, &batch).await?;
+    let response = render(&batch, &replies, format);
+    if only_reads && cors::is_safe(&parts.method) {
+        return Ok(with_etag(response, &parts.headers));
+    }
+    Ok(response.into_response("no-store"))
+}
+
+fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
+    let is_known = match source {
+        Source::Path(_) => matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT),
+        Source::Body { .. } => *method == Method::POST,
+    };
+    let what = "commands are sent by GET, POST or PUT /v1/COMMAND/ARGUMENT/…, or POST /v1";
+    if is_known { Ok(()) } else { Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what)) }
+}
+
+async fn read(body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    match Limited::new(body, limit).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes")))
+        }
+        Err(error) => Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the request did not come whole: {error}"))),
+    }
+}
+
+/// Sends all commands at once, and waits for all replies.
+async fn ask(api: &Api, batch: &Batch) -> Result<Bytes, Refusal> {
+    let redis = api.redis()?;
+    let commands = batch.commands();
+    let around = if matches!(batch, Batch::Transaction(_)) { 2 } else { 0 };
+    let replies = (commands.len() + around) as u32;
+    let answer = redis.ask(replies, |out| {
+        if around > 0 {
+            put_command(out, &["MULTI"]);
+        }
+        commands.iter().for_each(|command| put_command(out, command));
+        if around > 0 {
+            put_command(out, &["EXEC"]);
+        }
+    });
+    Ok(answer.await?)
+}
+
+/// An answer whose length is known.
+struct Rendered {
+    status: StatusCode,
+    format: Format,
+    body: Vec<u8>,
+}
+
+fn render(batch: &Batch, replies: &[u8], format: Format) -> Rendered {
+    let (status, body) = match batch {
+        Batch::One(_) => (status(replies), format.render(replies, None)),
+        Batch::Pipeline(commands) => (StatusCode::OK, format.render(replies, Some(commands.len()))),
+        Batch::Transaction(commands) => return transaction(replies, commands.len(), format),
+    };
+    Rendered { status, format, body }
+}
+
+/// What EXEC answered, or the error because of which nothing was run.
+fn transaction(replies: &[u8], commands: usize, format: Format) -> Rendered {
+    let mut elements = Elements::new(replies);
+    for _ in 0..=commands {
+        let before = elements.rest();
+        if let Some(Element::Error(error)) = elements.next() {
+            let body = format.render(before, None);
+            let body = if format == Format::Raw { first(before).to_vec() } else { body };
+            return Rendered { status: status_of(error), format, body };
+        }
+    }
+    let exec = elements.rest();
+    match elements.next() {
+        Some(Element::Array(count)) if format != Format::Raw => {
+            let body = format.render(elements.rest(), Some(count));
+            Rendered { status: StatusCode::OK, format, body }
+        }
+        _ => Rendered { status: status(exec), format, body: format.render(exec, None) },
+    }
+}
+
+/// The bytes of the first reply.
+fn first(replies: &[u8]) -> &[u8] {
+    let mut elements = Elements::new(replies);
+    elements.pass();
+    &replies[..replies.len() - elements.rest().len()]
+}
+
+fn status(reply: &[u8]) -> StatusCode {
+    match Elements::new(reply).next() {
+        Some(Element::Error(error)) => status_of(error),
+        _ => StatusCode::OK,
+    }
+}
+
+impl Rendered {
+    fn into_response(self, cache: &'static str) -> Response {
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = self.status;
+        set_type(&mut response, self.format.media_type());
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+        response
+    }
+}
+
+/// An answer that the caller may have already.
+fn with_etag(rendered: Rendered, headers: &HeaderMap) -> Response {
+    if rendered.status != StatusCode::OK {
+        return rendered.into_response("no-store");
+    }
+    let tag = format!("\"{:032x}\"", xxh3_128(&rendered.body));
+    let known = headers.get_all(IF_NONE_MATCH).iter().any(|known| names(known, &tag));
+    // Kept by the caller alone, and asked for again before each use.
+    let mut response = rendered.into_response("private, no-cache");
+    if known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    let tag = HeaderValue::from_str(&tag).expect("hexadecimal digits in quotes");
+    response.headers_mut().insert(ETAG, tag);
+    response.headers_mut().append(VARY, HeaderValue::from_static("accept, authorization"));
+    response
+}
+
+/// Whether a list of tags has this one (RFC 9110, section 13.1.2: compared weakly).
+fn names(list: &HeaderValue, tag: &str) -> bool {
+    let entries = list.to_str().unwrap_or_default().split(',').map(str::trim);
+    entries.map(|entry| entry.strip_prefix("W/").unwrap_or(entry)).any(|entry| entry == "*" || entry == tag)
+}

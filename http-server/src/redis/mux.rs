@@ -1,0 +1,479 @@
+//! One connection for many: which answer is whose. Bytes and the time in, bytes and wake-ups out; no socket.
+//!
+//! ```text
+//!           push                 written and answered            take
+//! (caller) ──────▶ Waiting ────────────────────────▶ Done ──────────────▶ free
+//!                     │ deadline, connection lost ──▶ Done, answer still due: it is passed over when it comes
+//!                     └ caller gone ────────────────▶ Dropped until the answer has come ─▶ free
+//! ```
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::time::Instant;
+
+use super::failure::Failure;
+use super::wire::{Scan, Scanner, WireError};
+
+/// Room kept for requests between bursts.
+const KEPT: usize = 64 * 1024;
+
+/// A caller's claim to an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    slot: u32,
+    generation: u32,
+}
+
+/// What may grow, and how far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_answer: usize,
+    pub(crate) max_waiting: usize,
+    pub(crate) max_unsent: usize,
+    pub(crate) answer_timeout: Duration,
+}
+
+/// Requests that were asked and answers that are due, in one order.
+#[derive(Debug)]
+pub(crate) struct Mux {
+    limits: Limits,
+    /// What is to be sent; the first `written` bytes are.
+    out: Vec<u8>,
+    written: usize,
+    /// The place of `out`'s first byte in all that was ever asked.
+    base: u64,
+    queue: VecDeque<Due>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    scanner: Scanner,
+    /// When something last came.
+    heard: Instant,
+}
+
+/// An answer that is due.
+#[derive(Debug)]
+struct Due {
+    slot: u32,
+    /// Replies that still belong to the answer.
+    replies: u32,
+    deadline: Instant,
+    /// Where the request begins in all that was ever asked.
+    start: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    /// Whether the answer is still to come, and so the place cannot be given to another.
+    due: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The caller waits; what has come of the answer.
+    Waiting(Option<Waker>, BytesMut),
+    /// The caller has not taken it yet.
+    Done(Result<Bytes, Failure>),
+    /// The caller has it, or is gone.
+    Dropped,
+}
+
+impl Mux {
+    pub(crate) fn new(limits: Limits, now: Instant) -> Self {
+        Self {
+            limits,
+            out: Vec::new(),
+            written: 0,
+            base: 0,
+            queue: VecDeque::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            scanner: Scanner::default(),
+            heard: now,
+        }
+    }
+
+    /// Asks for `replies` replies, at least one, to what `write` appends. Nothing else comes in between.
+    ///
+    /// # Errors
+    /// When too much waits already.
+    pub(crate) fn push(
+        &mut self,
+        replies: u32,
+        now: Instant,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Ticket, Failure> {
+        if self.queue.len() >= self.limits.max_waiting || self.out.len() - self.written > self.limits.max_unsent {
+            return Err(Failure::Busy);
+        }
+        let start = self.base + self.out.len() as u64;
+        write(&mut self.out);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, due: false, state: State::Dropped });
+            (self.slots.len() - 1) as u32
+        });
+        let entry = &mut self.slots[slot as usize];
+        entry.due = true;
+        entry.state = State::Waiting(None, BytesMut::new());
+        let generation = entry.generation;
+        self.queue.push_back(Due { slot, replies, deadline: now + self.limits.answer_timeout, start });
+        Ok(Ticket { slot, generation })
+    }
+
+    /// The answer, once it is there: the replies that were asked for, one after another. It is taken once.
+    pub(crate) fn poll(&mut self, ticket: Ticket, cx: &Context<'_>) -> Poll<Result<Bytes, Failure>> {
+        let slot = &mut self.slots[ticket.slot as usize];
+        debug_assert_eq!(slot.generation, ticket.generation, "an answer is taken once");
+        if let State::Waiting(waker, _) = &mut slot.state {
+            if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                *waker = Some(cx.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        let State::Done(answer) = std::mem::replace(&mut slot.state, State::Dropped) else {
+            unreachable!("a ticket is not used after its answer");
+        };
+        self.release(ticket.slot);
+        Poll::Ready(answer)
+    }
+
+    /// The caller wants the answer no more. What it asked is not taken back.
+    pub(crate) fn forget(&mut self, ticket: Ticket) {
+        self.slots[ticket.slot as usize].state = State::Dropped;
+        self.release(ticket.slot);
+    }
+
+    /// Frees a place that neither caller nor answer needs.
+    fn release(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if !slot.due && matches!(slot.state, State::Dropped) {
+            slot.generation = slot.generation.wrapping_add(1);
+            self.free.push(index);
+        }
+    }
+
+    /// What is to be written.
+    pub(crate) fn unsent(&self) -> &[u8] {
+        &self.out[self.written..]
+    }
+
+    /// So many bytes of it are written.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.written += bytes;
+        if self.written == self.out.len() {
+            self.base += self.out.len() as u64;
+            self.written = 0;
+            self.out.clear();
+            self.out.shrink_to(KEPT);
+        }
+    }
+
+    /// Takes what Redis sent; returns how many bytes of it. The rest is to be shown again, with more behind it.
+    ///
+    /// # Errors
+    /// When it is not a reply that was asked for. The connection is of no more use.
+    pub(crate) fn received(&mut self, input: &[u8], now: Instant) -> Result<usize, Unfit> {
+        self.heard = now;
+        let mut at = 0;
+        while at < input.len() {
+            match self.scanner.scan(&input[at..]).map_err(Unfit::Wire)? {
+                Scan::Whole(len) => {
+                    self.part(&input[at..at + len])?;
+                    at += len;
+                    self.reply_ended();
+                }
+                Scan::Part(len) => {
+                    self.part(&input[at..at + len])?;
+                    return Ok(at + len);
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    /// A part of a reply to the oldest request.
+    fn part(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
+        let Some(due) = self.queue.front() else { return Err(Unfit::NotAsked) };
+        // An answer to what has not been sent would be somebody else's.
+        if due.start >= self.base + self.written as u64 {
+            return Err(Unfit::NotAsked);
+        }
+        let slot = due.slot;
+        if let State::Waiting(_, answer) = &mut self.slots[slot as usize].state {
+            if answer.len() + bytes.len() > self.limits.max_answer {
+                let limit = self.limits.max_answer;
+                self.finish(slot, Err(Failure::TooLarge(limit)));
+            } else {
+                answer.extend_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn reply_ended(&mut self) {
+        let Some(due) = self.queue.front_mut() else { return };
+        due.replies -= 1;
+        if due.replies > 0 {
+            return;
+        }
+        let slot = due.slot;
+        self.queue.pop_front();
+        let entry = &mut self.slots[slot as usize];
+        entry.due = false;
+        if let State::Waiting(_, answer) = &mut entry.state {
+            let answer = std::mem::take(answer).freeze();
+            self.finish(slot, Ok(answer));
+        }
+        self.release(slot);
+    }
+
+    /// Gives a caller that waits its answer.
+    fn finish(&mut self, slot: u32, answer: Result<Bytes, Failure>) {
+        let state = &mut self.slots[slot as usize].state;
+        if let State::Waiting(waker, _) = state {
+            let waker = waker.take();
+            *state = State::Done(answer);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    /// When the next request's time is over.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.queue.iter().find(|due| self.waits(due)).map(|due| due.deadline)
+    }
+
+    fn waits(&self, due: &Due) -> bool {
+        matches!(self.slots[due.slot as usize].state, State::Waiting(..))
+    }
+
+    /// How long an answer may take.
+    pub(crate) fn answer_timeout(&self) -> Duration {
+        self.limits.answer_timeout
+    }
+
+    /// Tells those whose time is over so. Their answers may still come, and are passed over then.
+    ///
+    /// # Errors
+    /// When nothing has come for so long that the connection must be taken for dead.
+    pub(crate) fn expire(&mut self, now: Instant) -> Result<(), Unfit> {
+        let timeout = self.limits.answer_timeout;
+        let overdue: Vec<u32> = self
+            .queue
+            .iter()
+            .take_while(|due| due.deadline <= now)
+            .filter(|due| self.waits(due))
+            .map(|due| due.slot)
+            .collect();
+        for slot in overdue {
+            self.finish(slot, Err(Failure::Slow(timeout)));
+        }
+        let silent = now.duration_since(self.heard) >= timeout * 2;
+        match self.queue.front() {
+            Some(due) if silent && due.deadline + timeout <= now => Err(Unfit::Silent),
+            _ => Ok(()),
+        }
+    }
+
+    /// The connection is gone: what was sent of has no answer any more, what was not can go over the next one.
+    pub(crate) fn lost(&mut self, why: &Arc<str>) {
+        let sent = self.base + self.written as u64;
+        while let Some(due) = self.queue.front().filter(|due| due.start < sent) {
+            let slot = due.slot;
+            self.queue.pop_front();
+            self.answer_never_comes(slot, Failure::Lost(Arc::clone(why)));
+        }
+        // A request that was sent in part is not sent at all any more.
+        let keep = self.queue.front().map_or(self.out.len(), |due| (due.start - self.base) as usize);
+        self.out.drain(..keep);
+        self.base += keep as u64;
+        self.written = 0;
+        self.scanner = Scanner::default();
+    }
+
+    /// There is no connection: nobody needs to wait for one.
+    pub(crate) fn away(&mut self, why: &Arc<str>) {
+        self.lost(why);
+        while let Some(due) = self.queue.pop_front() {
+            self.answer_never_comes(due.slot, Failure::Away(Arc::clone(why)));
+        }
+        self.base += self.out.len() as u64;
+        self.out = Vec::new();
+    }
+
+    fn answer_never_comes(&mut self, slot: u32, failure: Failure) {
+        self.finish(slot, Err(failure));
+        self.slots[slot as usize].due = false;
+        self.release(slot);
+    }
+
+    /// There is a new connection.
+    pub(crate) fn connected(&mut self, now: Instant) {
+        self.heard = now;
+    }
+}
+
+/// Why a connection is of no more use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// What came is no reply.
+    Wire(WireError),
+    /// Nobody asked for what came.
+    NotAsked,
+    /// Nothing comes.
+    Silent,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wire(error) => write!(f, "what it sent is not its protocol: {error}"),
+            Self::NotAsked => f.write_str("it sent a reply that nobody asked for"),
+            Self::Silent => f.write_str("it has been silent for too long"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(1);
+
+    fn mux(now: Instant) -> Mux {
+        Mux::new(Limits { max_answer: 1000, max_waiting: 4, max_unsent: 1000, answer_timeout: TIMEOUT }, now)
+    }
+
+    fn ask(mux: &mut Mux, now: Instant, request: &str, replies: u32) -> Ticket {
+        mux.push(replies, now, |out| out.extend_from_slice(request.as_bytes())).unwrap()
+    }
+
+    /// The answer if there is one, as text, or the failure's.
+    fn answer(mux: &mut Mux, ticket: Ticket) -> Option<String> {
+        match mux.poll(ticket, &Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(bytes)) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
+            Poll::Ready(Err(failure)) => Some(failure.to_string()),
+            Poll::Pending => None,
+        }
+    }
+
+    fn send(mux: &mut Mux) -> String {
+        let text = String::from_utf8(mux.unsent().to_vec()).unwrap();
+        mux.sent(text.len());
+        text
+    }
+
+    #[test]
+    fn in_order_and_in_pieces() {
+        let now = Instant::now();
+        let mut mux = mux(now);
+        let (a, b) = (ask(&mut mux, now, "a", 1), ask(&mut mux, now, "bb", 2));
+        assert_eq!(send(&mut mux), "abb");
+        assert_eq!(mux.received(b"+1\r\n$3\r\n", now), Ok(8));
+        assert_eq!(answer(&mut mux, b), None);
+        assert_eq!(answer(&mut mux, a).unwrap(), "+1\r\n");
+        assert_eq!(mux.received(b"abc\r\n+", now), Ok(5), "a line without its end is shown again");
+        assert_eq!(mux.received(b"+3\r\n", now), Ok(4));
+        assert_eq!(answer(&mut mux, b).unwrap(), "$3\r\nabc\r\n+3\r\n");
+        assert_eq!(mux.received(b"+4\r\n", now), Err(Unfit::NotAsked));
+    }
+
+    #[test]
+    fn a_caller_that_leaves_does_not_shift_answers() {
+        let now = Instant::now();
+        let mut mux = mux(now);
+        let (a, b) = (ask(&mut mux, now, "a", 1), ask(&mut mux, now, "b", 1));
+        mux.forget(a);
+        let c = ask(&mut mux, now, "c", 1);
+        assert_ne!(a.slot, c.slot, "a place is not given away before its answer has come");
+        send(&mut mux);
+        assert_eq!(mux.received(b"+a\r\n+b\r\n+c\r\n", now), Ok(12));
+        assert_eq!(answer(&mut mux, c).unwrap(), "+c\r\n");
+        assert_eq!(answer(&mut mux, b).unwrap(), "+b\r\n");
+        assert_eq!(mux.slots.len(), 3);
+        assert_eq!(mux.free.len(), 3);
+    }
+
+    #[test]
+    fn an_answer_that_is_late_is_passed_over() {
+        let start = Instant::now();
+        let mut mux = mux(start);
+        let a = ask(&mut mux, start, "a", 1);
+        send(&mut mux);
+        assert_eq!(mux.deadline(), Some(start + TIMEOUT));
+        let later = start + TIMEOUT;
+        let b = ask(&mut mux, later, "b", 1);
+        assert_eq!(mux.expire(later), Ok(()));
+        assert!(answer(&mut mux, a).unwrap().starts_with("Redis did not answer within 1s"));
+        assert_eq!(mux.deadline(), Some(later + TIMEOUT));
+        send(&mut mux);
+        assert_eq!(mux.received(b"+a\r\n+b\r\n", later), Ok(8));
+        assert_eq!(answer(&mut mux, b).unwrap(), "+b\r\n");
+    }
+
+    #[test]
+    fn a_silent_connection_is_given_up() {
+        let start = Instant::now();
+        let mut mux = mux(start);
+        let a = ask(&mut mux, start, "a", 1);
+        send(&mut mux);
+        assert_eq!(mux.expire(start + TIMEOUT), Ok(()));
+        assert_eq!(mux.expire(start + TIMEOUT * 2), Err(Unfit::Silent));
+        assert!(answer(&mut mux, a).is_some());
+    }
+
+    #[test]
+    fn what_was_not_sent_goes_over_the_next_connection() {
+        let now = Instant::now();
+        let mut mux = mux(now);
+        let tickets: Vec<_> = ["aa", "bb", "cc"].iter().map(|request| ask(&mut mux, now, request, 1)).collect();
+        mux.sent(3);
+        assert_eq!(mux.received(b"+a\r\n+", now), Ok(4));
+        mux.lost(&"gone".into());
+        assert_eq!(answer(&mut mux, tickets[0]).unwrap(), "+a\r\n");
+        assert!(answer(&mut mux, tickets[1]).unwrap().contains("ended before its answer came: gone"));
+        assert_eq!(answer(&mut mux, tickets[2]), None);
+        assert_eq!(send(&mut mux), "cc", "no half of a request is sent");
+        assert_eq!(mux.received(b"+c\r\n", now), Ok(4));
+        assert_eq!(answer(&mut mux, tickets[2]).unwrap(), "+c\r\n");
+        let d = ask(&mut mux, now, "dd", 1);
+        mux.away(&"refused".into());
+        assert!(answer(&mut mux, d).unwrap().contains("away: refused; the request was not sent"));
+        assert_eq!(send(&mut mux), "");
+        assert_eq!(mux.free.len(), mux.slots.len());
+    }
+
+    #[test]
+    fn an_answer_to_nothing_sent_is_not_given_to_anybody() {
+        let now = Instant::now();
+        let mut mux = mux(now);
+        let a = ask(&mut mux, now, "a", 1);
+        assert_eq!(mux.received(b"+x\r\n", now), Err(Unfit::NotAsked));
+        assert_eq!(answer(&mut mux, a), None);
+    }
+
+    #[test]
+    fn limits() {
+        let now = Instant::now();
+        let mut mux = mux(now);
+        let (a, b) = (ask(&mut mux, now, "a", 1), ask(&mut mux, now, "b", 1));
+        send(&mut mux);
+        let long = [b"$2000\r\n".as_slice(), &[b'x'; 2000], b"\r\n+b\r\n"].concat();
+        for piece in long.chunks(700) {
+            assert_eq!(mux.received(piece, now), Ok(piece.len()));
+        }
+        assert_eq!(answer(&mut mux, a).unwrap(), "the answer is longer than the limit of 1000 bytes");
+        assert_eq!(answer(&mut mux, b).unwrap(), "+b\r\n", "what follows a long answer is whole");
+        for _ in 0..4 {
+            ask(&mut mux, now, "x", 1);
+        }
+        assert_eq!(mux.push(1, now, |_| ()), Err(Failure::Busy));
+    }
+}

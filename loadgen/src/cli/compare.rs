@@ -1,0 +1,237 @@
+//! `loadgen compare`, `loadgen report` and `loadgen gate`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::compare::{self, Metric, Plan, Record, Rules, Stored, Surroundings, Writer};
+use crate::front::{self, Exit};
+use crate::number;
+use crate::record::Outcome;
+use crate::watch::Watch;
+
+/// Options of `loadgen compare`.
+#[derive(Args, Clone, Debug)]
+pub struct CompareArgs {
+    /// A TOML file with subjects and scenarios
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+
+    /// Begin of the names of what is written: NAME.jsonl, NAME.md and NAME.html [default: the file's name and the date]
+    #[arg(short, long, value_name = "NAME")]
+    output: Option<PathBuf>,
+
+    /// Rounds, instead of the file's
+    #[arg(long, value_name = "N", value_parser = number::size)]
+    rounds: Option<usize>,
+
+    /// Only this subject; can be given several times
+    #[arg(long, value_name = "SUBJECT")]
+    only: Vec<String>,
+
+    /// Only this scenario; can be given several times
+    #[arg(long, value_name = "SCENARIO")]
+    scenario: Vec<String>,
+
+    /// Install subjects that are absent, where the file says how
+    #[arg(long)]
+    install: bool,
+
+    /// Print nothing but the tables
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Options of `loadgen report`.
+#[derive(Args, Clone, Debug)]
+pub struct ReportArgs {
+    /// Records of comparisons, or results of single runs that --json wrote
+    #[arg(value_name = "RECORD", required = true)]
+    records: Vec<PathBuf>,
+
+    /// Write a page with plots that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the Markdown here instead of printing it
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+/// Options of `loadgen gate`.
+#[derive(Args, Clone, Debug)]
+pub struct GateArgs {
+    /// The record to be judged
+    #[arg(value_name = "RECORD")]
+    record: PathBuf,
+
+    /// The record that it is judged by
+    #[arg(long, value_name = "RECORD")]
+    baseline: PathBuf,
+
+    /// By how much a metric may be worse
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = number::parse_share)]
+    max_regression: f64,
+
+    /// A metric to judge by: throughput, cpu (of the server per answer), p50, p99, p99.9, memory, switches; can be given
+    /// several times [default: throughput, p99 and cpu]
+    #[arg(long, value_name = "NAME")]
+    metric: Vec<Metric>,
+
+    /// Judge only this subject; can be given several times
+    #[arg(long, value_name = "NAME")]
+    subject: Vec<String>,
+
+    /// Judge by the ratios to this subject, whose own change is taken for the machine's
+    #[arg(long, value_name = "NAME")]
+    relative_to: Option<String>,
+
+    /// Fail also where the rounds do not suffice to tell
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Makes a comparison.
+pub(super) fn compare(args: &CompareArgs) -> ExitCode {
+    match read_plan(args) {
+        Ok(plan) => finish(make(args, &plan)),
+        Err(error) => wrong_usage(&error),
+    }
+}
+
+/// Renders records.
+pub(super) fn report(args: &ReportArgs) -> ExitCode {
+    finish(render(args).map(|()| ExitCode::SUCCESS))
+}
+
+/// Judges a record.
+pub(super) fn gate(args: &GateArgs) -> ExitCode {
+    let result = || -> Result<ExitCode> {
+        let (old, new) = (Record::read(&args.baseline)?, Record::read(&args.record)?);
+        let default = vec![Metric::Throughput, Metric::P99, Metric::Cpu];
+        let rules = Rules {
+            most: args.max_regression,
+            metrics: if args.metric.is_empty() { default } else { args.metric.clone() },
+            subjects: args.subject.clone(),
+            relative_to: args.relative_to.clone(),
+            strict: args.strict,
+        };
+        let gate = compare::judge(&old, &new, &rules).map_err(anyhow::Error::msg)?;
+        println!("{gate}");
+        Ok(if gate.passes() { ExitCode::SUCCESS } else { Exit::Missed.into() })
+    };
+    finish(result())
+}
+
+fn finish(result: Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn wrong_usage(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    Exit::Usage.into()
+}
+
+fn read_plan(args: &CompareArgs) -> Result<Plan> {
+    let name = args.file.display();
+    let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let mut plan = Plan::parse(&text).map_err(anyhow::Error::msg).with_context(|| format!("{name}"))?;
+    plan.restrict(&args.only, &args.scenario).map_err(anyhow::Error::msg)?;
+    plan.rounds = args.rounds.unwrap_or(plan.rounds);
+    for scenario in &plan.scenarios {
+        for words in std::iter::once(&scenario.command).chain(&scenario.prepare) {
+            // What is wrong with a load is better said before servers are started.
+            super::check(&words.aimed("127.0.0.1", 1, &[]))
+                .map_err(|error| anyhow::anyhow!("scenario {}: `{words}`: {}", scenario.name, error.trim()))?;
+        }
+    }
+    Ok(plan)
+}
+
+fn make(args: &CompareArgs, plan: &Plan) -> Result<ExitCode> {
+    let here = fs::canonicalize(&args.file)?.parent().unwrap_or_else(|| Path::new("/")).to_owned();
+    // Servers get this process' limit of open files; without connections to check, it is only raised.
+    front::allow_connections(0).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // There is no second Ctrl-C that ends at once: the servers would be left behind.
+        signal_hook::flag::register(signal, Arc::clone(&interrupted)).context("signals cannot be handled")?;
+    }
+    let name = args.output.clone().unwrap_or_else(|| {
+        let stem = args.file.file_stem().unwrap_or_default().to_string_lossy();
+        PathBuf::from(format!("{stem}-{}", compare::now().replace([':', '-'], "")))
+    });
+    let path = |extension: &str| PathBuf::from(format!("{}.{extension}", name.display()));
+    let mut around = Process { interrupted, quiet: args.quiet };
+    compare::run(plan, &here, args.install, &mut Writer::create(&path("jsonl"))?, &mut around)?;
+    // Made from the record, so that `report` gives the same.
+    let stored = Stored::read(&path("jsonl"))?;
+    let markdown = markdown(&stored);
+    write(&path("md"), &markdown)?;
+    write(&path("html"), &compare::page(std::slice::from_ref(&stored)))?;
+    println!("{markdown}");
+    around.say(&format!("written: {0}.jsonl, {0}.md, {0}.html", name.display()));
+    let Stored::Comparison(record) = stored else { unreachable!("a comparison was written") };
+    Ok(if record.runs.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn render(args: &ReportArgs) -> Result<()> {
+    let stored: Vec<Stored> = args.records.iter().map(|path| Stored::read(path)).collect::<Result<_>>()?;
+    let text = stored.iter().map(markdown).collect::<Vec<_>>().join("\n");
+    match &args.markdown {
+        Some(path) => write(path, &text)?,
+        None => println!("{text}"),
+    }
+    if let Some(path) = &args.html {
+        write(path, &compare::page(&stored))?;
+    }
+    Ok(())
+}
+
+fn markdown(stored: &Stored) -> String {
+    match stored {
+        Stored::Comparison(record) => compare::markdown(record),
+        Stored::Single(outcome) => compare::single_markdown(outcome),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A comparison in this process.
+struct Process {
+    interrupted: Arc<AtomicBool>,
+    quiet: bool,
+}
+
+impl Surroundings for Process {
+    fn run(&mut self, words: &[String]) -> Result<Outcome, String> {
+        let scenario = super::scenario(words)?;
+        if scenario.search {
+            return Err("--rate max is for single runs; expected a rate, or none".to_owned());
+        }
+        front::allow_connections(scenario.load.connections).map_err(|error| error.to_string())?;
+        let interrupted = Arc::clone(&self.interrupted);
+        Ok(scenario.run(&mut |_| if interrupted.load(Ordering::Relaxed) { Watch::Stop } else { Watch::GoOn }))
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn say(&mut self, text: &str) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a record says: medians of subjects, and their ratios to the baseline from pairs of the same round.
+
+use std::collections::BTreeMap;
+
+use super::metric::Metric;
+use super::record::{Record, Run};
+use super::stats::{self, Estimate, FEWEST_PAIRS, Ratio};
+use crate::number;
+use crate::record::{FailureCount, Latencies, Outcome};
+
+/// The results of one scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct ScenarioResult<'a> {
+    /// Its place in the record's list.
+    pub(crate) index: usize,
+    /// The subjects that have at least one result, in the order of the file.
+    pub(crate) subjects: Vec<SubjectResult<'a>>,
+}
+
+/// The results of a subject in a scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct SubjectResult<'a> {
+    /// Its place in the record's list; its colour.
+    pub(crate) index: usize,
+    pub(crate) name: &'a str,
+    pub(crate) runs: usize,
+    /// Medians.
+    pub(crate) medians: BTreeMap<Metric, Estimate>,
+    /// Ratios to the baseline; of the baseline itself there are none.
+    pub(crate) ratios: BTreeMap<Metric, Ratio>,
+    /// All rounds together.
+    pub(crate) latencies: Latencies,
+    pub(crate) answers: u64,
+    pub(crate) failures: Vec<FailureCount>,
+    /// What a reader must know, with the number of runs that it is about.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Above this share of a processor the generator's busiest thread is the limit.
+const GENERATOR_BOUND: f64 = 0.9;
+
+/// The results of all scenarios.
+pub(crate) fn scenarios(record: &Record) -> Vec<ScenarioResult<'_>> {
+    let header = &record.header;
+    let of_scenario = |index: usize| {
+        let name = &header.scenarios[index].name;
+        let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == *name).collect();
+        let baseline = rounds(&runs, &header.baseline);
+        let subjects = header.subjects.iter().enumerate().filter_map(|(place, subject)| {
+            let own = rounds(&runs, &subject.name);
+            let baseline = (subject.name != header.baseline).then_some(&baseline);
+            (!own.is_empty()).then(|| of_subject(place, &subject.name, &own, baseline, header.seed))
+        });
+        ScenarioResult { index, subjects: subjects.collect() }
+    };
+    (0..header.scenarios.len()).map(of_scenario).collect()
+}
+
+/// A subject's results by round.
+pub(crate) fn rounds<'a>(runs: &[&'a Run], subject: &str) -> BTreeMap<usize, &'a Outcome> {
+    runs.iter().filter(|run| run.subject == subject).map(|run| (run.round, &run.outcome)).collect()
+}
+
+/// Pairs of the same round.
+pub(crate) fn pairs(
+    metric: Metric,
+    ours: &BTreeMap<usize, &Outcome>,
+    theirs: &BTreeMap<usize, &Outcome>,
+) -> Vec<(f64, f64)> {
+    let pair = |(round, outcome): (&usize, &&Outcome)| Some((metric.of(outcome)?, metric.of(theirs.get(round)?)?));
+    ours.iter().filter_map(pair).collect()
+}
+
+fn of_subject<'a>(
+    index: usize,
+    name: &'a str,
+    own: &BTreeMap<usize, &Outcome>,
+    baseline: Option<&BTreeMap<usize, &Outcome>>,
+    seed: u64,
+) -> SubjectResult<'a> {
+    let mut latencies = Latencies::new();
+    own.values().for_each(|outcome| latencies.merge(&outcome.latencies()));
+    let median = |metric: Metric| {
+        let values: Vec<f64> = own.values().filter_map(|outcome| metric.of(outcome)).collect();
+        Some((metric, stats::median_estimate(&values, seed)?))
+    };
+    let ratio = |metric: Metric| Some((metric, stats::paired_ratio(&pairs(metric, own, baseline?), seed)?));
+    let failures = failures(own);
+    SubjectResult {
+        index,
+        name,
+        runs: own.len(),
+        medians: Metric::ALL.into_iter().filter_map(median).collect(),
+        ratios: Metric::ALL.into_iter().filter_map(ratio).collect(),
+        latencies,
+        answers: own.values().map(|outcome| outcome.answers()).sum(),
+        notes: notes(own, &failures),
+        failures,
+    }
+}
+
+/// Failures of all rounds by kind.
+fn failures(own: &BTreeMap<usize, &Outcome>) -> Vec<FailureCount> {
+    let mut all: Vec<FailureCount> = Vec::new();
+    for failure in own.values().flat_map(|outcome| &outcome.failures) {
+        match all.iter_mut().find(|known| known.kind == failure.kind) {
+            Some(known) => known.count += failure.count,
+            None => all.push(failure.clone()),
+        }
+    }
+    all.sort_by_key(|failure| failure.kind);
+    all
+}
+
+fn notes(own: &BTreeMap<usize, &Outcome>, failures: &[FailureCount]) -> Vec<String> {
+    // By text, in the order in which they came.
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    let mut add = |text: String| match counts.iter_mut().find(|(known, _)| *known == text) {
+        Some((_, count)) => *count += 1,
+        None => counts.push((text, 1)),
+    };
+    for outcome in own.values() {
+        // The run's own note of it names figures that differ from run to run.
+        let (bound, others): (Vec<_>, Vec<_>) =
+            outcome.notes.iter().partition(|note| note.starts_with("generator-bound"));
+        if outcome.generator.busiest_thread > GENERATOR_BOUND || !bound.is_empty() {
+            add("generator-bound: the generator was the limit, only the CPU time tells servers apart".to_owned());
+        }
+        others.into_iter().for_each(|note| add(note.clone()));
+    }
+    let of = own.len();
+    let mut notes: Vec<String> =
+        counts.into_iter().map(|(text, count)| format!("{text} ({count} of {of} runs)")).collect();
+    for failure in failures {
+        let example = failure.examples.first().map_or(String::new(), |example| format!(", such as: {example}"));
+        notes.push(format!("{} {}{example}", number::thousands(failure.count), failure.kind.words()));
+    }
+    notes
+}
+
+/// What limits the whole record.
+pub(crate) fn limits(record: &Record) -> Vec<String> {
+    let mut limits = Vec::new();
+    let rounds = record.runs.iter().map(|run| run.round + 1).max().unwrap_or(0);
+    if rounds < FEWEST_PAIRS {
+        limits.push(format!(
+            "{rounds} rounds were made: with fewer than {FEWEST_PAIRS} no difference counts as shown, whatever the intervals"
+        ));
+    }
+    match &record.end {
+        Some(end) if end.complete => {}
+        Some(_) => limits.push("The comparison was interrupted: these are the results so far".to_owned()),
+        None => {
+            limits.push("The record has no end: the comparison was ended from outside, or still goes on".to_owned())
+        }
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        // Round 2 has no partner.
+        let record = record(&[
+            ("s", "a", 0, 100, 1000),
+            ("s", "b", 0, 200, 1000),
+            ("s", "a", 1, 1000, 1000),
+            ("s", "b", 1, 2000, 1000),
+            ("s", "b", 2, 9000, 1000),
+        ]);
+        let found = scenarios(&record);
+        let [a, b] = &found[0].subjects[..] else { panic!("two subjects have results") };
+        assert_eq!((a.name, a.runs, b.name, b.runs), ("a", 2, "b", 3));
+        assert!(a.ratios.is_empty());
+        let ratio = b.ratios[&Metric::Throughput];
+        assert!((ratio.estimate.value - 2.0).abs() < 1e-9 && ratio.pairs == 2);
+        assert!(!ratio.shows_difference(), "two pairs show nothing");
+        assert!((b.medians[&Metric::Throughput].value - 1000.0).abs() < 1e-9);
+        assert_eq!(b.latencies.count(), 11_200);
+    }
+
+    #[test]
+    fn notes_are_counted() {
+        let mut record = record(&[("s", "a", 0, 100, 1000), ("s", "a", 1, 100, 1000)]);
+        record.runs[0].outcome.generator.busiest_thread = 0.95;
+        let notes = scenarios(&record)[0].subjects[0].notes.clone();
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[0].starts_with("generator-bound") && notes[0].ends_with("(1 of 2 runs)"));
+        assert_eq!(notes[1], "made up (2 of 2 runs)");
+        assert_eq!(notes[2], "4 timed out, such as: after 1 s");
+        assert!(limits(&record)[0].starts_with("2 rounds were made"));
+        record.end = None;
+        assert!(limits(&record)[1].contains("has no end"));
+    }
+}

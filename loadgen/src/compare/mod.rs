@@ -1,0 +1,33 @@
+//! Comparisons of servers: subjects are started by recipes, their runs interleaved, their results recorded; reports and
+//! verdicts are made from records alone.
+
+mod analysis;
+mod child;
+mod cores;
+mod gate;
+mod machine;
+mod markdown;
+mod metric;
+mod order;
+mod page;
+mod plan;
+mod ready;
+mod record;
+mod report;
+mod run;
+mod server;
+pub mod stats;
+mod words;
+
+pub use cores::Cores;
+pub use gate::{Finding, Gate, Judgement, Rules, judge};
+pub use machine::{Machine, commit, now};
+pub use markdown::{markdown, single_markdown};
+pub use metric::Metric;
+pub use order::Order;
+pub use page::page;
+pub use plan::{Load, Plan, Servers, Subject, Time};
+pub use ready::Ready;
+pub use record::{End, FORMAT, FailedRun, Header, Line, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer};
+pub use run::{Surroundings, run};
+pub use words::Words;

@@ -1,0 +1,338 @@
+//! What is compared: a TOML file with subjects and scenarios.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::cores::Cores;
+use super::order::Order;
+use super::ready::Ready;
+use super::words::Words;
+use crate::number;
+
+/// A comparison's file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Plan {
+    /// What the report is called.
+    pub title: String,
+    /// What it is about, for its readers.
+    #[serde(default)]
+    pub description: String,
+    /// How often every subject runs every scenario.
+    #[serde(default = "ten")]
+    pub rounds: usize,
+    /// Rounds before that, whose results are thrown away.
+    #[serde(default = "one")]
+    pub warm_up_rounds: usize,
+    /// The order of subjects within a round.
+    #[serde(default)]
+    pub order: Order,
+    /// Whether servers are kept for the whole comparison.
+    #[serde(default)]
+    pub servers: Servers,
+    /// The subject that the others are compared with; without it the first.
+    pub baseline: Option<String>,
+    /// Where the bootstrap's random choices come from.
+    #[serde(default = "one")]
+    pub seed: usize,
+    /// Processors for servers, unless a subject has its own.
+    pub pin: Option<Cores>,
+    /// Processors for the generator.
+    pub generator_pin: Option<Cores>,
+    /// The servers.
+    #[serde(rename = "subject", default)]
+    pub subjects: Vec<Subject>,
+    /// The loads.
+    #[serde(rename = "scenario", default)]
+    pub scenarios: Vec<Load>,
+}
+
+/// Whether servers are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Servers {
+    /// All are started at the beginning and stay until the end.
+    #[default]
+    Kept,
+    /// Each is started for a run and ended after it.
+    Anew,
+}
+
+/// A server, and how it is handled.
+///
+/// In its commands `{port}` is the port, `{here}` the folder of the file and `{scratch}` a folder of its own that is removed
+/// afterwards. A program with a `/` in its name is looked for from the folder of the file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Subject {
+    /// What it is called in reports.
+    pub name: String,
+    /// What it is, for readers.
+    #[serde(default)]
+    pub about: String,
+    /// Succeeds if the server is installed; without it the program of `start` is looked for.
+    pub check: Option<Words>,
+    /// How it is installed: shown where it is absent, and run by `--install`.
+    pub install: Option<Words>,
+    /// Prints its version.
+    pub version: Option<Words>,
+    /// Starts it, in the foreground.
+    pub start: Words,
+    /// How it is seen that it serves.
+    #[serde(default)]
+    pub ready: Ready,
+    /// How long that may take.
+    #[serde(default = "half_a_minute")]
+    pub ready_within: Time,
+    /// Ends it; without it a SIGTERM does.
+    pub stop: Option<Words>,
+    /// How long that may take before it is killed.
+    #[serde(default = "five_seconds")]
+    pub stop_within: Time,
+    /// Where it runs; without it in `{scratch}`.
+    pub folder: Option<String>,
+    /// Its environment, beside the one of this process.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Its processors.
+    pub pin: Option<Cores>,
+    /// Its port; without it a free one.
+    pub port: Option<u16>,
+}
+
+/// A load, in the words of the command line.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Load {
+    /// What it is called in reports.
+    pub name: String,
+    /// `redis -c 50 --depth 16 GET key:{key}`: the target is put behind the first word, unless the words hold `{port}`.
+    pub command: Words,
+    /// The same for a run that fills a fresh server, whose result is thrown away.
+    pub prepare: Option<Words>,
+    /// The subjects that it is for; without it all.
+    pub subjects: Option<Vec<String>>,
+}
+
+/// A time such as `30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Time(pub Duration);
+
+impl TryFrom<String> for Time {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        number::duration(&text).map(Self).map_err(|expected| format!("the time is `{text}`, {expected}"))
+    }
+}
+
+fn ten() -> usize {
+    10
+}
+
+fn one() -> usize {
+    1
+}
+
+fn half_a_minute() -> Time {
+    Time(Duration::from_secs(30))
+}
+
+fn five_seconds() -> Time {
+    Time(Duration::from_secs(5))
+}
+
+/// More subjects, scenarios or rounds are a mistake.
+const MOST: usize = 1000;
+
+impl Plan {
+    /// Reads the file's text.
+    ///
+    /// # Errors
+    /// When it is not such a file; the text names the place, what stands there, and what was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let plan: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The baseline's name.
+    #[must_use]
+    pub fn baseline(&self) -> &str {
+        let first = self.subjects.first().map_or("", |subject| &subject.name);
+        self.baseline.as_deref().unwrap_or(first)
+    }
+
+    /// Keeps only the named subjects and scenarios; an empty list keeps all.
+    ///
+    /// # Errors
+    /// When a name is none of the file's.
+    pub fn restrict(&mut self, subjects: &[String], scenarios: &[String]) -> Result<(), String> {
+        known("--only", subjects, self.subjects.iter().map(|subject| &subject.name))?;
+        known("--scenario", scenarios, self.scenarios.iter().map(|scenario| &scenario.name))?;
+        self.subjects.retain(|subject| subjects.is_empty() || subjects.contains(&subject.name));
+        self.scenarios.retain(|scenario| scenarios.is_empty() || scenarios.contains(&scenario.name));
+        for scenario in &mut self.scenarios {
+            if let Some(names) = &mut scenario.subjects {
+                names.retain(|name| self.subjects.iter().any(|subject| subject.name == *name));
+            }
+        }
+        if self.baseline.as_ref().is_some_and(|name| !self.subjects.iter().any(|subject| subject.name == *name)) {
+            self.baseline = None;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (field, value) in
+            [("rounds", self.rounds), ("subject", self.subjects.len()), ("scenario", self.scenarios.len())]
+        {
+            if value == 0 || value > MOST {
+                return Err(format!("`{field}`: there are {value}, expected 1 to {MOST}"));
+            }
+        }
+        if self.warm_up_rounds > MOST {
+            return Err(format!("`warm-up-rounds`: there are {}, expected 0 to {MOST}", self.warm_up_rounds));
+        }
+        unique("subject.name", self.subjects.iter().map(|subject| subject.name.as_str()))?;
+        unique("scenario.name", self.scenarios.iter().map(|scenario| scenario.name.as_str()))?;
+        let names = || self.subjects.iter().map(|subject| &subject.name);
+        known("baseline", self.baseline.as_slice(), names())?;
+        for scenario in &self.scenarios {
+            known("scenario.subjects", scenario.subjects.as_deref().unwrap_or_default(), names())?;
+        }
+        for subject in &self.subjects {
+            if subject.port.is_none()
+                && !subject.start.mention("{port}")
+                && !subject.environment.values().any(|value| value.contains("{port}"))
+            {
+                let (name, start) = (&subject.name, &subject.start);
+                return Err(format!(
+                    "`start` of subject {name} is `{start}`, expected {{port}} in it or in `environment`, or a fixed `port`"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Load {
+    /// Whether it is for a subject.
+    #[must_use]
+    pub fn is_for(&self, subject: &str) -> bool {
+        self.subjects.as_ref().is_none_or(|names| names.iter().any(|name| name == subject))
+    }
+}
+
+fn unique<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if name.trim().is_empty() {
+            return Err(format!("`{field}` is empty, expected a name"));
+        }
+        if !seen.insert(name) {
+            return Err(format!("`{field}` is `{name}` twice, expected different names"));
+        }
+    }
+    Ok(())
+}
+
+fn known<'a>(field: &str, names: &[String], all: impl Iterator<Item = &'a String>) -> Result<(), String> {
+    let all: Vec<&str> = all.map(String::as_str).collect();
+    match names.iter().find(|name| !all.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(format!("`{field}` is `{name}`, expected one of: {}", all.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+        title = "t"
+        rounds = 3
+        pin = "1"
+        [[subject]]
+        name = "a"
+        start = "a --port {port} 'two words'"
+        ready = "redis"
+        stop-within = "2s"
+        [[subject]]
+        name = "b"
+        start = "b"
+        port = 7
+        environment = { X = "1" }
+        [[scenario]]
+        name = "s"
+        command = "redis -c 5 GET key:{key}"
+        subjects = ["b"]
+    "#;
+
+    #[test]
+    fn a_plan_has_defaults() {
+        let plan = Plan::parse(GOOD).unwrap();
+        assert_eq!((plan.rounds, plan.warm_up_rounds, plan.servers), (3, 1, Servers::Kept));
+        assert_eq!(plan.baseline(), "a");
+        assert_eq!(plan.subjects[0].ready, Ready::Redis);
+        assert_eq!(plan.subjects[0].stop_within, Time(Duration::from_secs(2)));
+        assert_eq!(plan.subjects[1].ready, Ready::Tcp);
+        assert!(plan.scenarios[0].is_for("b") && !plan.scenarios[0].is_for("a"));
+    }
+
+    #[test]
+    fn an_error_names_field_value_and_expectation() {
+        #[track_caller]
+        fn check(from: &str, to: &str, expected: &[&str]) {
+            assert!(GOOD.contains(from), "{from}");
+            let error = Plan::parse(&GOOD.replacen(from, to, 1)).unwrap_err();
+            for part in expected {
+                assert!(error.contains(part), "`{part}` is not in: {error}");
+            }
+        }
+        check("rounds = 3", "rounds = \"x\"", &["rounds = \"x\"", "expected usize"]);
+        check("rounds = 3", "rounds = -3", &["rounds = -3", "expected usize"]);
+        check("rounds = 3", "rounds = 0", &["`rounds`", "0", "expected 1 to 1000"]);
+        check("rounds = 3", "round = 3", &["`round`", "expected one of", "`rounds`"]);
+        check("rounds = 3", "order = \"random\"", &["`random`", "`rotate`", "`reverse`"]);
+        check("rounds = 3", "servers = \"new\"", &["`new`", "`kept`", "`anew`"]);
+        check("rounds = 3", "baseline = \"z\"", &["`baseline` is `z`", "expected one of: a, b"]);
+        check(
+            "pin = \"1\"",
+            "pin = \"one\"",
+            &["pin = \"one\"", "the processors are `one`", "expected a list such as"],
+        );
+        check(
+            "ready = \"redis\"",
+            "ready = \"ping\"",
+            &["ready = \"ping\"", "`ping`", "expected tcp, udp, redis, http:/PATH"],
+        );
+        check("\"2s\"", "\"soon\"", &["stop-within = \"soon\"", "the time is `soon`", "expected a time such as"]);
+        check("'two words'", "'two words", &["start = ", "the command is `a --port {port} 'two words`", "quotation"]);
+        check("start = \"b\"\n        port = 7", "start = \"b\"", &["`start` of subject b is `b`", "expected {port}"]);
+        check("port = 7", "port = 70000", &["port = 70000", "expected u16"]);
+        check("name = \"b\"", "name = \"a\"", &["`subject.name` is `a` twice"]);
+        check("name = \"s\"", "name = \" \"", &["`scenario.name` is empty"]);
+        check("start = \"b\"", "", &["missing field `start`"]);
+        check("[\"b\"]", "[\"c\"]", &["`scenario.subjects` is `c`", "expected one of: a, b"]);
+        check("command = \"redis -c 5 GET key:{key}\"", "command = \"\"", &["command = \"\"", "expected a program"]);
+    }
+
+    #[test]
+    fn a_plan_without_subjects_is_refused() {
+        let error = Plan::parse("title = \"t\"").unwrap_err();
+        assert_eq!(error, "`subject`: there are 0, expected 1 to 1000");
+    }
+
+    #[test]
+    fn a_plan_can_be_restricted() {
+        let mut plan = Plan::parse(&GOOD.replace("rounds = 3", "baseline = \"a\"")).unwrap();
+        plan.restrict(&["b".to_owned()], &[]).unwrap();
+        assert_eq!((plan.subjects.len(), plan.baseline()), (1, "b"));
+        let error = plan.restrict(&["c".to_owned()], &[]).unwrap_err();
+        assert_eq!(error, "`--only` is `c`, expected one of: b");
+    }
+}

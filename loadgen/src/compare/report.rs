@@ -1,0 +1,190 @@
+//! A record as tables and texts; the same for Markdown and for the page.
+
+use super::analysis::{self, ScenarioResult, SubjectResult};
+use super::metric::Metric;
+use super::record::{Header, Record};
+use super::stats::{Estimate, Ratio};
+use crate::number;
+
+/// A part of a report.
+pub(crate) enum Part<'a> {
+    Heading(String),
+    Text(String),
+    Command(&'a str),
+    Notes(Vec<String>),
+    Table(Table),
+    /// Where a page draws what the tables before say.
+    Charts(ScenarioResult<'a>),
+}
+
+/// A table; its first column is text.
+pub(crate) struct Table {
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// Columns whose content is text, and not aligned to the right.
+pub(crate) const TEXTS: [&str; 4] = ["version", "command", "processors", "remarks"];
+
+/// The parts of a report, after its title.
+pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
+    let header = &record.header;
+    let mut parts = vec![];
+    if !header.description.is_empty() {
+        parts.push(Part::Text(header.description.clone()));
+    }
+    parts.push(Part::Notes(analysis::limits(record)));
+    parts.push(Part::Text(setting(header)));
+    parts.push(Part::Table(subjects(header)));
+    for result in analysis::scenarios(record) {
+        let scenario = &header.scenarios[result.index];
+        parts.push(Part::Heading(scenario.name.clone()));
+        parts.push(Part::Command(&scenario.command));
+        if result.subjects.is_empty() {
+            parts.push(Part::Text("There are no results.".to_owned()));
+        } else {
+            parts.push(Part::Table(medians(&result)));
+            parts.extend(ratios(header, &result).map(Part::Table));
+        }
+        parts.push(Part::Notes(notes(record, &result)));
+        parts.push(Part::Charts(result));
+    }
+    parts.push(Part::Heading("How to read it".to_owned()));
+    parts.push(Part::Text(LEGEND.to_owned()));
+    parts
+}
+
+const LEGEND: &str = "Values are medians over the rounds. A ratio is the geometric mean over pairs of runs of the same round, \
+with the interval that holds the true ratio with 95 % confidence (bootstrap, widened for few pairs). \
+\u{201c}Better\u{201d} and \u{201c}worse\u{201d} stand only where this interval leaves out 1. Latencies count from the time at \
+which a request was intended to be sent.";
+
+fn setting(header: &Header) -> String {
+    let machine = &header.machine;
+    let memory = number::bytes(machine.memory_bytes);
+    let kept = match header.servers {
+        super::plan::Servers::Kept => "servers were kept for all rounds",
+        super::plan::Servers::Anew => "servers were started anew for every run",
+    };
+    let pin = header.generator_pin.as_ref().map_or(String::new(), |pin| format!(", the generator on processors {pin}"));
+    let commit = header.commit.as_ref().map_or(String::new(), |commit| format!(", commit {commit}"));
+    format!(
+        "{}, {} processors, {memory}, {}, {}. {}, loadgen {}{commit}. Up to {} rounds after {} that were thrown away; {kept}{pin}.",
+        machine.cpu,
+        machine.processors,
+        machine.kernel,
+        machine.system,
+        header.date,
+        header.loadgen,
+        header.rounds,
+        header.warm_up_rounds,
+    )
+}
+
+fn subjects(header: &Header) -> Table {
+    let row = |subject: &super::record::SubjectHeader| {
+        let mut remarks = vec![];
+        if !subject.about.is_empty() {
+            remarks.push(subject.about.clone());
+        }
+        if subject.name == header.baseline {
+            remarks.push("the baseline".to_owned());
+        }
+        if let Some(reason) = &subject.absent {
+            remarks.push(format!("absent: {reason}"));
+        }
+        let environment =
+            subject.environment.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+        vec![
+            subject.name.clone(),
+            subject.version.clone().unwrap_or_default(),
+            format!("{environment}{}", subject.start),
+            subject.pin.clone().unwrap_or_default(),
+            remarks.join("; "),
+        ]
+    };
+    let header_row = ["subject", "version", "command", "processors", "remarks"].map(str::to_owned).to_vec();
+    Table { header: header_row, rows: header.subjects.iter().map(row).collect() }
+}
+
+/// The metrics that some subject has.
+fn known(result: &ScenarioResult<'_>) -> Vec<Metric> {
+    let has = |metric: &Metric| result.subjects.iter().any(|subject| subject.medians.contains_key(metric));
+    Metric::ALL.into_iter().filter(has).collect()
+}
+
+fn medians(result: &ScenarioResult<'_>) -> Table {
+    let metrics = known(result);
+    let mut header = vec!["subject".to_owned(), "rounds".to_owned()];
+    header.extend(metrics.iter().map(|metric| metric.words().to_owned()));
+    header.push("failures".to_owned());
+    let row = |subject: &SubjectResult<'_>| {
+        let mut row = vec![subject.name.to_owned(), subject.runs.to_string()];
+        let cell = |metric: &Metric| {
+            subject.medians.get(metric).map_or_else(|| "–".to_owned(), |found| metric.text(found.value))
+        };
+        row.extend(metrics.iter().map(cell));
+        let failed: u64 = subject.failures.iter().map(|failure| failure.count).sum();
+        row.push(match failed {
+            0 => "0".to_owned(),
+            _ => format!("{} of {}", number::thousands(failed), number::thousands(failed + subject.answers)),
+        });
+        row
+    };
+    Table { rows: result.subjects.iter().map(row).collect(), header }
+}
+
+/// Ratios to the baseline; nothing where no subject has one.
+fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
+    let metrics = known(result);
+    let rows: Vec<Vec<String>> = result
+        .subjects
+        .iter()
+        .filter(|subject| !subject.ratios.is_empty())
+        .map(|subject| {
+            let cell = |metric: &Metric| {
+                subject.ratios.get(metric).map_or_else(|| "–".to_owned(), |ratio| verdict(*metric, ratio))
+            };
+            std::iter::once(subject.name.to_owned()).chain(metrics.iter().map(cell)).collect()
+        })
+        .collect();
+    let mut names = vec![format!("ratio to {}", header.baseline)];
+    names.extend(metrics.iter().map(|metric| metric.words().to_owned()));
+    (!rows.is_empty()).then_some(Table { header: names, rows })
+}
+
+/// A ratio, its interval, and what it shows.
+pub(crate) fn verdict(metric: Metric, ratio: &Ratio) -> String {
+    let Estimate { value, low, high } = ratio.estimate;
+    let shown = if !ratio.shows_difference() {
+        "no difference shown"
+    } else if (value > 1.0) == metric.more_is_better() {
+        "better"
+    } else {
+        "worse"
+    };
+    format!("{} [{}, {}] {shown}", factor(value), factor(low), factor(high))
+}
+
+/// A ratio with digits enough to tell it from 1.
+pub(crate) fn factor(ratio: f64) -> String {
+    match ratio {
+        ..10.0 => format!("{ratio:.3}"),
+        ..100.0 => format!("{ratio:.2}"),
+        _ => format!("{ratio:.1}"),
+    }
+}
+
+fn notes(record: &Record, result: &ScenarioResult<'_>) -> Vec<String> {
+    let name = &record.header.scenarios[result.index].name;
+    let mut notes: Vec<String> = result
+        .subjects
+        .iter()
+        .flat_map(|subject| subject.notes.iter().map(|note| format!("{}: {note}", subject.name)))
+        .collect();
+    for failed in record.failed.iter().filter(|failed| failed.scenario == *name) {
+        let when = failed.round.map_or_else(|| "a warm-up round".to_owned(), |round| format!("round {}", round + 1));
+        notes.push(format!("{}: {when} failed: {}", failed.subject, failed.reason));
+    }
+    notes
+}
