@@ -57,6 +57,7 @@ enum Command {
     Echonet(Box<Echonet>),
     Wrk(Box<drop_in::Wrk>),
     Hey(Box<drop_in::Hey>),
+    Ghz(Box<drop_in::Ghz>),
     RedisBenchmark(Box<drop_in::RedisBenchmark>),
     /// Compare servers: start them by recipes, interleave their runs, report ratios with confidence intervals
     Compare(CompareArgs),
@@ -91,7 +92,7 @@ impl Command {
             Self::Http(drive) => Some(&**drive),
             Self::Grpc(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
-            Self::Wrk(_) | Self::Hey(_) | Self::RedisBenchmark(_) => None,
+            Self::Wrk(_) | Self::Hey(_) | Self::Ghz(_) | Self::RedisBenchmark(_) => None,
             Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
         }
     }
@@ -104,6 +105,7 @@ pub fn main() -> ExitCode {
     match &cli.command {
         Command::Wrk(wrk) => wrk.run().into(),
         Command::Hey(hey) => hey.run().into(),
+        Command::Ghz(ghz) => ghz.run().into(),
         Command::RedisBenchmark(benchmark) => benchmark.run().into(),
         Command::Compare(args) => compare::compare(args),
         Command::Report(args) => compare::report(args),

@@ -53,7 +53,7 @@ impl FileResolver for Greeter {
 pub fn from_proto(files: &[PathBuf], import_paths: &[PathBuf]) -> Result<DescriptorPool, String> {
     let mut folders = import_paths.to_vec();
     for file in files {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         if !folders.iter().any(|known| known == folder) {
             folders.push(folder.to_owned());
         }
