@@ -1,10 +1,16 @@
 //! The command line.
 
+use std::time::Duration;
+
+use axum::Router;
 use clap::Parser;
 use server_runtime::{Error, Listen, RuntimeArgs};
 
 use crate::api::RedisArgs;
-use crate::options::Options;
+use crate::instant::Instants;
+use crate::options::{Limits, Options, Timeouts};
+use crate::proxy::Trusted;
+use crate::routes;
 
 /// Where the server listens if no flag says so: this machine alone.
 const LISTEN: &str = "127.0.0.1:8000";
@@ -17,9 +23,70 @@ pub struct Args {
     #[command(flatten)]
     pub runtime: RuntimeArgs,
 
+    /// Flags of HTTP.
+    #[command(flatten)]
+    pub http: HttpArgs,
+
     /// Flags of the Redis routes.
     #[command(flatten)]
     pub redis: RedisArgs,
+}
+
+/// Flags of HTTP.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "HTTP")]
+pub struct HttpArgs {
+    /// A directory whose files are served instead of the greetings; FILE.br, FILE.zst and FILE.gz stand for FILE.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub root: Option<std::path::PathBuf>,
+
+    /// Leave responses as they are instead of compressing those of a kilobyte and more (br, zstd, gzip).
+    #[arg(long)]
+    pub no_compression: bool,
+
+    /// Write every Nth request to the log; 0 writes none, 1 all.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub access_log: u64,
+
+    /// An address or network of proxies whose Forwarded and X-Forwarded-For are believed; may be given several times.
+    #[arg(long = "trusted-proxy", value_name = "NETWORK")]
+    pub trusted_proxies: Vec<Trusted>,
+
+    /// Bytes of a request's head.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().head)]
+    pub max_head: usize,
+
+    /// Bytes of a request's target.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().target)]
+    pub max_target: usize,
+
+    /// Header fields of a request, at most 128.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().headers)]
+    pub max_headers: usize,
+
+    /// Bytes of a request's body.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body)]
+    pub max_body: u64,
+
+    /// Requests on one connection; 0 is no limit.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().requests)]
+    pub max_requests: u64,
+
+    /// Seconds between requests of a connection.
+    #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().idle.as_secs_f64(), value_parser = seconds)]
+    pub idle_timeout: f64,
+
+    /// Seconds for the head of a request.
+    #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().head.as_secs_f64(), value_parser = seconds)]
+    pub head_timeout: f64,
+
+    /// Seconds for a part of a request's body, of 500 bytes for each of these seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().body.as_secs_f64(), value_parser = seconds)]
+    pub body_timeout: f64,
+
+    /// Seconds for a client to take some of its response.
+    #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().write.as_secs_f64(), value_parser = seconds)]
+    pub write_timeout: f64,
 }
 
 impl Args {
@@ -29,6 +96,40 @@ impl Args {
     /// When flags do not fit together.
     pub fn options(&self) -> Result<Options, Error> {
         let default: Listen = LISTEN.parse().expect("a constant address");
-        Ok(Options { runtime: self.runtime.options(default)? })
+        let http = &self.http;
+        Ok(Options {
+            runtime: self.runtime.options(default)?,
+            limits: Limits {
+                head: http.max_head,
+                target: http.max_target,
+                headers: http.max_headers,
+                body: http.max_body,
+                requests: http.max_requests,
+            },
+            timeouts: Timeouts {
+                idle: Duration::from_secs_f64(http.idle_timeout),
+                head: Duration::from_secs_f64(http.head_timeout),
+                body: Duration::from_secs_f64(http.body_timeout),
+                write: Duration::from_secs_f64(http.write_timeout),
+                ..Timeouts::default()
+            },
+            // With files, `/` is one of them.
+            instants: if http.root.is_some() { Instants::default() } else { routes::instants() },
+            health: true,
+            access_log: http.access_log,
+            trusted_proxies: http.trusted_proxies.clone(),
+            compress: !http.no_compression,
+        })
     }
+
+    /// The routes that need no Redis.
+    pub fn router(&self) -> Router {
+        self.http.root.as_deref().map_or_else(routes::router, routes::files)
+    }
+}
+
+/// A positive number of seconds; a day at most, so that it always fits.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds")?;
+    if (0.01..=86_400.0).contains(&seconds) { Ok(seconds) } else { Err("expected 0.01 to 86400 seconds".to_owned()) }
 }

@@ -16,12 +16,18 @@
 
 pub mod api;
 mod args;
+mod compress;
+mod engine;
+pub mod h1;
+mod instant;
 mod options;
+mod proxy;
 pub mod redis;
 pub mod routes;
-mod service;
 pub mod tuning;
 
-pub use args::Args;
-pub use options::Options;
-pub use service::serve;
+pub use args::{Args, HttpArgs};
+pub use engine::serve;
+pub use instant::{Answer, Instants, Kind};
+pub use options::{Limits, Options, Timeouts};
+pub use proxy::{Client, ParseTrustedError, Trusted};

@@ -1,7 +1,7 @@
 //! `http-server`: starts the server from its flags.
 
 use clap::Parser;
-use http_server::{Args, api, routes, serve};
+use http_server::{Args, api, serve};
 use server_runtime::{init_logging, shutdown_on_signals};
 
 #[global_allocator]
@@ -11,7 +11,7 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     init_logging(&args.runtime.log_options())?;
     let options = args.options()?;
-    let router = routes::router().merge(api::routes(&args.redis, &options.runtime.metrics)?);
+    let router = args.router().merge(api::routes(&args.redis, &options.runtime.metrics)?);
     let running = serve(router, options)?;
     shutdown_on_signals(&running)?;
     for addr in running.local_addrs() {

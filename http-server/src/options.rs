@@ -1,18 +1,114 @@
 //! What [`serve`](crate::serve) is told.
 
+use std::time::Duration;
+
 use server_runtime::Listen;
+
+use crate::h1;
+use crate::instant::Instants;
+use crate::proxy::Trusted;
+use crate::tuning;
 
 /// How to serve. Take [`Options::listening`] or the [`Default`] and set what differs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Places to listen, workers, TLS, shutdown, metrics.
     pub runtime: server_runtime::Options,
+    /// What the network may make grow.
+    pub limits: Limits,
+    /// How long a client may take.
+    pub timeouts: Timeouts,
+    /// Answers that are made on the spot, before the router is asked.
+    pub instants: Instants,
+    /// Whether `/healthz` and `/readyz` are answered, before the router is asked. Off by default.
+    pub health: bool,
+    /// One request in so many is written to the log; 0, the default, writes none.
+    pub access_log: u64,
+    /// Proxies whose `Forwarded` and `X-Forwarded-For` are believed; none by default.
+    pub trusted_proxies: Vec<Trusted>,
+    /// Whether responses of the router are compressed for clients that accept it. Off by default.
+    pub compress: bool,
 }
 
 impl Options {
     /// The defaults, listening at one place.
     pub fn listening(place: Listen) -> Self {
         let runtime = server_runtime::Options { listen: vec![place], ..server_runtime::Options::default() };
-        Self { runtime }
+        Self { runtime, ..Self::default() }
+    }
+}
+
+/// How much one client may ask for. Connections are limited by [`server_runtime::Options::max_connections`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a request's head; beyond, the answer is 431.
+    pub head: usize,
+    /// Bytes of the request target; beyond, the answer is 414.
+    pub target: usize,
+    /// Header fields, at most [`h1::MAX_HEADERS`]; beyond, the answer is 431.
+    pub headers: usize,
+    /// Bytes of a request's body; beyond, the answer is 413.
+    pub body: u64,
+    /// Requests on one connection; the last one's answer closes it. 0, the default, is no limit.
+    pub requests: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: tuning::MAX_HEAD,
+            target: tuning::MAX_TARGET,
+            headers: tuning::MAX_HEADERS,
+            body: tuning::MAX_BODY,
+            requests: 0,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn of_head(&self) -> h1::Limits {
+        h1::Limits { head_bytes: self.head, target_bytes: self.target, headers: self.headers }
+    }
+}
+
+/// How long a client may take. A connection may live up to a quarter of the shortest of them longer.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// Between requests.
+    pub idle: Duration,
+    /// For a request's head, from its first byte.
+    pub head: Duration,
+    /// For a part of a request's body; see [`tuning::BODY_RATE`].
+    pub body: Duration,
+    /// For taking some of a response.
+    pub write: Duration,
+    /// For closing after an answer that ends the connection early.
+    pub linger: Duration,
+    /// After the begin of a shutdown, for requests that are already on their way.
+    pub lame_duck: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            idle: tuning::IDLE_TIMEOUT,
+            head: tuning::HEAD_TIMEOUT,
+            body: tuning::BODY_TIMEOUT,
+            write: tuning::WRITE_TIMEOUT,
+            linger: tuning::LINGER_TIMEOUT,
+            lame_duck: tuning::LAME_DUCK,
+        }
+    }
+}
+
+impl Timeouts {
+    /// Those that connections are swept for.
+    pub(crate) fn all(&self) -> [Duration; 5] {
+        [self.idle, self.head, self.body, self.write, self.linger]
+    }
+
+    /// Bytes of a body that have to come within its time-out.
+    pub(crate) fn body_window(&self) -> u64 {
+        (self.body.as_secs_f64() * tuning::BODY_RATE as f64) as u64
     }
 }

@@ -1,5 +1,87 @@
 //! Every number that was tuned: its default elsewhere, ours, and why.
+//!
+//! What a deployment may want otherwise is in [`Options`](crate::Options); these defaults are its defaults.
 
-/// Whether answers wait in hyper's buffer while further pipelined requests have already been read, so that a batch of
-/// requests is answered by one write. hyper's default: no.
-pub const PIPELINE_FLUSH: bool = true;
+use std::time::Duration;
+
+/// Bytes that one read may bring. hyper begins with 8 KiB and adapts up to 400 KiB for each connection; here the buffer
+/// belongs to the worker, so a large one costs nothing per connection. 64 KiB holds a batch of some 1,000 small
+/// pipelined requests, and uploads need few system calls.
+pub const READ_BUFFER: usize = 64 * 1024;
+
+/// Output gathered before it is sent although more requests wait. hyper with `pipeline_flush`: none. A bound, so that a
+/// pipelining client that does not read cannot make memory grow: beyond, its requests wait.
+pub const GATHER_MAX: usize = 64 * 1024;
+
+/// Pieces of a body from here on are sent from where they are instead of being copied behind the head. Copying 32 KiB
+/// costs about as much as the bookkeeping of a shared piece and its share of a vectored write.
+pub const LARGE_PIECE: usize = 32 * 1024;
+
+/// Bytes of later requests that are read while a handler works, so that a reset is noticed; more stay in the socket.
+pub const READ_AHEAD: usize = 64 * 1024;
+
+/// Bodies that came whole with their head and are not larger are copied out of the worker's buffer.
+pub const SMALL_BODY: usize = 16 * 1024;
+
+/// Bytes per second below which a request's body is too slow. Apache's `MinRate`: 500; Go and hyper: no limit.
+pub const BODY_RATE: u64 = 500;
+
+/// Between requests. Go: no limit; nginx 75 s; Node 5 s, which is known to race with clients that reuse connections.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// For a request's head, from its first byte. hyper 30 s; nginx 60 s; Apache 20-40 s. The head of an honest client comes
+/// in one or two packets, so 10 s is generous, and a slow attacker holds a connection no longer.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// For [`BODY_RATE`] × this many bytes of a body. Apache: 20 s.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// For a client to take some of what it was sent. nginx 60 s; Go: no limit.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// For a client to close after an answer that ends the connection early. nginx 5 s (30 s in all).
+pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Bytes read and thrown away in that time. What is unread when a socket closes becomes a reset, which can take the
+/// answer with it.
+pub const LINGER_BYTES: usize = 4 * 1024 * 1024;
+
+/// After a shutdown began, how long idle connections stay open for a request that is already on its way. Others close
+/// at once and lose it. Long enough for any round trip on earth.
+pub const LAME_DUCK: Duration = Duration::from_millis(300);
+
+/// Bytes of a request's head. hyper ~400 KiB, Go 1 MiB, nginx 32 KiB, Node 16 KiB.
+pub const MAX_HEAD: usize = 32 * 1024;
+
+/// Bytes of a request's target. nginx 8 KiB.
+pub const MAX_TARGET: usize = 8 * 1024;
+
+/// Header fields of a request. hyper and Apache 100.
+pub const MAX_HEADERS: usize = 100;
+
+/// Bytes of a request's body. Go and hyper: no limit; nginx 1 MiB; axum's extractors 2 MiB, which stay in force.
+pub const MAX_BODY: u64 = 64 * 1024 * 1024;
+
+/// Requests at one time on an HTTP/2 connection. hyper 200, Go 250, nginx 128.
+pub const H2_STREAMS: u32 = 200;
+
+/// HTTP/2's window for a stream and for a connection. The protocol's default is 64 KiB, hyper's 1 MiB for both.
+pub const H2_WINDOW: (u32, u32) = (1024 * 1024, 2 * 1024 * 1024);
+
+/// Response bytes that HTTP/2 gathers per stream. hyper 400 KiB: with 200 streams that would be 80 MB per connection.
+pub const H2_SEND_BUFFER: usize = 128 * 1024;
+
+/// Bytes of a response from which on compressing can gain a packet (1,460 bytes and their head).
+pub const COMPRESS_MIN: u64 = 1024;
+
+/// Bytes beyond which a response is sent as it is: it would be held in memory twice.
+pub const COMPRESS_MAX: u64 = 8 * 1024 * 1024;
+
+/// brotli: 0-11. 4 is what content networks use for dynamic content; 5 and up cost twice the time for some per cent.
+pub const BROTLI_QUALITY: i32 = 4;
+
+/// zstd: 1-22, its own default.
+pub const ZSTD_LEVEL: i32 = 3;
+
+/// gzip: 0-9. zlib's default is 6; 4 takes half its time for about 3 % more bytes.
+pub const GZIP_LEVEL: u32 = 4;

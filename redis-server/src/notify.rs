@@ -52,9 +52,10 @@ fn class(event: &str) -> i64 {
         "evicted" => b'e',
         "keymiss" => b'm',
         "new" => b'n',
-        "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" => b'$',
+        "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" | "pfadd" => b'$',
         "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => b's',
         "rpush" | "rpop" | "sortstore" => b'l',
+        "georadiusstore" | "geosearchstore" => b'z',
         // No general event begins with one of these letters.
         _ => match event.as_bytes() {
             [letter @ (b'l' | b'h' | b'z'), ..] => *letter,
@@ -71,11 +72,11 @@ mod tests {
     #[test]
     fn every_event_has_its_class() {
         let table = [
-            ("$", "set append incrbyfloat setbit"),
+            ("$", "set append incrbyfloat setbit pfadd"),
             ("l", "lpush rpush lpop rpop linsert lset lrem ltrim sortstore"),
             ("s", "sadd srem spop sinterstore"),
             ("h", "hset hdel hincrby"),
-            ("z", "zadd zincr zrem zrangestore zpopmin"),
+            ("z", "zadd zincr zrem zrangestore zpopmin georadiusstore geosearchstore"),
             ("t", "xadd xdel xtrim xsetid xgroup-create xgroup-createconsumer"),
             ("g", "del expire persist rename_from move_to copy_to restore"),
             ("x", "expired"),

@@ -6,6 +6,7 @@ mod bare;
 mod ci;
 mod compare;
 mod echonet;
+mod http;
 mod instructions;
 mod load;
 mod process;
@@ -38,6 +39,8 @@ enum Task {
     Compare(compare::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
     Echonet(echonet::Options),
+    /// Interleaved measurement of http-server against its peers by wrk.
+    Http(http::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
+        Task::Http(options) => http::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {

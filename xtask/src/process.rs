@@ -29,6 +29,14 @@ impl Server {
     /// # Errors
     /// When the process cannot be started, ends early, or stays silent for too long.
     pub(crate) fn start(command: &[String], port: u16, parent: &Path) -> Result<Self> {
+        Self::start_when(answers, command, port, parent)
+    }
+
+    /// The same for a server that is ready when `is_ready` says so of its port.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub(crate) fn start_when(is_ready: fn(u16) -> bool, command: &[String], port: u16, parent: &Path) -> Result<Self> {
         let folder = parent.join(format!("server-{port}"));
         fs::create_dir_all(&folder)?;
         let log = File::create(folder.join("log"))?;
@@ -42,22 +50,22 @@ impl Server {
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
         let mut server = Self { child, port, folder };
-        server.wait_until_ready().with_context(|| format!("`{}`", command.join(" ")))?;
+        server.wait_until_ready(is_ready).with_context(|| format!("`{}`", command.join(" ")))?;
         Ok(server)
     }
 
-    fn wait_until_ready(&mut self) -> Result<()> {
+    fn wait_until_ready(&mut self, is_ready: fn(u16) -> bool) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait()? {
                 bail!("ended at once ({status}):\n{}", fs::read_to_string(self.folder.join("log"))?);
             }
-            if answers(self.port) {
+            if is_ready(self.port) {
                 return Ok(());
             }
             thread::sleep(Duration::from_millis(20));
         }
-        bail!("does not answer PING on port {}", self.port)
+        bail!("does not answer on port {}", self.port)
     }
 
     /// The port that it listens on.

@@ -4,9 +4,12 @@ use axum::Json;
 use axum::extract::Path;
 use serde::Serialize;
 
+/// What `/` answers.
+pub(super) const PLAIN: &str = "Hello from Rust";
+
 /// `GET /`
 pub(super) async fn plain() -> &'static str {
-    "Hello from Rust"
+    PLAIN
 }
 
 /// What `/json` answers.
@@ -17,7 +20,12 @@ pub(super) struct Message {
 
 /// `GET /json`, serialised for every request.
 pub(super) async fn json() -> Json<Message> {
-    Json(Message { message: "Hello from Rust" })
+    Json(Message { message: PLAIN })
+}
+
+/// The same, into a buffer.
+pub(super) fn write_json(body: &mut Vec<u8>) {
+    serde_json::to_writer(body, &Message { message: PLAIN }).expect("a Vec takes everything");
 }
 
 /// `GET /{name}`; the name is percent-decoded and may be any UTF-8.

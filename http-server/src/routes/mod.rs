@@ -2,8 +2,14 @@
 
 mod greeting;
 
+use std::path::Path;
+
 use axum::Router;
 use axum::routing::get;
+
+use tower_http::services::ServeDir;
+
+use crate::instant::{Instants, Kind};
 
 /// `/`, `/json` and `/{name}`. The last takes every path of one segment that no other route has.
 pub fn router() -> Router {
@@ -11,4 +17,20 @@ pub fn router() -> Router {
         .route("/", get(greeting::plain))
         .route("/json", get(greeting::json))
         .route("/{name}", get(greeting::by_name))
+}
+
+/// The files of a directory, and `/json`. Ranges, validators, `index.html` of directories; `FILE.br`, `FILE.zst` and
+/// `FILE.gz` are sent for `FILE` to clients that accept them. Links are followed, also out of the directory.
+pub fn files(root: &Path) -> Router {
+    let files = ServeDir::new(root).precompressed_br().precompressed_zstd().precompressed_gzip();
+    Router::new().route("/json", get(greeting::json)).fallback_service(files)
+}
+
+/// `/` and `/json` once more, for clients that send nothing else than these.
+pub fn instants() -> Instants {
+    Instants::default().with("/", Kind::Text, |body| body.extend_from_slice(greeting::PLAIN.as_bytes())).with(
+        "/json",
+        Kind::Json,
+        greeting::write_json,
+    )
 }

@@ -1,6 +1,15 @@
-//! Tests of the whole server over sockets.
+//! Tests of the whole server over sockets: conformance, faults, genuine clients.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod clients;
+mod faults;
+mod features;
+mod files;
+mod http1;
+mod http2;
 mod redis;
 mod routes;
+mod shutdown;
+mod smuggling;
+mod support;

@@ -144,7 +144,7 @@ pub(crate) fn limits(record: &Record) -> Vec<String> {
     let rounds = record.runs.iter().map(|run| run.round + 1).max().unwrap_or(0);
     if rounds < FEWEST_PAIRS {
         limits.push(format!(
-            "{rounds} rounds were made: with fewer than {FEWEST_PAIRS} no difference counts as shown, whatever the intervals"
+            "Rounds made: {rounds}. With fewer than {FEWEST_PAIRS} no difference counts as shown, whatever the intervals"
         ));
     }
     match &record.end {
@@ -192,7 +192,7 @@ mod tests {
         assert!(notes[0].starts_with("generator-bound") && notes[0].ends_with("(1 of 2 runs)"));
         assert_eq!(notes[1], "made up (2 of 2 runs)");
         assert_eq!(notes[2], "4 timed out, such as: after 1 s");
-        assert!(limits(&record)[0].starts_with("2 rounds were made"));
+        assert!(limits(&record)[0].starts_with("Rounds made: 2."));
         record.end = None;
         assert!(limits(&record)[1].contains("has no end"));
     }

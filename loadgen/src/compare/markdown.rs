@@ -98,14 +98,14 @@ mod tests {
         let text = markdown(&record);
         for part in [
             "# made up\n",
-            "| subject | version | command | processors | remarks |\n| :-- | :-- | :-- | :-- | :-- |\n",
+            "| subject | version | command | processors | remarks |\n| :-- | :-- | :-- | --: | :-- |\n",
             "| a | v \\<1> | a --port {port} | 1 | about a; the baseline |\n",
             "| c | v \\<1> | c --port {port} | 1 | about c; absent: there is no program c |\n",
             "```text\nredis GET a|b\n```\n",
             "| a | 6 | 500 | 1000 µs |",
-            "| ratio to a | answers/s |",
-            "| b | 1.502 [1.501, 1.504] better | 0.666 [0.665, 0.666] better |",
-            "| 1.000 [1.000, 1.000] no difference shown |",
+            "| ratio to a | b |\n| :-- | --: |\n| answers/s | 1.502 [1.501, 1.504] better |\n",
+            "| server CPU/answer | 0.666 [0.665, 0.666] better |\n",
+            "| server memory | 1.000 [1.000, 1.000] no difference shown |\n",
             "| 12 of 6,012 |",
             "- b: made up (6 of 6 runs)\n",
             "- b: round 3 failed: it \\<died> of \\| a pipe\n",
@@ -127,6 +127,6 @@ mod tests {
     #[test]
     fn a_record_without_runs_has_a_report() {
         let text = markdown(&record(&[]));
-        assert!(text.contains("There are no results.") && text.contains("0 rounds were made"));
+        assert!(text.contains("There are no results.") && text.contains("Rounds made: 0."));
     }
 }

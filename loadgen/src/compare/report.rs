@@ -24,7 +24,7 @@ pub(crate) struct Table {
 }
 
 /// Columns whose content is text, and not aligned to the right.
-pub(crate) const TEXTS: [&str; 4] = ["version", "command", "processors", "remarks"];
+pub(crate) const TEXTS: [&str; 3] = ["version", "command", "remarks"];
 
 /// The parts of a report, after its title.
 pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
@@ -134,28 +134,28 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
     Table { rows: result.subjects.iter().map(row).collect(), header }
 }
 
-/// Ratios to the baseline; nothing where no subject has one.
+/// Ratios to the baseline, a row for each metric; nothing where no subject has one.
 fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
-    let metrics = known(result);
-    let rows: Vec<Vec<String>> = result
-        .subjects
-        .iter()
-        .filter(|subject| !subject.ratios.is_empty())
-        .map(|subject| {
-            let cell = |metric: &Metric| {
-                subject.ratios.get(metric).map_or_else(|| "–".to_owned(), |ratio| verdict(*metric, ratio))
-            };
-            std::iter::once(subject.name.to_owned()).chain(metrics.iter().map(cell)).collect()
-        })
-        .collect();
-    let mut names = vec![format!("ratio to {}", header.baseline)];
-    names.extend(metrics.iter().map(|metric| metric.words().to_owned()));
-    (!rows.is_empty()).then_some(Table { header: names, rows })
+    let subjects: Vec<&SubjectResult<'_>> =
+        result.subjects.iter().filter(|subject| !subject.ratios.is_empty()).collect();
+    let row = |metric: Metric| {
+        let cell = |subject: &&SubjectResult<'_>| {
+            subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), |ratio| verdict(metric, ratio))
+        };
+        std::iter::once(metric.words().to_owned()).chain(subjects.iter().map(cell)).collect()
+    };
+    let rows = known(result).into_iter().map(row).collect();
+    let names = subjects.iter().map(|subject| subject.name.to_owned());
+    let names = std::iter::once(format!("ratio to {}", header.baseline)).chain(names).collect();
+    (!subjects.is_empty()).then_some(Table { header: names, rows })
 }
 
 /// A ratio, its interval, and what it shows.
 pub(crate) fn verdict(metric: Metric, ratio: &Ratio) -> String {
     let Estimate { value, low, high } = ratio.estimate;
+    if ratio.pairs < 2 {
+        return format!("{} (one pair)", factor(value));
+    }
     let shown = if !ratio.shows_difference() {
         "no difference shown"
     } else if (value > 1.0) == metric.more_is_better() {

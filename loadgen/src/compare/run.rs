@@ -221,3 +221,145 @@ fn subject_header(
         absent,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::child::Scratch;
+    use super::super::record::Record;
+    use super::*;
+    use crate::process::Process;
+    use crate::record::fixture;
+
+    /// Runs nothing, but remembers what was asked of it.
+    #[derive(Default)]
+    struct Made {
+        /// Subcommand, extra words and the server's process of each run.
+        runs: Vec<(String, u32)>,
+        /// Interrupted after so many runs.
+        last: Option<usize>,
+        said: Vec<String>,
+    }
+
+    impl Surroundings for Made {
+        fn run(&mut self, words: &[String]) -> Result<Outcome, String> {
+            let place = words.iter().position(|word| word == "--server-pid").unwrap();
+            let pid: u32 = words[place + 1].parse().unwrap();
+            assert!(Process::open(pid).is_ok(), "the server runs");
+            self.runs.push((format!("{} {}", words[0], words.last().unwrap()), pid));
+            if words[0] == "broken" {
+                return Err("no such load".to_owned());
+            }
+            Ok(Outcome { failures: Vec::new(), ..fixture::outcome(100, 1000) })
+        }
+
+        fn interrupted(&self) -> bool {
+            self.last.is_some_and(|last| self.runs.len() >= last)
+        }
+
+        fn say(&mut self, text: &str) {
+            self.said.push(text.to_owned());
+        }
+    }
+
+    const PLAN: &str = r#"
+        title = "t"
+        rounds = 2
+        [[subject]]
+        name = "a"
+        start = "sh -c 'exec sleep 600 # {port}'"
+        ready = "command:true"
+        [[subject]]
+        name = "b"
+        start = "sh -c 'exec sleep 600 # {port}'"
+        ready = "command:true"
+        [[subject]]
+        name = "c"
+        start = "a-program-that-is-not-there {port}"
+        [[scenario]]
+        name = "s"
+        command = "load s"
+        prepare = "fill s"
+        [[scenario]]
+        name = "t"
+        command = "load t"
+        prepare = "fill s"
+        subjects = ["b", "c"]
+    "#;
+
+    fn compare(plan: &str, around: &mut Made) -> Record {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().join("record");
+        let plan = Plan::parse(plan).unwrap();
+        run(&plan, scratch.path(), false, &mut Writer::create(&path).unwrap(), around).unwrap();
+        for (_, pid) in &around.runs {
+            assert!(Process::open(*pid).is_err(), "the server has ended");
+        }
+        Record::read(&path).unwrap()
+    }
+
+    fn recorded(record: &Record) -> String {
+        let runs = record.runs.iter().map(|run| format!("{}{}{}", run.scenario, run.subject, run.round));
+        runs.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn runs_are_interleaved_and_warm_ups_thrown_away() {
+        let mut around = Made::default();
+        let record = compare(PLAN, &mut around);
+        // Round 0 is the warm-up; the subjects of the file, with the absent one, rotate.
+        assert_eq!(recorded(&record), "sb0 sa0 tb0 sa1 sb1 tb1");
+        assert_eq!(
+            record.header.subjects[2].absent.as_deref(),
+            Some("there is no program a-program-that-is-not-there")
+        );
+        assert!(record.failed.is_empty() && record.end.is_some_and(|end| end.complete));
+        let runs: Vec<&str> = around.runs.iter().map(|(words, _)| words.as_str()).collect();
+        let warm_up = ["fill s", "load s", "fill s", "load s", "load t"];
+        assert_eq!(runs[..5], warm_up, "each server is filled once");
+        let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();
+        assert_eq!((pids.len(), around.runs.len()), (2, 11));
+        assert!(around.said.iter().any(|text| text.starts_with("c is absent")));
+        assert!(
+            around.said.iter().any(|text| text.starts_with("round 2/2: s: a: 50.0/s, server ")),
+            "{:?}",
+            around.said
+        );
+    }
+
+    #[test]
+    fn servers_can_be_started_anew() {
+        let mut around = Made::default();
+        let plan = PLAN.replace("rounds = 2", "rounds = 1\nservers = \"anew\"\nwarm-up-rounds = 0\norder = \"fixed\"");
+        let record = compare(&plan, &mut around);
+        assert_eq!(recorded(&record), "sa0 sb0 tb0", "{:?}", record.failed);
+        let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();
+        assert_eq!((pids.len(), around.runs.len()), (3, 6), "each is filled and loaded");
+    }
+
+    #[test]
+    fn what_fails_is_recorded_and_the_rest_goes_on() {
+        #[track_caller]
+        fn check(from: &str, to: &str, expected: &str, reason: &str) {
+            assert!(PLAN.contains(from), "{from}");
+            let record = compare(&PLAN.replacen(from, to, 1), &mut Made::default());
+            assert_eq!(recorded(&record), expected);
+            assert!(record.failed.iter().all(|failed| failed.reason.contains(reason)), "{:?}", record.failed);
+            assert!(!record.failed.is_empty() && record.end.is_some_and(|end| end.complete));
+        }
+        check("load s", "broken s", "tb0 tb1", "`broken 127.0.0.1:");
+        check("fill s", "broken s", "tb0 tb1", "no such load");
+        check("exec sleep 600 #", "echo why; exit 3 #", "sb0 tb0 sb1 tb1", "(exit status: 3): why");
+        let silent = "ready-within = \"50ms\"\nready = \"tcp\"\n# ";
+        check("ready = ", silent, "sb0 tb0 sb1 tb1", "does not serve within 0.05 s: it printed nothing");
+    }
+
+    #[test]
+    fn an_interrupted_comparison_keeps_what_it_has() {
+        let mut around = Made { last: Some(9), ..Made::default() };
+        let record = compare(PLAN, &mut around);
+        assert_eq!(recorded(&record), "sb0 sa0 tb0");
+        assert!(record.end.is_some_and(|end| !end.complete));
+    }
+}

@@ -131,7 +131,8 @@ pub(crate) fn absence(subject: &Subject, here: &Path, stop: &dyn Fn() -> bool) -
     let Some(check) = &subject.check else {
         let scratch = Path::new("/");
         let program = Places { port: 0, here, scratch }.command(&subject.start).swap_remove(0);
-        return (!is_installed(&program)).then(|| format!("there is no program {program}"));
+        // In the words of the file: a record is read on other machines.
+        return (!is_installed(&program)).then(|| format!("there is no program {}", subject.start.words()[0]));
     };
     run(check, subject, here, COMMAND_LIMIT, stop).err().map(|error| format!("{error:#}"))
 }

@@ -178,7 +178,7 @@ pub(crate) struct BarChart {
 const BAR: f64 = 22.0;
 const BAR_GAP: f64 = 12.0;
 /// Room for a value's text right of the longest bar.
-const VALUE_ROOM: f64 = 200.0;
+const VALUE_ROOM: f64 = 230.0;
 /// Longest label that is shown whole.
 const LABEL_LETTERS: usize = 24;
 
@@ -266,8 +266,8 @@ mod tests {
         let bar =
             Bar { label: "a".to_owned(), value: 8.0, interval: Some((6.0, 10.0)), text: "8".to_owned(), colour: 9 };
         let drawn = BarChart { title: "t".to_owned(), bars: vec![bar] }.draw();
-        // The label takes 23.5 pixels; 10 lies at 560, so that 6 and 8 lie at 345.4 and 452.7.
-        assert!(drawn.contains(r#"<rect class="bar s1" x="23.5" y="34" width="429.2" height="22">"#), "{drawn}");
-        assert!(drawn.contains(r#"x1="345.4" y1="45" x2="560" y2="45""#), "{drawn}");
+        // The label takes 23.5 pixels; 10 lies at 530, so that 6 and 8 lie at 327.4 and 428.7.
+        assert!(drawn.contains(r#"<rect class="bar s1" x="23.5" y="34" width="405.2" height="22">"#), "{drawn}");
+        assert!(drawn.contains(r#"x1="327.4" y1="45" x2="530" y2="45""#), "{drawn}");
     }
 }

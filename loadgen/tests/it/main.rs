@@ -1,1 +1,5 @@
 //! The load generator against servers that the tests make themselves, and against genuine ones.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
+mod compare;

@@ -4,7 +4,9 @@ mod bitmap;
 mod connection;
 mod databases;
 mod generic;
+mod geo;
 mod hash;
+mod hyperloglog;
 mod limits;
 mod list;
 mod pubsub;
@@ -35,6 +37,8 @@ pub const FAMILIES: &[&Family] = &[
     &set::FAMILY,
     &sorted_set::FAMILY,
     &stream::FAMILY,
+    &hyperloglog::FAMILY,
+    &geo::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,

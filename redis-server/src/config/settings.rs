@@ -39,6 +39,7 @@ settings! {
         SET_MAX_LISTPACK_VALUE "set-max-listpack-value",
         ZSET_MAX_LISTPACK_ENTRIES "zset-max-listpack-entries",
         ZSET_MAX_LISTPACK_VALUE "zset-max-listpack-value",
+        HLL_SPARSE_MAX_BYTES "hll-sparse-max-bytes",
         STREAM_NODE_MAX_BYTES "stream-node-max-bytes",
         STREAM_NODE_MAX_ENTRIES "stream-node-max-entries",
         LOGLEVEL "loglevel",

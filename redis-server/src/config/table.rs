@@ -127,7 +127,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Encodings, "set-max-listpack-value", BYTES, "64", MUT, "longest element of a compact set, bytes"),
     row(Encodings, "zset-max-listpack-entries", U63, "128", MUT, "largest sorted set kept compact").alias("zset-max-ziplist-entries"),
     row(Encodings, "zset-max-listpack-value", BYTES, "64", MUT, "longest element of a compact sorted set, bytes").alias("zset-max-ziplist-value"),
-    row(Encodings, "hll-sparse-max-bytes", BYTES, "3000", INERT, "largest sparse HyperLogLog, bytes"),
+    row(Encodings, "hll-sparse-max-bytes", BYTES, "3000", MUT, "largest sparse HyperLogLog, bytes"),
     row(Encodings, "stream-node-max-bytes", BYTES, "4096", MUT, "bytes of a stream's node; 0 is no limit"),
     row(Encodings, "stream-node-max-entries", U63, "100", MUT, "entries of a stream's node; 0 is no limit"),
 

@@ -199,6 +199,11 @@ impl Reply {
         if self.resp3 { self.line(b',', &text) } else { self.bulk(&text) }
     }
 
+    /// A double with these digits (RESP2: a bulk string).
+    pub fn decimal(&mut self, text: &str) {
+        if self.resp3 { self.line(b',', text.as_bytes()) } else { self.bulk(text.as_bytes()) }
+    }
+
     /// A boolean (RESP2: 1 or 0).
     pub fn boolean(&mut self, value: bool) {
         if self.resp3 { self.raw(if value { b"#t\r\n" } else { b"#f\r\n" }) } else { self.int(i64::from(value)) }

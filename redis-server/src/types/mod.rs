@@ -6,7 +6,9 @@
 mod dense;
 #[cfg(test)]
 mod footprint;
+pub mod geohash;
 mod hash;
+pub mod hyperloglog;
 mod int_set;
 mod list;
 mod listpack;

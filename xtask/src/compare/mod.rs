@@ -17,8 +17,8 @@ use crate::load::Connection;
 use crate::process::Server;
 use sample::{Bench, Sample};
 use stats::{median, paired_ratio};
-pub(crate) use subject::memory_only;
-use subject::{Pinning, Subject};
+use subject::Subject;
+pub(crate) use subject::{Pinning, memory_only, parse_pinning, pinned};
 
 /// Options of `cargo xtask compare`.
 ///
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 100)]
     value_size: usize,
     /// Cores for the servers and for redis-benchmark, as server=1,client=0 (a list may be 0-1).
-    #[arg(long, value_parser = subject::parse_pinning)]
+    #[arg(long, value_parser = parse_pinning)]
     pin: Option<Pinning>,
     /// Measure resident bytes per loaded key instead of speed.
     #[arg(long)]
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Forward in even rounds, backward in odd ones: a drift of the machine hits everyone alike.
-fn order(round: usize, subjects: usize) -> Vec<usize> {
+pub(crate) fn order(round: usize, subjects: usize) -> Vec<usize> {
     let forward = 0..subjects;
     if round.is_multiple_of(2) { forward.collect() } else { forward.rev().collect() }
 }

@@ -42,6 +42,8 @@ const UNITS: &[&str] = &[
     "unit/multi",
     "unit/bitops",
     "unit/bitfield",
+    "unit/hyperloglog",
+    "unit/geo",
     "unit/quit",
     "unit/querybuf",
     "unit/slowlog",

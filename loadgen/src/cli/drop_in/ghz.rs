@@ -67,11 +67,11 @@ pub(in crate::cli) struct Ghz {
     authority: Option<String>,
 
     /// Requests per second in an open loop; 0 is as many as possible
-    #[arg(short, long, value_name = "N", default_value = "0", value_parser = number::parse_rate)]
+    #[arg(short, long, value_name = "N", default_value = "0", value_parser = rate_or_none)]
     rps: f64,
 
     /// Accepted: an open loop never waits here
-    #[arg(long = "async", requires = "rps")]
+    #[arg(long = "async")]
     asynchronous: bool,
 
     /// How the rate changes: const (--rps) or line (--load-start, --load-step each second, --load-end)
@@ -79,7 +79,7 @@ pub(in crate::cli) struct Ghz {
     load_schedule: Schedule,
 
     /// The rate that a line begins with
-    #[arg(long, value_name = "N", default_value = "0", value_parser = number::parse_rate)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = rate_or_none)]
     load_start: f64,
 
     /// What a line's rate changes by in a second; may be negative
@@ -87,7 +87,7 @@ pub(in crate::cli) struct Ghz {
     load_step: f64,
 
     /// The rate that a line ends with
-    #[arg(long, value_name = "N", default_value = "0", value_parser = number::parse_rate)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = rate_or_none)]
     load_end: f64,
 
     /// Calls at once, over all connections
@@ -407,6 +407,11 @@ const PERCENTS: [f64; 7] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
 /// ghz counts all calls, whatever came of them.
 fn rps(outcome: &Outcome) -> f64 {
     (outcome.answers() + outcome.failed()) as f64 / outcome.seconds.max(f64::MIN_POSITIVE)
+}
+
+/// A rate; 0 is none.
+fn rate_or_none(text: &str) -> Result<f64, String> {
+    if text == "0" { Ok(0.0) } else { number::parse_rate(text) }
 }
 
 /// How calls ended, in ghz's names as far as they are told apart here.

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, Result};
+use crate::db::Key;
 use crate::error::Error;
 use crate::types::{SortedSet, SortedSetLimits};
 
@@ -147,8 +148,39 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, mut options: Options) -> Result {
     options.check(count / 2)?;
     let scores: SmallVec<[f64; 8]> = (first..args.len()).step_by(2).map(|at| args.float(at)).collect::<Result<_>>()?;
 
-    let key = args.key(0);
-    let call = Call { options, scores: &scores, members: args.from(first + 1), limits: cx.sorted_set_limits() };
+    let limits = cx.sorted_set_limits();
+    let call = Call { options, scores: &scores, members: args.from(first + 1), stride: 2, limits };
+    run(cx, args.key(0), &call)
+}
+
+/// Which members `GEOADD` adds or changes, and how it counts them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::commands) struct AddRule {
+    /// Only new ones.
+    pub(in crate::commands) nx: bool,
+    /// Only those that are there.
+    pub(in crate::commands) xx: bool,
+    /// Changed ones are counted too.
+    pub(in crate::commands) ch: bool,
+}
+
+/// Adds members, every `stride`th of the arguments, with scores of their own, as ZADD does.
+pub(in crate::commands) fn add_scored(
+    cx: &mut Ctx<'_>,
+    key: &Key<'_>,
+    rule: AddRule,
+    scores: &[f64],
+    members: Args<'_>,
+    stride: usize,
+) -> Result {
+    let options = Options { nx: rule.nx, xx: rule.xx, ch: rule.ch, ..Options::default() };
+    let limits = cx.sorted_set_limits();
+    run(cx, key, &Call { options, scores, members, stride, limits })
+}
+
+/// Adds, and answers how many or with the new score.
+fn run(cx: &mut Ctx<'_>, key: &Key<'_>, call: &Call<'_>) -> Result {
+    let options = call.options;
     let tally = match cx.db.sorted_set_mut(key)? {
         Some(set) => call.run(set)?,
         None if options.xx => Tally::default(),
@@ -166,11 +198,12 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, mut options: Options) -> Result {
     Ok(())
 }
 
-/// Scores for members: the latter are every other argument.
+/// Scores for members: the latter are every `stride`th argument.
 struct Call<'a> {
     options: Options,
     scores: &'a [f64],
     members: Args<'a>,
+    stride: usize,
     limits: SortedSetLimits,
 }
 
@@ -186,7 +219,7 @@ struct Tally {
 impl Call<'_> {
     fn run(&self, set: &mut SortedSet) -> Result<Tally> {
         let mut tally = Tally::default();
-        for (&score, member) in self.scores.iter().zip(self.members.iter().step_by(2)) {
+        for (&score, member) in self.scores.iter().zip(self.members.iter().step_by(self.stride)) {
             tally.last = match self.options.put(set, member, score, self.limits)? {
                 Outcome::Added(score) => {
                     tally.added += 1;

@@ -8,6 +8,8 @@ mod random;
 mod range;
 mod read;
 
+pub(super) use add::{AddRule, add_scored};
+
 use crate::command::{Categories, Ctx, Event, Family, Flags, KeySpec, cmd, keynum, numkeys, read, update};
 use crate::command::{write, writes};
 use crate::db::{Access, Key, Object};

@@ -1,0 +1,220 @@
+//! Compression of responses, on threads that serve no connections.
+
+use std::io::Write as _;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
+    VARY,
+};
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use http_body_util::BodyExt as _;
+
+use crate::tuning::{BROTLI_QUALITY, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
+
+/// A coding of content, the preferred first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Brotli,
+    Zstd,
+    Gzip,
+}
+
+const PREFERENCE: [(Encoding, &str); 3] =
+    [(Encoding::Brotli, "br"), (Encoding::Zstd, "zstd"), (Encoding::Gzip, "gzip")];
+
+impl Encoding {
+    pub(crate) fn name(self) -> &'static str {
+        PREFERENCE.iter().find(|(encoding, _)| *encoding == self).map_or("", |(_, name)| name)
+    }
+
+    fn encode(self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+        let mut out = Vec::with_capacity(bytes.len() / 3);
+        match self {
+            Self::Brotli => {
+                let params = brotli::enc::BrotliEncoderParams { quality: BROTLI_QUALITY, ..Default::default() };
+                brotli::BrotliCompress(&mut &bytes[..], &mut out, &params)?;
+            }
+            Self::Zstd => return zstd::bulk::compress(bytes, ZSTD_LEVEL),
+            Self::Gzip => {
+                let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::new(GZIP_LEVEL));
+                encoder.write_all(bytes)?;
+                return encoder.finish();
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The coding that the client likes best; among equals the one that we do.
+pub(crate) fn accepted<B>(request: &Request<B>) -> Option<Encoding> {
+    let mut best = None;
+    for (encoding, name) in PREFERENCE {
+        let weight = weight(request.headers(), name);
+        if weight > 0 && best.is_none_or(|(most, _)| weight > most) {
+            best = Some((weight, encoding));
+        }
+    }
+    best.map(|(_, encoding)| encoding)
+}
+
+/// The weight that `Accept-Encoding` gives to a coding, in thousandths (RFC 9110 section 12.5.3).
+fn weight(headers: &HeaderMap, name: &str) -> u16 {
+    let mut any = 0;
+    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    for item in lines.flat_map(|line| line.split(',')) {
+        let (coding, parameter) = item.split_once(';').unwrap_or((item, "q=1"));
+        let weight = parameter.trim().strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).unwrap_or(0.0);
+        let weight = (weight.clamp(0.0, 1.0) * 1000.0) as u16;
+        match coding.trim() {
+            coding if coding.eq_ignore_ascii_case(name) => return weight,
+            "*" => any = weight,
+            _ => {}
+        }
+    }
+    any
+}
+
+/// The response in this encoding, if that is worth it. A body of unknown length is left alone: it may be a stream whose
+/// reader waits for every piece.
+pub(crate) async fn apply(response: Response, encoding: Encoding, is_head: bool) -> Response {
+    if !is_worth_it(&response) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    // HEAD's answer says what GET's would; its length is not known without doing the work.
+    let body = if is_head {
+        parts.headers.remove(CONTENT_LENGTH);
+        Body::empty()
+    } else {
+        let plain = match body.collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) => {
+                tracing::debug!("a response's body failed before it was compressed: {error}");
+                return failed();
+            }
+        };
+        match compressed(plain.clone(), encoding).await {
+            Some(smaller) => {
+                parts.headers.remove(CONTENT_LENGTH);
+                Body::from(smaller)
+            }
+            None => return Response::from_parts(parts, Body::from(plain)),
+        }
+    };
+    parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
+    parts.headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+    // Parts of the compressed bytes are no parts of what the ranges mean.
+    parts.headers.remove(ACCEPT_RANGES);
+    weaken(&mut parts.headers);
+    Response::from_parts(parts, body)
+}
+
+async fn compressed(plain: Bytes, encoding: Encoding) -> Option<Vec<u8>> {
+    let len = plain.len();
+    let result = tokio::task::spawn_blocking(move || encoding.encode(&plain)).await;
+    match result {
+        Ok(Ok(bytes)) if bytes.len() < len => Some(bytes),
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => {
+            tracing::warn!("cannot compress: {error}");
+            None
+        }
+        // Only when the runtime ends.
+        Err(_) => None,
+    }
+}
+
+fn failed() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
+
+fn is_worth_it(response: &Response) -> bool {
+    let headers = response.headers();
+    let size = http_body::Body::size_hint(response.body()).exact().or_else(|| {
+        // HEAD's body is empty, its length says what GET's would be.
+        headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    });
+    let size = match (size, headers.get(CONTENT_LENGTH)) {
+        (Some(0), Some(length)) => length.to_str().ok().and_then(|length| length.parse().ok()),
+        (size, _) => size,
+    };
+    let no_transform = headers
+        .get(CACHE_CONTROL)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.to_ascii_lowercase().contains("no-transform"));
+    response.status() != StatusCode::PARTIAL_CONTENT
+        && size.is_some_and(|size| (COMPRESS_MIN..=COMPRESS_MAX).contains(&size))
+        && !headers.contains_key(CONTENT_ENCODING)
+        && !headers.contains_key(CONTENT_RANGE)
+        && !no_transform
+        && headers.get(CONTENT_TYPE).is_some_and(is_compressible)
+}
+
+fn is_compressible(media_type: &HeaderValue) -> bool {
+    let Ok(media_type) = media_type.to_str() else { return false };
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "text/event-stream" {
+        return false;
+    }
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || matches!(
+            essence.as_str(),
+            "application/json"
+                | "application/javascript"
+                | "application/xml"
+                | "application/wasm"
+                | "application/msgpack"
+                | "application/vnd.msgpack"
+                | "image/svg+xml"
+        )
+}
+
+/// The same content in other bytes: a strong validator would promise too much (RFC 9110 section 8.8.3).
+fn weaken(headers: &mut HeaderMap) {
+    let Some(tag) = headers.get(ETAG).filter(|tag| !tag.as_bytes().starts_with(b"W/")) else { return };
+    let weak = [b"W/", tag.as_bytes()].concat();
+    if let Ok(weak) = HeaderValue::from_bytes(&weak) {
+        headers.insert(ETAG, weak);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_coding_that_the_client_likes_best() {
+        let check = |header: &str, expected| {
+            let request = Request::builder().header(ACCEPT_ENCODING, header).body(()).unwrap();
+            assert_eq!(accepted(&request), expected, "{header}");
+        };
+        check("gzip", Some(Encoding::Gzip));
+        check("gzip, deflate, br, zstd", Some(Encoding::Brotli));
+        check("br;q=0.5, gzip;q=0.8", Some(Encoding::Gzip));
+        check("br;q=0, *", Some(Encoding::Zstd));
+        check("identity", None);
+        check("*;q=0", None);
+        check("", None);
+        check("br;q=nonsense", None);
+    }
+
+    #[test]
+    fn every_coding_can_be_read_again() {
+        let plain = b"abcdefgh".repeat(1000);
+        let encode = |encoding: Encoding| encoding.encode(&plain).unwrap();
+        let mut out = Vec::new();
+        brotli::BrotliDecompress(&mut &encode(Encoding::Brotli)[..], &mut out).unwrap();
+        assert_eq!(out, plain);
+        assert_eq!(zstd::bulk::decompress(&encode(Encoding::Zstd), plain.len()).unwrap(), plain);
+        out.clear();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&encode(Encoding::Gzip)[..]), &mut out).unwrap();
+        assert_eq!(out, plain);
+    }
+}

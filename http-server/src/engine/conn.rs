@@ -1,0 +1,522 @@
+//! One HTTP/1.1 connection: reads, answers what is complete, writes once per batch.
+//!
+//! ```text
+//!          head complete              response begins              body sent
+//! Waiting ───────────────► Calling ─────────────────► Sending ──────────────► Waiting
+//!    │ instant: stays        │ reads the body for the handler                   or closing
+//!    └──► HandOver (HTTP/2, upgrade)
+//! ```
+
+use std::future::poll_fn;
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::{Buf, Bytes, BytesMut};
+use http::header::CONNECTION;
+use http::{HeaderMap, Method, Request, StatusCode};
+use server_runtime::{Connection, Place, Stream};
+use tokio::io::AsyncWrite as _;
+
+use super::exchange::{Origin, respond};
+use super::find::{Found, Terms, find};
+use super::output::Output;
+use super::sending::{Sending, framing};
+use super::upload::{Allowance, BodyError, Fed, Upload};
+use super::watch::{Phase, Slot};
+use super::worker::{Drain, Scratch, Worker};
+use super::{h2, upgrade};
+use crate::h1::{self, Ending, Framed, Framing};
+use crate::instant;
+use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY};
+
+/// Serves one connection to its end.
+pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
+    let Connection { stream, peer, shutdown, place, .. } = connection;
+    worker.start(&shutdown);
+    let origin = Origin { peer, is_secure: stream.is_tls() };
+    let slot = worker.watch.slot();
+    if stream.alpn_protocol() == Some(b"h2") {
+        return h2::serve(worker, slot, stream, place, Bytes::new(), origin).await;
+    }
+    let mut conn = Conn {
+        worker,
+        slot,
+        stream,
+        place,
+        origin,
+        input: BytesMut::new(),
+        searched: 0,
+        output: Output::default(),
+        state: State::Waiting,
+        close: Close::No,
+        is_half_closed: false,
+        requests: 0,
+    };
+    // An error of the socket ends the connection like its orderly end: there is nobody to be told.
+    let Ok(handed_over) = poll_fn(|cx| conn.poll(cx)).await else { return };
+    let Conn { worker, slot, stream, place, origin, input, .. } = conn;
+    match handed_over {
+        Served::Over => {}
+        Served::H2 => h2::serve(worker, slot, stream, place, input.freeze(), origin).await,
+        Served::Upgrade => upgrade::serve(worker, stream, place, input.freeze(), origin).await,
+    }
+}
+
+struct Conn {
+    worker: Rc<Worker>,
+    slot: Rc<Slot>,
+    stream: Stream,
+    place: Place,
+    origin: Origin,
+    /// What was read and is not used up; without room of its own while the connection is idle.
+    input: BytesMut,
+    /// How much of an incomplete head was searched for its end.
+    searched: usize,
+    output: Output,
+    state: State,
+    close: Close,
+    /// Whether the client has sent all it has to say. It may still wait for an answer.
+    is_half_closed: bool,
+    requests: u64,
+}
+
+enum State {
+    /// For a request.
+    Waiting,
+    /// For the router's answer.
+    Calling(Call),
+    /// For the rest of a response's body.
+    Sending(Sending, Close),
+    /// For the client to close, after this many more bytes at most.
+    Lingering(usize),
+}
+
+struct Call {
+    future: Pin<Box<dyn Future<Output = Response>>>,
+    upload: Option<Upload>,
+    is_http10: bool,
+    /// Whether the answer ends the connection.
+    ends: bool,
+    is_head: bool,
+}
+
+/// What happens when the output is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Close {
+    No,
+    /// The connection ends.
+    Yes,
+    /// It ends when the client has read the answer: it may still be sending.
+    AfterLinger,
+}
+
+/// What the connection has come to.
+enum Served {
+    Over,
+    H2,
+    Upgrade,
+}
+
+/// What one step has come to.
+enum Step {
+    /// There may be more to do.
+    Again,
+    /// Nothing to do until somebody wakes the connection.
+    Wait,
+    Ended(Served),
+}
+
+impl Conn {
+    /// Works until there is nothing to be done.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
+        let worker = Rc::clone(&self.worker);
+        let mut scratch = worker.scratch.borrow_mut();
+        if self.input.capacity() == 0 {
+            self.input = mem::take(&mut scratch.input);
+        }
+        // What a client was not sent, because its connection ended, is not for the next one, who shares the buffer.
+        scratch.out.clear();
+        let polled = self.work(cx, &mut scratch);
+        self.give_back(&mut scratch);
+        polled
+    }
+
+    /// A connection that waits holds no more than what it waits with.
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        if scratch.input.capacity() > 0 || self.input.len() > READ_BUFFER / 4 {
+            return;
+        }
+        let rest = if self.input.is_empty() { BytesMut::new() } else { BytesMut::from(&self.input[..]) };
+        scratch.input = mem::replace(&mut self.input, rest);
+        scratch.input.clear();
+    }
+
+    fn work(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<Served>> {
+        self.slot.wake_by(cx.waker());
+        if self.slot.is_expired() && self.expire(scratch) {
+            return Poll::Ready(Ok(Served::Over));
+        }
+        loop {
+            let blocked = self.flush(cx, scratch)?;
+            if blocked && (self.close != Close::No || self.output.len() > GATHER_MAX) {
+                return Poll::Pending;
+            }
+            if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering(_)) {
+                if self.close == Close::Yes {
+                    self.slot.stay(Phase::Writing);
+                    return Pin::new(&mut self.stream).poll_shutdown(cx).map_ok(|()| Served::Over);
+                }
+                // Half of the end: the client reads the answer and then its end.
+                let _ = Pin::new(&mut self.stream).poll_shutdown(cx)?;
+                self.slot.renew(Phase::Lingering);
+                self.state = State::Lingering(LINGER_BYTES);
+            }
+            let step = match &mut self.state {
+                State::Waiting => self.wait(cx, scratch)?,
+                State::Calling(_) => self.call(cx, scratch)?,
+                State::Sending(..) => self.send(cx, scratch)?,
+                State::Lingering(_) => self.linger(cx)?,
+            };
+            match step {
+                Step::Again => {}
+                Step::Wait => return Poll::Pending,
+                Step::Ended(served) => return Poll::Ready(Ok(served)),
+            }
+        }
+    }
+
+    /// Sends what there is; true if the socket does not take all of it now.
+    #[inline]
+    fn flush(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
+        if scratch.out.is_empty() && self.output.len() == 0 {
+            return Ok(false);
+        }
+        let mut sent = 0;
+        let flushed = self.output.flush(cx, &mut self.stream, &mut scratch.out, &mut sent);
+        self.worker.stats().sent.add(sent);
+        match flushed {
+            Poll::Ready(result) => {
+                if self.slot.phase() == Phase::Writing {
+                    self.slot.enter(Phase::Busy);
+                }
+                result.map(|()| false)
+            }
+            Poll::Pending if sent > 0 => {
+                self.slot.enter(Phase::Writing);
+                Ok(true)
+            }
+            Poll::Pending => {
+                self.slot.stay(Phase::Writing);
+                Ok(true)
+            }
+        }
+    }
+
+    /// The client took too long. True if the connection ends without another word.
+    fn expire(&mut self, scratch: &mut Scratch) -> bool {
+        if self.slot.phase() != Phase::Idle {
+            self.worker.stats().timeouts.add(1);
+        }
+        match (self.slot.phase(), &mut self.state) {
+            (Phase::Head, State::Waiting) => {
+                self.slot.renew(Phase::Writing);
+                self.refuse(StatusCode::REQUEST_TIMEOUT, "the request came too slowly", scratch);
+                false
+            }
+            (Phase::Body, State::Calling(call)) => {
+                if let Some(upload) = &mut call.upload {
+                    upload.fail(BodyError::TooSlow);
+                }
+                self.slot.renew(Phase::Busy);
+                false
+            }
+            (Phase::Idle, _) => {
+                self.slot.renew(Phase::Writing);
+                self.close = Close::Yes;
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Answers what was received, and reads when there is no complete request.
+    fn wait(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
+        if self.input.len() > self.searched {
+            let received = self.input.len();
+            if let Some(step) = self.requests(scratch) {
+                return Ok(step);
+            }
+            if !scratch.out.is_empty() || received != self.input.len() || self.close != Close::No {
+                return Ok(Step::Again);
+            }
+        }
+        if self.is_half_closed {
+            self.close = Close::Yes;
+            return Ok(Step::Again);
+        }
+        match self.read(cx)? {
+            Poll::Ready(0) => {
+                self.is_half_closed = true;
+                Ok(Step::Again)
+            }
+            Poll::Ready(_) => Ok(Step::Again),
+            Poll::Pending if self.input.is_empty() && self.worker.drain.get() == Drain::Closing => {
+                self.close = Close::Yes;
+                Ok(Step::Again)
+            }
+            Poll::Pending => {
+                if self.output.len() == 0 {
+                    self.slot.stay(if self.input.is_empty() { Phase::Idle } else { Phase::Head });
+                }
+                Ok(Step::Wait)
+            }
+        }
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<usize>> {
+        if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
+            self.input.reserve(READ_BUFFER);
+        }
+        match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
+            Poll::Ready(Ok(count)) => {
+                self.worker.stats().received.add(count as u64);
+                Ok(Poll::Ready(count))
+            }
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Pending => Ok(Poll::Pending),
+        }
+    }
+
+    /// Answers complete requests, one after the other. `None` if there is none, or as much output as is sent at a time.
+    fn requests(&mut self, scratch: &mut Scratch) -> Option<Step> {
+        let worker = Rc::clone(&self.worker);
+        while self.close == Close::No && scratch.out.len() < GATHER_MAX {
+            match find(&self.input, self.searched, &worker, self.requests) {
+                Found::Instant { answer: (kind, answer), ends, len } => {
+                    let mut clock = worker.clock.borrow_mut();
+                    instant::write(kind, answer, clock.date(), ends, &mut scratch.body, &mut scratch.out);
+                    worker.count_instant();
+                    self.slot.enter(Phase::Idle);
+                    self.taken(len);
+                    if ends {
+                        self.close = Close::Yes;
+                    }
+                }
+                Found::Routed { request, terms, len } => {
+                    self.slot.enter(Phase::Busy);
+                    self.taken(len);
+                    self.begin(*request, &terms, scratch);
+                    return Some(Step::Again);
+                }
+                Found::Incomplete => {
+                    self.searched = self.input.len();
+                    return None;
+                }
+                Found::Refused(reject) => {
+                    self.refuse(reject.status(), reject.reason(), scratch);
+                    return Some(Step::Again);
+                }
+                // Answers that were made go out before the connection changes hands.
+                Found::H2 | Found::Upgrade if !scratch.out.is_empty() => return Some(Step::Again),
+                Found::H2 | Found::Upgrade if self.output.len() > 0 => return Some(Step::Wait),
+                Found::H2 => return Some(Step::Ended(Served::H2)),
+                Found::Upgrade => return Some(Step::Ended(Served::Upgrade)),
+            }
+        }
+        None
+    }
+
+    fn taken(&mut self, len: usize) {
+        self.input.advance(len);
+        self.searched = 0;
+        self.requests += 1;
+    }
+
+    /// Calls the router.
+    fn begin(&mut self, request: Request<()>, terms: &Terms, scratch: &mut Scratch) {
+        let options = &self.worker.settings.options;
+        let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
+        let (body, upload) = match terms.framing {
+            Framing::None => (Body::empty(), None),
+            Framing::Length(length) if length > allowance.bytes => {
+                return self.refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than allowed", scratch);
+            }
+            Framing::Length(length) if length <= self.input.len().min(SMALL_BODY) as u64 => {
+                (Body::from(copy_front(&mut self.input, length as usize)), None)
+            }
+            framing => {
+                let (upload, incoming) = Upload::new(framing, allowance, terms.expects_continue);
+                (Body::new(incoming), Some(upload))
+            }
+        };
+        let is_head = request.method() == Method::HEAD;
+        let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
+        let Terms { is_http10, ends, .. } = *terms;
+        self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head });
+    }
+
+    /// Waits for the router's answer, and reads the body that it asks for.
+    fn call(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
+        let State::Calling(call) = &mut self.state else { return Ok(Step::Again) };
+        if let Poll::Ready(response) = call.future.as_mut().poll(cx) {
+            self.answer(response, scratch);
+            return Ok(Step::Again);
+        }
+        let fed = call.upload.as_mut().map_or(Fed::Unwanted, |upload| upload.feed(&mut self.input, cx.waker()));
+        match (fed, &mut call.upload) {
+            (Fed::Hungry(_), Some(upload)) if upload.is_awaited && self.input.is_empty() => {
+                upload.is_awaited = false;
+                scratch.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                Ok(Step::Again)
+            }
+            (Fed::Hungry(_), Some(upload)) if self.is_half_closed => {
+                upload.fail(BodyError::Gone);
+                Ok(Step::Again)
+            }
+            (Fed::Hungry(is_fast), _) => {
+                if is_fast {
+                    self.slot.enter(Phase::Body)
+                } else {
+                    self.slot.stay(Phase::Body)
+                }
+                self.read_on(cx)
+            }
+            (Fed::Ready, _) => Ok(Step::Again),
+            (Fed::Unwanted, _) => {
+                self.slot.stay(Phase::Busy);
+                self.read_ahead(cx)
+            }
+        }
+    }
+
+    /// Reads what comes next, within bounds, so that a reset is noticed while a handler works.
+    fn read_ahead(&mut self, cx: &mut Context<'_>) -> io::Result<Step> {
+        if self.is_half_closed || self.input.len() >= READ_AHEAD {
+            return Ok(Step::Wait);
+        }
+        self.read_on(cx)
+    }
+
+    fn read_on(&mut self, cx: &mut Context<'_>) -> io::Result<Step> {
+        Ok(match self.read(cx)? {
+            Poll::Pending => Step::Wait,
+            Poll::Ready(count) => {
+                self.is_half_closed |= count == 0;
+                Step::Again
+            }
+        })
+    }
+
+    /// Begins the response.
+    fn answer(&mut self, mut response: Response, scratch: &mut Scratch) {
+        let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
+        let Call { mut upload, is_http10, ends, is_head, .. } = call;
+        let mut ends = ends || wants_close(response.headers()) || self.worker.is_draining();
+        if let Some(upload) = &mut upload {
+            upload.discard(&mut self.input);
+            if let Some((status, reason)) = upload.error().and_then(BodyError::refusal) {
+                return self.refuse(status, reason, scratch);
+            }
+            ends |= !upload.is_done();
+        }
+        if response.status().is_informational() {
+            // Only an upgrade has such a final answer, and upgrades are not served here.
+            tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        }
+        let unread = upload.is_some_and(|upload| !upload.is_done()) || !self.input.is_empty();
+        let (framed, is_bodyless) = framing(&response, is_head, is_http10);
+        ends |= framed == Framed::Close;
+        let ending = match (ends, is_http10) {
+            (true, _) => Ending::Close,
+            (false, true) => Ending::KeepAlive,
+            (false, false) => Ending::Silent,
+        };
+        let (parts, body) = response.into_parts();
+        let mut clock = self.worker.clock.borrow_mut();
+        h1::encode_head(parts.status, &parts.headers, framed, ending, clock.date(), &mut scratch.out);
+        drop(clock);
+        let close = match (ends, unread) {
+            (false, _) => Close::No,
+            (true, false) => Close::Yes,
+            (true, true) => Close::AfterLinger,
+        };
+        if is_bodyless {
+            self.sent(close);
+        } else {
+            self.state = State::Sending(Sending::new(body, framed), close);
+        }
+    }
+
+    /// Sends the response's body.
+    fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
+        let State::Sending(sending, close) = &mut self.state else { return Ok(Step::Again) };
+        while scratch.out.len() + self.output.len() <= GATHER_MAX {
+            match sending.poll(cx, &mut self.output, &mut scratch.out) {
+                Poll::Ready(Some(Ok(()))) => {}
+                Poll::Ready(None) => {
+                    let close = *close;
+                    self.sent(close);
+                    return Ok(Step::Again);
+                }
+                // What was promised cannot be kept; the client has to see that.
+                Poll::Ready(Some(Err(error))) => {
+                    tracing::debug!(peer = %self.origin.peer, "a response's body failed: {error}");
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Again),
+                Poll::Pending => {
+                    if self.output.len() == 0 {
+                        self.slot.stay(Phase::Busy);
+                    }
+                    return self.read_ahead(cx);
+                }
+            }
+        }
+        Ok(Step::Again)
+    }
+
+    /// The response is complete.
+    fn sent(&mut self, close: Close) {
+        self.state = State::Waiting;
+        self.close = close;
+        self.slot.enter(if self.input.is_empty() { Phase::Idle } else { Phase::Head });
+    }
+
+    /// Answers a request that is not to be understood. The connection ends: where the next one starts is not known.
+    fn refuse(&mut self, status: StatusCode, reason: &str, scratch: &mut Scratch) {
+        self.worker.stats().refused.add(1);
+        self.worker.stats().response(status);
+        h1::refusal(status, reason, self.worker.clock.borrow_mut().date(), &mut scratch.out);
+        self.state = State::Waiting;
+        self.close = Close::AfterLinger;
+        self.input.clear();
+    }
+
+    fn linger(&mut self, cx: &mut Context<'_>) -> io::Result<Step> {
+        self.input.clear();
+        Ok(match (self.read(cx)?, &mut self.state) {
+            (Poll::Pending, _) => Step::Wait,
+            (Poll::Ready(count @ 1..), State::Lingering(left)) if count < *left => {
+                *left -= count;
+                Step::Again
+            }
+            (Poll::Ready(_), _) => Step::Ended(Served::Over),
+        })
+    }
+}
+
+fn copy_front(input: &mut BytesMut, len: usize) -> Bytes {
+    let body = Bytes::copy_from_slice(&input[..len]);
+    input.advance(len);
+    body
+}
+
+fn wants_close(headers: &HeaderMap) -> bool {
+    headers.get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"))
+}

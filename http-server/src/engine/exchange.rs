@@ -1,0 +1,165 @@
+//! From a request to its response, whatever carries them.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use server_runtime::Peer;
+use tower_service::Service as _;
+
+use super::worker::Worker;
+use crate::compress;
+use crate::proxy;
+
+/// The header that names a request in logs.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Characters of a client's request id; longer ones are replaced.
+const MAX_REQUEST_ID: usize = 128;
+
+/// What a connection knows of all its requests.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    pub(super) peer: Peer,
+    pub(super) is_secure: bool,
+}
+
+/// The response to a request. Never fails: a handler that panics answers 500.
+pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, origin: Origin) -> Response {
+    let options = &worker.settings.options;
+    let number = worker.count.get() + 1;
+    worker.count.set(number);
+    let id = request_id(&worker, number, &request);
+    let client =
+        proxy::client(request.headers(), origin.peer.socket_addr(), origin.is_secure, &options.trusted_proxies);
+    let entry = (options.access_log > 0 && number.is_multiple_of(options.access_log)).then(|| Entry {
+        method: request.method().clone(),
+        target: request.uri().to_string(),
+        client,
+    });
+    let encoding = if options.compress { compress::accepted(&request) } else { None };
+    let is_head = request.method() == Method::HEAD;
+
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+    request.extensions_mut().insert(client);
+    if let Some(addr) = origin.peer.socket_addr() {
+        request.extensions_mut().insert(ConnectInfo(addr));
+    }
+    let started = Instant::now();
+    let mut response = match on_the_spot(&worker, &request) {
+        Some(response) => response,
+        None => route(&worker, request).await,
+    };
+    if let Some(encoding) = encoding {
+        response = compress::apply(response, encoding, is_head).await;
+    }
+    response.headers_mut().insert(REQUEST_ID, id.clone());
+    let time = started.elapsed();
+    worker.settings.durations.observe(time.as_secs_f64());
+    worker.stats().response(response.status());
+    if let Some(entry) = entry {
+        entry.write(&response, &id, time);
+    }
+    response
+}
+
+/// What is answered without the router.
+fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
+    let options = &worker.settings.options;
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return None;
+    }
+    let path = request.uri().path();
+    if options.health
+        && let Some((status, text)) = health(path, worker.is_draining())
+    {
+        return Some((status, text).into_response());
+    }
+    if request.uri().query().is_some() {
+        return None;
+    }
+    let (kind, answer) = options.instants.find(path)?;
+    let mut body = Vec::new();
+    answer(&mut body);
+    Some(([(CONTENT_TYPE, kind.media_type())], body).into_response())
+}
+
+/// `/healthz`: the process serves. `/readyz`: and it will go on doing so.
+fn health(path: &str, is_draining: bool) -> Option<(StatusCode, &'static str)> {
+    match path {
+        "/healthz" => Some((StatusCode::OK, "ok\n")),
+        "/readyz" if is_draining => Some((StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")),
+        "/readyz" => Some((StatusCode::OK, "ready\n")),
+        _ => None,
+    }
+}
+
+/// The router's answer; a panic ends the request and nothing else.
+async fn route(worker: &Worker, request: Request<Body>) -> Response {
+    let target = request.uri().path().to_owned();
+    let call = worker.router.borrow_mut().call(request);
+    let mut call = pin!(call);
+    let result = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
+        Ok(Poll::Ready(Ok(response))) => Poll::Ready(Some(response)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(_) => Poll::Ready(None),
+    });
+    result.await.unwrap_or_else(|| {
+        worker.stats().panics.add(1);
+        tracing::error!(path = target.escape_default().to_string(), "a handler panicked");
+        (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
+    })
+}
+
+/// The client's id, if it is one that can stand in a log; otherwise one of ours.
+fn request_id(worker: &Worker, number: u64, request: &Request<Body>) -> HeaderValue {
+    let is_good = |id: &HeaderValue| {
+        let id = id.as_bytes();
+        (1..=MAX_REQUEST_ID).contains(&id.len())
+            && id.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte))
+    };
+    if let Some(id) = request.headers().get(REQUEST_ID).filter(|id| is_good(id)) {
+        return id.clone();
+    }
+    let mut text = [0; 16];
+    // An odd multiplier is a bijection: no id comes twice.
+    let mut id = (worker.seed.wrapping_add(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for digit in &mut text {
+        *digit = b"0123456789abcdef"[(id >> 60) as usize];
+        id <<= 4;
+    }
+    HeaderValue::from_bytes(&text).expect("hexadecimal digits are a header value")
+}
+
+/// A line of the access log in the making.
+struct Entry {
+    method: Method,
+    target: String,
+    client: proxy::Client,
+}
+
+impl Entry {
+    fn write(&self, response: &Response, id: &HeaderValue, time: std::time::Duration) {
+        let bytes = http_body::Body::size_hint(response.body()).exact();
+        let addr = self.client.addr.map_or_else(|| "-".to_owned(), |addr| addr.to_string());
+        // Escaped: a target may hold anything, and one request is one line.
+        tracing::info!(
+            target: "access",
+            client = addr,
+            method = self.method.as_str(),
+            target = self.target.escape_default().to_string(),
+            status = response.status().as_u16(),
+            bytes,
+            micros = time.as_micros() as u64,
+            id = id.to_str().unwrap_or_default(),
+        );
+    }
+}

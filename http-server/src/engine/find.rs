@@ -1,0 +1,111 @@
+//! What stands at the beginning of a connection's input.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+
+use super::worker::Worker;
+use crate::h1::{self, Framing, Head, Reject};
+use crate::instant::{Answer, Kind};
+
+/// What HTTP/2 begins with where no TLS has agreed on it.
+const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What is there.
+pub(super) enum Found {
+    /// No complete head.
+    Incomplete,
+    /// A request that is answered on the spot.
+    Instant { answer: (Kind, Answer), ends: bool, len: usize },
+    /// A request for the router, without its body.
+    Routed { request: Box<Request<()>>, terms: Terms, len: usize },
+    /// A request for another protocol. It stays in the input.
+    Upgrade,
+    /// The beginning of HTTP/2. It stays in the input.
+    H2,
+    /// No request.
+    Refused(Reject),
+}
+
+/// How a request is to be read and answered.
+pub(super) struct Terms {
+    pub(super) framing: Framing,
+    pub(super) is_http10: bool,
+    pub(super) expects_continue: bool,
+    /// Whether the answer ends the connection.
+    pub(super) ends: bool,
+}
+
+/// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection.
+#[inline]
+pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64) -> Found {
+    let limits = &worker.settings.options.limits;
+    let of_head = limits.of_head();
+    if input.is_empty() || (searched > 0 && !h1::is_complete(input, searched) && input.len() <= limits.head) {
+        return Found::Incomplete;
+    }
+    let mut room = [const { MaybeUninit::uninit() }; h1::MAX_HEADERS];
+    let head = match h1::parse(input, &mut room, &of_head) {
+        Ok(Some(head)) => head,
+        Ok(None) => return Found::Incomplete,
+        Err(reject) => return not_http1(input, requests, reject),
+    };
+    let ends = !head.keep_alive || worker.is_draining() || requests + 1 == limits.requests;
+    if let Some(answer) = worker.instant(&head) {
+        return Found::Instant { answer, ends, len: head.len };
+    }
+    if head.upgrade && head.framing == Framing::None {
+        return Found::Upgrade;
+    }
+    let Head { framing, expects_continue, minor, len, .. } = head;
+    match request(&head, input) {
+        Ok(request) => {
+            let terms = Terms { framing, is_http10: minor == 0, expects_continue, ends };
+            Found::Routed { request: Box::new(request), terms, len }
+        }
+        Err(reject) => Found::Refused(reject),
+    }
+}
+
+/// HTTP/2's preface is no request of HTTP/1.1, on purpose.
+fn not_http1(input: &[u8], requests: u64, reject: Reject) -> Found {
+    if requests > 0 || !H2_PREFACE.starts_with(&input[..input.len().min(H2_PREFACE.len())]) {
+        return Found::Refused(reject);
+    }
+    if input.len() < H2_PREFACE.len() { Found::Incomplete } else { Found::H2 }
+}
+
+/// The request as the router takes it. One copy of the head, which target and values share.
+fn request(head: &Head<'_, '_>, input: &[u8]) -> Result<Request<()>, Reject> {
+    let shared = Bytes::copy_from_slice(&input[..head.len]);
+    let share = |part: &[u8]| shared.slice(range_in(input, part));
+    let target = share(head.target.as_bytes());
+    let uri = Uri::from_maybe_shared(target).map_err(|_| Reject::Malformed("the request target is invalid"))?;
+    let mut headers = HeaderMap::with_capacity(head.headers.len());
+    for header in head.headers {
+        let name = HeaderName::from_bytes(header.name.as_bytes());
+        let name = name.map_err(|_| Reject::Malformed("a header name is invalid"))?;
+        let value = HeaderValue::from_maybe_shared(share(header.value));
+        headers.append(name, value.map_err(|_| Reject::Malformed("a header value is invalid"))?);
+    }
+    if let Some(authority) = uri.authority() {
+        // An absolute target names the host that counts (RFC 9112 section 3.2.2).
+        let host = authority.as_str().rsplit('@').next().unwrap_or_default();
+        headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| Reject::Host)?);
+    }
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(head.method.as_bytes()).map_err(|_| Reject::Malformed("no method"))?;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    *request.version_mut() = if head.minor == 0 { Version::HTTP_10 } else { Version::HTTP_11 };
+    Ok(request)
+}
+
+/// Where `part`, which is a part of `whole`, is in it.
+fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
+    let start = part.as_ptr().addr() - whole.as_ptr().addr();
+    start..start + part.len()
+}

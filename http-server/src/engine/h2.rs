@@ -1,0 +1,173 @@
+//! HTTP/2, by hyper.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use server_runtime::{Place, Stream};
+
+use super::exchange::{Origin, respond};
+use super::guard::Guard;
+use super::rewind::Rewind;
+use super::upload::Allowance;
+use super::watch::{Phase, Slot};
+use super::worker::{Drain, Worker};
+use crate::tuning::{H2_SEND_BUFFER, H2_STREAMS, H2_WINDOW};
+
+/// Runs what a connection starts on the connection's own worker.
+#[derive(Clone)]
+struct Here;
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for Here {
+    fn execute(&self, future: F) {
+        tokio::task::spawn_local(future);
+    }
+}
+
+/// Serves a connection of which `read` was read already.
+pub(super) async fn serve(
+    worker: Rc<Worker>,
+    slot: Rc<Slot>,
+    stream: Stream,
+    place: Place,
+    read: Bytes,
+    origin: Origin,
+) {
+    slot.renew(Phase::Idle);
+    let active = Rc::new(Cell::new(0_usize));
+    let peer = origin.peer.clone();
+    let service = {
+        let (worker, slot, active) = (Rc::clone(&worker), Rc::clone(&slot), Rc::clone(&active));
+        service_fn(move |request: Request<Incoming>| {
+            worker.stats().h2_requests.add(1);
+            let running = Running::new(&slot, &active);
+            let (worker, origin) = (Rc::clone(&worker), origin.clone());
+            async move {
+                let response = guarded(worker, request, origin).await;
+                Ok::<_, Infallible>(response.map(|body| Counted { body, _running: running }))
+            }
+        })
+    };
+    let limits = &worker.settings.options.limits;
+    let conn = http2::Builder::new(Here)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(H2_STREAMS)
+        .initial_stream_window_size(H2_WINDOW.0)
+        .initial_connection_window_size(H2_WINDOW.1)
+        .max_send_buf_size(H2_SEND_BUFFER)
+        .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
+        // A peer that is gone without a word is noticed.
+        .keep_alive_interval(worker.settings.options.timeouts.idle)
+        .keep_alive_timeout(worker.settings.options.timeouts.write)
+        .serve_connection(TokioIo::new(Rewind::new(read, stream, place)), service);
+    let mut conn = pin!(conn);
+    let mut is_ending = false;
+    let ended = poll_fn(|cx| {
+        slot.wake_by(cx.waker());
+        let polled = conn.as_mut().poll(cx);
+        let is_over = slot.is_expired() || (worker.drain.get() != Drain::No);
+        if polled.is_pending() && is_over && !is_ending {
+            is_ending = true;
+            conn.as_mut().graceful_shutdown();
+            // The client gets as long to finish as it would to take an answer.
+            slot.renew(if active.get() == 0 { Phase::Writing } else { Phase::Busy });
+            return conn.as_mut().poll(cx);
+        }
+        if polled.is_pending() && is_ending && slot.is_expired() { Poll::Ready(Ok(())) } else { polled }
+    });
+    if let Err(error) = ended.await {
+        tracing::debug!(%peer, "HTTP/2: {error}");
+    }
+}
+
+/// [`respond`], within the limits that our own loop keeps for HTTP/1.1.
+pub(super) async fn guarded(worker: Rc<Worker>, request: Request<Incoming>, origin: Origin) -> Response {
+    let options = &worker.settings.options;
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > options.limits.target) {
+        return refused(&worker, StatusCode::URI_TOO_LONG);
+    }
+    if request.headers().len() > options.limits.headers {
+        return refused(&worker, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
+    if length.is_some_and(|length| length > options.limits.body) {
+        return refused(&worker, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
+    let timeout = options.timeouts.body;
+    let request = request.map(|body| {
+        if http_body::Body::is_end_stream(&body) {
+            Body::empty()
+        } else {
+            Body::new(Guard::new(body, allowance, timeout))
+        }
+    });
+    respond(worker, request, origin).await
+}
+
+fn refused(worker: &Worker, status: StatusCode) -> Response {
+    worker.stats().refused.add(1);
+    worker.stats().response(status);
+    status.into_response()
+}
+
+/// A request that is under way.
+struct Running {
+    slot: Rc<Slot>,
+    active: Rc<Cell<usize>>,
+}
+
+impl Running {
+    fn new(slot: &Rc<Slot>, active: &Rc<Cell<usize>>) -> Self {
+        active.set(active.get() + 1);
+        slot.enter(Phase::Busy);
+        Self { slot: Rc::clone(slot), active: Rc::clone(active) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.active.set(self.active.get() - 1);
+        if self.active.get() == 0 {
+            self.slot.enter(Phase::Idle);
+        }
+    }
+}
+
+/// A response's body that counts as under way until it is sent.
+struct Counted {
+    body: Body,
+    _running: Running,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, axum::Error>>> {
+        std::pin::Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}

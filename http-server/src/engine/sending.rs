@@ -1,0 +1,96 @@
+//! A response's body on its way out.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::body::Body;
+use axum::response::Response;
+use http::StatusCode;
+use http::header::CONTENT_LENGTH;
+use http_body::Body as _;
+
+use super::output::Output;
+use crate::h1::{self, Framed};
+
+/// A body that is being sent.
+pub(super) struct Sending {
+    body: Body,
+    framed: Framed,
+    /// What is left of the length that was announced.
+    left: u64,
+}
+
+/// How the end of a response is told, and whether no body follows its head.
+pub(super) fn framing(response: &Response, is_head: bool, is_http10: bool) -> (Framed, bool) {
+    let status = response.status();
+    if status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
+        return (Framed::Nothing, true);
+    }
+    let announced = response.headers().get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+    let exact = response.body().size_hint().exact();
+    let framed = match (announced, exact) {
+        // What the body knows of itself goes first, except for HEAD, whose body is not the one that is spoken of.
+        (Some(length), _) if is_head => Framed::Length(length),
+        (_, Some(length)) if !is_head || length > 0 => Framed::Length(length),
+        (Some(length), None) => Framed::Length(length),
+        _ if is_head => Framed::Nothing,
+        _ if is_http10 => Framed::Close,
+        _ => Framed::Chunked,
+    };
+    (framed, is_head || framed == Framed::Length(0))
+}
+
+impl Sending {
+    pub(super) fn new(body: Body, framed: Framed) -> Self {
+        let left = if let Framed::Length(length) = framed { length } else { 0 };
+        Self { body, framed, left }
+    }
+
+    /// Takes the next piece of the body to the output. `None` at its end.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        output: &mut Output,
+        fresh: &mut Vec<u8>,
+    ) -> Poll<Option<Result<(), axum::BoxError>>> {
+        let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)?) else {
+            return Poll::Ready(self.end(fresh));
+        };
+        // Trailers have no place in the answers that HTTP/1.1 clients expect; they are dropped.
+        let Ok(data) = frame.into_data() else { return Poll::Ready(Some(Ok(()))) };
+        if data.is_empty() {
+            return Poll::Ready(Some(Ok(())));
+        }
+        match self.framed {
+            Framed::Length(_) => {
+                let Some(left) = self.left.checked_sub(data.len() as u64) else {
+                    return Poll::Ready(Some(Err("more than the announced length".into())));
+                };
+                self.left = left;
+                output.add(data, fresh);
+                if left == 0 {
+                    return Poll::Ready(None);
+                }
+            }
+            Framed::Chunked => {
+                h1::chunk_start(data.len(), fresh);
+                output.add(data, fresh);
+                h1::chunk_end(fresh);
+            }
+            Framed::Close | Framed::Nothing => output.add(data, fresh),
+        }
+        Poll::Ready(Some(Ok(())))
+    }
+
+    fn end(&self, fresh: &mut Vec<u8>) -> Option<Result<(), axum::BoxError>> {
+        match self.framed {
+            Framed::Length(_) if self.left > 0 => Some(Err("less than the announced length".into())),
+            Framed::Chunked => {
+                fresh.extend_from_slice(b"0\r\n\r\n");
+                None
+            }
+            Framed::Length(_) | Framed::Close | Framed::Nothing => None,
+        }
+    }
+}

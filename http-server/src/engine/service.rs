@@ -1,0 +1,67 @@
+//! The server on the runtime that all our servers share.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use axum::Router;
+use server_runtime::{Connection, Error, Running, Service};
+
+use super::conn;
+use super::stats::{self, Stats};
+use super::worker::{Settings, Worker};
+use crate::h1;
+use crate::options::Options;
+
+/// Bounds of the durations in the metrics, in seconds: from what a handler without I/O takes to what nobody waits for.
+const DURATIONS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 10.0];
+
+/// What a connection beyond the limit is told.
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
+    content-length: 21\r\nretry-after: 1\r\nconnection: close\r\n\r\ntoo many connections\n";
+
+/// Serves the router on threads of its own until the handle is triggered; returns when it is ready.
+///
+/// # Errors
+/// When a place cannot be listened on, a certificate does not load, or a thread cannot be made.
+pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
+    if let Some(tls) = &mut options.runtime.tls
+        && tls.alpn.is_empty()
+    {
+        tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    }
+    options.limits.headers = options.limits.headers.min(h1::MAX_HEADERS);
+    let runtime = options.runtime.clone();
+    let workers = match runtime.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    };
+    let name = "http_request_duration_seconds";
+    let durations = runtime.metrics.histogram(name, "Time of the router's answers.", &[], &DURATIONS);
+    let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
+    let settings = Arc::new(Settings { options, stats, durations });
+    let figures = Arc::clone(&settings);
+    runtime.metrics.collect(move |out| stats::render(&figures.stats, out));
+    server_runtime::start(runtime, Arc::new(Server { router, settings }))
+}
+
+struct Server {
+    router: Router,
+    settings: Arc<Settings>,
+}
+
+impl Service for Server {
+    type Worker = Worker;
+    type Carried = ();
+
+    fn worker(self: &Arc<Self>, index: usize) -> Worker {
+        Worker::new(index, &self.settings, self.router.clone())
+    }
+
+    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection) -> impl Future<Output = ()> + 'static {
+        conn::serve(worker, connection)
+    }
+
+    fn refusal(&self) -> &[u8] {
+        REFUSAL
+    }
+}

@@ -1,0 +1,138 @@
+//! What one worker has to itself, and what all share.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use axum::Router;
+use bytes::BytesMut;
+use http::StatusCode;
+use server_runtime::metrics::Histogram;
+
+use super::clock::Clock;
+use super::stats::Stats;
+use super::watch::Watch;
+use crate::h1::{Framing, Head};
+use crate::instant::{Answer, Kind};
+use crate::options::Options;
+use crate::tuning::READ_BUFFER;
+
+/// What all workers share.
+pub(super) struct Settings {
+    pub(super) options: Options,
+    pub(super) stats: Box<[Stats]>,
+    /// Times of the router's answers.
+    pub(super) durations: Histogram,
+}
+
+/// How far a shutdown has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drain {
+    /// There is none.
+    No,
+    /// Every answer ends its connection; idle ones may still bring a request that is on its way.
+    LameDuck,
+    /// Idle connections end.
+    Closing,
+}
+
+/// One worker.
+pub(super) struct Worker {
+    index: usize,
+    pub(super) settings: Arc<Settings>,
+    pub(super) router: RefCell<Router>,
+    pub(super) clock: RefCell<Clock>,
+    pub(super) watch: Watch,
+    pub(super) drain: Cell<Drain>,
+    pub(super) scratch: RefCell<Scratch>,
+    /// Requests of the router, for sampling and as a part of their ids.
+    pub(super) count: Cell<u64>,
+    /// Sets the ids of this worker in this process apart from others'.
+    pub(super) seed: u64,
+    is_watched: Cell<bool>,
+}
+
+/// Buffers that the connection which is working uses. They are empty in between.
+pub(super) struct Scratch {
+    pub(super) input: BytesMut,
+    pub(super) out: Vec<u8>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Worker {
+    pub(super) fn new(index: usize, settings: &Arc<Settings>, router: Router) -> Self {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        Self {
+            index,
+            settings: Arc::clone(settings),
+            router: RefCell::new(router),
+            clock: RefCell::new(Clock::new()),
+            watch: Watch::new(settings.options.timeouts),
+            drain: Cell::new(Drain::No),
+            scratch: RefCell::new(Scratch {
+                input: BytesMut::with_capacity(READ_BUFFER),
+                out: Vec::new(),
+                body: Vec::new(),
+            }),
+            count: Cell::new(0),
+            seed: RandomState::new().build_hasher().finish(),
+            is_watched: Cell::new(false),
+        }
+    }
+
+    pub(super) fn stats(&self) -> &Stats {
+        &self.settings.stats[self.index]
+    }
+
+    /// Starts, with the first connection, what goes on beside the connections.
+    pub(super) fn start(self: &Rc<Self>, shutdown: &server_runtime::Shutdown) {
+        if self.is_watched.replace(true) {
+            return;
+        }
+        let worker = Rc::clone(self);
+        tokio::task::spawn_local(async move { worker.watch.run().await });
+        let (worker, shutdown) = (Rc::clone(self), shutdown.clone());
+        tokio::task::spawn_local(async move {
+            shutdown.triggered().await;
+            worker.drain.set(Drain::LameDuck);
+            worker.watch.wake_all();
+            tokio::time::sleep(worker.settings.options.timeouts.lame_duck).await;
+            worker.drain.set(Drain::Closing);
+            worker.watch.wake_all();
+        });
+    }
+
+    /// How a request is answered on the spot, if it is one of those that are, and nobody wants to see more of it.
+    #[inline]
+    pub(super) fn instant(&self, head: &Head<'_, '_>) -> Option<(Kind, Answer)> {
+        let options = &self.settings.options;
+        let is_plain = head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade;
+        if !is_plain {
+            return None;
+        }
+        let found = options.instants.find(head.target)?;
+        let has_id = || head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("x-request-id"));
+        if has_id() {
+            return None;
+        }
+        if options.access_log > 0 {
+            let number = self.count.get() + 1;
+            if number.is_multiple_of(options.access_log) {
+                return None;
+            }
+            self.count.set(number);
+        }
+        Some(found)
+    }
+
+    #[inline]
+    pub(super) fn count_instant(&self) {
+        let stats = self.stats();
+        stats.instant.add(1);
+        stats.response(StatusCode::OK);
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.drain.get() != Drain::No
+    }
+}

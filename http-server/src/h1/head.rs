@@ -1,0 +1,310 @@
+//! The head of a request: request line and header fields.
+
+use std::mem::MaybeUninit;
+
+use httparse::Header;
+
+/// Header fields that a request may have; what [`Limits::headers`] says beyond has no effect.
+pub const MAX_HEADERS: usize = 128;
+
+/// How large a head may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of the whole head.
+    pub head_bytes: usize,
+    /// Bytes of the request target.
+    pub target_bytes: usize,
+    /// Header fields.
+    pub headers: usize,
+}
+
+/// A request's head that is complete and valid.
+#[derive(Debug)]
+pub struct Head<'h, 'b> {
+    /// The method, a token.
+    pub method: &'b str,
+    /// The target as it was sent: `/path?query`, `http://host/path`, or `*`.
+    pub target: &'b str,
+    /// The header fields in their order.
+    pub headers: &'h [Header<'b>],
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1.
+    pub minor: u8,
+    /// Where the body ends.
+    pub framing: Framing,
+    /// Whether the connection goes on after the answer, as far as the client is concerned.
+    pub keep_alive: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    pub expects_continue: bool,
+    /// Whether the client asks for another protocol on this connection.
+    pub upgrade: bool,
+    /// Bytes of the head, the empty line included.
+    pub len: usize,
+}
+
+/// How long a request's body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+}
+
+/// Why a head is refused. The connection ends after the answer: where the next request starts is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reject {
+    /// No request by RFC 9112.
+    Malformed(&'static str),
+    /// A line that does not end in CRLF.
+    BareLineFeed,
+    /// The target is longer than [`Limits::target_bytes`].
+    TargetTooLong,
+    /// More bytes or fields than allowed.
+    HeadTooLarge,
+    /// Not HTTP/1.0 or HTTP/1.1.
+    Version,
+    /// `Host` is missing, said twice, or no host.
+    Host,
+    /// Length and coding together, or either of them twice, or no number.
+    AmbiguousLength,
+    /// A transfer coding other than `chunked`.
+    UnknownCoding,
+    /// An expectation other than `100-continue`.
+    UnknownExpectation,
+    /// `CONNECT`: this server is no proxy.
+    Connect,
+}
+
+impl Reject {
+    /// The status of the answer.
+    pub fn status(self) -> http::StatusCode {
+        use http::StatusCode as S;
+        match self {
+            Self::Malformed(_) | Self::BareLineFeed | Self::Host | Self::AmbiguousLength => S::BAD_REQUEST,
+            Self::TargetTooLong => S::URI_TOO_LONG,
+            Self::HeadTooLarge => S::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::Version => S::HTTP_VERSION_NOT_SUPPORTED,
+            Self::UnknownCoding | Self::Connect => S::NOT_IMPLEMENTED,
+            Self::UnknownExpectation => S::EXPECTATION_FAILED,
+        }
+    }
+
+    /// What the answer says. Nothing of it comes from the request.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Malformed(what) => what,
+            Self::BareLineFeed => "a line does not end in CRLF",
+            Self::TargetTooLong => "the request target is too long",
+            Self::HeadTooLarge => "the request head is too large",
+            Self::Version => "only HTTP/1.0, HTTP/1.1 and HTTP/2 are served",
+            Self::Host => "exactly one valid Host header is needed",
+            Self::AmbiguousLength => "the length of the body is ambiguous",
+            Self::UnknownCoding => "the only transfer coding served is chunked",
+            Self::UnknownExpectation => "the only expectation served is 100-continue",
+            Self::Connect => "this server is no proxy",
+        }
+    }
+}
+
+impl std::fmt::Display for Reject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.reason())
+    }
+}
+
+impl std::error::Error for Reject {}
+
+/// Whether `bytes` may hold the end of a head at or behind `from`. Saves parsing a head again for each piece of it that
+/// trickles in.
+pub fn is_complete(bytes: &[u8], from: usize) -> bool {
+    let from = from.saturating_sub(3);
+    memchr::memchr_iter(b'\n', &bytes[from..])
+        .map(|at| &bytes[from + at + 1..])
+        .any(|rest| rest.starts_with(b"\n") || rest.starts_with(b"\r\n"))
+}
+
+/// The head at the start of `bytes`; `None` if more bytes are needed. `room` is where the header fields are put.
+///
+/// # Errors
+/// [`Reject`] as soon as the bytes cannot become a head that is served.
+pub fn parse<'h, 'b>(
+    bytes: &'b [u8],
+    room: &'h mut [MaybeUninit<Header<'b>>; MAX_HEADERS],
+    limits: &Limits,
+) -> Result<Option<Head<'h, 'b>>, Reject> {
+    let mut request = httparse::Request::new(&mut []);
+    let room = &mut room[..limits.headers.min(MAX_HEADERS)];
+    let parsed = request.parse_with_uninit_headers(bytes, room);
+    if let Some(target) = request.path
+        && target.len() > limits.target_bytes
+    {
+        return Err(Reject::TargetTooLong);
+    }
+    let len = match parsed {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) => return partial(bytes, request.path.is_some(), limits),
+        Err(error) => return Err(malformed(error)),
+    };
+    if len > limits.head_bytes {
+        return Err(Reject::HeadTooLarge);
+    }
+    if has_bare_line_feed(&bytes[..len]) {
+        return Err(Reject::BareLineFeed);
+    }
+    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+        return Err(Reject::Malformed("no request line"));
+    };
+    if method == "CONNECT" {
+        return Err(Reject::Connect);
+    }
+    if !target.starts_with('/') {
+        check_target(method, target)?;
+    }
+    let headers: &'h [Header<'b>] = request.headers;
+    let fields = Fields::read(headers, minor)?;
+    Ok(Some(Head {
+        method,
+        target,
+        headers,
+        minor,
+        framing: fields.framing(minor)?,
+        keep_alive: fields.keep_alive,
+        expects_continue: fields.expects_continue && minor == 1,
+        upgrade: fields.upgrade && fields.connection_upgrade && minor == 1,
+        len,
+    }))
+}
+
+/// What is not a head yet must still be able to become one.
+fn partial<'h, 'b>(bytes: &[u8], has_target: bool, limits: &Limits) -> Result<Option<Head<'h, 'b>>, Reject> {
+    // Method and target without an end to be seen.
+    let too_long = !has_target && bytes.len() > limits.target_bytes + "OPTIONS ".len() && !bytes.contains(&b'\n');
+    match () {
+        () if too_long => Err(Reject::TargetTooLong),
+        () if bytes.len() > limits.head_bytes => Err(Reject::HeadTooLarge),
+        () => Ok(None),
+    }
+}
+
+fn malformed(error: httparse::Error) -> Reject {
+    match error {
+        httparse::Error::TooManyHeaders => Reject::HeadTooLarge,
+        httparse::Error::Version => Reject::Version,
+        httparse::Error::HeaderName => Reject::Malformed("a header name is invalid"),
+        httparse::Error::HeaderValue => Reject::Malformed("a header value is invalid"),
+        httparse::Error::NewLine => Reject::BareLineFeed,
+        httparse::Error::Status | httparse::Error::Token => Reject::Malformed("the request line is invalid"),
+    }
+}
+
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', head).any(|at| at == 0 || head[at - 1] != b'\r')
+}
+
+/// Targets that are no path: `*` of OPTIONS and absolute ones (RFC 9112 section 3.2).
+fn check_target(method: &str, target: &str) -> Result<(), Reject> {
+    let is_absolute = || {
+        let scheme = target.split_once("://").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+    };
+    if (target == "*" && method == "OPTIONS") || is_absolute() {
+        return Ok(());
+    }
+    Err(Reject::Malformed("the request target is invalid"))
+}
+
+/// The fields that decide about the message and the connection.
+#[derive(Default)]
+struct Fields {
+    hosts: usize,
+    length: Option<u64>,
+    chunked: bool,
+    keep_alive: bool,
+    expects_continue: bool,
+    upgrade: bool,
+    connection_upgrade: bool,
+}
+
+impl Fields {
+    fn read(headers: &[Header<'_>], minor: u8) -> Result<Self, Reject> {
+        let mut fields = Self { keep_alive: minor == 1, ..Self::default() };
+        for header in headers {
+            // By length first: most fields are none of these.
+            match header.name.len() {
+                4 if is(header, "host") => fields.host(header.value)?,
+                6 if is(header, "expect") => fields.expect(header.value)?,
+                7 if is(header, "upgrade") => fields.upgrade = true,
+                10 if is(header, "connection") => fields.connection(header.value),
+                14 if is(header, "content-length") => fields.content_length(header.value)?,
+                17 if is(header, "transfer-encoding") => fields.transfer_encoding(header.value)?,
+                _ => {}
+            }
+        }
+        if fields.hosts > 1 || (fields.hosts == 0 && minor == 1) {
+            return Err(Reject::Host);
+        }
+        Ok(fields)
+    }
+
+    fn host(&mut self, value: &[u8]) -> Result<(), Reject> {
+        self.hosts += 1;
+        // What reg-name, IP literals and ports are made of (RFC 3986); no user information.
+        let valid = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(byte);
+        if value.iter().all(valid) { Ok(()) } else { Err(Reject::Host) }
+    }
+
+    fn expect(&mut self, value: &[u8]) -> Result<(), Reject> {
+        self.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+        if self.expects_continue { Ok(()) } else { Err(Reject::UnknownExpectation) }
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            if option.eq_ignore_ascii_case(b"close") {
+                self.keep_alive = false;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.keep_alive = true;
+            } else if option.eq_ignore_ascii_case(b"upgrade") {
+                self.connection_upgrade = true;
+            }
+        }
+    }
+
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Reject> {
+        // 19 digits always fit; a sign, a list or a space is no length.
+        let valid = matches!(value.len(), 1..=19) && value.iter().all(u8::is_ascii_digit);
+        if self.length.is_some() || !valid {
+            return Err(Reject::AmbiguousLength);
+        }
+        self.length = Some(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
+        Ok(())
+    }
+
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Reject> {
+        if self.chunked {
+            return Err(Reject::AmbiguousLength);
+        }
+        if !value.eq_ignore_ascii_case(b"chunked") {
+            return Err(Reject::UnknownCoding);
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    fn framing(&self, minor: u8) -> Result<Framing, Reject> {
+        match (self.length, self.chunked) {
+            (Some(_), true) => Err(Reject::AmbiguousLength),
+            // HTTP/1.0 knows no codings: whoever sends one is not understood by everybody on the way.
+            (None, true) if minor == 0 => Err(Reject::AmbiguousLength),
+            (None, true) => Ok(Framing::Chunked),
+            (Some(0) | None, false) => Ok(Framing::None),
+            (Some(length), false) => Ok(Framing::Length(length)),
+        }
+    }
+}
+
+fn is(header: &Header<'_>, name: &str) -> bool {
+    header.name.eq_ignore_ascii_case(name)
+}

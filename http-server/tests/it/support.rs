@@ -1,0 +1,317 @@
+//! A server to test, and a client that says exactly what it is told.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::routing::{any, get, post};
+use http_body_util::BodyExt as _;
+use http_server::{Options, routes, serve};
+use server_runtime::{Running, TlsOptions};
+
+/// Longer than anything that goes well takes, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that ends with its test.
+pub(crate) struct Server {
+    pub(crate) running: Running,
+    pub(crate) addr: SocketAddr,
+}
+
+impl Server {
+    /// The usual routes and those of [`router`].
+    pub(crate) fn start() -> Self {
+        Self::with(options())
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
+        let running = serve(router(), options).unwrap();
+        let addr = running.local_addrs()[0];
+        Self { running, addr }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.addr)
+    }
+
+    /// The answer to a GET, on a connection of its own.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let mut client = self.client();
+        client.send(&format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"));
+        client.answer().unwrap()
+    }
+}
+
+/// Two workers on a free port, everything on.
+pub(crate) fn options() -> Options {
+    let mut options = Options::listening("127.0.0.1:0".parse().unwrap());
+    options.runtime.workers = 2;
+    options.runtime.drain = Duration::from_secs(5);
+    options.instants = routes::instants();
+    options.health = true;
+    options.compress = true;
+    options
+}
+
+/// The same with a self-signed certificate.
+pub(crate) fn tls_options() -> Options {
+    let folder = folder("tls");
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    std::fs::write(&cert, certified.cert.pem()).unwrap();
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+    let mut options = options();
+    options.runtime.listen = vec!["tls:127.0.0.1:0".parse().unwrap()];
+    options.runtime.tls = Some(TlsOptions::new(cert, key));
+    options
+}
+
+/// A fresh folder below the target folder.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{number}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Routes that tests need.
+pub(crate) fn router() -> Router {
+    routes::router()
+        .route("/t/echo", post(|body: Bytes| async move { body }))
+        .route("/t/count", post(count))
+        .route("/t/ignore", post(|| async { "ignored" }))
+        .route("/t/stream", get(|| async { stream() }))
+        .route("/t/big", get(|| async { vec![b'x'; 8 * 1024 * 1024] }))
+        .route("/t/text", get(|| async { "hello world ".repeat(1000) }))
+        .route("/t/h2spec", any(|_: Bytes| async { "hello world ".repeat(1000) }))
+        .route("/t/slow", get(slow))
+        .route("/t/panic", get(panics))
+        .route("/t/broken", get(|| async { broken() }))
+        .route("/t/headers", get(|request: Request| async move { format!("{:?}", request.headers()) }))
+        .route("/t/client", get(client_of))
+        .route("/t/nothing", get(|| async { axum::http::StatusCode::NO_CONTENT }))
+        .route("/t/socket", get(|upgrade: axum::extract::WebSocketUpgrade| async { upgrade.on_upgrade(socket) }))
+}
+
+async fn client_of(axum::Extension(client): axum::Extension<http_server::Client>) -> String {
+    format!("{:?} {}", client.addr, client.is_secure)
+}
+
+async fn slow() -> &'static str {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    "slow"
+}
+
+async fn panics() -> &'static str {
+    panic!("as the test wants it")
+}
+
+/// Reads piece by piece; the number of bytes.
+async fn count(request: Request) -> Result<String, String> {
+    let (mut body, mut count) = (request.into_body(), 0);
+    while let Some(frame) = body.frame().await {
+        count += frame.map_err(|error| error.to_string())?.into_data().map_or(0, |data| data.len());
+    }
+    Ok(count.to_string())
+}
+
+/// A body of unknown length.
+struct Pieces(Vec<Result<&'static str, std::io::Error>>);
+
+impl http_body::Body for Pieces {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, std::io::Error>>> {
+        let piece = (!self.0.is_empty()).then(|| self.0.remove(0));
+        std::task::Poll::Ready(
+            piece.map(|piece| piece.map(|piece| http_body::Frame::data(Bytes::from_static(piece.as_bytes())))),
+        )
+    }
+}
+
+fn stream() -> Body {
+    Body::new(Pieces(vec![Ok("one"), Ok(""), Ok("two")]))
+}
+
+fn broken() -> Body {
+    Body::new(Pieces(vec![Ok("one"), Err(std::io::Error::other("as the test wants it"))]))
+}
+
+async fn socket(mut socket: axum::extract::ws::WebSocket) {
+    while let Some(Ok(message)) = socket.recv().await {
+        if matches!(message, axum::extract::ws::Message::Text(_)) && socket.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// One connection.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    /// Bytes behind the last answer.
+    pub(crate) rest: Vec<u8>,
+}
+
+/// One answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+}
+
+impl Client {
+    pub(crate) fn connect(addr: SocketAddr) -> Self {
+        let stream = TcpStream::connect(addr).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, rest: Vec::new() }
+    }
+
+    pub(crate) fn send(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Sends a GET and reads its answer.
+    pub(crate) fn get(&mut self, path: &str) -> Option<Answer> {
+        self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes()).ok()?;
+        self.answer()
+    }
+
+    /// The next answer; `None` if the connection ends before it begins.
+    pub(crate) fn answer(&mut self) -> Option<Answer> {
+        self.answer_to("GET")
+    }
+
+    pub(crate) fn answer_to(&mut self, method: &str) -> Option<Answer> {
+        let end = loop {
+            if let Some(end) = self.rest.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end;
+            }
+            if !self.read() {
+                assert!(self.rest.is_empty(), "half a head: {}", String::from_utf8_lossy(&self.rest));
+                return None;
+            }
+        };
+        let head = String::from_utf8(self.rest.drain(..end + 4).take(end + 2).collect()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut answer = Answer { status, head, body: Vec::new() };
+        if method == "HEAD" || matches!(status, 100..200 | 204 | 304) {
+            return Some(answer);
+        }
+        if answer.header("transfer-encoding").is_some() {
+            while let Some(size) = self.chunk(&mut answer.body) {
+                if size == 0 {
+                    return Some(answer);
+                }
+            }
+            panic!("half a body: {answer:?}");
+        }
+        match answer.header("content-length").map(|length| length.parse::<usize>().unwrap()) {
+            Some(length) => {
+                while self.rest.len() < length {
+                    assert!(self.read(), "half a body: {}", answer.head);
+                }
+                answer.body = self.rest.drain(..length).collect();
+            }
+            None => {
+                while self.read() {}
+                answer.body = std::mem::take(&mut self.rest);
+            }
+        }
+        Some(answer)
+    }
+
+    fn chunk(&mut self, body: &mut Vec<u8>) -> Option<usize> {
+        let line = loop {
+            if let Some(end) = self.rest.windows(2).position(|bytes| bytes == b"\r\n") {
+                break end;
+            }
+            if !self.read() {
+                return None;
+            }
+        };
+        let size = usize::from_str_radix(std::str::from_utf8(&self.rest[..line]).unwrap(), 16).unwrap();
+        while self.rest.len() < line + 2 + size + 2 {
+            if !self.read() {
+                return None;
+            }
+        }
+        body.extend_from_slice(&self.rest[line + 2..line + 2 + size]);
+        self.rest.drain(..line + 2 + size + 2);
+        Some(size)
+    }
+
+    /// Reads something; false at the end.
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 65536];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.rest.extend_from_slice(&bytes[..count]);
+                true
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Whether the server has closed the connection, or does so now, without another byte.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        self.rest.is_empty() && !self.read()
+    }
+
+    pub(crate) fn half_close(&self) {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+/// Says that something needed is not there: a note, or with `REQUIRE_PEERS=1` a failure.
+#[track_caller]
+pub(crate) fn skip(reason: &str) {
+    assert!(std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"), "REQUIRE_PEERS=1, but {reason}");
+    eprintln!("skipped: {reason}");
+}
+
+/// What a program prints, run for at most two minutes; `None` if it is not installed.
+#[track_caller]
+pub(crate) fn printed(command: &Command) -> Option<String> {
+    let there = Command::new("sh").arg("-c").arg("command -v \"$0\"").arg(command.get_program()).output().unwrap();
+    if !there.status.success() {
+        skip(&format!("there is no {}", command.get_program().display()));
+        return None;
+    }
+    let mut bounded = Command::new("timeout");
+    bounded.arg("120").arg(command.get_program()).args(command.get_args());
+    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.get_current_dir().map(|folder| bounded.current_dir(folder));
+    let output = bounded.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
+    Some(text.into_owned())
+}
