@@ -25,6 +25,8 @@ pub struct Connection<E> {
     /// What the protocol itself has to say with the next turn.
     pub(super) control: Vec<u8>,
     pub(super) stage: Stage,
+    /// Whether we have said who we are. The server need not wait for it.
+    greeted: bool,
     /// The header block of this stream goes on in CONTINUATION frames.
     pub(super) continued: Option<Box<super::receive::Continued>>,
     /// How many bytes came since the server's window was last made larger.
@@ -40,10 +42,8 @@ pub struct Connection<E> {
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing was said.
-    New,
-    /// We have said who we are, the server has not.
-    Greeted,
+    /// The server has not said who it is.
+    Opening,
     /// Requests may be made.
     Open,
     /// The server ends: what it still answers is awaited.
@@ -99,7 +99,8 @@ impl<E: Default> Connection<E> {
             streams: Streams::new(),
             heads: Heads::default(),
             control: Vec::new(),
-            stage: Stage::New,
+            stage: Stage::Opening,
+            greeted: false,
             continued: None,
             received: 0,
             blocked: Vec::new(),
@@ -119,7 +120,7 @@ impl<E: Default> Connection<E> {
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
-        if self.stage != Stage::Open || !self.streams.may_open() {
+        if self.stage != Stage::Open || !self.greeted || !self.streams.may_open() {
             return 0;
         }
         self.server.max_streams.saturating_sub(self.streams.len())
@@ -135,7 +136,7 @@ impl<E: Default> Connection<E> {
     /// Appends what the protocol itself has to say, and bodies that the server's windows had kept back.
     #[inline]
     pub fn control(&mut self, out: &mut Vec<u8>) {
-        if self.stage == Stage::New {
+        if !self.greeted {
             self.greet(out);
         }
         if !self.control.is_empty() {
@@ -155,7 +156,7 @@ impl<E: Default> Connection<E> {
         ];
         append_settings(out, &settings);
         append_number(out, kind::WINDOW_UPDATE, 0, CONNECTION_WINDOW as u32 - DEFAULT_WINDOW as u32);
-        self.stage = Stage::Greeted;
+        self.greeted = true;
     }
 
     /// Appends a request. `prepare` sets what is remembered of it; it finds there what an earlier one left.

@@ -54,7 +54,7 @@ impl<E: Default> Connection<E> {
 
     /// What can be said of a frame by its head alone.
     fn expect_frame(&self, head: FrameHead, input: &[u8]) -> Outcome {
-        if self.stage == Stage::Greeted && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
+        if self.stage == Stage::Opening && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
             return Err(broken(if input.starts_with(b"HTTP/1.") {
                 "the server answers in HTTP/1.1, not HTTP/2"
             } else {
@@ -270,7 +270,7 @@ impl<E: Default> Connection<E> {
             let value = u32::from_be_bytes([entry[2], entry[3], entry[4], entry[5]]);
             self.setting(name, value)?;
         }
-        if self.stage == Stage::Greeted {
+        if self.stage == Stage::Opening {
             self.stage = Stage::Open;
         }
         self.answer(kind::SETTINGS, &[])

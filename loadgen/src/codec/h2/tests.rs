@@ -51,12 +51,17 @@ struct Client {
 
 impl Client {
     fn new() -> Self {
+        let mut client = Self::unheard();
+        client.connection.control(&mut client.out);
+        client
+    }
+
+    /// A client that has said nothing yet.
+    fn unheard() -> Self {
         let mut tally = Tally::new(1);
         tally.set_window(Window::Open { from: 0, until: 9 });
         let block = Block::new(&[Field::shared(":method", "POST"), Field::shared("x-name", "value")]);
-        let mut client = Self { connection: Connection::new(), tally, block, out: Vec::new() };
-        client.connection.control(&mut client.out);
-        client
+        Self { connection: Connection::new(), tally, block, out: Vec::new() }
     }
 
     /// A client to which the server has sent these settings.
@@ -165,6 +170,16 @@ fn the_client_says_who_it_is() {
     assert_eq!(client.connection.room(), 7);
     client.begin(b"");
     assert_eq!((client.connection.room(), client.connection.in_flight()), (6, 1));
+}
+
+#[test]
+fn the_server_may_speak_first() {
+    let mut client = Client::unheard();
+    client.receive(&[settings(), frame_of(kind::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])].concat()).unwrap();
+    assert_eq!(client.connection.room(), 0);
+    let frames: Vec<_> = client.sent().into_iter().map(|(kind, flags, ..)| (kind, flags)).collect();
+    assert_eq!(frames, [(kind::SETTINGS, 0), (kind::WINDOW_UPDATE, 0), (kind::SETTINGS, flag::ACK)]);
+    assert!(client.connection.room() > 0);
 }
 
 #[test]
