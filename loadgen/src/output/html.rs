@@ -204,24 +204,24 @@ fn timeline_charts(timeline: &[Interval]) -> String {
     };
     let latencies = vec![latency(0, "p50", 50.0), latency(1, "p99", 99.0), latency(2, "max", 100.0)];
     let failed = failures.points.iter().any(|(_, count)| *count > 0.0);
-    let mut charts = over_time("Right answers", "per second", vec![rate], number::rate);
+    let mut charts = over_time("Right answers", "per second", vec![rate]);
     let values = || latencies.iter().flat_map(|series| &series.points).map(|(_, value)| *value);
     let scale = Scale::around(values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     charts.push_str(&time_chart("Latencies", "", scale, latencies, micros_text));
     if failed {
-        charts.push_str(&over_time("Failures", "per second", vec![failures], number::rate));
+        charts.push_str(&over_time("Failures", "per second", vec![failures]));
     }
     if !processors.points.is_empty() {
-        charts.push_str(&over_time("Server's CPU", "processors", vec![processors], number::three_digits));
-        charts.push_str(&over_time("Server's memory", "MiB", vec![memory], number::rate));
+        charts.push_str(&over_time("Server's CPU", "processors", vec![processors]));
+        charts.push_str(&over_time("Server's memory", "MiB", vec![memory]));
     }
     charts
 }
 
 /// A chart over time whose values begin at 0.
-fn over_time(title: &str, unit: &'static str, series: Vec<Series>, write: fn(f64) -> String) -> String {
+fn over_time(title: &str, unit: &'static str, series: Vec<Series>) -> String {
     let most = series.iter().flat_map(|series| &series.points).map(|(_, value)| *value).fold(0.0, f64::max);
-    time_chart(title, unit, Scale::from_zero(most), series, write)
+    time_chart(title, unit, Scale::from_zero(most), series, short)
 }
 
 fn time_chart(title: &str, label: &'static str, scale: Scale, series: Vec<Series>, write: fn(f64) -> String) -> String {
@@ -232,6 +232,9 @@ fn time_chart(title: &str, label: &'static str, scale: Scale, series: Vec<Series
 
 /// A number without digits that say nothing.
 fn short(value: f64) -> String {
+    if value >= 1000.0 {
+        return number::thousands(value.round() as u64);
+    }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -293,6 +296,8 @@ mod tests {
         assert_eq!(percentile_text(0.999_99), "99.999 %");
         assert_eq!(micros_text(0.5), "500 ns");
         assert_eq!(micros_text(2000.0), "2 ms");
+        assert_eq!(short(0.0), "0");
         assert_eq!(short(2.50), "2.5");
+        assert_eq!(short(20_000.0), "20,000");
     }
 }

@@ -2,4 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod command;
 mod compare;
+mod drop_in;
+mod faults;
+mod target;
+mod truth;

@@ -37,6 +37,7 @@ const UNITS: &[&str] = &[
     "unit/expire",
     "unit/keyspace",
     "unit/scan",
+    "unit/sort",
     "unit/protocol",
     "unit/pubsub",
     "unit/multi",
