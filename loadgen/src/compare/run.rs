@@ -10,6 +10,7 @@ use super::machine::{self, Machine};
 use super::plan::{Load, Plan, Servers, Subject};
 use super::record::{End, FORMAT, FailedRun, Header, Line, Run, ScenarioHeader, SubjectHeader, Writer};
 use super::server::{self, Server};
+use super::usage::Usage;
 use super::words::Words;
 use crate::record::{Ending, Outcome};
 
@@ -123,8 +124,11 @@ impl<'a> Comparison<'a> {
 fn load(plan: &Plan, words: &Words, server: &Server<'_>, around: &mut dyn Surroundings) -> Result<Outcome> {
     let pid = ["--server-pid".to_owned(), server.pid().to_string()];
     let words = words.aimed("127.0.0.1", server.port(), &pid);
+    let before = Usage::now();
     let outcome = cores::on(plan.generator_pin.as_ref(), || around.run(&words))?;
-    let outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
+    let disturbances = Usage::now().disturbances_since(&before);
+    let mut outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
+    outcome.notes.extend(disturbances);
     match &outcome.ending {
         Ending::Failed(reason) => anyhow::bail!("{reason}"),
         Ending::Complete | Ending::Interrupted => Ok(outcome),
