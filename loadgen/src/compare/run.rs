@@ -270,6 +270,7 @@ mod tests {
     const PLAN: &str = r#"
         title = "t"
         rounds = 2
+        servers = "kept"
         [[subject]]
         name = "a"
         start = "sh -c 'exec sleep 600 # {port}'"
@@ -335,7 +336,8 @@ mod tests {
     #[test]
     fn servers_can_be_started_anew() {
         let mut around = Made::default();
-        let plan = PLAN.replace("rounds = 2", "rounds = 1\nservers = \"anew\"\nwarm-up-rounds = 0\norder = \"fixed\"");
+        let plan =
+            PLAN.replace("rounds = 2", "rounds = 1\nwarm-up-rounds = 0\norder = \"fixed\"").replace("kept", "anew");
         let record = compare(&plan, &mut around);
         assert_eq!(recorded(&record), "sa0 sb0 tb0", "{:?}", record.failed);
         let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();

@@ -31,6 +31,9 @@ const EVENTS: usize = 512;
 /// Datagrams read from one socket before others have their turn.
 const DATAGRAMS_PER_TURN: usize = 256;
 
+/// What is always waited for. Edges: the kernel need not look again at a socket that has just been emptied.
+const EDGES: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+
 /// How long the first retry of a refused connection waits; each further one twice as long, up to a second.
 const FIRST_RETRY: Nanos = 10_000_000;
 const LAST_RETRY: Nanos = 1_000_000_000;
@@ -47,9 +50,13 @@ pub(super) struct Worker<'a, P: Protocol> {
     open: usize,
     tally: Tally,
     source: Source,
+    /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
+    gaps: Source,
     phase: Phase,
     /// Connections to be given requests in this turn.
     dirty: Vec<u32>,
+    /// Connections that were not read to their end in this turn.
+    unfinished: Vec<u32>,
     /// An open loop's requests whose time has come, and the connections that have room.
     backlog: VecDeque<Nanos>,
     free: VecDeque<u32>,
@@ -130,8 +137,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connections,
             tally: Tally::new(protocol.operations().len()),
             source: Source::new(load.seed, index, threads),
+            gaps: Source::new(!load.seed, index, threads),
             phase: Phase::Opening,
             dirty: Vec::new(),
+            unfinished: Vec::new(),
             backlog: VecDeque::new(),
             free: VecDeque::new(),
             out: Vec::new(),
@@ -169,6 +178,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 Err(error) => return Err(error),
             }
             self.tally.set_now(self.shared.clock.now());
+            for place in std::mem::take(&mut self.unfinished) {
+                self.read(poller, place as usize, true);
+            }
             for event in &events {
                 self.react(poller, event.data.u64() as usize, event.flags);
             }
@@ -188,6 +200,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
 
     /// How long to wait for sockets: until the next tick, the next intended request, or the next phase.
     fn timeout(&self, next_tick: Nanos) -> Timespec {
+        if !self.dirty.is_empty() || !self.unfinished.is_empty() {
+            return Timespec { tv_sec: 0, tv_nsec: 0 };
+        }
         let now = self.shared.clock.now();
         let mut until = next_tick;
         match &self.phase {
@@ -246,6 +261,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     self.cpu = Some(ThreadCpu::start(now));
                 }
                 if now >= until || (now >= from && self.shared.used_up()) {
+                    // An open loop's last requests may have become due since the last turn.
+                    self.take_due();
                     let limit = now.saturating_add(nanos(self.load.timeout));
                     self.phase = Phase::Draining { from, limit };
                 }
@@ -335,7 +352,7 @@ impl<P: Protocol> Worker<'_, P> {
         let attempt = connection.attempts as usize;
         connection.attempts = connection.attempts.saturating_add(1);
         let opened = Link::open(self.load, seat, attempt).and_then(|link| {
-            let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+            let flags = EDGES | epoll::EventFlags::OUT;
             epoll::add(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags)
                 .map_err(|error| Lost { failure: Failure::Resources, example: format!("epoll: {error}") })?;
             Ok(link)
@@ -364,8 +381,9 @@ impl<P: Protocol> Worker<'_, P> {
             self.await_write(poller, place);
             self.list(place);
         }
-        if flags.intersects(epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR) {
-            self.read(poller, place);
+        let ends = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if flags.intersects(ends | epoll::EventFlags::IN) {
+            self.read(poller, place, flags.intersects(ends));
         }
     }
 
@@ -381,8 +399,9 @@ impl<P: Protocol> Worker<'_, P> {
                 self.is_no_longer_new(place);
                 self.await_write(poller, place);
                 self.list(place);
-                // TLS may have decrypted the server's first words together with the end of its handshake.
-                self.read(poller, place);
+                // TLS may have decrypted the server's first words together with the end of its handshake, and what else came
+                // was the edge of that.
+                self.read(poller, place, true);
             }
             Ok(false) => {
                 // While TLS shakes hands, only what it could not send waits for room.
@@ -409,13 +428,14 @@ impl<P: Protocol> Worker<'_, P> {
             return;
         }
         connection.awaits_write = wants;
-        let mut flags = epoll::EventFlags::IN;
+        let mut flags = EDGES;
         flags.set(epoll::EventFlags::OUT, wants);
         // It can only fail for lack of memory; the time-out then closes the connection.
         let _ = epoll::modify(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags);
     }
 
-    fn read(&mut self, poller: &OwnedFd, place: usize) {
+    /// Reads a socket until it is empty; with `to_end`, until it says so itself, or that the peer has closed.
+    fn read(&mut self, poller: &OwnedFd, place: usize, to_end: bool) {
         let mut reads = 0;
         loop {
             let connection = &mut self.connections[place];
@@ -443,10 +463,15 @@ impl<P: Protocol> Worker<'_, P> {
             let connection = &self.connections[place];
             let is_tls = connection.link.as_ref().is_some_and(Link::is_tls);
             let more = if P::DATAGRAM {
-                reads < DATAGRAMS_PER_TURN && self.protocol.in_flight(&connection.codec) > 0
+                if reads == DATAGRAMS_PER_TURN {
+                    // There will be no edge for what is left.
+                    self.unfinished.push(place as u32);
+                    break;
+                }
+                to_end || self.protocol.in_flight(&connection.codec) > 0
             } else {
-                // TLS keeps what it has decrypted, of which epoll knows nothing.
-                is_tls || length == self.input.len()
+                // A short read has emptied the socket, but says nothing of its end. TLS keeps what it has decrypted.
+                to_end || is_tls || length == self.input.len()
             };
             if !more {
                 break;
@@ -581,7 +606,7 @@ impl<P: Protocol> Worker<'_, P> {
             return;
         };
         while schedule.next() < *until
-            && let Some(intended) = schedule.take(now, &mut self.source)
+            && let Some(intended) = schedule.take(now, &mut self.gaps)
         {
             if intended >= *from && self.shared.take(1) == 0 {
                 return;

@@ -5,3 +5,6 @@
 mod command;
 mod compare;
 mod drop_in;
+mod faults;
+mod target;
+mod truth;
