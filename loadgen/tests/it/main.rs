@@ -6,5 +6,6 @@ mod command;
 mod compare;
 mod drop_in;
 mod faults;
+mod grpc;
 mod target;
 mod truth;
