@@ -1,19 +1,20 @@
 //! A server that answers a constant as cheaply as can be, for measuring generators instead of servers.
 //!
 //! ```text
-//! cargo run --release --example constant -- http|redis|grpc|udp [PORT]
+//! cargo run --release --example constant -- http|redis|grpc|udp [PORT [MILLISECONDS]]
 //! ```
 //!
-//! It prints its address and answers until it is ended: HTTP/1.1 requests without bodies, Redis commands as arrays,
+//! With a time, each answer waits so long, and the rate of a closed loop is known: requests under way by that time. It prints its address and answers until it is ended: HTTP/1.1 requests without bodies, Redis commands as arrays,
 //! unary gRPC calls (HTTP/2, cleartext), or ECHONET Lite reads of one property. One thread, no checks beyond its own safety.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 /// The answer to a GET: what `hello` servers say.
@@ -32,7 +33,8 @@ fn main() -> Result<()> {
         "grpc" => grpc,
         other => bail!("`{other}`: expected http, redis, grpc or udp"),
     };
-    streams(&address, answer)
+    let milliseconds = words.next().map_or(Ok(0), |word| word.parse()).context("milliseconds")?;
+    streams(&address, answer, Duration::from_millis(milliseconds))
 }
 
 /// Appends the answers to all complete requests at the beginning of the input, and gives how many bytes they have.
@@ -52,53 +54,91 @@ struct Connection {
     state: State,
     unread: Vec<u8>,
     unsent: Vec<u8>,
+    /// How many of the unsent bytes need not wait longer.
+    due: usize,
+    /// How many were appended in this turn.
+    fresh: usize,
 }
 
-fn streams(address: &str, answer: Answer) -> Result<()> {
+/// Answers that wait: until when, of which connection, how many bytes.
+type Waiting = VecDeque<(Instant, u64, usize)>;
+
+fn streams(address: &str, answer: Answer, delay: Duration) -> Result<()> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     println!("{}", listener.local_addr()?);
     let poll = epoll::create(CreateFlags::CLOEXEC)?;
-    let listening = EventData::new_u64(u64::MAX);
-    epoll::add(&poll, &listener, listening, EventFlags::IN)?;
+    epoll::add(&poll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
     let mut connections: HashMap<u64, Connection> = HashMap::new();
+    let mut waiting = Waiting::new();
     let mut events = Vec::with_capacity(512);
     let mut buffer = vec![0; 64 << 10];
+    let mut next_key = LISTENER;
     loop {
-        match epoll::wait(&poll, spare_capacity(&mut events), None) {
+        match epoll::wait(&poll, spare_capacity(&mut events), patience(&waiting).as_ref()) {
             Err(error) if error != rustix::io::Errno::INTR => return Err(error.into()),
             _ => {}
         }
         for event in events.drain(..) {
             let key = event.data.u64();
-            if key == u64::MAX {
+            if key == LISTENER {
                 while let Ok((stream, _)) = listener.accept() {
                     stream.set_nonblocking(true)?;
                     stream.set_nodelay(true)?;
-                    let key = stream.as_raw_fd() as u64;
+                    next_key += 1;
                     // Edges only: writability after a full buffer needs no second registration.
                     let edges = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
-                    epoll::add(&poll, &stream, EventData::new_u64(key), edges)?;
-                    let (unread, unsent) = (Vec::new(), Vec::new());
-                    connections.insert(key, Connection { stream, state: State::default(), unread, unsent });
+                    epoll::add(&poll, &stream, EventData::new_u64(next_key), edges)?;
+                    connections.insert(next_key, Connection::new(stream));
                 }
-            } else if let Some(connection) = connections.get_mut(&key)
-                && !connection.turn(answer, &mut buffer)
-            {
-                connections.remove(&key);
+            } else if let Some(connection) = connections.get_mut(&key) {
+                let open = connection.turn(answer, delay, &mut buffer);
+                let fresh = std::mem::take(&mut connection.fresh);
+                if !delay.is_zero() && fresh > 0 {
+                    waiting.push_back((Instant::now() + delay, key, fresh));
+                }
+                if !open {
+                    connections.remove(&key);
+                }
+            }
+        }
+        while waiting.front().is_some_and(|(until, ..)| *until <= Instant::now()) {
+            let Some((_, key, bytes)) = waiting.pop_front() else { break };
+            if let Some(connection) = connections.get_mut(&key) {
+                connection.due += bytes;
+                if !connection.send() {
+                    connections.remove(&key);
+                }
             }
         }
     }
 }
 
+/// The key of the listening socket; connections have higher ones.
+const LISTENER: u64 = 0;
+
+/// How long until the next answer is due; nothing if none waits.
+fn patience(waiting: &Waiting) -> Option<Timespec> {
+    let (until, ..) = waiting.front()?;
+    let left = until.saturating_duration_since(Instant::now());
+    Some(Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) })
+}
+
 impl Connection {
-    /// Reads and answers what there is; gives whether the connection goes on.
-    fn turn(&mut self, answer: Answer, buffer: &mut [u8]) -> bool {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, state: State::default(), unread: Vec::new(), unsent: Vec::new(), due: 0, fresh: 0 }
+    }
+
+    /// Reads and answers what there is; gives whether the connection goes on. With a delay, answers are left unsent.
+    fn turn(&mut self, answer: Answer, delay: Duration, buffer: &mut [u8]) -> bool {
         loop {
             match self.stream.read(buffer) {
                 Ok(0) => return false,
                 Ok(count) => {
                     self.take(answer, &buffer[..count]);
+                    if delay.is_zero() {
+                        self.due = self.unsent.len();
+                    }
                     if !self.send() {
                         return false;
                     }
@@ -114,6 +154,7 @@ impl Connection {
     }
 
     fn take(&mut self, answer: Answer, input: &[u8]) {
+        let before = self.unsent.len();
         if self.unread.is_empty() {
             let done = answer(&mut self.state, input, &mut self.unsent);
             self.unread.extend_from_slice(&input[done..]);
@@ -122,13 +163,22 @@ impl Connection {
             let done = answer(&mut self.state, &self.unread, &mut self.unsent);
             self.unread.drain(..done);
         }
+        self.fresh += self.unsent.len() - before;
     }
 
+    /// Sends what is due, as far as the socket takes it; gives whether the connection goes on.
     fn send(&mut self) -> bool {
-        while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
-                Ok(count) if count == self.unsent.len() => self.unsent.clear(),
-                Ok(count) => drop(self.unsent.drain(..count)),
+        while self.due > 0 {
+            match self.stream.write(&self.unsent[..self.due]) {
+                Ok(count) => {
+                    self.due -= count;
+                    // The usual case does not move bytes.
+                    if count == self.unsent.len() {
+                        self.unsent.clear();
+                    } else {
+                        self.unsent.drain(..count);
+                    }
+                }
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }
         }

@@ -83,7 +83,12 @@ impl Parked {
     pub fn null(&self) -> Vec<u8> {
         let mut reply = Reply::default();
         reply.set_resp3(self.resp3);
-        reply.null_array();
+        // WAIT has waited for replicas, of which there are none.
+        if self.row.command.name == "wait" {
+            reply.int(0)
+        } else {
+            reply.null_array()
+        }
         reply.to_vec()
     }
 

@@ -9,6 +9,7 @@ mod echonet;
 mod http;
 mod instructions;
 mod load;
+mod loadgen;
 mod process;
 mod suite;
 mod tidy;
@@ -39,6 +40,8 @@ enum Task {
     Compare(compare::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
     Echonet(echonet::Options),
+    /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
+    Loadgen(loadgen::Options),
     /// Interleaved measurement of http-server against its peers by wrk.
     Http(http::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Suite(options) => suite::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
+        Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };

@@ -1,6 +1,7 @@
 //! `loadgen compare`, `loadgen report` and `loadgen gate`.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,8 +17,12 @@ use crate::number;
 use crate::record::Outcome;
 use crate::watch::Watch;
 
+/// Shows what a file may say.
+const EXAMPLE: &str = concat!("An example of a file:\n\n", include_str!("../../examples/redis.toml"));
+
 /// Options of `loadgen compare`.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLE)]
 pub struct CompareArgs {
     /// A TOML file with subjects and scenarios
     #[arg(value_name = "FILE.toml")]
@@ -123,7 +128,7 @@ pub(super) fn gate(args: &GateArgs) -> ExitCode {
             strict: args.strict,
         };
         let gate = compare::judge(&old, &new, &rules).map_err(anyhow::Error::msg)?;
-        println!("{gate}");
+        print(&format!("{gate}\n"))?;
         Ok(if gate.passes() { ExitCode::SUCCESS } else { Exit::Missed.into() })
     };
     finish(result())
@@ -178,10 +183,15 @@ fn make(args: &CompareArgs, plan: &Plan) -> Result<ExitCode> {
     let markdown = markdown(&stored);
     write(&path("md"), &markdown)?;
     write(&path("html"), &compare::page(std::slice::from_ref(&stored)))?;
-    println!("{markdown}");
+    print(&markdown)?;
     around.say(&format!("written: {0}.jsonl, {0}.md, {0}.html", name.display()));
     let Stored::Comparison(record) = stored else { unreachable!("a comparison was written") };
-    Ok(if record.runs.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let complete = record.end.is_some_and(|end| end.complete);
+    Ok(match (complete, record.runs.is_empty()) {
+        (false, _) => Exit::Interrupted.into(),
+        (true, true) => Exit::Failed.into(),
+        (true, false) => Exit::Fine.into(),
+    })
 }
 
 fn render(args: &ReportArgs) -> Result<()> {
@@ -189,7 +199,7 @@ fn render(args: &ReportArgs) -> Result<()> {
     let text = stored.iter().map(markdown).collect::<Vec<_>>().join("\n");
     match &args.markdown {
         Some(path) => write(path, &text)?,
-        None => println!("{text}"),
+        None => print(&text)?,
     }
     if let Some(path) = &args.html {
         write(path, &compare::page(&stored))?;
@@ -201,6 +211,16 @@ fn markdown(stored: &Stored) -> String {
     match stored {
         Stored::Comparison(record) => compare::markdown(record),
         Stored::Single(outcome) => compare::single_markdown(outcome),
+    }
+}
+
+/// A reader who has seen enough, such as `head`, is no error.
+fn print(text: &str) -> Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write the standard output")
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
@@ -231,7 +251,8 @@ impl Surroundings for Process {
 
     fn say(&mut self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            // Nobody may be listening any more; the comparison goes on.
+            let _ = writeln!(io::stderr(), "{text}");
         }
     }
 }

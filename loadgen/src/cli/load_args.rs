@@ -310,6 +310,7 @@ impl LoadArgs {
         words.push(plural(load.threads, "thread"));
         match self.rate {
             None => words.push("closed loop".to_owned()),
+            Some(RateArg::Max) => words.push("open loop, highest rate".to_owned()),
             Some(rate) => words.push(format!("open loop, {} requests/s", rate_text(rate))),
         }
         if self.rate.is_some() && self.arrivals == ArrivalsArg::Poisson {

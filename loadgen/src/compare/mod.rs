@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod server;
 pub mod stats;
+mod usage;
 mod words;
 
 pub use cores::Cores;

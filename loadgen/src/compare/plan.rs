@@ -53,11 +53,12 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Servers {
-    /// All are started at the beginning and stay until the end.
-    #[default]
-    Kept,
     /// Each is started for a run and ended after it.
+    #[default]
     Anew,
+    /// Each is started for its first run and stays until the end. What differs from one start of a server to another, such as
+    /// its memory's layout, is then in no interval.
+    Kept,
 }
 
 /// A server, and how it is handled.
@@ -275,7 +276,7 @@ mod tests {
     #[test]
     fn a_plan_has_defaults() {
         let plan = Plan::parse(GOOD).unwrap();
-        assert_eq!((plan.rounds, plan.warm_up_rounds, plan.servers), (3, 1, Servers::Kept));
+        assert_eq!((plan.rounds, plan.warm_up_rounds, plan.servers), (3, 1, Servers::Anew));
         assert_eq!(plan.baseline(), "a");
         assert_eq!(plan.subjects[0].ready, Ready::Redis);
         assert_eq!(plan.subjects[0].stop_within, Time(Duration::from_secs(2)));
@@ -298,7 +299,7 @@ mod tests {
         check("rounds = 3", "rounds = 0", &["`rounds`", "0", "expected 1 to 1000"]);
         check("rounds = 3", "round = 3", &["`round`", "expected one of", "`rounds`"]);
         check("rounds = 3", "order = \"random\"", &["`random`", "`rotate`", "`reverse`"]);
-        check("rounds = 3", "servers = \"new\"", &["`new`", "`kept`", "`anew`"]);
+        check("rounds = 3", "servers = \"new\"", &["`new`", "`anew`", "`kept`"]);
         check("rounds = 3", "baseline = \"z\"", &["`baseline` is `z`", "expected one of: a, b"]);
         check(
             "pin = \"1\"",

@@ -10,6 +10,7 @@ use super::machine::{self, Machine};
 use super::plan::{Load, Plan, Servers, Subject};
 use super::record::{End, FORMAT, FailedRun, Header, Line, Run, ScenarioHeader, SubjectHeader, Writer};
 use super::server::{self, Server};
+use super::usage::Usage;
 use super::words::Words;
 use crate::record::{Ending, Outcome};
 
@@ -123,8 +124,11 @@ impl<'a> Comparison<'a> {
 fn load(plan: &Plan, words: &Words, server: &Server<'_>, around: &mut dyn Surroundings) -> Result<Outcome> {
     let pid = ["--server-pid".to_owned(), server.pid().to_string()];
     let words = words.aimed("127.0.0.1", server.port(), &pid);
+    let before = Usage::now();
     let outcome = cores::on(plan.generator_pin.as_ref(), || around.run(&words))?;
-    let outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
+    let disturbances = Usage::now().disturbances_since(&before);
+    let mut outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
+    outcome.notes.extend(disturbances);
     match &outcome.ending {
         Ending::Failed(reason) => anyhow::bail!("{reason}"),
         Ending::Complete | Ending::Interrupted => Ok(outcome),
@@ -229,8 +233,8 @@ mod tests {
     use super::super::child::Scratch;
     use super::super::record::Record;
     use super::*;
+    use crate::output::made_up;
     use crate::process::Process;
-    use crate::record::fixture;
 
     /// Runs nothing, but remembers what was asked of it.
     #[derive(Default)]
@@ -251,7 +255,7 @@ mod tests {
             if words[0] == "broken" {
                 return Err("no such load".to_owned());
             }
-            Ok(Outcome { failures: Vec::new(), ..fixture::outcome(100, 1000) })
+            Ok(Outcome { failures: Vec::new(), ..made_up::run_of(100, 1000) })
         }
 
         fn interrupted(&self) -> bool {
@@ -266,6 +270,7 @@ mod tests {
     const PLAN: &str = r#"
         title = "t"
         rounds = 2
+        servers = "kept"
         [[subject]]
         name = "a"
         start = "sh -c 'exec sleep 600 # {port}'"
@@ -331,7 +336,8 @@ mod tests {
     #[test]
     fn servers_can_be_started_anew() {
         let mut around = Made::default();
-        let plan = PLAN.replace("rounds = 2", "rounds = 1\nservers = \"anew\"\nwarm-up-rounds = 0\norder = \"fixed\"");
+        let plan =
+            PLAN.replace("rounds = 2", "rounds = 1\nwarm-up-rounds = 0\norder = \"fixed\"").replace("kept", "anew");
         let record = compare(&plan, &mut around);
         assert_eq!(recorded(&record), "sa0 sb0 tb0", "{:?}", record.failed);
         let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();

@@ -126,7 +126,9 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn run(&self, load: &Load, title: &str) -> Outcome {
-        let mut view = View::new(self.show, title);
+        // The steps of a search have a line each, without those of every second.
+        let show = if self.scenario.search && self.show == Show::Auto { Show::OnTerminal } else { self.show };
+        let mut view = View::new(show, title);
         let outcome = self.scenario.run_with(load, &mut |progress| {
             view.show(progress);
             if self.interrupt.is_asked() { Watch::Stop } else { Watch::GoOn }

@@ -6,6 +6,9 @@
 //! Up ──missed──▶ Bisect ──narrow──▶ Confirm ──met often enough──▶ found
 //!  └─(first missed)─▶ Down ──met──▶ Bisect      └──missed──▶ Confirm, a step lower
 //! ```
+//!
+//! A miss counts when the next run at the same rate misses too: one slow moment of the machine must not send the search
+//! far down.
 
 /// Bisection ends when the bracket is this narrow: 2 % is about what runs of seconds can tell apart.
 const NARROW: f64 = 1.02;
@@ -20,7 +23,7 @@ const STEP_DOWN: f64 = 0.95;
 const LEAST: f64 = 1.0;
 
 /// How many runs a search may take, whatever the target does.
-const MOST_RUNS: u32 = 40;
+const MOST_RUNS: u32 = 60;
 
 /// What a search does next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +46,8 @@ pub struct Search {
     met: Option<f64>,
     missed: Option<f64>,
     confirmed: u32,
+    /// Whether the last run missed, so that the next one at its rate decides.
+    doubted: bool,
     runs: u32,
 }
 
@@ -50,7 +55,7 @@ impl Search {
     /// A search that begins at a guess.
     #[must_use]
     pub fn new(guess: f64) -> Self {
-        Self { step: Step::Try(guess.max(LEAST)), met: None, missed: None, confirmed: 0, runs: 0 }
+        Self { step: Step::Try(guess.max(LEAST)), met: None, missed: None, confirmed: 0, doubted: false, runs: 0 }
     }
 
     /// What is to be done now.
@@ -62,6 +67,13 @@ impl Search {
     /// Takes the result of the run that [`step`](Self::step) asked for.
     pub fn tell(&mut self, met: bool) {
         self.runs += 1;
+        self.doubted = !met && !self.doubted;
+        if self.runs >= MOST_RUNS && !matches!(self.step, Step::Found(_)) {
+            self.step = Step::NoRate;
+        }
+        if self.doubted {
+            return;
+        }
         self.step = match self.step {
             Step::Try(rate) if met => self.up(rate),
             Step::Try(rate) => self.down(rate),
@@ -69,9 +81,12 @@ impl Search {
             Step::Confirm(rate) => self.lower(rate),
             ended @ (Step::Found(_) | Step::NoRate) => ended,
         };
-        if self.runs >= MOST_RUNS && !matches!(self.step, Step::Found(_)) {
-            self.step = Step::NoRate;
-        }
+    }
+
+    /// Whether the last run missed, and the next one at its rate decides.
+    #[must_use]
+    pub fn is_doubted(&self) -> bool {
+        self.doubted
     }
 
     fn up(&mut self, rate: f64) -> Step {
@@ -127,7 +142,7 @@ mod tests {
         fn check(guess: f64, limit: f64) {
             let (Step::Found(found), runs) = search(guess, |_| limit) else { panic!("{guess} {limit}: nothing found") };
             assert!(found <= limit && found * NARROW >= limit, "{guess} {limit}: {found}");
-            assert!(runs <= 25, "{guess} {limit}: {runs} runs");
+            assert!(runs <= 40, "{guess} {limit}: {runs} runs");
         }
         check(1000.0, 1000.0);
         check(1000.0, 81_234.0);
@@ -148,7 +163,14 @@ mod tests {
         assert_eq!(search(1000.0, |_| 0.0).0, Step::NoRate);
         assert_eq!(search(1000.0, |_| f64::INFINITY), (Step::NoRate, MOST_RUNS));
         let (ended, runs) = search(1000.0, |run| if run % 3 == 0 { f64::INFINITY } else { 0.0 });
-        assert_eq!(ended, Step::NoRate);
+        assert!(matches!(ended, Step::Found(_) | Step::NoRate));
         assert!(runs <= MOST_RUNS);
+    }
+
+    #[test]
+    fn one_slow_moment_is_forgiven() {
+        // Every fifth run misses whatever its rate.
+        let (found, _) = search(1000.0, |runs| if runs % 5 == 0 { 0.0 } else { 900.0 });
+        assert!(matches!(found, Step::Found(rate) if (882.0..=900.0).contains(&rate)), "{found:?}");
     }
 }

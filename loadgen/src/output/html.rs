@@ -204,24 +204,24 @@ fn timeline_charts(timeline: &[Interval]) -> String {
     };
     let latencies = vec![latency(0, "p50", 50.0), latency(1, "p99", 99.0), latency(2, "max", 100.0)];
     let failed = failures.points.iter().any(|(_, count)| *count > 0.0);
-    let mut charts = over_time("Right answers", "per second", vec![rate], number::rate);
+    let mut charts = over_time("Right answers", "per second", vec![rate]);
     let values = || latencies.iter().flat_map(|series| &series.points).map(|(_, value)| *value);
     let scale = Scale::around(values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     charts.push_str(&time_chart("Latencies", "", scale, latencies, micros_text));
     if failed {
-        charts.push_str(&over_time("Failures", "per second", vec![failures], number::rate));
+        charts.push_str(&over_time("Failures", "per second", vec![failures]));
     }
     if !processors.points.is_empty() {
-        charts.push_str(&over_time("Server's CPU", "processors", vec![processors], number::three_digits));
-        charts.push_str(&over_time("Server's memory", "MiB", vec![memory], number::rate));
+        charts.push_str(&over_time("Server's CPU", "processors", vec![processors]));
+        charts.push_str(&over_time("Server's memory", "MiB", vec![memory]));
     }
     charts
 }
 
 /// A chart over time whose values begin at 0.
-fn over_time(title: &str, unit: &'static str, series: Vec<Series>, write: fn(f64) -> String) -> String {
+fn over_time(title: &str, unit: &'static str, series: Vec<Series>) -> String {
     let most = series.iter().flat_map(|series| &series.points).map(|(_, value)| *value).fold(0.0, f64::max);
-    time_chart(title, unit, Scale::from_zero(most), series, write)
+    time_chart(title, unit, Scale::from_zero(most), series, short)
 }
 
 fn time_chart(title: &str, label: &'static str, scale: Scale, series: Vec<Series>, write: fn(f64) -> String) -> String {
@@ -232,6 +232,9 @@ fn time_chart(title: &str, label: &'static str, scale: Scale, series: Vec<Series
 
 /// A number without digits that say nothing.
 fn short(value: f64) -> String {
+    if value >= 1000.0 {
+        return number::thousands(value.round() as u64);
+    }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -259,11 +262,11 @@ fn settings(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::fixture;
+    use crate::output::made_up;
 
     #[test]
     fn a_runs_page_stands_alone_and_is_always_the_same() {
-        let outcome = fixture::outcome(1000, 100_000);
+        let outcome = made_up::run_of(1000, 100_000);
         let page = run_page(&outcome);
         assert_eq!(page, run_page(&outcome));
         for part in ["<svg", "Latency by percentile", "99.9 %", "Server&#39;s CPU", "&lt;made up&gt;"] {
@@ -278,7 +281,7 @@ mod tests {
 
     #[test]
     fn runs_without_answers_have_a_page() {
-        let mut outcome = fixture::outcome(0, 0);
+        let mut outcome = made_up::run_of(0, 0);
         outcome.ending = Ending::Failed("nobody <there>".to_owned());
         outcome.timeline.clear();
         outcome.server = None;
@@ -293,6 +296,8 @@ mod tests {
         assert_eq!(percentile_text(0.999_99), "99.999 %");
         assert_eq!(micros_text(0.5), "500 ns");
         assert_eq!(micros_text(2000.0), "2 ms");
+        assert_eq!(short(0.0), "0");
         assert_eq!(short(2.50), "2.5");
+        assert_eq!(short(20_000.0), "20,000");
     }
 }

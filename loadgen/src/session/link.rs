@@ -69,7 +69,8 @@ impl Link {
             self.opened = true;
         }
         if self.is_handshaking() {
-            self.pump()?;
+            // To the end of what there is, because only more of it is reported.
+            while self.pump()? && self.is_handshaking() {}
             self.flush()?;
         }
         if self.is_handshaking() {

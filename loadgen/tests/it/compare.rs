@@ -221,6 +221,7 @@ fn ctrl_c_ends_servers_and_keeps_the_results() {
     }
     let folder = Folder::new("interrupt");
     let plan = REDIS.replace("rounds = 2", "rounds = 1000").replace("-d 300ms", "-d 50ms").replace("stop = ", "# ");
+    let plan = plan.replace("warm-up-rounds", "servers = \"kept\"\nwarm-up-rounds");
     folder.file("plan.toml", &plan.replace("command: redis-cli -p {port} ping", "redis"));
     let mut child =
         loadgen(&folder, &["compare", "plan.toml", "-o", "a", "--quiet"]).stdout(Stdio::null()).spawn().unwrap();
@@ -234,7 +235,7 @@ fn ctrl_c_ends_servers_and_keeps_the_results() {
     let servers = servers_below(child.id());
     assert_eq!(servers.len(), 2, "{servers:?}");
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert!(wait(&mut child, Duration::from_secs(60)).success());
+    assert_eq!(wait(&mut child, Duration::from_secs(60)).code(), Some(130));
     for pid in servers {
         assert!(!Path::new(&format!("/proc/{pid}")).exists(), "server {pid} is left behind");
     }

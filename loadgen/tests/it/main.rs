@@ -2,4 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod command;
 mod compare;
+mod drop_in;
+mod faults;
+mod grpc;
+mod target;
+mod truth;

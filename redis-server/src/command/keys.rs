@@ -29,6 +29,8 @@ pub enum Begin {
         /// Where the search begins.
         from: i8,
     },
+    /// Nowhere that the table can tell.
+    Unknown,
 }
 
 /// How the keys of a specification are found from its beginning.
@@ -52,6 +54,8 @@ pub enum Find {
         /// Distance.
         step: u8,
     },
+    /// Not by the table.
+    Unknown,
 }
 
 /// What happens to a key, in the words of `COMMAND INFO`.
@@ -77,6 +81,7 @@ impl KeySpec {
                 Some(at) => at + 1,
                 None => return Some(()),
             },
+            Begin::Unknown => return Some(()),
         };
         match self.find {
             Find::Range { last, step, limit } => {
@@ -102,6 +107,7 @@ impl KeySpec {
                 }
                 found.extend((first..=first + span).step_by(step.into()).map(|at| (at, self.usage.access)));
             }
+            Find::Unknown => {}
         }
         Some(())
     }

@@ -14,11 +14,13 @@ mod random;
 mod scan;
 mod server;
 mod set;
+mod sort;
 mod sorted_set;
 mod store;
 mod stream;
 mod string;
 mod transaction;
+mod wait;
 
 use crate::client::Client;
 use crate::command::{Ctx, Family};
@@ -39,6 +41,8 @@ pub const FAMILIES: &[&Family] = &[
     &stream::FAMILY,
     &hyperloglog::FAMILY,
     &geo::FAMILY,
+    &sort::FAMILY,
+    &wait::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,

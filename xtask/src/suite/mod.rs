@@ -37,6 +37,8 @@ const UNITS: &[&str] = &[
     "unit/expire",
     "unit/keyspace",
     "unit/scan",
+    "unit/sort",
+    "unit/dump",
     "unit/protocol",
     "unit/pubsub",
     "unit/multi",

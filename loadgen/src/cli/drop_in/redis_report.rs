@@ -28,7 +28,8 @@ fn figures(latencies: &Latencies) -> [f64; 6] {
 }
 
 fn per_second(outcome: &Outcome) -> f64 {
-    answered(outcome) as f64 / outcome.seconds.max(f64::MIN_POSITIVE)
+    // Where nothing was answered rightly, no time is known.
+    if outcome.seconds > 0.0 { answered(outcome) as f64 / outcome.seconds } else { 0.0 }
 }
 
 impl Run<'_> {

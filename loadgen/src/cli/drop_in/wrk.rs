@@ -137,7 +137,7 @@ impl Wrk {
     }
 
     fn totals(&self, outcome: &Outcome, text: &mut String) {
-        let seconds = outcome.seconds.max(f64::MIN_POSITIVE);
+        let per_second = |count: f64| if outcome.seconds > 0.0 { count / outcome.seconds } else { 0.0 };
         let (requests, bytes) = (answered(outcome), outcome.bytes_received as f64);
         let runtime = time_text(outcome.seconds * 1e6);
         let count = |kinds: &[Failure]| kinds.iter().map(|kind| outcome.failures_of(*kind)).sum::<u64>();
@@ -152,8 +152,8 @@ impl Wrk {
         if rejected > 0 {
             push(format!("  Non-2xx or 3xx responses: {rejected}"));
         }
-        push(format!("Requests/sec: {:>9.2}", requests as f64 / seconds));
-        push(format!("Transfer/sec: {:>10}B", binary_text(bytes / seconds)));
+        push(format!("Requests/sec: {:>9.2}", per_second(requests as f64)));
+        push(format!("Transfer/sec: {:>10}B", binary_text(per_second(bytes))));
     }
 
     /// What each thread did in each second, on average over the threads.

@@ -205,9 +205,7 @@ impl<const DATAGRAM: bool> Protocol for Echonet<DATAGRAM> {
     }
 
     fn abandon(&self, window: &mut Window, failure: Failure, tally: &mut Tally) {
-        window.expire(Nanos::MAX, |request, _| {
-            tally.failed(request.intended, failure, || format!("{}: no answer", self.describe(request)));
-        });
+        window.expire(Nanos::MAX, |request, _| tally.failed(request.intended, failure, String::new));
     }
 }
 

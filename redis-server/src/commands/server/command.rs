@@ -113,6 +113,7 @@ fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
             reply.bulk(word.as_bytes());
             pair(reply, "startfrom", from.into());
         }
+        Begin::Unknown => spec_type(reply, "unknown", 0),
     }
     reply.bulk(b"find_keys");
     match spec.find {
@@ -128,6 +129,7 @@ fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
             pair(reply, "firstkey", first.into());
             pair(reply, "keystep", step.into());
         }
+        Find::Unknown => spec_type(reply, "unknown", 0),
     }
 }
 
@@ -182,6 +184,17 @@ fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
         return Err(Error::Static("ERR The command has no key arguments"));
     }
     let mut keys = Vec::new();
+    // As in the genuine server, the specifications come first where they can say it.
+    if let Some(finder) = command.finder.filter(|_| command.keys.iter().any(|spec| spec.begin == Begin::Unknown)) {
+        let flags = |access| command.keys.iter().find(|spec| spec.usage.access == access).map(|spec| spec.usage.flags);
+        let found = finder(args).into_iter().map(|(at, access)| (args.at(at), flags(access).unwrap_or_default()));
+        keys.extend(found);
+        return if keys.is_empty() {
+            Err(Error::Static("ERR Invalid arguments specified for command"))
+        } else {
+            Ok(keys)
+        };
+    }
     for spec in command.keys {
         let mut found = smallvec::SmallVec::new();
         let fits = spec.find(args, &mut found).is_some();

@@ -1,0 +1,163 @@
+//! The command itself: exit codes, files, Ctrl-C, the live view on a terminal.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use loadgen::record::{Ending, Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// The command with some words.
+pub(crate) fn loadgen(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadgen"));
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+/// An HTTP server with one answer; it ends with the test.
+pub(crate) fn http_target() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(count) = stream.read(&mut buffer) {
+                    let requests = buffer[..count].windows(4).filter(|end| *end == b"\r\n\r\n").count();
+                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".repeat(requests);
+                    if count == 0 || stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// A folder of a test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("loadgen-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn exit_codes_tell_what_happened() {
+    #[track_caller]
+    fn check(words: &[&str], code: i32, expected: &str) {
+        let Output { status, stdout, stderr } = loadgen(words).output().unwrap();
+        let found = text(&stdout) + &text(&stderr);
+        assert_eq!(status.code(), Some(code), "{words:?}\n{found}");
+        assert!(found.contains(expected), "{words:?}\n{found}");
+    }
+    let target = http_target().to_string();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    check(&["http", &target, "-n", "100", "-c", "2", "-q"], 0, "GET /  ");
+    check(&["http", &target, "-n", "100", "-c", "2", "--slo", "max=1ns"], 3, "max=1ns MISSED: max ");
+    check(&["http", &target, "-n", "100", "-c", "2", "--slo", "errors=0%"], 0, "errors=0% met: errors 0 %");
+    check(&["http", &closed, "-n", "100", "-c", "2"], 1, "refused");
+    check(&["http", &target, "-n", "many"], 2, "invalid value 'many' for '--requests <N>': expected a count from 1");
+    check(&["http", &target, "--rate", "max"], 2, "--rate is `max`, expected at least one --slo");
+    check(&["http", &target, "--rate", "1..2"], 2, "expected the ramp's time behind it, as in 100..5000/30s");
+    check(&["http", &target, "--slo", "p99"], 2, "expected p99=2ms (any percentile)");
+    check(&["http", &target, "-c", "1G"], 2, "--connections is `1000000000`, expected at most ");
+    check(&["http", &target, "--csv", "/dev/null/x"], 2, "--csv is `/dev/null/x`, expected a file that can be written");
+    check(&["http", &target, "--tls", "--cacert", "/dev/null"], 2, "--cacert is `/dev/null`, expected a PEM file");
+    check(&["completions", "bash"], 0, "complete -F _loadgen");
+}
+
+#[test]
+fn every_output_is_written() {
+    let folder = Folder::new("outputs");
+    let target = http_target().to_string();
+    let [json, csv, html, hdr] = ["a.json", "a.csv", "a.html", "a.hdr"].map(|name| folder.path(name));
+    let words =
+        ["http", &target, "-n", "500", "-c", "2", "--json", &json, "--csv", &csv, "--html", &html, "--hdr", &hdr];
+    let output = loadgen(&words).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let outcome: Outcome = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!((outcome.answers(), outcome.ending), (500, Ending::Complete));
+    assert!(fs::read_to_string(csv).unwrap().starts_with("start_s,seconds,answers"));
+    assert!(fs::read_to_string(html).unwrap().contains("<svg"));
+    assert!(fs::read_to_string(hdr).unwrap().contains("HIST"));
+}
+
+#[test]
+fn json_can_take_the_place_of_the_table() {
+    let target = http_target().to_string();
+    let output = loadgen(&["http", &target, "-n", "50", "-c", "1", "--json", "-", "-q"]).output().unwrap();
+    let outcome: Outcome = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(outcome.answers(), 50);
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_its_results() {
+    let folder = Folder::new("interrupted");
+    let (target, json) = (http_target().to_string(), folder.path("a.json"));
+    let words = ["http", &target, "-d", "10m", "-c", "2", "--warm-up", "0", "--no-live", "--json", &json];
+    let mut child = loadgen(&words).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // The first line is the title, the second one a second's result.
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("http 127.0.0.1:"));
+    let second = lines.next().unwrap().unwrap();
+    assert!(second.contains("p99.9"), "{second}");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stdout).contains("Interrupted: this is what there was until then."));
+    let outcome: Outcome = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(outcome.ending, Ending::Interrupted);
+    assert!(outcome.answers() > 0);
+}
+
+#[test]
+fn a_terminal_shows_the_run_in_place() {
+    let target = http_target().to_string();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let stderr = File::options().write(true).open(name).unwrap();
+    let mut command = loadgen(&["http", &target, "-d", "2500ms", "-c", "2", "--warm-up", "0"]);
+    let mut child = command.env("TERM", "xterm").stderr(stderr).stdout(Stdio::null()).spawn().unwrap();
+    // Our own handle on the terminal's other side goes with the command; reading ends with an error when the child ends.
+    drop(command);
+    let mut shown = Vec::new();
+    let mut buffer = [0; 4096];
+    let mut terminal = File::from(terminal);
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..count]);
+    }
+    assert!(child.wait().unwrap().success());
+    let shown = text(&shown);
+    for expected in ["measuring ", " s left, 2 connections open", "rate ", "last 1 s", "so far ", "failures  none"] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}

@@ -1,0 +1,143 @@
+//! Other tools' command lines, beside those tools.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::command::{http_target, loadgen};
+
+/// Whether a genuine tool is there. If not, that is printed, or fails with REQUIRE_PEERS=1.
+fn is_there(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "{tool} is not installed");
+        eprintln!("skipped: {tool} is not installed");
+    }
+    found
+}
+
+/// A genuine redis-server; it ends with the test.
+struct RedisServer {
+    child: Child,
+    port: u16,
+}
+
+impl RedisServer {
+    fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()]);
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
+        let server = Self { child, port };
+        for _ in 0..500 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return server;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("redis-server does not listen");
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What a command prints; it must succeed.
+#[track_caller]
+fn printed(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The titles of redis-benchmark's tests, from its CSV.
+fn titles(csv: &str) -> Vec<String> {
+    csv.lines().map(|line| line.split("\",\"").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn redis_benchmark_runs_the_same_tests() {
+    if !is_there("redis-server") || !is_there("redis-benchmark") {
+        return;
+    }
+    let server = RedisServer::start();
+    let port = server.port.to_string();
+    let words = ["-p", &port, "-n", "300", "-c", "5", "-r", "100", "--csv"];
+    let genuine = titles(&printed(Command::new("redis-benchmark").args(words)));
+    let ours = titles(&printed(&mut loadgen(&[&["redis-benchmark"], &words[..]].concat())));
+    assert_eq!(ours, genuine);
+    assert_eq!(ours.len(), 21, "a head and twenty tests");
+}
+
+#[test]
+fn redis_benchmark_stores_what_the_genuine_one_stores() {
+    if !is_there("redis-server") || !is_there("redis-cli") {
+        return;
+    }
+    let server = RedisServer::start();
+    let port = server.port.to_string();
+    let cli = |words: &[&str]| printed(Command::new("redis-cli").args(["-p", &port]).args(words));
+    #[track_caller]
+    fn run(port: &str, words: &[&str]) -> String {
+        printed(&mut loadgen(&[&["redis-benchmark", "-p", port, "-q", "-n", "400", "-c", "4"], words].concat()))
+    }
+    run(&port, &["-t", "set", "-d", "10", "-P", "16", "-r", "5"]);
+    let keys: BTreeSet<_> = cli(&["keys", "*"]).lines().map(str::to_owned).collect();
+    let expected = (0..5).map(|key| format!("key:{key:012}")).collect();
+    assert_eq!(keys, expected);
+    assert_eq!(cli(&["get", "key:000000000004"]), "xxxxxxxxxx\n");
+    let line = run(&port, &["-k", "0", "--dbnum", "3", "rpush", "list", "__rand_int__"]);
+    assert!(line.starts_with("rpush list __rand_int__: "), "{line}");
+    assert_eq!(cli(&["-n", "3", "llen", "list"]), "400\n");
+    assert_eq!(cli(&["-n", "3", "lindex", "list", "0"]), "000000000000\n");
+}
+
+/// The words of each line up to its first digit: what scripts look for.
+fn labels(text: &str) -> Vec<String> {
+    text.lines().map(|line| line.split(|c: char| c.is_ascii_digit()).next().unwrap().trim().to_owned()).collect()
+}
+
+#[test]
+fn wrk_prints_the_same_lines() {
+    if !is_there("wrk") {
+        return;
+    }
+    let url = format!("http://{}/get?key=foo", http_target());
+    let words = ["-t2", "-c4", "-d1", "--latency", url.as_str()];
+    let genuine = Command::new("wrk").args(words).output().unwrap();
+    let ours = printed(&mut loadgen(&[&["wrk"], &words[..]].concat()));
+    assert_eq!(labels(&ours), labels(&String::from_utf8_lossy(&genuine.stdout)), "\n{ours}");
+}
+
+#[test]
+fn hey_prints_its_sections() {
+    let url = format!("http://{}/world", http_target());
+    let ours = printed(&mut loadgen(&["hey", "-n", "1000", "-c", "10", "-disable-redirects", &url]));
+    for section in ["Summary:", "Response time histogram:", "Latency distribution:", "Status code distribution:"] {
+        assert!(ours.contains(section), "{ours}");
+    }
+    assert!(ours.contains("1000 responses"), "{ours}");
+}
+
+#[test]
+fn idle_connections_are_held_until_the_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let mut command = loadgen(&["redis-benchmark", "-p", &port, "-I", "-c", "3"]);
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut connections: Vec<_> = (0..3).map(|_| listener.accept().unwrap().0).collect();
+    let pid = rustix::process::Pid::from_child(&child);
+    // The handler may not be there yet; then the signal ends the command all the same.
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    child.wait().unwrap();
+    for connection in &mut connections {
+        assert_eq!(connection.read(&mut [0; 1]).unwrap_or(0), 0);
+    }
+}

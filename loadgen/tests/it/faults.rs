@@ -1,0 +1,161 @@
+//! The command against targets that fail: a message and a count for each, never a hang, always a result.
+
+use std::net::TcpListener;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::target::{Behaviour, Dialect, Fault, Target, certificate};
+
+/// Far longer than any of these runs takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the command said and wrote.
+struct Said {
+    output: Output,
+    result: Value,
+}
+
+impl Said {
+    fn text(&self) -> String {
+        let Output { stdout, stderr, .. } = &self.output;
+        format!("{}{}", String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr))
+    }
+
+    /// Count and first example of a kind of failure.
+    fn failure(&self, kind: &str) -> (u64, String) {
+        let failures = self.result["failures"].as_array().unwrap();
+        let found = failures.iter().find(|failure| failure["kind"] == kind);
+        let Some(found) = found else { panic!("no {kind} in {failures:?}") };
+        let count = found["count"].as_u64().unwrap();
+        (count, found["examples"][0].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// Runs the command with `--json` to a file; a `_` is a space within a word.
+fn loadgen(line: &str) -> Said {
+    let (result, output) = run(Command::new(PROGRAM), line);
+    let Some(result) = result else { panic!("{line}: no result: {output:?}") };
+    Said { output, result }
+}
+
+/// The same with a limit of file descriptors; there may be no result.
+fn loadgen_limited(line: &str, limit: u64) -> (Option<Value>, Output) {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\""), PROGRAM]);
+    run(command, line)
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_loadgen");
+
+fn run(mut command: Command, line: &str) -> (Option<Value>, Output) {
+    let folder = std::env::temp_dir().join(format!("loadgen-{}-{:?}", std::process::id(), std::thread::current().id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let json = folder.join("result.json");
+    let start = Instant::now();
+    let mut words = line.split_whitespace().map(|word| word.replace('_', " "));
+    // Options stand before a command's words.
+    command.args(words.next()).arg("--json").arg(&json).args(words);
+    let output = command.output().unwrap();
+    assert!(start.elapsed() < PATIENCE, "{line}: {:?}", start.elapsed());
+    let text = std::fs::read_to_string(&json).unwrap_or_default();
+    std::fs::remove_dir_all(&folder).unwrap();
+    (serde_json::from_str(&text).ok(), output)
+}
+
+#[test]
+fn each_fault_has_its_message_and_count() {
+    #[track_caller]
+    fn check(dialect: Dialect, line: &str, fault: Fault, kind: &str, example: &str) {
+        let target = Target::start(Behaviour { dialect, fault: Some((25, fault)), ..Behaviour::default() });
+        let line = line.replace("{}", &target.address.to_string());
+        let said = loadgen(&format!("{line} -c 4 -t 1 -n 200 --timeout 500ms"));
+        let (count, first) = said.failure(kind);
+        assert_eq!((count, target.faults()), (8, 8), "{dialect:?} {fault:?}: {}", said.text());
+        assert!(first.contains(example), "{dialect:?} {fault:?}: {first}");
+        assert_eq!(said.result["failures"].as_array().unwrap().len(), 1, "{dialect:?} {fault:?}: {}", said.text());
+        assert_eq!(said.result["ending"], "complete");
+    }
+    const SUBJECTS: [(Dialect, &str); 3] = [
+        (Dialect::Redis, "redis {} --mix 1:PING"),
+        (Dialect::Http, "http http://{}/x"),
+        (Dialect::EchonetTcp, "echonet {} --tcp --mix 1:get_013001_80"),
+    ];
+    for (dialect, line) in SUBJECTS {
+        check(dialect, line, Fault::Reset, "reset", "reset");
+        check(dialect, line, Fault::Silence, "timed-out", "");
+        check(dialect, line, Fault::HalfAnswer, "closed", "");
+        check(dialect, line, Fault::Garbage, "protocol", "");
+    }
+}
+
+#[test]
+fn a_target_that_refuses_ends_the_run_with_a_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    for protocol in ["redis", "http", "echonet --tcp"] {
+        let said = loadgen(&format!("{protocol} {address} -c 3 -d 1s"));
+        assert_eq!(said.output.status.code(), Some(1), "{}", said.text());
+        assert!(said.failure("refused").0 >= 3, "{}", said.text());
+        assert!(said.text().contains("refused"), "{}", said.text());
+        assert!(said.text().contains(&address.to_string()), "{}", said.text());
+    }
+}
+
+#[test]
+fn datagrams_to_nobody_are_counted() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    drop(socket);
+    let said = loadgen(&format!("echonet {address} -c 1 -d 300ms --warm-up 0s --timeout 200ms"));
+    assert!(said.failure("refused").0 > 0, "{}", said.text());
+}
+
+#[test]
+fn a_certificate_is_checked() {
+    let certificate = certificate("localhost");
+    let target =
+        Target::start(Behaviour { dialect: Dialect::Http, tls: Some(certificate.clone()), ..Behaviour::default() });
+    let port = target.address.port();
+    let line = format!("http https://localhost:{port}/x -c 2 -t 1 -n 50");
+    let said = loadgen(&line);
+    assert_eq!(said.output.status.code(), Some(1), "{}", said.text());
+    let (count, example) = said.failure("tls");
+    assert!(count >= 2, "{}", said.text());
+    assert!(example.contains("certificate"), "{example}");
+
+    let file = std::env::temp_dir().join(format!("loadgen-ca-{}.pem", std::process::id()));
+    std::fs::write(&file, &certificate.pem).unwrap();
+    let trusted = loadgen(&format!("{line} --cacert {}", file.display()));
+    std::fs::remove_file(&file).unwrap();
+    let insecure = loadgen(&format!("{line} --insecure"));
+    for said in [trusted, insecure] {
+        assert_eq!(said.result["failures"], Value::Array(Vec::new()), "{}", said.text());
+        assert_eq!(said.output.status.code(), Some(0));
+    }
+}
+
+#[test]
+fn too_few_file_descriptors_are_told() {
+    // Known beforehand.
+    let target = Target::start(Behaviour::default());
+    let line = format!("redis {} -c 100 -t 1 -d 500ms --warm-up 0s PING", target.address);
+    let refused = loadgen_limited(&line, 40).1;
+    assert_eq!(refused.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(text.contains("this process may open 40 files"), "{text}");
+
+    // Met on the way, because others than the connections are open: the copies here are inherited.
+    let copies: Vec<_> = (0..100).map(|_| rustix::io::dup(std::io::stderr()).unwrap()).collect();
+    let (result, output) = loadgen_limited(&line, 170);
+    drop(copies);
+    let said = Said { result: result.unwrap(), output };
+    let (count, example) = said.failure("resources");
+    assert!(count >= 30, "{count}");
+    assert!(example.contains("Too many open files"), "{example}");
+    // Those that could be opened were used.
+    assert!(target.requests() > 0);
+    assert_eq!(said.result["ending"], "complete");
+}

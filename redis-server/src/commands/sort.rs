@@ -1,0 +1,262 @@
+//! SORT: the elements of a list, set or sorted set in order, or what other keys hold for them.
+
+use std::cmp::Ordering;
+
+use crate::command::{
+    Args, Begin, Categories, Ctx, Event, Family, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Use, cmd, read,
+};
+use crate::commands::store::store;
+use crate::db::{Access, Object, ValueRef, View};
+use crate::error::Error;
+use crate::number;
+use crate::types::List;
+
+/// `SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern …]] [ASC|DESC] [ALPHA] [STORE destination]`
+fn sort(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    run(cx, args, true)
+}
+
+/// `SORT_RO key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern …]] [ASC|DESC] [ALPHA]`
+fn sort_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    run(cx, args, false)
+}
+
+/// The options.
+#[derive(Debug, Default)]
+struct Options<'a> {
+    descending: bool,
+    alpha: bool,
+    offset: i64,
+    /// `None` is all.
+    count: Option<i64>,
+    by: Option<&'a [u8]>,
+    get: Vec<&'a [u8]>,
+    /// Position of the key to store at.
+    target: Option<usize>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(args: Args<'a>, may_store: bool) -> Result<Self> {
+        let mut options = Self::default();
+        let mut at = 2;
+        while at < args.len() {
+            let more = args.len() - at - 1;
+            if args.is(at, "ASC") {
+                options.descending = false;
+            } else if args.is(at, "DESC") {
+                options.descending = true;
+            } else if args.is(at, "ALPHA") {
+                options.alpha = true;
+            } else if args.is(at, "LIMIT") && more > 1 {
+                options.offset = args.int(at + 1)?;
+                options.count = Some(args.int(at + 2)?).filter(|&count| count >= 0);
+                at += 2;
+            } else if may_store && args.is(at, "STORE") && more > 0 {
+                options.target = Some(at + 1);
+                at += 1;
+            } else if args.is(at, "BY") && more > 0 {
+                options.by = Some(args.at(at + 1));
+                at += 1;
+            } else if args.is(at, "GET") && more > 0 {
+                options.get.push(args.at(at + 1));
+                at += 1;
+            } else {
+                return Err(Error::Syntax);
+            }
+            at += 1;
+        }
+        Ok(options)
+    }
+
+    /// Whether BY names a constant: then nothing is sorted.
+    fn keeps_order(&self) -> bool {
+        self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
+    }
+
+    /// Whether keys are looked up that the elements name.
+    fn looks_elsewhere(&self) -> bool {
+        self.by.iter().chain(&self.get).any(|pattern| pattern.contains(&b'*'))
+    }
+
+    /// The places of `len` elements that LIMIT selects.
+    fn limits(&self, len: usize) -> std::ops::Range<usize> {
+        let start = usize::try_from(self.offset).unwrap_or(0).min(len);
+        let count = self.count.map_or(len, |count| usize::try_from(count).unwrap_or(len));
+        start..start.saturating_add(count).min(len)
+    }
+}
+
+/// The keys that the arguments name: the source, and where to store.
+fn keys(args: Args<'_>, may_store: bool) -> KeyPositions {
+    let mut keys = KeyPositions::new();
+    keys.push((1, Access::Read));
+    // Whatever is wrong, the handler finds it again and says so.
+    let options = Options::parse(args, may_store).ok();
+    keys.extend(options.and_then(|options| options.target).map(|at| (at, Access::Write)));
+    keys
+}
+
+fn sort_keys(args: Args<'_>) -> KeyPositions {
+    keys(args, true)
+}
+
+fn sort_ro_keys(args: Args<'_>) -> KeyPositions {
+    keys(args, false)
+}
+
+/// What is locked: with patterns, any key of the database may be asked for.
+fn footprint(args: Args<'_>) -> Footprint {
+    match Options::parse(args, true) {
+        Ok(options) if options.looks_elsewhere() => {
+            Footprint::Database(if options.target.is_some() { Access::Write } else { Access::Read })
+        }
+        _ => Footprint::Keys,
+    }
+}
+
+fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
+    let mut options = Options::parse(args, may_store)?;
+    let source = cx.db.value(args.key(0));
+    if options.target.is_some() && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
+        // A set has no order to keep: what is stored is put in one that is always the same.
+        options.by = None;
+        options.alpha = true;
+    }
+    let sorted = ordered(&cx.db, &options, elements(source)?)?;
+    let chosen = &sorted[options.limits(sorted.len())];
+    let Some(target) = options.target.and_then(|_| args.keys().get(1)) else {
+        cx.reply.array(chosen.len() * options.get.len().max(1));
+        for element in chosen {
+            if options.get.is_empty() {
+                cx.reply.bulk(element);
+            }
+            for pattern in &options.get {
+                match look_up(&cx.db, pattern, element) {
+                    Some(value) => cx.reply.bulk(&value),
+                    None => cx.reply.null(),
+                }
+            }
+        }
+        return Ok(());
+    };
+    let limits = cx.list_limits();
+    let mut list = List::default();
+    for element in chosen {
+        if options.get.is_empty() {
+            list.push_back(element, limits);
+        }
+        for pattern in &options.get {
+            list.push_back(&look_up(&cx.db, pattern, element).unwrap_or_default(), limits);
+        }
+    }
+    store(cx, target, list.len(), Object::List(Box::new(list)), Event("sortstore"));
+    Ok(())
+}
+
+/// The elements of what is to be sorted, in its own order.
+fn elements(source: Option<ValueRef<'_>>) -> Result<Vec<Vec<u8>>> {
+    Ok(match source {
+        None => Vec::new(),
+        Some(ValueRef::List(list)) => list.iter().map(|element| element.to_vec()).collect(),
+        Some(ValueRef::Set(set)) => set.iter().map(|member| member.to_vec()).collect(),
+        Some(ValueRef::SortedSet(set)) => set.iter().map(|(member, _)| member.to_vec()).collect(),
+        Some(ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Stream(_)) => return Err(Error::WrongType),
+    })
+}
+
+/// What an element is sorted by.
+#[derive(Debug)]
+enum Weight {
+    /// The element itself.
+    Own,
+    Number(f64),
+    /// What another key holds, if it does.
+    Text(Option<Vec<u8>>),
+}
+
+/// Puts elements in order.
+fn ordered(db: &View<'_>, options: &Options<'_>, mut elements: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    if options.keeps_order() {
+        if options.descending {
+            elements.reverse();
+        }
+        return Ok(elements);
+    }
+    let weighed: Result<Vec<(Weight, Vec<u8>)>> =
+        elements.into_iter().map(|element| Ok((weight(db, options, &element)?, element))).collect();
+    let mut weighed = weighed?;
+    weighed.sort_by(|one, other| {
+        let order = compare(one, other);
+        if options.descending { order.reverse() } else { order }
+    });
+    Ok(weighed.into_iter().map(|(_, element)| element).collect())
+}
+
+fn weight(db: &View<'_>, options: &Options<'_>, element: &[u8]) -> Result<Weight> {
+    let Some(pattern) = options.by else {
+        return if options.alpha { Ok(Weight::Own) } else { number(element).map(Weight::Number) };
+    };
+    let value = look_up(db, pattern, element);
+    if options.alpha {
+        return Ok(Weight::Text(value));
+    }
+    // What is not there weighs nothing.
+    value.map_or(Ok(Weight::Number(0.0)), |value| number(&value).map(Weight::Number))
+}
+
+/// A number as C's `strtod` reads a whole string.
+fn number(text: &[u8]) -> Result<f64> {
+    if text.is_empty() {
+        return Ok(0.0);
+    }
+    let number = number::parse_f64(text.trim_ascii_start());
+    number.ok_or(Error::Static("ERR One or more scores can't be converted into double"))
+}
+
+fn compare(one: &(Weight, Vec<u8>), other: &(Weight, Vec<u8>)) -> Ordering {
+    match (&one.0, &other.0) {
+        // Equal numbers leave it to the elements, so that the result is always the same.
+        (Weight::Number(a), Weight::Number(b)) => {
+            a.partial_cmp(b).unwrap_or(Ordering::Equal).then_with(|| one.1.cmp(&other.1))
+        }
+        // What is not there comes first.
+        (Weight::Text(a), Weight::Text(b)) => a.cmp(b),
+        _ => one.1.cmp(&other.1),
+    }
+}
+
+/// What a pattern names for an element: the element for `#`, otherwise the value of the key that has the element in the
+/// place of the first `*`, or with `->field` behind it that field of a hash.
+fn look_up(db: &View<'_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+    if pattern == b"#" {
+        return Some(element.to_vec());
+    }
+    let star = memchr::memchr(b'*', pattern)?;
+    let (before, behind) = (&pattern[..star], &pattern[star + 1..]);
+    let arrow = memchr::memmem::find(behind, b"->").filter(|at| at + 2 < behind.len());
+    let name = [before, element, &behind[..arrow.unwrap_or(behind.len())]].concat();
+    match (db.value(&db.key(&name))?, arrow) {
+        (ValueRef::Hash(hash), Some(at)) => hash.get(&behind[at + 2..]).map(|value| value.to_vec()),
+        (ValueRef::Str(string), None) => Some(string.to_vec()),
+        _ => None,
+    }
+}
+
+const READ: Flags = Flags::READONLY;
+const WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM);
+
+/// Keys that the contents of others name, or that can stand anywhere.
+const fn unknown(access: Access, flags: &'static str) -> KeySpec {
+    KeySpec { begin: Begin::Unknown, find: Find::Unknown, usage: Use { access, flags } }
+}
+
+const PATTERNS: KeySpec = unknown(Access::Read, "RO access");
+const CATEGORIES: Categories =
+    Categories::SET.and(Categories::SORTEDSET).and(Categories::LIST).and(Categories::DANGEROUS);
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "generic", category: CATEGORIES, commands: &[
+    cmd("sort",    -2, sort,    WRITE, &[read(1), PATTERNS, unknown(Access::Write, "OW update")]).finder(sort_keys).locks(Footprint::Depends(footprint)),
+    cmd("sort_ro", -2, sort_ro, READ,  &[read(1), PATTERNS]).finder(sort_ro_keys).locks(Footprint::Depends(footprint)),
+] };
