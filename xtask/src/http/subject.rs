@@ -64,7 +64,7 @@ impl Subject {
             }
             Make::Rust(name) => {
                 let target = folder.join("rust");
-                cargo(&peers.join("http-rust"), &["--bin", name], Some(&target))?;
+                cargo(&peers.join("http-rust"), &["--bin", name, "--features", name], Some(&target))?;
                 vec![text(&target.join("release").join(name))]
             }
             Make::Go(name) | Make::GoRedis(name) => {
