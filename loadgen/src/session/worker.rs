@@ -15,6 +15,7 @@ use crate::clock::{Nanos, nanos};
 use crate::codec::{Broken, Protocol};
 use crate::load::{Load, Refill};
 use crate::pace::{Pace, Schedule};
+use crate::process::Process;
 use crate::record::{Failure, Tally, Window};
 use crate::workload::Source;
 
@@ -303,6 +304,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             wall,
             answers: answers.clone().min().zip(answers.max()),
             last_answer: self.tally.last_answer(),
+            resident_bytes: resident_bytes(),
         });
         self.tally.drain_into(&mut seat.tally());
         seat.open_connections.store(0, Ordering::Relaxed);
@@ -701,4 +703,10 @@ impl<P: Protocol> Worker<'_, P> {
             Err(lost) => self.lose(poller, place, lost),
         }
     }
+}
+
+/// This process' resident memory.
+fn resident_bytes() -> u64 {
+    let own = Process::open(std::process::id()).and_then(|own| own.sample());
+    own.map_or(0, |sample| sample.resident_bytes)
 }

@@ -6,5 +6,6 @@ mod command;
 mod compare;
 mod drop_in;
 mod faults;
+mod many;
 mod target;
 mod truth;
