@@ -20,6 +20,7 @@ pub mod pace;
 pub mod process;
 pub mod record;
 pub mod scenario;
+pub mod schema;
 pub mod session;
 pub mod watch;
 pub mod workload;

@@ -1,4 +1,4 @@
-//! `loadgen http`, over HTTP/1.1.
+//! `loadgen http`, over HTTP/1.1 and HTTP/2.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use serde_json::json;
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, Transport};
-use crate::codec::{Http1, HttpRequest};
+use crate::codec::{Http1, Http2, HttpRequest};
+use crate::load::Endpoint;
 use crate::scenario::Scenario;
 use crate::workload::Template;
 
@@ -43,6 +44,10 @@ pub struct HttpArgs {
     /// With --verify, the body of a right answer, with places as in the path; without it every body must equal the first
     #[arg(long, value_name = "TEXT", requires = "verify", help_heading = REQUEST)]
     expect: Option<String>,
+
+    /// HTTP/2: --streams requests at once on a connection. Without TLS by prior knowledge, with TLS by ALPN
+    #[arg(long, conflicts_with = "no_keep_alive", help_heading = LOAD)]
+    http2: bool,
 
     /// A new connection for every request
     #[arg(long, help_heading = LOAD)]
@@ -100,16 +105,44 @@ impl Drive for HttpArgs {
             return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "http:// or https://"));
         }
         let port = if is_https { 443 } else { 80 };
-        let load = self.load.load(Transport { port, tls: is_https, alpn: &[b"http/1.1"], datagrams: false })?;
+        let alpn: &[&[u8]] = if self.http2 { &[b"h2"] } else { &[b"http/1.1"] };
+        let load = self.load.load(Transport { port, tls: is_https, alpn, datagrams: false })?;
         let body = self.body()?;
         let method = self.method.clone().unwrap_or_else(|| if body.is_some() { "POST" } else { "GET" }.to_owned());
+        let requests = self.requests(&method, body.as_deref(), port)?;
+        let names: Vec<_> = requests.iter().map(|(request, _)| request.name().to_owned()).collect();
+        let mut what = names.join(", ");
+        what.push_str(if self.no_keep_alive { ", a connection per request" } else { "" });
+        what.push_str(if self.http2 { ", HTTP/2" } else { "" });
+        let weights: Vec<_> = requests.iter().map(|(request, weight)| format!("{weight}:{}", request.name())).collect();
+        let mut settings = vec![
+            ("version", json!(if self.http2 { "2" } else { "1.1" })),
+            ("requests", json!(weights)),
+            ("keep_alive", json!(!self.no_keep_alive)),
+            ("body_bytes", json!(body.as_ref().map_or(0, Vec::len))),
+        ];
+        settings.extend(self.subjects.settings());
+        let (subjects, verify) = (self.subjects.subjects(self.load.seed)?, self.load.verify);
+        if self.http2 {
+            let tls = matches!(load.endpoint, Endpoint::Tcp(_, Some(_)) | Endpoint::Unix(_, Some(_)));
+            let http = Http2::new(requests, subjects, tls, verify).map_err(Invalid::because)?;
+            return Ok(self.load.scenario(load, "http", &what, settings, http));
+        }
+        let http = Http1::new(requests, subjects, self.no_keep_alive, verify).map_err(Invalid::because)?;
+        Ok(self.load.scenario(load, "http", &what, settings, http))
+    }
+}
+
+impl HttpArgs {
+    /// The requests of the mix, with their weights.
+    fn requests(&self, method: &str, body: Option<&[u8]>, port: u16) -> Result<Vec<(HttpRequest, u32)>, Invalid> {
         let mut requests = Vec::new();
         for WeightedPath { weight, path } in self.paths() {
-            let mut request = HttpRequest::new(&method, &path).map_err(Invalid::because)?;
+            let mut request = HttpRequest::new(method, &path).map_err(Invalid::because)?;
             for Header { name, value } in self.all_headers(port) {
                 request = request.header(&name, &value).map_err(Invalid::because)?;
             }
-            if let Some(body) = &body {
+            if let Some(body) = body {
                 request = request.body(Template::new(body));
             }
             if let Some(expected) = &self.expect {
@@ -117,23 +150,9 @@ impl Drive for HttpArgs {
             }
             requests.push((request, weight));
         }
-        let names: Vec<_> = requests.iter().map(|(request, _)| request.name().to_owned()).collect();
-        let what = names.join(", ") + if self.no_keep_alive { ", a connection per request" } else { "" };
-        let weights: Vec<_> = requests.iter().map(|(request, weight)| format!("{weight}:{}", request.name())).collect();
-        let mut settings = vec![
-            ("version", json!("1.1")),
-            ("requests", json!(weights)),
-            ("keep_alive", json!(!self.no_keep_alive)),
-            ("body_bytes", json!(body.as_ref().map_or(0, Vec::len))),
-        ];
-        settings.extend(self.subjects.settings());
-        let subjects = self.subjects.subjects(self.load.seed)?;
-        let http = Http1::new(requests, subjects, self.no_keep_alive, self.load.verify).map_err(Invalid::because)?;
-        Ok(self.load.scenario(load, "http", &what, settings, http))
+        Ok(requests)
     }
-}
 
-impl HttpArgs {
     fn paths(&self) -> Vec<WeightedPath> {
         if !self.mix.is_empty() {
             return self.mix.clone();
@@ -193,6 +212,7 @@ mod tests {
             &["127.0.0.1/x", "-X", "PUT", "--no-keep-alive"],
             Ok(&format!("{common}: PUT /x, a connection per request")),
         );
+        check(&["127.0.0.1", "--http2"], Ok(&format!("{common}: GET /, HTTP/2")));
         check(&["redis://127.0.0.1"], Err("TARGET's scheme is `redis`, expected http:// or https://"));
         check(&["127.0.0.1", "-X", "G T"], Err("the method is `G T`, expected a word such as GET"));
         check(&["127.0.0.1", "-H", "a b: c"], Err("the header's name is `a b`, expected a word"));

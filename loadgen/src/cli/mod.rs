@@ -3,6 +3,7 @@
 mod compare;
 mod drop_in;
 mod echonet;
+mod grpc;
 mod http;
 mod invalid;
 mod load_args;
@@ -18,6 +19,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use compare::{CompareArgs, GateArgs, ReportArgs};
 pub use echonet::Echonet;
+pub use grpc::GrpcArgs;
 pub use http::HttpArgs;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
@@ -49,10 +51,13 @@ enum Command {
     Redis(Box<RedisArgs>),
     /// Put load on an HTTP server
     Http(Box<HttpArgs>),
+    /// Put load on a gRPC server
+    Grpc(Box<GrpcArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
     Wrk(Box<drop_in::Wrk>),
     Hey(Box<drop_in::Hey>),
+    Ghz(Box<drop_in::Ghz>),
     RedisBenchmark(Box<drop_in::RedisBenchmark>),
     /// Compare servers: start them by recipes, interleave their runs, report ratios with confidence intervals
     Compare(CompareArgs),
@@ -85,8 +90,9 @@ impl Command {
         match self {
             Self::Redis(drive) => Some(&**drive),
             Self::Http(drive) => Some(&**drive),
+            Self::Grpc(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
-            Self::Wrk(_) | Self::Hey(_) | Self::RedisBenchmark(_) => None,
+            Self::Wrk(_) | Self::Hey(_) | Self::Ghz(_) | Self::RedisBenchmark(_) => None,
             Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
         }
     }
@@ -99,6 +105,7 @@ pub fn main() -> ExitCode {
     match &cli.command {
         Command::Wrk(wrk) => wrk.run().into(),
         Command::Hey(hey) => hey.run().into(),
+        Command::Ghz(ghz) => ghz.run().into(),
         Command::RedisBenchmark(benchmark) => benchmark.run().into(),
         Command::Compare(args) => compare::compare(args),
         Command::Report(args) => compare::report(args),

@@ -147,6 +147,14 @@ impl Target {
         }
     }
 
+    /// Host and port as HTTP/2's `:authority`.
+    #[must_use]
+    pub fn authority(&self, default_port: u16) -> String {
+        let host = self.host();
+        let port = self.port_or(default_port);
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
     /// The addresses of a host.
     ///
     /// # Errors

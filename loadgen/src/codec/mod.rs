@@ -5,10 +5,14 @@
 
 pub mod echonet;
 mod fifo;
+pub mod grpc;
+pub mod h2;
 mod http1;
+mod http2;
 mod redis;
 
 pub use http1::{Http1, Http1Connection, HttpRequest};
+pub use http2::{Http2, Http2Connection, HttpExchange};
 pub use redis::{Login, Redis, RedisCommand, RedisConnection};
 
 use crate::clock::Nanos;

@@ -104,8 +104,8 @@ mod tests {
             "```text\nredis GET a|b\n```\n",
             "| a | 6 | 500 | 1000 µs |",
             "| ratio to a | b |\n| :-- | --: |\n| answers/s | 1.502 [1.501, 1.504] better |\n",
-            "| server CPU/answer | 0.666 [0.665, 0.666] better |\n",
-            "| server memory | 1.000 [1.000, 1.000] no difference shown |\n",
+            "| CPU/answer | 0.666 [0.665, 0.666] better |\n",
+            "| memory | 1.000 [1.000, 1.000] no difference shown |\n",
             "| 12 of 6,012 |",
             "- b: made up (6 of 6 runs)\n",
             "- b: round 3 failed: it \\<died> of \\| a pipe\n",
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_single_run_has_a_report() {
-        let text = single_markdown(&crate::record::fixture::outcome(1000, 1000));
+        let text = single_markdown(&crate::output::made_up::run_of(1000, 1000));
         for part in ["\\<made up>", "| Right answers | 1,000 |", "| GET | 1,000 |", "- 2 timed out: after 1 s\n"] {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }

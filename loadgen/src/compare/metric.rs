@@ -48,11 +48,11 @@ impl Metric {
     pub fn words(self) -> &'static str {
         match self {
             Self::Throughput => "answers/s",
-            Self::Cpu => "server CPU/answer",
+            Self::Cpu => "CPU/answer",
             Self::P50 => "p50",
             Self::P99 => "p99",
             Self::P999 => "p99.9",
-            Self::Memory => "server memory",
+            Self::Memory => "memory",
             Self::Switches => "switches/1000",
         }
     }
@@ -114,11 +114,11 @@ impl FromStr for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::fixture;
+    use crate::output::made_up;
 
     #[test]
     fn metrics_are_those_of_the_run() {
-        let outcome = fixture::outcome(1000, 1_000_000);
+        let outcome = made_up::run_of(1000, 1_000_000);
         #[track_caller]
         fn check(outcome: &Outcome, metric: Metric, expected: &str) {
             assert_eq!(metric.of(outcome).map(|value| metric.text(value)).as_deref(), Some(expected), "{metric:?}");
@@ -131,7 +131,7 @@ mod tests {
         check(&outcome, Metric::P999, "11.0 ms");
         check(&outcome, Metric::Memory, "11.4 MiB");
         check(&outcome, Metric::Switches, "320");
-        let nothing = fixture::outcome(0, 0);
+        let nothing = made_up::run_of(0, 0);
         assert!(Metric::ALL.iter().all(|metric| metric.of(&nothing).is_none()));
         let error = "p98".parse::<Metric>().unwrap_err();
         assert_eq!(error, "the metric is `p98`, expected one of: throughput, cpu, p50, p99, p99.9, memory, switches");

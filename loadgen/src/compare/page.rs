@@ -80,7 +80,7 @@ fn bars(metric: Metric, result: &ScenarioResult<'_>) -> String {
 mod tests {
     use super::super::record::tests::record;
     use super::*;
-    use crate::record::fixture;
+    use crate::output::made_up;
 
     #[test]
     fn a_page_has_bars_with_error_bars_and_curves() {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn several_records_share_a_page() {
         let stored = Stored::Comparison(Box::new(record(&[])));
-        let single = Stored::Single(Box::new(fixture::outcome(100, 1000)));
+        let single = Stored::Single(Box::new(made_up::run_of(100, 1000)));
         let page = page(&[stored, single]);
         assert!(page.contains("<h2>made up</h2>") && page.contains("&lt;made up&gt;"));
     }

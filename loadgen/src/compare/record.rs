@@ -243,7 +243,7 @@ impl Writer {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::record::fixture;
+    use crate::output::made_up;
 
     /// A comparison of `a` (the baseline), `b` and the absent `c`, made up of (scenario, subject, round, answers, nanos).
     pub(crate) fn record(runs: &[(&str, &str, usize, u64, u64)]) -> Record {
@@ -287,7 +287,7 @@ pub(crate) mod tests {
             scenario: scenario.to_owned(),
             subject: subject.to_owned(),
             round,
-            outcome: fixture::outcome(answers, nanos),
+            outcome: made_up::run_of(answers, nanos),
         };
         let runs = runs.iter().map(run).collect();
         Record { header, runs, failed: Vec::new(), end: Some(End { complete: true, seconds: 12.5 }) }

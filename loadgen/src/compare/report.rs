@@ -54,7 +54,7 @@ pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
     parts
 }
 
-const LEGEND: &str = "Values are medians over the rounds. A ratio is the geometric mean over pairs of runs of the same round, \
+const LEGEND: &str = "Values are medians over the rounds; CPU time, memory and context switches are the server's. A ratio is the geometric mean over pairs of runs of the same round, \
 with the interval that holds the true ratio with 95 % confidence (bootstrap, widened for few pairs). \
 \u{201c}Better\u{201d} and \u{201c}worse\u{201d} stand only where this interval leaves out 1. Latencies count from the time at \
 which a request was intended to be sent.";

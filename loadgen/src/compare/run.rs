@@ -233,8 +233,8 @@ mod tests {
     use super::super::child::Scratch;
     use super::super::record::Record;
     use super::*;
+    use crate::output::made_up;
     use crate::process::Process;
-    use crate::record::fixture;
 
     /// Runs nothing, but remembers what was asked of it.
     #[derive(Default)]
@@ -255,7 +255,7 @@ mod tests {
             if words[0] == "broken" {
                 return Err("no such load".to_owned());
             }
-            Ok(Outcome { failures: Vec::new(), ..fixture::outcome(100, 1000) })
+            Ok(Outcome { failures: Vec::new(), ..made_up::run_of(100, 1000) })
         }
 
         fn interrupted(&self) -> bool {

@@ -262,11 +262,11 @@ fn settings(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::fixture;
+    use crate::output::made_up;
 
     #[test]
     fn a_runs_page_stands_alone_and_is_always_the_same() {
-        let outcome = fixture::outcome(1000, 100_000);
+        let outcome = made_up::run_of(1000, 100_000);
         let page = run_page(&outcome);
         assert_eq!(page, run_page(&outcome));
         for part in ["<svg", "Latency by percentile", "99.9 %", "Server&#39;s CPU", "&lt;made up&gt;"] {
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn runs_without_answers_have_a_page() {
-        let mut outcome = fixture::outcome(0, 0);
+        let mut outcome = made_up::run_of(0, 0);
         outcome.ending = Ending::Failed("nobody <there>".to_owned());
         outcome.timeline.clear();
         outcome.server = None;

@@ -75,6 +75,35 @@ pub(crate) fn refused() -> Outcome {
     }
 }
 
+/// A run of two seconds with so many answers, of latencies spread from `nanos` to eleven times that, and two failures if there
+/// are answers. The server used a second of CPU time.
+pub(crate) fn run_of(answers: u64, nanos: u64) -> Outcome {
+    let mut latencies = Latencies::new();
+    for index in 0..answers {
+        latencies.record(nanos + nanos * 10 * (index * index) / (answers * answers).max(1));
+    }
+    let failure = FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["after 1 s".to_owned()] };
+    let server = ServerUse {
+        pid: 1,
+        cpu: Cpu { user: 0.75, system: 0.25 },
+        resident_bytes: 10_000_000,
+        peak_resident_bytes: 12_000_000,
+        voluntary_switches: 300,
+        involuntary_switches: 20,
+    };
+    Outcome {
+        description: "<made up>".to_owned(),
+        seconds: 2.0,
+        operations: vec![Operation { name: "GET".to_owned(), latencies }],
+        failures: if answers > 0 { vec![failure] } else { Vec::new() },
+        offered_per_second: None,
+        generator: Generator { cpu: Cpu { user: 0.5, system: 0.5 }, busiest_thread: 0.5, resident_bytes: 1_000_000 },
+        server: Some(server),
+        notes: vec!["made up".to_owned()],
+        ..outcome()
+    }
+}
+
 /// So many latencies, evenly from `step` nanoseconds to a hundred times that.
 fn latencies(count: u64, step: u64) -> Latencies {
     let mut latencies = Latencies::new();

@@ -3,8 +3,6 @@
 //! Each thread keeps a [`Tally`]; the run's [`Outcome`] is made of all of them.
 
 mod failure;
-#[cfg(test)]
-pub(crate) mod fixture;
 mod histogram;
 mod outcome;
 mod tally;

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 
-use super::{Words, run};
+use super::{Words, bars, run};
 use crate::cli::Invalid;
 use crate::front::Exit;
 use crate::number;
@@ -166,9 +166,6 @@ impl Hey {
     }
 }
 
-/// How many bars hey's histogram has.
-const BARS: u64 = 10;
-
 fn render(outcome: &Outcome) -> String {
     let latencies = outcome.latencies();
     let answers = outcome.answers().max(1);
@@ -197,19 +194,8 @@ fn render(outcome: &Outcome) -> String {
     text
 }
 
-/// The fastest, and ten equal steps up to the slowest.
 fn histogram(latencies: &Latencies) -> String {
-    let (least, most) = (latencies.min().as_nanos() as u64, latencies.max().as_nanos() as u64);
-    let mut rows = Vec::new();
-    let mut from = 0;
-    for bar in 0..=BARS {
-        let until = least + (most - least) * bar / BARS;
-        // A bucket may span the edge: then it belongs to the bar below.
-        let until = latencies.histogram().highest_equivalent(until);
-        let count = if until < from { 0 } else { latencies.histogram().count_between(from, until) };
-        rows.push((until, count));
-        from = until + 1;
-    }
+    let rows = bars(latencies);
     let largest = rows.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
     let row = |(until, count): (u64, u64)| {
         format!("  {:.3} [{count}]\t|{}", until as f64 / 1e9, "■".repeat((count * 40 / largest) as usize))

@@ -1,13 +1,15 @@
 //! Other tools' command lines: their usual options become ours, their output is imitated as far as scripts read it.
 //!
-//! A drop-in is a translation. Its options become the words of `loadgen redis` or `loadgen http`, so that there is one way
+//! A drop-in is a translation. Its options become the words of `loadgen redis`, `http` or `grpc`, so that there is one way
 //! to make load; what a tool has and we do not is refused with a sentence.
 
+mod ghz;
 mod hey;
 mod redis_benchmark;
 mod redis_report;
 mod wrk;
 
+pub(super) use ghz::Ghz;
 pub(super) use hey::{Hey, with_two_dashes};
 pub(super) use redis_benchmark::RedisBenchmark;
 pub(super) use wrk::Wrk;
@@ -19,6 +21,11 @@ use crate::record::{Ending, Failure, Latencies, Outcome};
 
 /// Runs our command line `words`, and shows the result as `render` has it.
 fn run(words: &[String], render: &dyn Fn(&Outcome) -> String) -> Exit {
+    run_and_write(words, Outputs::default(), render)
+}
+
+/// Runs our command line `words`, shows the result as `render` has it, and writes files.
+fn run_and_write(words: &[String], outputs: Outputs, render: &dyn Fn(&Outcome) -> String) -> Exit {
     let scenario = match scenario(words) {
         Ok(scenario) => scenario,
         Err(error) => {
@@ -26,7 +33,7 @@ fn run(words: &[String], render: &dyn Fn(&Outcome) -> String) -> Exit {
             return Exit::Usage;
         }
     };
-    let wanted = Wanted { outputs: Outputs::default(), show: Show::OnTerminal };
+    let wanted = Wanted { outputs, show: Show::OnTerminal };
     front::run(scenario, &wanted, &|outcome, _| match &outcome.ending {
         Ending::Failed(reason) if outcome.answers() == 0 => {
             eprintln!("error: {reason}");
@@ -47,6 +54,25 @@ fn complain(outcome: &Outcome) {
         let example = failure.examples.first().map(|example| format!(": {example}")).unwrap_or_default();
         eprintln!("{} {}{example}", failure.count, failure.kind.words());
     }
+}
+
+/// How many steps the histograms of hey and ghz have.
+const STEPS: u64 = 10;
+
+/// The fastest, and ten equal steps up to the slowest: nanoseconds and how many.
+fn bars(latencies: &Latencies) -> Vec<(u64, u64)> {
+    let (least, most) = (latencies.min().as_nanos() as u64, latencies.max().as_nanos() as u64);
+    let mut rows = Vec::new();
+    let mut from = 0;
+    for step in 0..=STEPS {
+        let until = least + (most - least) * step / STEPS;
+        // A bucket may span the edge: then it belongs to the bar below.
+        let until = latencies.histogram().highest_equivalent(until);
+        let count = if until < from { 0 } else { latencies.histogram().count_between(from, until) };
+        rows.push((until, count));
+        from = until + 1;
+    }
+    rows
 }
 
 /// A percentile in milliseconds.

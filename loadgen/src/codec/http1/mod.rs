@@ -4,6 +4,7 @@ mod head;
 mod request;
 
 pub use request::HttpRequest;
+pub(super) use request::Parts;
 
 use std::sync::OnceLock;
 

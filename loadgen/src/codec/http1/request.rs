@@ -24,6 +24,15 @@ enum Bytes {
     UpToLength(Template),
 }
 
+/// What a request is made of; places may stand in path, headers and body.
+pub(in crate::codec) struct Parts<'a> {
+    pub(in crate::codec) method: &'a str,
+    pub(in crate::codec) path: &'a str,
+    pub(in crate::codec) headers: &'a [(String, String)],
+    pub(in crate::codec) body: Option<&'a Template>,
+    pub(in crate::codec) expected: Option<&'a Template>,
+}
+
 impl HttpRequest {
     /// A request without a body.
     ///
@@ -82,6 +91,12 @@ impl HttpRequest {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is made of, for another version of HTTP.
+    pub(in crate::codec) fn parts(&self) -> Parts<'_> {
+        let Self { method, path, headers, body, expected, .. } = self;
+        Parts { method, path, headers, body: body.as_ref(), expected: expected.as_ref() }
     }
 
     /// Prepares the request's bytes.

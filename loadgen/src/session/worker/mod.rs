@@ -1,0 +1,346 @@
+//! One thread's event loop over its connections: turns, phases, ticks.
+
+mod requests;
+mod sockets;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use super::cpu::ThreadCpu;
+use super::link::{Link, Lost};
+use super::shared::{SeatEnding, Shared};
+use crate::clock::{Nanos, nanos};
+use crate::codec::Protocol;
+use crate::load::Load;
+use crate::pace::{Pace, Schedule};
+use crate::process::Process;
+use crate::record::{Failure, Tally, Window};
+use crate::workload::Source;
+
+/// How often a thread hands over its account, looks for time-outs and opens lost connections again. A part of a second,
+/// so that the watcher can cut the run into seconds.
+pub(super) const TICK: Nanos = 100_000_000;
+
+/// Room for what one read gives: a large socket buffer's content in few calls, and still in the processor's cache.
+const READ_BUFFER: usize = 128 << 10;
+
+/// Sockets that one call of epoll reports.
+const EVENTS: usize = 512;
+
+/// One thread of a run.
+pub(super) struct Worker<'a, P: Protocol> {
+    protocol: &'a P,
+    load: &'a Load,
+    shared: &'a Shared,
+    index: usize,
+    connections: Vec<Connection<P>>,
+    /// Connections that were never opened yet, nor failed to.
+    opening: usize,
+    open: usize,
+    tally: Tally,
+    source: Source,
+    /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
+    gaps: Source,
+    phase: Phase,
+    /// Connections to be given requests in this turn.
+    dirty: Vec<u32>,
+    /// Connections that were not read to their end in this turn.
+    unfinished: Vec<u32>,
+    /// An open loop's requests whose time has come, and the connections that have room.
+    backlog: VecDeque<Nanos>,
+    free: VecDeque<u32>,
+    out: Vec<u8>,
+    input: Vec<u8>,
+    cpu: Option<ThreadCpu>,
+}
+
+/// Where in the run a thread is.
+enum Phase {
+    /// Connections are being opened.
+    Opening,
+    /// Requests are sent.
+    Loading { from: Nanos, until: Nanos, schedule: Option<Schedule> },
+    /// The last answers are awaited, until then at most.
+    Draining { from: Nanos, limit: Nanos },
+}
+
+/// One of the run's connections, open or not.
+struct Connection<P: Protocol> {
+    link: Option<Link>,
+    state: State,
+    codec: P::Connection,
+    /// What the codec left over of the last read.
+    unread: Vec<u8>,
+    /// Right and wrong answers so far.
+    answered: u64,
+    /// Attempts to open it since it last answered.
+    attempts: u32,
+    /// Whether it has been opened, or failed to, at least once.
+    is_tried: bool,
+    /// Whether it is in the list of this turn.
+    is_listed: bool,
+    /// Whether it is in the queue of those with room.
+    is_queued: bool,
+    /// Whether epoll reports its room to write.
+    awaits_write: bool,
+}
+
+impl<P: Protocol> Connection<P> {
+    fn new(codec: P::Connection) -> Self {
+        Self {
+            link: None,
+            state: State::Down(0),
+            codec,
+            unread: Vec::new(),
+            answered: 0,
+            attempts: 0,
+            is_tried: false,
+            is_listed: false,
+            is_queued: false,
+            awaits_write: false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Until then it may take.
+    Opening(Nanos),
+    Open,
+    /// Not to be opened before.
+    Down(Nanos),
+}
+
+impl<'a, P: Protocol> Worker<'a, P> {
+    pub(super) fn new(protocol: &'a P, load: &'a Load, shared: &'a Shared, index: usize) -> Self {
+        let threads = shared.seats.len();
+        let seats = (index..load.connections).step_by(threads);
+        let connections: Vec<_> = seats.map(|seat| Connection::new(protocol.connect(seat))).collect();
+        Self {
+            protocol,
+            load,
+            shared,
+            index,
+            opening: connections.len(),
+            open: 0,
+            connections,
+            tally: Tally::new(protocol.operations().len()),
+            source: Source::new(load.seed, index, threads),
+            gaps: Source::new(!load.seed, index, threads),
+            phase: Phase::Opening,
+            dirty: Vec::new(),
+            unfinished: Vec::new(),
+            backlog: VecDeque::new(),
+            free: VecDeque::new(),
+            out: Vec::new(),
+            input: vec![0; READ_BUFFER],
+            cpu: None,
+        }
+    }
+
+    /// Runs to the end of the load.
+    pub(super) fn run(mut self) {
+        // Open loops wake up at intended times; without this the kernel may let them sleep 50 us longer.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let ended = match epoll::create(epoll::CreateFlags::CLOEXEC) {
+            Ok(poller) => self.turns(&poller),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = ended {
+            self.shared.give_up(format!("waiting for sockets: {}", io::Error::from(error)));
+        }
+        self.finish();
+    }
+
+    fn turns(&mut self, poller: &OwnedFd) -> Result<(), Errno> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut next_tick = self.shared.clock.now();
+        for place in 0..self.connections.len() {
+            self.tally.set_now(self.shared.clock.now());
+            self.open(poller, place);
+        }
+        loop {
+            events.clear();
+            let timeout = self.timeout(next_tick);
+            match epoll::wait(poller, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            self.tally.set_now(self.shared.clock.now());
+            for place in std::mem::take(&mut self.unfinished) {
+                self.read(poller, place as usize, true);
+            }
+            for event in &events {
+                self.react(poller, event.data.u64() as usize, event.flags);
+            }
+            // What is sent from here on is intended now: reading took its time.
+            self.tally.set_now(self.shared.clock.now());
+            self.enter_phase();
+            self.feed(poller);
+            if self.tally.now() >= next_tick {
+                self.tick(poller);
+                next_tick = self.next_tick();
+            }
+            if self.is_done() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How long to wait for sockets: until the next tick, the next intended request, or the next phase.
+    fn timeout(&self, next_tick: Nanos) -> Timespec {
+        if !self.dirty.is_empty() || !self.unfinished.is_empty() {
+            return Timespec { tv_sec: 0, tv_nsec: 0 };
+        }
+        let now = self.shared.clock.now();
+        let mut until = next_tick;
+        match &self.phase {
+            Phase::Opening => until = until.min(self.shared.begins().unwrap_or(until).max(now)),
+            Phase::Loading { from, until: end, schedule } => {
+                if let Some(schedule) = schedule {
+                    until = until.min(schedule.next());
+                }
+                for edge in [*from, *end] {
+                    if edge > now {
+                        until = until.min(edge);
+                    }
+                }
+            }
+            Phase::Draining { .. } => {}
+        }
+        // While connections open, the beginning of the load is looked for often.
+        let longest = if matches!(self.phase, Phase::Opening) { TICK / 50 } else { TICK };
+        let wait = until.saturating_sub(now).min(longest);
+        Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
+    }
+
+    /// Ticks are parts of the window's seconds.
+    fn next_tick(&self) -> Nanos {
+        let now = self.tally.now();
+        let from = match &self.phase {
+            Phase::Opening => return now + TICK,
+            Phase::Loading { from, .. } | Phase::Draining { from, .. } => *from,
+        };
+        from % TICK + (now.saturating_sub(from % TICK) / TICK + 1) * TICK
+    }
+
+    fn enter_phase(&mut self) {
+        let now = self.tally.now();
+        match &self.phase {
+            Phase::Opening => {
+                let Some(begins) = self.shared.begins().filter(|begins| *begins <= now) else {
+                    return;
+                };
+                let (from, until) = self.shared.window(begins);
+                self.tally.set_window(Window::Open { from, until });
+                let schedule = match self.load.pace {
+                    Pace::Closed => None,
+                    Pace::Open { rate, arrivals } => {
+                        Some(Schedule::new(rate, arrivals, self.index, self.shared.seats.len(), begins))
+                    }
+                };
+                self.phase = Phase::Loading { from, until, schedule };
+                for place in 0..self.connections.len() {
+                    self.list(place);
+                }
+            }
+            Phase::Loading { from, until, .. } => {
+                let (from, until) = (*from, *until);
+                if self.cpu.is_none() && now >= from {
+                    self.cpu = Some(ThreadCpu::start(now));
+                }
+                if now >= until || (now >= from && self.shared.used_up()) {
+                    // An open loop's last requests may have become due since the last turn.
+                    self.take_due();
+                    let limit = now.saturating_add(nanos(self.load.timeout));
+                    self.phase = Phase::Draining { from, limit };
+                }
+            }
+            Phase::Draining { .. } => {}
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        if self.shared.is_stopped() {
+            return true;
+        }
+        let Phase::Draining { limit, .. } = self.phase else {
+            return false;
+        };
+        let protocol = self.protocol;
+        let waits = |connection: &Connection<P>| protocol.in_flight(&connection.codec) > 0;
+        let is_late = self.tally.now() >= limit;
+        is_late || (self.backlog.is_empty() && !self.connections.iter().any(waits))
+    }
+
+    /// Accounts what never got an answer, and hands everything over.
+    fn finish(&mut self) {
+        self.tally.set_now(self.shared.clock.now());
+        if !self.shared.is_stopped() {
+            for connection in &mut self.connections {
+                self.protocol.abandon(&mut connection.codec, Failure::TimedOut, &mut self.tally);
+            }
+        }
+        for intended in self.backlog.drain(..) {
+            self.tally.failed(intended, Failure::Unsent, || "no connection had room before the run ended".to_owned());
+        }
+        let answers = self.connections.iter().map(|connection| connection.answered);
+        let (cpu, wall) = self.cpu.as_ref().map(|cpu| cpu.since(self.tally.now())).unwrap_or_default();
+        let seat = &self.shared.seats[self.index];
+        seat.end(SeatEnding {
+            cpu,
+            wall,
+            answers: answers.clone().min().zip(answers.max()),
+            last_answer: self.tally.last_answer(),
+            resident_bytes: resident_bytes(),
+        });
+        self.tally.drain_into(&mut seat.tally());
+        seat.open_connections.store(0, Ordering::Relaxed);
+        seat.ready.store(true, Ordering::Release);
+        seat.finished.store(true, Ordering::Release);
+    }
+
+    fn tick(&mut self, poller: &OwnedFd) {
+        let now = self.tally.now();
+        let before = now.saturating_sub(nanos(self.load.timeout));
+        for place in 0..self.connections.len() {
+            match self.connections[place].state {
+                State::Open => {
+                    let connection = &mut self.connections[place];
+                    if self.protocol.in_flight(&connection.codec) > 0 {
+                        if self.protocol.expire(&mut connection.codec, before, &mut self.tally) {
+                            self.reopen(poller, place);
+                        } else {
+                            self.list(place);
+                        }
+                    }
+                }
+                State::Opening(deadline) if now >= deadline => {
+                    let example = format!("no connection within {:?}", self.load.timeout);
+                    self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
+                }
+                State::Down(until) if now >= until => self.open(poller, place),
+                State::Opening(_) | State::Down(_) => {}
+            }
+        }
+        while self.backlog.front().is_some_and(|intended| *intended < before) {
+            let intended = self.backlog.pop_front().unwrap_or_default();
+            self.tally.failed(intended, Failure::TimedOut, || "no connection had room in time".to_owned());
+        }
+        let seat = &self.shared.seats[self.index];
+        seat.open_connections.store(self.open, Ordering::Relaxed);
+        seat.ready.store(self.opening == 0, Ordering::Release);
+        self.tally.drain_into(&mut seat.tally());
+    }
+}
+
+/// This process' resident memory.
+fn resident_bytes() -> u64 {
+    let own = Process::open(std::process::id()).and_then(|own| own.sample());
+    own.map_or(0, |sample| sample.resident_bytes)
+}

@@ -1,0 +1,139 @@
+//! A worker's requests: which connection is given how many, and when.
+
+use std::os::fd::OwnedFd;
+
+use super::{Phase, State, Worker};
+use crate::clock::Nanos;
+use crate::codec::Protocol;
+use crate::load::Refill;
+use crate::pace::Pace;
+
+impl<P: Protocol> Worker<'_, P> {
+    /// Notes that a connection may have room, or something to say.
+    pub(super) fn list(&mut self, place: usize) {
+        let connection = &mut self.connections[place];
+        if !connection.is_listed {
+            connection.is_listed = true;
+            self.dirty.push(place as u32);
+        }
+    }
+
+    /// Gives connections their next requests.
+    pub(super) fn feed(&mut self, poller: &OwnedFd) {
+        self.take_due();
+        // Sending may list a connection again, for the next turn.
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for place in dirty.drain(..) {
+            let place = place as usize;
+            self.connections[place].is_listed = false;
+            self.feed_one(poller, place);
+        }
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
+        }
+        self.share_out(poller);
+    }
+
+    /// Queues up the requests of an open loop whose time has come.
+    pub(super) fn take_due(&mut self) {
+        let now = self.tally.now();
+        let Phase::Loading { from, until, schedule: Some(schedule) } = &mut self.phase else {
+            return;
+        };
+        while schedule.next() < *until
+            && let Some(intended) = schedule.take(now, &mut self.gaps)
+        {
+            if intended >= *from && self.shared.take(1) == 0 {
+                return;
+            }
+            self.backlog.push_back(intended);
+        }
+    }
+
+    /// A closed loop's connection gets its requests now; an open loop's one queues up for them.
+    fn feed_one(&mut self, poller: &OwnedFd, place: usize) {
+        let is_open_loop = matches!(self.load.pace, Pace::Open { .. });
+        let room = self.room(place);
+        let wanted = match &self.phase {
+            Phase::Loading { from, .. } if !is_open_loop && room > 0 => {
+                if self.tally.now() < *from {
+                    room
+                } else {
+                    self.shared.take(room)
+                }
+            }
+            Phase::Opening | Phase::Loading { .. } | Phase::Draining { .. } => 0,
+        };
+        self.send(poller, place, std::iter::repeat_n(self.tally.now(), wanted));
+        if is_open_loop {
+            self.queue(place);
+        }
+    }
+
+    /// Gives the requests whose time has come to connections that have room, in turns.
+    fn share_out(&mut self, poller: &OwnedFd) {
+        while !self.backlog.is_empty() {
+            let Some(place) = self.free.pop_front() else {
+                return;
+            };
+            let place = place as usize;
+            self.connections[place].is_queued = false;
+            let share = self.backlog.len().div_ceil(self.free.len() + 1);
+            let count = self.room(place).min(share);
+            let mut backlog = std::mem::take(&mut self.backlog);
+            self.send(poller, place, backlog.drain(..count));
+            self.backlog = backlog;
+            self.queue(place);
+        }
+    }
+
+    /// Lets a connection that has room wait for requests of an open loop.
+    fn queue(&mut self, place: usize) {
+        if self.room(place) > 0 && !self.connections[place].is_queued {
+            self.connections[place].is_queued = true;
+            self.free.push_back(place as u32);
+        }
+    }
+
+    /// How many requests a connection takes now.
+    fn room(&self, place: usize) -> usize {
+        let connection = &self.connections[place];
+        let can_send = connection.link.as_ref().is_some_and(|link| !link.wants_write());
+        if connection.state != State::Open || !can_send {
+            return 0;
+        }
+        let in_flight = self.protocol.in_flight(&connection.codec);
+        let is_between_batches = self.load.refill == Refill::Batch && matches!(self.load.pace, Pace::Closed);
+        if is_between_batches && in_flight > 0 {
+            return 0;
+        }
+        self.protocol.room(&connection.codec).min(self.load.depth.saturating_sub(in_flight))
+    }
+
+    /// Sends what the protocol has to say, and requests with these intended times, by one write.
+    fn send(&mut self, poller: &OwnedFd, place: usize, requests: impl Iterator<Item = Nanos>) {
+        let connection = &mut self.connections[place];
+        let Some(link) = connection.link.as_mut().filter(|_| connection.state == State::Open) else {
+            return;
+        };
+        self.out.clear();
+        self.protocol.control(&mut connection.codec, &mut self.out);
+        let mut result = Ok(());
+        for intended in requests {
+            self.protocol.begin(&mut connection.codec, intended, &mut self.source, &mut self.out);
+            if P::DATAGRAM {
+                result = result.and_then(|()| link.send_datagram(&self.out));
+                self.tally.sent(self.out.len());
+                self.out.clear();
+            }
+        }
+        if !P::DATAGRAM && !self.out.is_empty() {
+            result = link.send(&self.out);
+            self.tally.sent(self.out.len());
+        }
+        match result {
+            Ok(()) => self.await_write(poller, place),
+            Err(lost) => self.lose(poller, place, lost),
+        }
+    }
+}

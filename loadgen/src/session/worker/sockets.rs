@@ -1,0 +1,248 @@
+//! A worker's sockets: opening, events, reading, losses.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll;
+
+use super::{Phase, State, Worker};
+use crate::clock::{Nanos, nanos};
+use crate::codec::{Broken, Protocol};
+use crate::record::Failure;
+use crate::session::link::{Arrived, Link, Lost};
+
+/// Datagrams read from one socket before others have their turn.
+const DATAGRAMS_PER_TURN: usize = 256;
+
+/// What is always waited for. Edges: the kernel need not look again at a socket that has just been emptied.
+const EDGES: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+
+/// How long the first retry of a refused connection waits; each further one twice as long, up to a second.
+const FIRST_RETRY: Nanos = 10_000_000;
+const LAST_RETRY: Nanos = 1_000_000_000;
+
+impl<P: Protocol> Worker<'_, P> {
+    pub(super) fn open(&mut self, poller: &OwnedFd, place: usize) {
+        let seat = self.index + place * self.shared.seats.len();
+        let connection = &mut self.connections[place];
+        let attempt = connection.attempts as usize;
+        connection.attempts = connection.attempts.saturating_add(1);
+        let opened = Link::open(self.load, seat, attempt).and_then(|link| {
+            let flags = EDGES | epoll::EventFlags::OUT;
+            epoll::add(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags)
+                .map_err(|error| Lost { failure: Failure::Resources, example: format!("epoll: {error}") })?;
+            Ok(link)
+        });
+        match opened {
+            Ok(link) => {
+                connection.link = Some(link);
+                connection.awaits_write = true;
+                connection.state = State::Opening(self.tally.now().saturating_add(nanos(self.load.timeout)));
+                // A datagram socket, or a Unix one, is connected at once.
+                self.advance(poller, place);
+            }
+            Err(lost) => self.lose(poller, place, lost),
+        }
+    }
+
+    pub(super) fn react(&mut self, poller: &OwnedFd, place: usize, flags: epoll::EventFlags) {
+        if let State::Opening(_) = self.connections[place].state {
+            return self.advance(poller, place);
+        }
+        if flags.contains(epoll::EventFlags::OUT) && self.connections[place].awaits_write {
+            let connection = &mut self.connections[place];
+            if let Some(Err(lost)) = connection.link.as_mut().map(Link::flush) {
+                return self.lose(poller, place, lost);
+            }
+            self.await_write(poller, place);
+            self.list(place);
+        }
+        let ends = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if flags.intersects(ends | epoll::EventFlags::IN) {
+            self.read(poller, place, flags.intersects(ends));
+        }
+    }
+
+    fn advance(&mut self, poller: &OwnedFd, place: usize) {
+        let connection = &mut self.connections[place];
+        let Some(link) = &mut connection.link else {
+            return;
+        };
+        match link.advance(&self.load.endpoint) {
+            Ok(true) => {
+                connection.state = State::Open;
+                self.open += 1;
+                self.is_no_longer_new(place);
+                self.await_write(poller, place);
+                self.list(place);
+                // TLS may have decrypted the server's first words together with the end of its handshake, and what else came
+                // was the edge of that.
+                self.read(poller, place, true);
+            }
+            Ok(false) => {
+                // While TLS shakes hands, only what it could not send waits for room.
+                self.await_write(poller, place);
+            }
+            Err(lost) => self.lose(poller, place, lost),
+        }
+    }
+
+    fn is_no_longer_new(&mut self, place: usize) {
+        if !std::mem::replace(&mut self.connections[place].is_tried, true) {
+            self.opening -= 1;
+        }
+    }
+
+    /// Asks for events of room to write if, and only if, something waits for it.
+    pub(super) fn await_write(&mut self, poller: &OwnedFd, place: usize) {
+        let connection = &mut self.connections[place];
+        let Some(link) = &connection.link else {
+            return;
+        };
+        let wants = link.wants_write();
+        if wants == connection.awaits_write {
+            return;
+        }
+        connection.awaits_write = wants;
+        let mut flags = EDGES;
+        flags.set(epoll::EventFlags::OUT, wants);
+        // It can only fail for lack of memory; the time-out then closes the connection.
+        let _ = epoll::modify(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags);
+    }
+
+    /// Reads a socket until it is empty; with `to_end`, until it says so itself, or that the peer has closed.
+    pub(super) fn read(&mut self, poller: &OwnedFd, place: usize, to_end: bool) {
+        let mut reads = 0;
+        loop {
+            let connection = &mut self.connections[place];
+            let Some(link) = &mut connection.link else {
+                return;
+            };
+            let arrived = match link.read(&mut self.input) {
+                Ok(arrived) => arrived,
+                Err(lost) => return self.lose(poller, place, lost),
+            };
+            let length = match arrived {
+                Arrived::Nothing => break,
+                Arrived::Bytes(length) => length,
+                Arrived::End => return self.end(poller, place),
+            };
+            self.tally.received(length);
+            reads += 1;
+            match self.digest(place, length) {
+                Ok(true) => return self.reopen(poller, place),
+                Ok(false) => {}
+                Err(broken) => {
+                    return self.lose(poller, place, Lost { failure: broken.failure, example: broken.example });
+                }
+            }
+            let connection = &self.connections[place];
+            let is_tls = connection.link.as_ref().is_some_and(Link::is_tls);
+            let more = if P::DATAGRAM {
+                if reads == DATAGRAMS_PER_TURN {
+                    // There will be no edge for what is left.
+                    self.unfinished.push(place as u32);
+                    break;
+                }
+                to_end || self.protocol.in_flight(&connection.codec) > 0
+            } else {
+                // A short read has emptied the socket, but says nothing of its end. TLS keeps what it has decrypted.
+                to_end || is_tls || length == self.input.len()
+            };
+            if !more {
+                break;
+            }
+        }
+        self.list(place);
+    }
+
+    /// Gives the codec what was read. Gives whether the connection is to be closed, as agreed.
+    fn digest(&mut self, place: usize, length: usize) -> Result<bool, Broken> {
+        let connection = &mut self.connections[place];
+        let ended = self.tally.ended();
+        let received = if connection.unread.is_empty() {
+            let received = self.protocol.receive(&mut connection.codec, &self.input[..length], &mut self.tally)?;
+            if !P::DATAGRAM && received.consumed < length {
+                connection.unread = self.input[received.consumed..length].to_vec();
+            }
+            received
+        } else {
+            connection.unread.extend_from_slice(&self.input[..length]);
+            let received = self.protocol.receive(&mut connection.codec, &connection.unread, &mut self.tally)?;
+            if received.consumed == connection.unread.len() {
+                connection.unread = Vec::new();
+            } else {
+                connection.unread.drain(..received.consumed);
+            }
+            received
+        };
+        let answers = self.tally.ended() - ended;
+        if answers > 0 {
+            connection.answered += answers;
+            connection.attempts = 0;
+        }
+        Ok(received.close)
+    }
+
+    /// The peer has closed.
+    fn end(&mut self, poller: &OwnedFd, place: usize) {
+        let connection = &mut self.connections[place];
+        let ended = self.tally.ended();
+        self.protocol.end(&mut connection.codec, &mut self.tally);
+        let answers = self.tally.ended() - ended;
+        connection.answered += answers;
+        if self.protocol.in_flight(&connection.codec) == 0 && (answers > 0 || connection.attempts == 0) {
+            // It closed when it owed nothing.
+            return self.reopen(poller, place);
+        }
+        self.lose(
+            poller,
+            place,
+            Lost { failure: Failure::Closed, example: "the server closed the connection".to_owned() },
+        );
+    }
+
+    /// A connection is lost: accounts it, and sets when it is opened again.
+    pub(super) fn lose(&mut self, poller: &OwnedFd, place: usize, lost: Lost) {
+        let connection = &mut self.connections[place];
+        if self.protocol.in_flight(&connection.codec) == 0 {
+            self.tally.connection_failed(lost.failure, || lost.example);
+        } else {
+            self.tally.explain(lost.failure, lost.example);
+            self.protocol.abandon(&mut connection.codec, lost.failure, &mut self.tally);
+        }
+        self.close(place);
+        self.is_no_longer_new(place);
+        let connection = &mut self.connections[place];
+        if connection.attempts == 0 {
+            return self.open(poller, place);
+        }
+        let doublings = (connection.attempts - 1).min(10);
+        let wait = (FIRST_RETRY << doublings).min(LAST_RETRY);
+        connection.state = State::Down(self.tally.now() + wait);
+    }
+
+    /// Closes a connection that ended as agreed, or that cannot be used further, and opens it again.
+    pub(super) fn reopen(&mut self, poller: &OwnedFd, place: usize) {
+        let connection = &mut self.connections[place];
+        // Whatever is still in flight has been accounted by the codec, or will never be answered.
+        self.protocol.abandon(&mut connection.codec, Failure::Closed, &mut self.tally);
+        self.close(place);
+        if matches!(self.phase, Phase::Draining { .. }) {
+            self.connections[place].state = State::Down(Nanos::MAX);
+        } else {
+            self.open(poller, place);
+        }
+    }
+
+    fn close(&mut self, place: usize) {
+        let seat = self.index + place * self.shared.seats.len();
+        let connection = &mut self.connections[place];
+        if connection.state == State::Open {
+            self.open -= 1;
+        }
+        connection.link = None;
+        connection.unread = Vec::new();
+        connection.codec = self.protocol.connect(seat);
+        connection.state = State::Down(Nanos::MAX);
+    }
+}
