@@ -22,6 +22,7 @@ mod metrics;
 pub mod notify;
 pub mod number;
 pub mod observe;
+pub mod persist;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;

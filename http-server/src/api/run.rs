@@ -13,6 +13,7 @@ use super::answer::{Refusal, set_type, status_of};
 use super::commands::Kind;
 use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
+use super::subscribe::{self, Topics};
 use super::{Api, cors};
 use crate::redis::reply::{Element, Elements};
 use crate::redis::wire::put_command;
@@ -27,6 +28,9 @@ pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Resp
     let (path, suffix) = Format::of_suffix(&path);
     if path.eq_ignore_ascii_case(TRANSACTION) {
         return answer(&api, request, suffix, Source::Body { is_transaction: true }).await;
+    }
+    if let Some(topics) = Topics::of_path(path) {
+        return subscribe::subscribe(&api, request, topics).await;
     }
     answer(&api, request, suffix, Source::Path(path)).await
 }

@@ -6,6 +6,7 @@ mod command;
 mod compare;
 mod drop_in;
 mod faults;
+mod grpc;
 mod many;
 mod target;
 mod truth;

@@ -10,6 +10,9 @@ use std::ops::Deref;
 
 use crate::number::{IntText, parse_i64};
 
+/// Ends a listpack in Redis' own layout.
+const END: u8 = 0xff;
+
 /// What a listpack takes beyond its entries in Redis' own layout (header and end mark).
 const OVERHEAD: usize = 7;
 
@@ -280,6 +283,41 @@ impl Listpack {
         &self.buf[self.start as usize..]
     }
 
+    /// The whole listpack as Redis lays it out.
+    pub fn to_redis(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        // A listpack of 4 GiB and more is never made: what it comes from has limits.
+        bytes.extend_from_slice(&(self.bytes() as u32).to_le_bytes());
+        bytes.extend_from_slice(&u16::try_from(self.count).unwrap_or(u16::MAX).to_le_bytes());
+        bytes.extend_from_slice(self.as_bytes());
+        bytes.push(END);
+        bytes
+    }
+
+    /// Reads a whole listpack of Redis; `None` if it is none.
+    pub fn from_redis(bytes: &[u8]) -> Option<Self> {
+        let (header, rest) = bytes.split_at_checked(OVERHEAD - 1)?;
+        let (&end, entries) = rest.split_last()?;
+        let total = u32::from_le_bytes(header[..4].try_into().ok()?);
+        if end != END || total as usize != bytes.len() {
+            return None;
+        }
+        let (mut count, mut left) = (0u32, entries);
+        while !left.is_empty() {
+            left = &left[checked_size(left)?..];
+            count += 1;
+        }
+        let counted = u16::from_le_bytes([header[4], header[5]]);
+        // A count that does not fit is not told.
+        let fits = counted == u16::MAX || u32::from(counted) == count;
+        fits.then(|| Self { buf: entries.to_vec(), start: 0, count })
+    }
+
+    /// Adds a value at the end, as an integer where its text is one.
+    pub fn push(&mut self, value: &[u8]) {
+        self.push_back(&[Form::new(value)]);
+    }
+
     /// Heap bytes.
     pub fn memory(&self) -> usize {
         self.buf.capacity()
@@ -448,6 +486,26 @@ impl Listpack {
 fn size(bytes: &[u8]) -> usize {
     let (head, body) = lengths(bytes);
     head + body + tail_size(head + body)
+}
+
+/// [`size`] of what may be no entry at all.
+fn checked_size(bytes: &[u8]) -> Option<usize> {
+    let head = match *bytes.first()? {
+        0x00..=0xBF => 1,
+        0xC0..=0xEF => 2,
+        0xF1 => 3,
+        0xF2 => 4,
+        0xF0 | 0xF3 => 5,
+        0xF4 => 9,
+        0xF5..=0xFF => return None,
+    };
+    bytes.get(..head)?;
+    let (head, body) = lengths(bytes);
+    let len = head.checked_add(body)?;
+    let tail = bytes.get(len..len + tail_size(len))?;
+    let mut expected = [0; 5];
+    write_tail(&mut expected[..tail.len()], len);
+    (tail == &expected[..tail.len()]).then_some(len + tail.len())
 }
 
 impl fmt::Debug for Listpack {

@@ -17,7 +17,7 @@ mod small_bytes;
 mod sorted_set;
 mod stream;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use hash::{Hash, HashIter, HashLimits};
 pub use list::{List, ListIter, ListLimits};
@@ -26,5 +26,6 @@ pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;
 pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetBuilder, SortedSetIter, SortedSetLimits};
 pub use stream::{
-    Consumer, Fields, Group, Log, LogRange, Pair, Pending, Stream, StreamEntry, StreamId, StreamLimits, Trim, TrimTo,
+    Consumer, Fields, Group, Log, LogParts, LogRange, Pair, Pending, Stream, StreamEntry, StreamId, StreamLimits, Trim,
+    TrimTo,
 };

@@ -38,6 +38,7 @@ const UNITS: &[&str] = &[
     "unit/keyspace",
     "unit/scan",
     "unit/sort",
+    "unit/dump",
     "unit/protocol",
     "unit/pubsub",
     "unit/multi",

@@ -1,5 +1,6 @@
 //! Keys of any type (<https://redis.io/docs/latest/commands/?group=generic>).
 
+mod dump;
 mod expire;
 mod object;
 mod rename;
@@ -134,6 +135,7 @@ const OBJECT: &[Command] = &[
 pub(super) static FAMILY: Family = Family { group: "generic", category: Categories::KEYSPACE, commands: &[
     cmd("copy",        -3, rename::copy,        STORE,           &[read(1), write(2)]).locks(Footprint::Depends(rename::copy_footprint)),
     cmd("del",         -2, del,                 Flags::WRITE,    &[DELETE]).tips(SUM),
+    cmd("dump",         2, dump::dump,          Flags::READONLY, &[read(1)]).tips(VARIES),
     cmd("exists",      -2, exists,              READ,            &[LOOK]).tips(SUM),
     cmd("expire",      -3, expire::expire,      WRITE,           &[EXPIRE]),
     cmd("expireat",    -3, expire::expireat,    WRITE,           &[EXPIRE]),
@@ -149,6 +151,8 @@ pub(super) static FAMILY: Family = Family { group: "generic", category: Categori
     cmd("randomkey",    1, randomkey,           Flags::READONLY, &[]).tips(&["request_policy:all_shards", "nondeterministic_output"]).locks(Footprint::Walk),
     cmd("rename",       3, rename::rename,      Flags::WRITE,    &[FROM, write(2)]),
     cmd("renamenx",     3, rename::renamenx,    WRITE,           &[FROM, write(2).flags("OW insert")]),
+    cmd("restore",     -4, dump::restore,       STORE,           &[write(1)]).also(Categories::DANGEROUS),
+    cmd("restore-asking", -4, dump::restore,    STORE.and(Flags::ASKING), &[write(1)]).also(Categories::DANGEROUS),
     cmd("scan",        -2, scan_keys,           Flags::READONLY, &[]).tips(&["nondeterministic_output", "request_policy:special"]).locks(Footprint::Walk),
     cmd("touch",       -2, touch,               READ,            &[LOOK]).tips(SUM),
     cmd("ttl",          2, expire::ttl,         READ,            &[read(1)]).tips(VARIES),

@@ -83,6 +83,35 @@ impl Block {
         Self(list)
     }
 
+    /// A block in the listpack of a dump, if it is laid out like one and holds an entry.
+    pub(super) fn from_packed(list: Listpack) -> Option<Self> {
+        let block = Self(list);
+        block.check().map(|()| block)
+    }
+
+    pub(super) fn packed(&self) -> &Listpack {
+        &self.0
+    }
+
+    /// Fails unless every number stands where it should, and the counts are right.
+    fn check(&self) -> Option<()> {
+        let mut walk = Walk { list: &self.0, at: 0 };
+        let (live, deleted, names) = (walk.int()?, walk.int()?, walk.int()?);
+        walk.skip(names)?;
+        (walk.int()? == 0).then_some(())?;
+        let mut counts = [0, 0];
+        while walk.at < self.end() {
+            let flags = walk.int()?;
+            walk.skip_ints(2)?;
+            let (elements, before) =
+                if flags & SAME_NAMES != 0 { (names, 3) } else { (walk.int()?.checked_mul(2)?, 4) };
+            walk.skip(elements)?;
+            (walk.int()? == elements + before).then_some(())?;
+            counts[usize::from(flags & DELETED != 0)] += 1;
+        }
+        (counts == [live, deleted] && live > 0).then_some(())
+    }
+
     /// The size that Redis' own node of the same entries has.
     pub(super) fn bytes(&self) -> usize {
         self.0.bytes()
@@ -232,6 +261,39 @@ impl Block {
     /// The last entry's id, be it deleted or not.
     pub(super) fn last_id(&self, key: StreamId) -> StreamId {
         self.item(key, &self.head(), self.before(self.end())).id
+    }
+}
+
+/// Walks elements of which nothing is known.
+struct Walk<'a> {
+    list: &'a Listpack,
+    at: usize,
+}
+
+impl Walk<'_> {
+    /// The next element, which must be a number.
+    fn int(&mut self) -> Option<i64> {
+        if self.at == self.list.end() {
+            return None;
+        }
+        let Entry::Int(value) = self.list.get(self.at) else { return None };
+        self.at = self.list.next(self.at);
+        Some(value)
+    }
+
+    fn skip_ints(&mut self, count: usize) -> Option<()> {
+        (0..count).try_for_each(|_| self.int().map(drop))
+    }
+
+    /// Passes `count` elements of any kind.
+    fn skip(&mut self, count: i64) -> Option<()> {
+        for _ in 0..u64::try_from(count).ok()? {
+            if self.at == self.list.end() {
+                return None;
+            }
+            self.at = self.list.next(self.at);
+        }
+        Some(())
     }
 }
 

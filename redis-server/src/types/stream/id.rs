@@ -50,6 +50,12 @@ impl StreamId {
         }
     }
 
+    /// [`StreamId::to_be_bytes`], backwards.
+    pub fn from_be_bytes(bytes: [u8; 16]) -> Self {
+        let both = u128::from_be_bytes(bytes);
+        Self { ms: (both >> 64) as u64, seq: both as u64 }
+    }
+
     /// The id as 16 bytes that sort like it.
     pub fn to_be_bytes(self) -> [u8; 16] {
         (u128::from(self.ms) << 64 | u128::from(self.seq)).to_be_bytes()

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map};
 
+use super::super::listpack::Listpack;
 use super::StreamId;
 use super::block::{Block, Head, Pair, StreamEntry};
 
@@ -55,7 +56,43 @@ pub struct Log {
     entries_added: u64,
 }
 
+/// What a dump says of a log.
+#[derive(Debug)]
+pub struct LogParts {
+    /// The blocks by key.
+    pub blocks: Vec<(StreamId, Listpack)>,
+    /// Number of entries.
+    pub len: u64,
+    /// See [`Log::last_id`].
+    pub last_id: StreamId,
+    /// See [`Log::max_deleted_id`].
+    pub max_deleted_id: StreamId,
+    /// See [`Log::entries_added`].
+    pub entries_added: u64,
+}
+
 impl Log {
+    /// The log of which all this is said; `None` if there can be none.
+    pub fn from_parts(parts: LogParts) -> Option<Self> {
+        let LogParts { blocks, len, last_id, max_deleted_id, entries_added } = parts;
+        let mut log = Self { len, last_id, max_deleted_id, entries_added, ..Self::default() };
+        let mut live = 0;
+        for (key, packed) in blocks {
+            let block = Block::from_packed(packed)?;
+            live += block.head().live;
+            if log.blocks.insert(key, block).is_some() {
+                return None;
+            }
+        }
+        log.find_first();
+        (live == len).then_some(log)
+    }
+
+    /// The blocks by key, as a dump holds them.
+    pub fn packed_blocks(&self) -> impl Iterator<Item = (StreamId, &Listpack)> {
+        self.blocks.iter().map(|(key, block)| (*key, block.packed()))
+    }
+
     /// Number of entries.
     pub fn len(&self) -> u64 {
         self.len

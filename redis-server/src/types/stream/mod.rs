@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub use block::{Fields, Pair, StreamEntry};
 pub use group::{Consumer, Group, Pending};
 pub use id::StreamId;
-pub use log::{Log, LogRange, StreamLimits, Trim, TrimTo};
+pub use log::{Log, LogParts, LogRange, StreamLimits, Trim, TrimTo};
 
 /// A stream.
 ///

@@ -1,0 +1,114 @@
+//! DUMP and RESTORE: values in the form of Redis' own files.
+
+use crate::command::{Args, Ctx, Event, Result};
+use crate::config::settings;
+use crate::db::Value;
+use crate::error::Error;
+use crate::persist::{self, Limits, Loaded, Refused};
+
+/// DUMP key
+pub(super) fn dump(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    match cx.db.value(args.key(0)) {
+        Some(value) => cx.reply.bulk(&persist::dump(value)),
+        None => cx.reply.null(),
+    }
+    Ok(())
+}
+
+/// The options of RESTORE.
+#[derive(Debug, Default)]
+struct Options {
+    replace: bool,
+    absolute: bool,
+    idle: Option<u64>,
+    frequency: Option<u8>,
+}
+
+impl Options {
+    fn parse(args: Args<'_>) -> Result<Self> {
+        let mut options = Self::default();
+        let mut at = 4;
+        while at < args.len() {
+            let more = at + 1 < args.len();
+            if args.is(at, "REPLACE") {
+                options.replace = true;
+            } else if args.is(at, "ABSTTL") {
+                options.absolute = true;
+            } else if more && args.is(at, "IDLETIME") && options.frequency.is_none() {
+                at += 1;
+                let idle = u64::try_from(args.int(at)?);
+                options.idle = Some(idle.map_err(|_| Error::Static("ERR Invalid IDLETIME value, must be >= 0"))?);
+            } else if more && args.is(at, "FREQ") && options.idle.is_none() {
+                at += 1;
+                let frequency = u8::try_from(args.int(at)?);
+                let invalid = Error::Static("ERR Invalid FREQ value, must be >= 0 and <= 255");
+                options.frequency = Some(frequency.map_err(|_| invalid)?);
+            } else {
+                return Err(Error::Syntax);
+            }
+            at += 1;
+        }
+        Ok(options)
+    }
+}
+
+/// `RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]`
+pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let options = Options::parse(args)?;
+    let key = args.key(0);
+    if !options.replace && cx.db.get_mut(key).is_some() {
+        return Err(Error::Static("BUSYKEY Target key name already exists."));
+    }
+    let ttl = u64::try_from(args.int(2)?).map_err(|_| Error::Static("ERR Invalid TTL value, must be >= 0"))?;
+    let limits = Limits {
+        hash: cx.hash_limits(),
+        list: cx.list_limits(),
+        set: cx.set_limits(),
+        sorted_set: cx.sorted_set_limits(),
+    };
+    let loaded = persist::restore(args.at(3), &limits).map_err(|refused| match refused {
+        Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
+        Refused::Content => Error::Static("ERR Bad data format"),
+    })?;
+    let old = cx.db.remove(key);
+    let is_replaced = old.is_some();
+    if let Some(old) = old {
+        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        cx.discard(old, in_background);
+    }
+    let now = cx.now();
+    let expire_at = match ttl {
+        0 => None,
+        at if options.absolute => Some(at),
+        ttl => Some(now.saturating_add(ttl)),
+    };
+    if expire_at.is_some_and(|at| at <= now) {
+        if is_replaced {
+            cx.changed(key, Event("del"));
+        }
+        cx.reply.ok();
+        return Ok(());
+    }
+    match loaded {
+        Loaded::Str(text) => cx.db.set(key, Value::Bytes(&text), None),
+        Loaded::Object(object) => drop(cx.db.replace(key, Value::Object(object))),
+    }
+    if expire_at.is_some() {
+        cx.db.expire(key, expire_at);
+    }
+    remember_use(cx, args, &options);
+    cx.changed(key, Event("restore"));
+    cx.reply.ok();
+    Ok(())
+}
+
+/// Notes when the value was used last, or how often, as the policy counts.
+fn remember_use(cx: &Ctx<'_>, args: Args<'_>, options: &Options) {
+    let Some(entry) = cx.db.peek(args.key(0)) else { return };
+    let by_frequency = cx.instance.config.word(settings::MAXMEMORY_POLICY).ends_with("-lfu");
+    match options.frequency {
+        Some(frequency) if by_frequency => entry.set_access(frequency.into()),
+        _ if by_frequency => {}
+        _ => entry.set_access((cx.now() / 1000).saturating_sub(options.idle.unwrap_or(0)) as u32),
+    }
+}

@@ -1,0 +1,83 @@
+//! Values as Redis writes them down: the object format of its RDB files, which `DUMP` and `RESTORE` carry.
+//!
+//! Written is version 10, that of Redis 7.0; read is everything from there back to ziplists, and what version 11 added.
+//! What is read is checked down to the last byte: a payload can come from anybody.
+
+mod crc;
+mod load;
+mod lzf;
+mod reader;
+mod save;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod ziplist;
+
+pub use load::{Limits, Loaded};
+
+use crate::db::ValueRef;
+
+/// The version that is written.
+const VERSION: u16 = 10;
+/// The newest version that is read.
+const NEWEST: u16 = 11;
+/// Version and checksum behind a payload.
+const FOOTER: usize = 2 + 8;
+
+/// The types of values, as the format numbers them.
+mod kind {
+    pub(super) const STRING: u8 = 0;
+    pub(super) const LIST: u8 = 1;
+    pub(super) const SET: u8 = 2;
+    pub(super) const SORTED_SET_TEXT: u8 = 3;
+    pub(super) const HASH: u8 = 4;
+    pub(super) const SORTED_SET: u8 = 5;
+    pub(super) const LIST_ZIPLIST: u8 = 10;
+    pub(super) const SET_INTSET: u8 = 11;
+    pub(super) const SORTED_SET_ZIPLIST: u8 = 12;
+    pub(super) const HASH_ZIPLIST: u8 = 13;
+    pub(super) const LIST_QUICKLIST: u8 = 14;
+    pub(super) const STREAM: u8 = 15;
+    pub(super) const HASH_LISTPACK: u8 = 16;
+    pub(super) const SORTED_SET_LISTPACK: u8 = 17;
+    pub(super) const LIST_QUICKLIST_2: u8 = 18;
+    pub(super) const STREAM_2: u8 = 19;
+    pub(super) const SET_LISTPACK: u8 = 20;
+    pub(super) const STREAM_3: u8 = 21;
+}
+
+/// Why a payload cannot be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Its version is too new, or its checksum is another one.
+    Footer,
+    /// It is no value.
+    Content,
+}
+
+/// A value as `DUMP` answers it.
+pub fn dump(value: ValueRef<'_>) -> Vec<u8> {
+    let mut bytes = save::value(value);
+    sign(&mut bytes);
+    bytes
+}
+
+/// Puts version and checksum behind what is to be restored.
+pub fn sign(bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&crc::crc64(bytes).to_le_bytes());
+}
+
+/// The value that a payload of `DUMP` holds.
+///
+/// # Errors
+/// It is none.
+pub fn restore(payload: &[u8], limits: &Limits) -> Result<Loaded, Refused> {
+    let body = payload.len().checked_sub(FOOTER).ok_or(Refused::Footer)?;
+    let (signed, checksum) = payload.split_at(body + 2);
+    let version = u16::from_le_bytes([payload[body], payload[body + 1]]);
+    if version > NEWEST || checksum != crc::crc64(signed).to_le_bytes() {
+        return Err(Refused::Footer);
+    }
+    load::value(&payload[..body], limits).ok_or(Refused::Content)
+}
