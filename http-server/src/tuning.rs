@@ -4,6 +4,11 @@
 
 use std::time::Duration;
 
+/// Whether the binary's memory may be huge pages. Linux' default: where asked for, and mimalloc asks. Without them the
+/// server is resident in 7 MiB instead of 18 (100 connections), at the same CPU time per request (6 interleaved pairs):
+/// what is hot here is small. A large embedded Redis would want them, and should run beside this server.
+pub const HUGE_PAGES: bool = false;
+
 /// Bytes that one read may bring. hyper begins with 8 KiB and adapts up to 400 KiB for each connection; here the buffer
 /// belongs to the worker, so a large one costs nothing per connection. 64 KiB holds a batch of some 1,000 small
 /// pipelined requests, and uploads need few system calls.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::codec::Protocol;
 use crate::load::Load;
 use crate::objective::Objective;
+use crate::pace::Pace;
 use crate::record::Outcome;
 use crate::session;
 use crate::watch::{Progress, Watch};
@@ -36,9 +37,24 @@ impl Scenario {
     /// Runs it once with another load than its own, as the search for a rate does.
     #[must_use]
     pub fn run_with(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
-        let outcome = self.workload.run(load, watch);
+        let mut outcome = self.workload.run(load, watch);
+        outcome.notes.extend(latency_bound(load, &outcome));
         Outcome { description: self.description.clone(), settings: self.settings.clone(), ..outcome }
     }
+}
+
+/// Below this share of a processor, server and generator have nothing to do for half of the time.
+const IDLE: f64 = 0.5;
+
+/// Says that a closed loop measured its own size: nobody was busy, so that more in flight would have shown more.
+fn latency_bound(load: &Load, outcome: &Outcome) -> Option<String> {
+    let server = outcome.server.filter(|_| outcome.seconds > 0.0)?;
+    let is_idle = outcome.generator.busiest_thread < IDLE && server.cpu.total() / outcome.seconds < IDLE;
+    let is_bound = is_idle && load.pace == Pace::Closed && outcome.answers() > 0;
+    is_bound.then(|| {
+        "latency-bound: neither server nor generator was busy; the rate is what is in flight by the mean latency"
+            .to_owned()
+    })
 }
 
 /// What is asked of a server, whatever the protocol.

@@ -86,6 +86,11 @@ impl Session {
         out
     }
 
+    /// Wakes this task when a message is left for the client, or its end is near; [`Session::transmit`] has them.
+    pub fn wake_by(&self, waker: &std::task::Waker) {
+        self.client.shared.wake_by(waker);
+    }
+
     /// Whether a blocking command waits for its keys.
     pub fn is_waiting(&self) -> bool {
         self.client.waiting.is_some()

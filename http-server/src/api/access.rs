@@ -20,6 +20,8 @@ pub(crate) struct Rules {
     refused: HashSet<String>,
     keys: Prefixes,
     channels: Prefixes,
+    /// Whether GET is allowed, which is asked most often.
+    gets: bool,
 }
 
 /// Prefixes of which a name must have one.
@@ -86,10 +88,12 @@ impl Rules {
             None if keys == Prefixes::Any => Prefixes::Any,
             None => Prefixes::OneOf(Vec::new()),
         };
-        let mut rules = Self { kinds: Vec::new(), named: HashSet::new(), refused: HashSet::new(), keys, channels };
+        let mut rules =
+            Self { kinds: Vec::new(), named: HashSet::new(), refused: HashSet::new(), keys, channels, gets: false };
         for command in commands {
             rules.command(&command.as_ref().to_ascii_lowercase())?;
         }
+        rules.gets = rules.allows("get", Kind::Read);
         Ok(rules)
     }
 
@@ -143,7 +147,18 @@ impl Rules {
         }
     }
 
-    #[cfg(test)]
+    /// Whether a GET of this key may be sent, as [`Rules::check`] says.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn check_get(&self, key: &[u8]) -> Result<(), Denied> {
+        match (self.gets, self.keys.take(key)) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Denied::Key),
+            (false, _) => Err(Denied::Command("get".to_owned())),
+        }
+    }
+
     /// Whether a subscription to a channel is allowed, or to a pattern.
     ///
     /// # Errors
@@ -186,7 +201,6 @@ fn group(name: &str) -> Option<&'static [Kind]> {
 }
 
 /// What every name that a pattern matches begins with.
-#[cfg(test)]
 fn literal_prefix(pattern: &[u8]) -> &[u8] {
     let end = pattern.iter().position(|byte| b"*?[\\".contains(byte)).unwrap_or(pattern.len());
     &pattern[..end]
@@ -500,6 +514,10 @@ mod tests {
             }
             let rules = access.rules(&headers).unwrap();
             assert_eq!(shown(rules.check(command)), expected, "{token} {command:?}");
+            if let ["GET", key] = command {
+                let get = rules.check_get(key.as_bytes()).map(|()| Kind::Read);
+                assert_eq!(shown(get), expected, "{token} /get?key={key}");
+            }
         };
         for (token, command, expected) in ATTEMPTS {
             check(token, command, expected);

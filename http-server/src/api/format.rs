@@ -175,7 +175,7 @@ fn has_plain_keys(pairs: usize, mut elements: Elements<'_>) -> bool {
     })
 }
 
-fn json_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn json_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => json_text(out, text),
         Err(_) => {
@@ -186,7 +186,7 @@ fn json_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-pub(crate) fn json_text(out: &mut Vec<u8>, text: &str) {
+fn json_text(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("a string has a JSON form, and memory takes it");
 }
 

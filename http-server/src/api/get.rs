@@ -1,11 +1,14 @@
 //! `GET /get?key=…`: a value as it is.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::{Buf, Bytes};
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
 use percent_encoding::percent_decode;
 
 use super::answer::{Refusal, plain};
@@ -13,22 +16,24 @@ use super::{Api, cors};
 use crate::redis::reply::{Element, Elements};
 
 /// `GET /get?key=foo`: the key's value; 404 if there is none.
-pub(super) async fn get(State(api): State<Api>, uri: Uri, headers: HeaderMap) -> Response {
-    let mut response = match value(&api, &uri, &headers).await {
+///
+/// The request is taken as it is: extractors would copy its headers.
+pub(super) async fn get(State(api): State<Api>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let mut response = match value(&api, &head).await {
         Ok(response) => response,
         Err(refusal) => refusal.count(&api).into_plain(),
     };
-    cors::allow(&api, cors::origin_header(&api, &headers), &mut response);
+    cors::allow(&api, cors::origin_header(&api, &head.headers), &mut response);
     response
 }
 
-async fn value(api: &Api, uri: &Uri, headers: &HeaderMap) -> Result<Response, Refusal> {
-    let Some(key) = key(uri.query().unwrap_or_default().as_bytes()) else {
+async fn value(api: &Api, head: &Parts) -> Result<Response, Refusal> {
+    let Some(key) = key(head.uri.query().unwrap_or_default().as_bytes()) else {
         return Ok(plain(StatusCode::BAD_REQUEST, "a key is expected: /get?key=NAME\n"));
     };
-    let command = [b"GET".as_slice(), &key];
-    api.shared.access.rules(headers)?.check(&command)?;
-    let reply = api.redis()?.command(&command).await?;
+    api.shared.access.rules(&head.headers)?.check_get(&key)?;
+    let reply = api.redis()?.command(&[b"GET".as_slice(), &key]).await?;
     match Elements::new(&reply).next() {
         Some(Element::Bytes(value)) => {
             let len = value.len();
@@ -53,10 +58,10 @@ fn value_response(mut reply: Bytes, len: usize) -> Response {
 }
 
 /// The first `key` of a query, decoded as forms are: `+` is a blank.
-fn key(query: &[u8]) -> Option<Vec<u8>> {
+fn key(query: &[u8]) -> Option<Cow<'_, [u8]>> {
     let value = query.split(|byte| *byte == b'&').find_map(|pair| pair.strip_prefix(b"key="))?;
     if !value.iter().any(|byte| matches!(byte, b'+' | b'%')) {
-        return Some(value.to_vec());
+        return Some(Cow::Borrowed(value));
     }
     let blanks: Vec<u8> = value.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     Some(percent_decode(&blanks).collect())

@@ -13,13 +13,15 @@ mod commands;
 mod cors;
 mod format;
 mod get;
+mod page;
 mod request;
 mod run;
+mod subscribe;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, options};
+use axum::routing::{any, get};
 use http::HeaderValue;
 use server_runtime::metrics::{Counter, Registry};
 
@@ -31,12 +33,12 @@ pub use args::{RedisArgs, routes};
 /// What all requests share.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
-    redis: Option<Redis>,
     shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
 struct Shared {
+    redis: Option<Redis>,
     access: Access,
     origins: Vec<HeaderValue>,
     max_request: usize,
@@ -64,11 +66,11 @@ impl Api {
             metrics.counter("http_redis_failures_total", help, &[("reason", reason)])
         };
         let counts = Counts { denied: failed("denied"), away: failed("away"), slow: failed("slow") };
-        Self { redis, shared: Arc::new(Shared { access, origins, max_request, counts }) }
+        Self { shared: Arc::new(Shared { redis, access, origins, max_request, counts }) }
     }
 
     fn redis(&self) -> Result<&Redis, Failure> {
-        self.redis.as_ref().ok_or(Failure::NotConfigured)
+        self.shared.redis.as_ref().ok_or(Failure::NotConfigured)
     }
 }
 
@@ -76,8 +78,12 @@ impl Api {
 fn router(api: Api) -> Router {
     Router::new()
         .route("/get", get(get::get).options(cors::preflight))
-        .route("/v1", options(cors::preflight).fallback(run::body))
-        .route("/v1/", options(cors::preflight).fallback(run::body))
-        .route("/v1/{*command}", options(cors::preflight).fallback(run::path))
+        .route("/v1", any(run::body))
+        .route("/v1/", any(run::body))
+        .route("/v1/{*command}", any(run::path))
+        .merge(page::router())
         .with_state(api)
 }
+
+#[cfg(test)]
+mod oracle;

@@ -13,6 +13,7 @@ use super::answer::{Refusal, set_type, status_of};
 use super::commands::Kind;
 use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
+use super::subscribe::{self, Topics};
 use super::{Api, cors};
 use crate::redis::reply::{Element, Elements};
 use crate::redis::wire::put_command;
@@ -22,17 +23,26 @@ const TRANSACTION: &str = "transaction";
 
 /// `/v1/{COMMAND}/{arg}/…`, and `POST /v1/transaction`.
 pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Response {
+    if request.method() == Method::OPTIONS {
+        return cors::preflight(State(api), request).await;
+    }
     // As it came: what separates arguments is told from what is part of them only before decoding.
     let path = request.uri().path().strip_prefix("/v1/").unwrap_or_default().to_owned();
     let (path, suffix) = Format::of_suffix(&path);
     if path.eq_ignore_ascii_case(TRANSACTION) {
         return answer(&api, request, suffix, Source::Body { is_transaction: true }).await;
     }
+    if let Some(topics) = Topics::of_path(path) {
+        return subscribe::subscribe(&api, request, topics).await;
+    }
     answer(&api, request, suffix, Source::Path(path)).await
 }
 
 /// `POST /v1`.
 pub(super) async fn body(State(api): State<Api>, request: Request<Body>) -> Response {
+    if request.method() == Method::OPTIONS {
+        return cors::preflight(State(api), request).await;
+    }
     answer(&api, request, None, Source::Body { is_transaction: false }).await
 }
 

@@ -1,35 +1,36 @@
 //! The `Date` header, formatted once a second.
 
-use std::time::{Duration, UNIX_EPOCH};
-
-use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The date of the last look at the clock.
 pub(super) struct Clock {
-    second: i64,
+    second: u64,
     text: [u8; 29],
 }
 
+/// The last second that has a date: the end of the year 9999.
+const LAST: u64 = 253_402_300_799;
+
 impl Clock {
     pub(super) fn new() -> Self {
-        let mut clock = Self { second: -1, text: [b' '; 29] };
-        clock.date();
+        let mut clock = Self { second: u64::MAX, text: [b' '; 29] };
+        clock.look();
         clock
     }
 
-    /// The date as RFC 9110 section 5.6.7 writes it.
-    pub(super) fn date(&mut self) -> &[u8; 29] {
-        // The coarse clock is right to some milliseconds and costs a fifth of the exact one.
-        let second = clock_gettime(ClockId::RealtimeCoarse).tv_sec;
+    /// Looks at the clock. Once for each batch of requests, because it costs as much as the rest of a small answer.
+    pub(super) fn look(&mut self) {
+        let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()).min(LAST);
         if second != self.second {
             self.second = second;
-            let time = UNIX_EPOCH + Duration::from_secs(u64::try_from(second).unwrap_or(0));
-            let text = httpdate::fmt_http_date(time);
-            // Years past 9999 do not fit; they may have the date of before.
-            if let Ok(text) = text.as_bytes().try_into() {
-                self.text = text;
-            }
+            let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+            self.text = text.as_bytes().try_into().expect("dates have 29 characters");
         }
+    }
+
+    /// The date as RFC 9110 section 5.6.7 writes it.
+    #[inline]
+    pub(super) fn date(&self) -> &[u8; 29] {
         &self.text
     }
 }

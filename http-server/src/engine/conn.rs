@@ -285,6 +285,7 @@ impl Conn {
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
             Poll::Ready(Ok(count)) => {
                 self.worker.stats().received.add(count as u64);
+                self.worker.clock.borrow_mut().look();
                 Ok(Poll::Ready(count))
             }
             Poll::Ready(Err(error)) => Err(error),
@@ -298,7 +299,7 @@ impl Conn {
         while self.close == Close::No && scratch.out.len() < GATHER_MAX {
             match find(&self.input, self.searched, &worker, self.requests) {
                 Found::Instant { answer: (kind, answer), ends, len } => {
-                    let mut clock = worker.clock.borrow_mut();
+                    let clock = worker.clock.borrow();
                     instant::write(kind, answer, clock.date(), ends, &mut scratch.body, &mut scratch.out);
                     worker.count_instant();
                     self.slot.enter(Phase::Idle);
@@ -439,6 +440,7 @@ impl Conn {
         };
         let (parts, body) = response.into_parts();
         let mut clock = self.worker.clock.borrow_mut();
+        clock.look();
         h1::encode_head(parts.status, &parts.headers, framed, ending, clock.date(), &mut scratch.out);
         drop(clock);
         let close = match (ends, unread) {
@@ -492,7 +494,10 @@ impl Conn {
     fn refuse(&mut self, status: StatusCode, reason: &str, scratch: &mut Scratch) {
         self.worker.stats().refused.add(1);
         self.worker.stats().response(status);
-        h1::refusal(status, reason, self.worker.clock.borrow_mut().date(), &mut scratch.out);
+        let mut clock = self.worker.clock.borrow_mut();
+        clock.look();
+        h1::refusal(status, reason, clock.date(), &mut scratch.out);
+        drop(clock);
         self.state = State::Waiting;
         self.close = Close::AfterLinger;
         self.input.clear();

@@ -308,3 +308,65 @@ impl Fields {
 fn is(header: &Header<'_>, name: &str) -> bool {
     header.name.eq_ignore_ascii_case(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { head_bytes: 4096, target_bytes: 1024, headers: 100 };
+
+    /// Length and framing of what is parsed.
+    fn summary(bytes: &[u8]) -> Result<Option<(usize, Framing)>, Reject> {
+        let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        parse(bytes, &mut room, &LIMITS).map(|head| head.map(|head| (head.len, head.framing)))
+    }
+
+    const GOOD: &[&str] = &[
+        "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "POST /a?b HTTP/1.1\r\nhost: h:80\r\nContent-Length: 12\r\nConnection: close, Upgrade\r\n\r\n",
+        "PUT http://h/ HTTP/1.0\r\nTransfer-Coding: x\r\nExpect: 100-continue\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\nUpgrade: websocket\r\n\r\n",
+    ];
+
+    #[test]
+    fn a_part_of_a_good_head_is_incomplete_and_never_wrong() {
+        for good in GOOD {
+            for end in 0..good.len() {
+                assert_eq!(summary(&good.as_bytes()[..end]), Ok(None), "{:?}", &good[..end]);
+                assert!(!is_complete(&good.as_bytes()[..end], 0), "{:?}", &good[..end]);
+            }
+            let followed = format!("{good}GET");
+            for from in 0..=good.len() {
+                assert!(is_complete(followed.as_bytes(), from), "{good:?} from {from}");
+            }
+            assert_eq!(summary(followed.as_bytes()).unwrap().unwrap().0, good.len());
+        }
+    }
+
+    #[test]
+    fn a_damaged_head_is_refused_or_still_ends_in_crlf() {
+        // xorshift: the same damage every time.
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below as u64) as usize
+        };
+        for round in 0..200_000 {
+            let mut bytes = GOOD[round % GOOD.len()].as_bytes().to_vec();
+            for _ in 0..=random(3) {
+                let (at, new) = (random(bytes.len()), b"\r\n\0 :;,\t\x80A/0"[random(12)]);
+                match random(3) {
+                    0 => bytes[at] = new,
+                    1 => bytes.insert(at, new),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            if let Ok(Some((len, _))) = summary(&bytes) {
+                let head = &bytes[..len];
+                assert!(head.ends_with(b"\r\n\r\n") && !has_bare_line_feed(head), "{}", head.escape_ascii());
+            }
+        }
+    }
+}

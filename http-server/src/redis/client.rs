@@ -53,6 +53,10 @@ impl Redis {
         self.connector().settings()
     }
 
+    pub(super) fn id(&self) -> usize {
+        self.inner.id
+    }
+
     pub(crate) fn connector(&self) -> &Connector {
         &self.inner.connector
     }

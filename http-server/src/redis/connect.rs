@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
+use super::embedded;
 use super::reply::{Element, Elements};
 use super::settings::{Place, Server, Settings, Target};
 use super::wire::{Scan, Scanner, put_command};
@@ -57,11 +58,15 @@ impl Connector {
         &self.settings
     }
 
-    /// A connection to `server` that is ready for commands.
+    /// A connection that is ready for commands.
     ///
     /// # Errors
-    /// What to tell users, if there is no such connection in time.
-    pub(crate) async fn connect(&self, server: &Server) -> Result<Box<dyn Io>, String> {
+    /// What to tell users, if there is none in time.
+    pub(crate) async fn connect(&self) -> Result<Box<dyn Io>, String> {
+        let server = match &self.settings.target {
+            Target::Embedded(instance) => return Ok(Box::new(embedded::Connection::new(instance))),
+            Target::Server(server) => server,
+        };
         let limit = self.settings.connect_timeout;
         match tokio::time::timeout(limit, self.reach(server)).await {
             Ok(Ok(stream)) => Ok(stream),

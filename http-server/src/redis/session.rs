@@ -7,16 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use redis_server::embedded::{self, Session};
-use redis_server::instance::Instance;
-use redis_server::worker::Worker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep, sleep_until};
 use tracing::{info, warn};
 
 use super::client::{Ending, Link, Redis};
 use super::connect::Io;
-use super::settings::{Server, Target};
+use super::embedded;
+use super::settings::Target;
 
 /// Bytes read at once: some hundred small replies.
 const INPUT: usize = 64 * 1024;
@@ -27,42 +25,58 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_millis(10), Duration::fro
 /// A connection that ends before this age was none: the next attempt waits.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// How often what has expired is removed from the embedded server, as often as Redis does.
-const EXPIRE_EVERY: Duration = Duration::from_millis(100);
+/// How long to wait before the next attempt to connect.
+#[derive(Debug, Default)]
+pub(super) struct BackOff {
+    last: Duration,
+    connected: Option<Instant>,
+}
+
+impl BackOff {
+    /// There is a connection.
+    pub(super) fn connected(&mut self) {
+        self.connected = Some(Instant::now());
+    }
+
+    /// The wait after a failed attempt, or after the end of a connection: none if that has lasted.
+    pub(super) fn wait(&mut self) -> Duration {
+        let lasted = self.connected.take().is_some_and(|since| since.elapsed() >= SETTLED);
+        self.last = if lasted { Duration::ZERO } else { (self.last * 2).clamp(BACK_OFF.0, BACK_OFF.1) };
+        self.last
+    }
+}
 
 /// Serves a thread's connection for as long as its runtime lives.
-pub(crate) async fn run(redis: Redis, ending: Ending) {
+pub(super) async fn run(redis: Redis, ending: Ending) {
     let link = &ending.0;
-    match &redis.settings().target {
-        Target::Embedded(instance) => embedded(link, instance).await,
-        Target::Server(server) => {
-            tokio::select! {
-                () = connected(&redis, server, link) => {}
-                () = expiring(link) => {}
-            }
+    let server = async {
+        match &redis.settings().target {
+            Target::Embedded(instance) => embedded::expiring(instance).await,
+            Target::Server(_) => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        () = connected(&redis, link) => {}
+        () = expiring(link) => {}
+        () = server => {}
     }
 }
 
 /// Connects, and again whenever the connection ends.
-async fn connected(redis: &Redis, server: &Server, link: &Rc<Link>) {
-    let mut wait = Duration::ZERO;
+async fn connected(redis: &Redis, link: &Rc<Link>) {
+    let target = &redis.settings().target;
+    let mut back_off = BackOff::default();
     loop {
-        if !wait.is_zero() {
-            sleep(wait).await;
-        }
-        let next = (wait * 2).clamp(BACK_OFF.0, BACK_OFF.1);
-        match redis.connector().connect(server).await {
+        match redis.connector().connect().await {
             Ok(stream) => {
                 if link.down.take().is_some() {
-                    info!("{server}: connected again");
+                    info!("{target}: connected again");
                 }
-                let since = Instant::now();
-                link.mux.borrow_mut().connected(since);
+                back_off.connected();
+                link.mux.borrow_mut().connected(Instant::now());
                 let why: Arc<str> = serve(link, stream).await.into();
-                warn!("{server}: connection lost: {why}");
+                warn!("{target}: connection lost: {why}");
                 link.mux.borrow_mut().lost(&why);
-                wait = if since.elapsed() >= SETTLED { Duration::ZERO } else { next };
             }
             Err(why) => {
                 let why: Arc<str> = why.into();
@@ -71,9 +85,9 @@ async fn connected(redis: &Redis, server: &Server, link: &Rc<Link>) {
                 }
                 link.mux.borrow_mut().away(&why);
                 *link.down.borrow_mut() = Some(why);
-                wait = next;
             }
         }
+        sleep(back_off.wait()).await;
     }
 }
 
@@ -163,39 +177,4 @@ impl Input {
             self.filled = end - taken;
         }
     }
-}
-
-/// Serves from our own server, in this thread.
-async fn embedded(link: &Link, instance: &Arc<Instance>) {
-    let mut session = session_of(instance);
-    let mut expire = tokio::time::interval(EXPIRE_EVERY);
-    poll_fn(|cx| {
-        link.polled_by(cx);
-        while expire.poll_tick(cx).is_ready() {
-            embedded::expire(instance);
-        }
-        let mut mux = link.mux.borrow_mut();
-        let unsent = mux.unsent();
-        if !unsent.is_empty() {
-            session.receive(unsent);
-            let bytes = unsent.len();
-            mux.sent(bytes);
-            let replies = session.transmit();
-            let taken = mux.received(&replies, Instant::now());
-            if session.is_closed() || taken != Ok(replies.len()) {
-                mux.lost(&"the embedded server ended the session".into());
-                session = session_of(instance);
-            }
-        }
-        Poll::<()>::Pending
-    })
-    .await;
-}
-
-/// A session that speaks RESP3.
-fn session_of(instance: &Arc<Instance>) -> Session {
-    let mut session = Session::new(Rc::new(Worker::new(Arc::clone(instance))));
-    session.receive(b"HELLO 3\r\n");
-    session.transmit();
-    session
 }

@@ -354,3 +354,77 @@ fn rate_text(rate: RateArg) -> String {
         RateArg::Max => "max".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::scenario;
+
+    /// The load of a command line of `loadgen redis`.
+    fn load(words: &str) -> Result<Load, String> {
+        let words: Vec<_> = ["redis", "127.0.0.1"].into_iter().chain(words.split_whitespace()).collect();
+        scenario(&words).map(|scenario| scenario.load)
+    }
+
+    #[test]
+    fn options_shape_the_load() {
+        #[track_caller]
+        fn check(words: &str, expected: impl Fn(&Load) -> bool) {
+            let load = load(words).unwrap();
+            assert!(expected(&load), "{words}: {load:?}");
+        }
+        let second = Duration::from_secs(1);
+        check("", |load| (load.connections, load.depth, load.refill) == (50, 1, Refill::Each));
+        check("", |load| load.length == Length::Duration(10 * second) && load.warm_up == second);
+        check("", |load| load.pace == Pace::Closed && load.timeout == 10 * second && load.seed == 1);
+        check("-c 1k --pipeline 16 --batch", |load| (load.connections, load.depth) == (1000, 16));
+        check("--batch", |load| load.refill == Refill::Batch);
+        check("-n 5k", |load| load.length == Length::Requests(5000) && load.warm_up.is_zero());
+        check("-d 1m30s --warm-up 5s --timeout 2ms", |load| load.length == Length::Duration(90 * second));
+        // A thread without a connection would have nothing to do.
+        check("-t 8 -c 3", |load| load.threads == 3);
+        check("--server-pid 7 --seed 9", |load| (load.server_pid, load.seed) == (Some(7), 9));
+        let open = |rate, arrivals| Pace::Open { rate, arrivals };
+        check("--rate 2.5k", |load| load.pace == open(Rate::Fixed(2500.0), Arrivals::Constant));
+        check("--rate 1 --arrivals poisson", |load| load.pace == open(Rate::Fixed(1.0), Arrivals::Poisson));
+        let ramp = Rate::Ramp { from: 100.0, to: 5000.0, over: 30 * second };
+        check("--rate 100..5k/30s", |load| load.pace == open(ramp, Arrivals::Constant));
+        check("--tls --insecure", |load| matches!(&load.endpoint, Endpoint::Tcp(_, Some(_))));
+    }
+
+    #[test]
+    fn errors_name_option_value_and_expectation() {
+        #[track_caller]
+        fn check(words: &str, expected: &str) {
+            let error = load(words).unwrap_err();
+            assert!(error.contains(expected), "{words}: {error}");
+        }
+        check("-c 0", "invalid value '0' for '--connections <N>': expected a count from 1");
+        check("-d fast", "invalid value 'fast' for '--duration <TIME>': expected a time such as 500us");
+        check("-d 0", "--duration is `0`, expected a time above 0");
+        check("-d 1s -n 5", "'--duration <TIME>' cannot be used with '--requests <N>'");
+        check("--rate 0", "invalid value '0' for '--rate <RATE>': expected a number of requests per second above 0");
+        check("--rate 5..x/1s", "invalid value '5..x/1s' for '--rate <RATE>': expected a number");
+        check("--slo p99=x", "invalid value 'p99=x' for '--slo <NAME=LIMIT>': expected a time");
+        check("--slo errors=200%", "invalid value 'errors=200%' for '--slo <NAME=LIMIT>': expected a share");
+        check("--arrivals late", "[possible values: constant, poisson]");
+        check("--insecure --cacert x", "'--insecure' cannot be used with '--cacert <FILE>'");
+        check("--tls --sni a..b", "--sni is `a..b`, expected a host name or an IP address");
+        check("--tls --cert x", "the following required arguments were not provided:\n  --key <FILE>");
+    }
+
+    #[test]
+    fn settings_say_how_to_run_it_again() {
+        let scenario =
+            scenario(&["redis", "127.0.0.1", "-t1", "--rate", "max", "--slo", "p99=2ms", "--verify"]).unwrap();
+        assert!(scenario.search);
+        let expected = "redis 127.0.0.1:6379, 50 connections, 1 thread, open loop, highest rate, 10s, every answer checked: \
+                        GET key:{key}";
+        assert_eq!(scenario.description, expected);
+        for (name, value) in
+            [("rate", json!("max")), ("seed", json!(1)), ("verify", json!(true)), ("length", json!("10s"))]
+        {
+            assert_eq!(scenario.settings[name], value, "{name}");
+        }
+    }
+}

@@ -73,7 +73,7 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
     let runner = Runner { scenario: &scenario, show: wanted.show, interrupt };
     let (mut outcome, found) =
         if scenario.search { runner.search() } else { (runner.run(&scenario.load, &scenario.description), true) };
-    outcome.notes.extend(note);
+    outcome.notes.extend(note.filter(|_| outcome.answers() > 0));
     let verdicts = judge(&scenario.objectives, &outcome);
     if !files.json_to_stdout() {
         print!("{}", render(&outcome, &verdicts));

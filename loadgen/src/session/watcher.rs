@@ -223,14 +223,15 @@ impl<'a> Watcher<'a> {
         self.shared.seats.iter().map(|seat| seat.open_connections.load(Ordering::Relaxed)).sum()
     }
 
-    /// Until the next tick, or the window's next edge.
+    /// Until the next tick, the window's next edge, or the end of the timeline's second.
     fn pause(&self) -> Nanos {
         let now = self.shared.clock.now();
         let Some((from, until)) = self.window else {
             return TICK / 20;
         };
         let mut pause = TICK;
-        for edge in [from, until] {
+        let second = self.cut.map_or(from, |(start, _)| start + SECOND + HAND_OVER);
+        for edge in [from, until, second] {
             if edge > now {
                 pause = pause.min(edge - now);
             }

@@ -33,6 +33,10 @@ pub(crate) struct Options {
     /// What wrk does, as PATH@CONNECTIONS, or PATH@CONNECTIONSxDEPTH to send DEPTH requests at a time.
     #[arg(long = "shape", value_parser = Shape::parse, default_values = ["/@100", "/json@100", "/@20", "/@1", "/@1000", "/@64x16"])]
     shapes: Vec<Shape>,
+    /// HOST:PORT of a Redis that runs already: ours is compared with a proxy on net/http and go-redis, and nobody else.
+    /// Take --shape '/get?key=foo@20', and set the key before.
+    #[arg(long)]
+    redis: Option<String>,
     /// Rounds: in each, every server is measured once in every shape; the order turns round each time.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
@@ -65,12 +69,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.rounds > 0 && options.seconds > 0, "at least one round of one second is needed");
     let folder = crate::target_dir().join("http");
     fs::create_dir_all(&folder)?;
+    let redis = options.redis.as_deref();
     let wanted = |subject: &&Subject| {
-        options.only.is_empty() || subject.name == "ours" || options.only.iter().any(|name| name == subject.name)
+        subject.is_for(redis)
+            && (options.only.is_empty()
+                || subject.name == "ours"
+                || options.only.iter().any(|name| name == subject.name))
     };
     let mut running = Vec::new();
     for subject in SUBJECTS.iter().filter(wanted) {
-        match subject.build(&folder).and_then(|command| subject.start(&command, options.pin.as_ref(), &folder)) {
+        match subject.build(&folder).and_then(|command| subject.start(&command, redis, options.pin.as_ref(), &folder)) {
             Ok(server) => running.push(Running { name: subject.name, server }),
             Err(error) if subject.name == "ours" => return Err(error),
             Err(error) => println!("left out: {}: {error:#}", subject.name),

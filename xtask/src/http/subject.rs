@@ -23,12 +23,14 @@ enum Make {
     Rust(&'static str),
     /// A program of `benches/peers/http-go`.
     Go(&'static str),
+    /// Another, which answers `/get?key=…` from Redis.
+    GoRedis(&'static str),
     /// A JavaScript runtime, by its npm package if it is not simply there.
     Script { program: &'static str, npm: Option<&'static str> },
 }
 
 /// Ours first: it is compared with each of the others.
-pub(super) const SUBJECTS: [Subject; 10] = [
+pub(super) const SUBJECTS: [Subject; 11] = [
     Subject { name: "ours", make: Make::Ours },
     Subject { name: "floor", make: Make::Rust("floor") },
     Subject { name: "axum", make: Make::Rust("axum-default") },
@@ -37,11 +39,21 @@ pub(super) const SUBJECTS: [Subject; 10] = [
     Subject { name: "may_minihttp", make: Make::Rust("minihttp") },
     Subject { name: "net/http", make: Make::Go("nethttp") },
     Subject { name: "fasthttp", make: Make::Go("fasthttp") },
+    Subject { name: "go-redis", make: Make::GoRedis("redisproxy") },
     Subject { name: "node", make: Make::Script { program: "node", npm: None } },
     Subject { name: "bun", make: Make::Script { program: "bun", npm: Some("bun@1.3.14") } },
 ];
 
 impl Subject {
+    /// Whether it has something to answer, with a Redis or without.
+    pub(super) fn is_for(&self, redis: Option<&str>) -> bool {
+        match self.make {
+            Make::Ours => true,
+            Make::GoRedis(_) => redis.is_some(),
+            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => redis.is_none(),
+        }
+    }
+
     /// Builds it below `folder` if need be; its command line without the port.
     pub(super) fn build(&self, folder: &Path) -> Result<Vec<String>> {
         let peers = crate::root().join("benches/peers");
@@ -52,10 +64,10 @@ impl Subject {
             }
             Make::Rust(name) => {
                 let target = folder.join("rust");
-                cargo(&peers.join("http-rust"), &["--bin", name], Some(&target))?;
+                cargo(&peers.join("http-rust"), &["--bin", name, "--features", name], Some(&target))?;
                 vec![text(&target.join("release").join(name))]
             }
-            Make::Go(name) => {
+            Make::Go(name) | Make::GoRedis(name) => {
                 let (source, program) = (copy(&peers.join("http-go"), folder)?, folder.join(name));
                 run_quietly(Command::new("go").args(["mod", "tidy"]).current_dir(&source))?;
                 let mut build = Command::new("go");
@@ -77,13 +89,25 @@ impl Subject {
         Ok(command)
     }
 
-    /// Starts it on a free port.
-    pub(super) fn start(&self, command: &[String], pin: Option<&Pinning>, folder: &Path) -> Result<Server> {
+    /// Starts it on a free port, with a Redis behind it if there is one.
+    pub(super) fn start(
+        &self,
+        command: &[String],
+        redis: Option<&str>,
+        pin: Option<&Pinning>,
+        folder: &Path,
+    ) -> Result<Server> {
         let port = free_port()?;
         let mut command = command.to_vec();
         match self.make {
-            Make::Ours => command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]),
-            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => command.push(port.to_string()),
+            Make::Ours => {
+                command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
+                command.extend(redis.iter().flat_map(|place| ["--redis".to_owned(), (*place).to_owned()]));
+            }
+            Make::Rust(_) | Make::Go(_) | Make::GoRedis(_) | Make::Script { .. } => {
+                command.push(port.to_string());
+                command.extend(redis.map(str::to_owned));
+            }
         }
         let command = pinned(pin.map(Pinning::server), command);
         Server::start_when(answers, &command, port, folder).with_context(|| self.name)

@@ -1,6 +1,8 @@
 //! Redis over HTTP: against the server in the process, and against genuine ones.
 
 mod api;
+mod browser;
 mod faults;
+mod subscriptions;
 mod support;
 mod ways;

@@ -196,6 +196,7 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
     fields.add("latest_fork_usec", 0);
     fields.add("total_forks", 0);
+    fields.add("migrate_cached_sockets", 0);
     fields.add("tracking_total_keys", 0);
     fields.add("total_error_replies", sum(|worker| worker.errors.get()));
     fields.add("total_reads_processed", sum(|worker| worker.reads.get()));

@@ -1,0 +1,79 @@
+//! Our own server in this process, as a connection: what is written is run at once, and its replies can be read.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use redis_server::embedded::{Session, expire};
+use redis_server::instance::Instance;
+use redis_server::worker::Worker;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// How often what has expired is removed, as often as Redis does.
+const EXPIRE_EVERY: Duration = Duration::from_millis(100);
+
+/// A session with the server.
+pub(super) struct Connection {
+    session: Session,
+    /// Replies, of which the first `read` bytes are read.
+    replies: Vec<u8>,
+    read: usize,
+}
+
+impl Connection {
+    pub(super) fn new(instance: &Arc<Instance>) -> Self {
+        let mut session = Session::new(Rc::new(Worker::new(Arc::clone(instance))));
+        session.receive(b"HELLO 3\r\n");
+        session.transmit();
+        Self { session, replies: Vec::new(), read: 0 }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.read == self.replies.len() {
+            // First the waker: a message that comes in between is either taken here or wakes.
+            self.session.wake_by(cx.waker());
+            self.replies = self.session.transmit();
+            self.read = 0;
+        }
+        let unread = &self.replies[self.read..];
+        if unread.is_empty() && !self.session.is_closed() {
+            return Poll::Pending;
+        }
+        let taken = unread.len().min(buf.remaining());
+        buf.put_slice(&unread[..taken]);
+        self.read += taken;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, _cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.session.receive(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Removes what has expired, for as long as it is polled.
+pub(super) async fn expiring(instance: &Arc<Instance>) {
+    let mut interval = tokio::time::interval(EXPIRE_EVERY);
+    std::future::poll_fn(|cx| {
+        loop {
+            ready!(interval.poll_tick(cx));
+            expire(instance);
+        }
+    })
+    .await
+}

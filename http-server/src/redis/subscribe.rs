@@ -1,0 +1,363 @@
+//! Subscriptions: one more connection for each worker thread, shared by all who listen there.
+//!
+//! A topic is asked for when its first listener comes and given up when its last one leaves. Listeners that do not keep up
+//! are let go, as Redis does; one connection's end does not end them, they are told of the gap.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::client::Redis;
+use super::connect::Io;
+use super::reply::{Element, Elements};
+use super::session::BackOff;
+use super::wire::{Scan, Scanner, put_command};
+
+/// Most events that wait for one listener.
+const MAX_EVENTS: usize = 1024;
+
+/// Most bytes of messages that wait for one listener, 8 MiB: Redis' soft limit for a subscriber.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes read at once.
+const INPUT: usize = 64 * 1024;
+
+thread_local! {
+    /// This thread's connections for subscriptions, by the identity of their [`Redis`].
+    static HUBS: RefCell<Vec<Rc<Hub>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A channel, or a pattern of channels.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Topic {
+    /// Whether it is a pattern.
+    pub is_pattern: bool,
+    /// Its name.
+    pub name: Bytes,
+}
+
+/// What a listener hears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// From here on, no message of this topic is missed.
+    Subscribed(Topic),
+    /// A message.
+    Message {
+        /// The pattern that its channel matches, if the listener asked for one.
+        pattern: Option<Bytes>,
+        /// Its channel.
+        channel: Bytes,
+        /// What it says.
+        message: Bytes,
+    },
+    /// The connection is lost, and messages with it until [`Event::Subscribed`] comes again.
+    Lost(Arc<str>),
+}
+
+impl Event {
+    fn len(&self) -> usize {
+        match self {
+            Self::Subscribed(topic) => topic.name.len(),
+            Self::Message { channel, message, .. } => channel.len() + message.len(),
+            Self::Lost(why) => why.len(),
+        }
+    }
+}
+
+/// What one listener hears, from its topics.
+#[derive(Debug)]
+pub struct Subscription {
+    events: Receiver<Event>,
+    waiting: Arc<AtomicUsize>,
+    hub: usize,
+    listener: u64,
+    topics: Vec<Topic>,
+}
+
+impl Subscription {
+    /// The next event; `None` when this listener has been let go, because it did not keep up.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let next = self.events.poll_recv(cx);
+        if let Poll::Ready(Some(event)) = &next {
+            self.waiting.fetch_sub(event.len(), Relaxed);
+        }
+        next
+    }
+
+    /// The next event, as [`Subscription::poll_next`].
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(hub) = find(self.hub) {
+            hub.leave(self.listener, &self.topics);
+        }
+    }
+}
+
+impl Redis {
+    /// Listens to topics. To be called and dropped on one thread, inside its tokio runtime.
+    pub fn subscribe(&self, topics: Vec<Topic>) -> Subscription {
+        let hub = find(self.id()).unwrap_or_else(|| self.hub());
+        let (sender, events) = channel(MAX_EVENTS);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let listener = hub.join(&topics, &sender, &waiting);
+        Subscription { events, waiting, hub: self.id(), listener, topics }
+    }
+
+    fn hub(&self) -> Rc<Hub> {
+        let hub = Rc::new(Hub {
+            id: self.id(),
+            topics: RefCell::default(),
+            asked: RefCell::default(),
+            wake: Notify::new(),
+            next: Cell::new(0),
+            connected: Cell::new(false),
+        });
+        HUBS.with_borrow_mut(|hubs| hubs.push(Rc::clone(&hub)));
+        tokio::task::spawn_local(run(self.clone(), Ending(Rc::clone(&hub))));
+        hub
+    }
+}
+
+fn find(id: usize) -> Option<Rc<Hub>> {
+    HUBS.try_with(|hubs| hubs.borrow().iter().find(|hub| hub.id == id).cloned()).ok().flatten()
+}
+
+/// One thread's topics and who listens to them.
+#[derive(Debug)]
+struct Hub {
+    id: usize,
+    topics: RefCell<HashMap<Topic, Listened>>,
+    /// Commands to be sent.
+    asked: RefCell<Vec<u8>>,
+    wake: Notify,
+    next: Cell<u64>,
+    connected: Cell<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Listened {
+    /// Subscriptions asked for that Redis has not confirmed.
+    unconfirmed: u32,
+    listeners: Vec<Listener>,
+}
+
+#[derive(Debug)]
+struct Listener {
+    id: u64,
+    events: Sender<Event>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Listener {
+    /// Whether it keeps up.
+    fn hear(&self, event: Event) -> bool {
+        let len = event.len();
+        self.waiting.fetch_add(len, Relaxed) + len <= MAX_BYTES && self.events.try_send(event).is_ok()
+    }
+}
+
+impl Hub {
+    fn join(&self, topics: &[Topic], events: &Sender<Event>, waiting: &Arc<AtomicUsize>) -> u64 {
+        let id = self.next.replace(self.next.get() + 1);
+        let mut known = self.topics.borrow_mut();
+        for topic in topics {
+            let listened = known.entry(topic.clone()).or_default();
+            let listener = Listener { id, events: events.clone(), waiting: Arc::clone(waiting) };
+            if listened.listeners.is_empty() {
+                self.ask("SUBSCRIBE", topic);
+                listened.unconfirmed += u32::from(self.connected.get());
+            } else if listened.unconfirmed == 0 && self.connected.get() {
+                listener.hear(Event::Subscribed(topic.clone()));
+            }
+            listened.listeners.push(listener);
+        }
+        id
+    }
+
+    fn leave(&self, id: u64, topics: &[Topic]) {
+        let mut known = self.topics.borrow_mut();
+        for topic in topics {
+            let Some(listened) = known.get_mut(topic) else { continue };
+            let before = listened.listeners.len();
+            listened.listeners.retain(|listener| listener.id != id);
+            if listened.listeners.is_empty() && before > 0 {
+                self.ask("UNSUBSCRIBE", topic);
+            }
+        }
+    }
+
+    /// Without a connection nothing is asked: the next one begins with all topics.
+    fn ask(&self, command: &str, topic: &Topic) {
+        if self.connected.get() {
+            let prefix = if topic.is_pattern { "P" } else { "" };
+            let command = format!("{prefix}{command}");
+            put_command(&mut self.asked.borrow_mut(), &[command.as_bytes(), &topic.name]);
+            self.wake.notify_one();
+        }
+    }
+
+    /// There is a connection: everything is asked for again.
+    fn connected(&self) {
+        self.connected.set(true);
+        self.asked.borrow_mut().clear();
+        let mut topics = self.topics.borrow_mut();
+        topics.retain(|_, listened| !listened.listeners.is_empty());
+        for (topic, listened) in topics.iter_mut() {
+            listened.unconfirmed = 1;
+            self.ask("SUBSCRIBE", topic);
+        }
+    }
+
+    fn lost(&self, why: &Arc<str>) {
+        self.connected.set(false);
+        for listened in self.topics.borrow_mut().values_mut() {
+            listened.unconfirmed = 0;
+            listened.listeners.retain(|listener| listener.hear(Event::Lost(Arc::clone(why))));
+        }
+    }
+
+    /// Takes what Redis pushed.
+    fn pushed(&self, push: &[u8]) {
+        let mut parts = Elements::new(push).filter_map(|element| match element {
+            Element::Bytes(text) => Some(text),
+            _ => None,
+        });
+        let mut next = || parts.next().map(Bytes::copy_from_slice).unwrap_or_default();
+        let kind = next();
+        match &kind[..] {
+            b"message" => {
+                let (channel, message) = (next(), next());
+                let topic = Topic { is_pattern: false, name: channel.clone() };
+                self.publish(&topic, &Event::Message { pattern: None, channel, message });
+            }
+            b"pmessage" => {
+                let (pattern, channel, message) = (next(), next(), next());
+                let topic = Topic { is_pattern: true, name: pattern.clone() };
+                self.publish(&topic, &Event::Message { pattern: Some(pattern), channel, message });
+            }
+            b"subscribe" | b"psubscribe" => self.confirmed(Topic { is_pattern: kind[0] == b'p', name: next() }),
+            b"unsubscribe" | b"punsubscribe" => {
+                let topic = Topic { is_pattern: kind[0] == b'p', name: next() };
+                let mut topics = self.topics.borrow_mut();
+                if topics.get(&topic).is_some_and(|listened| listened.listeners.is_empty() && listened.unconfirmed == 0)
+                {
+                    topics.remove(&topic);
+                }
+            }
+            // Such as to a user who may not listen to this channel: it is not said to which.
+            _ => {
+                if let Some(Element::Error(error)) = Elements::new(push).next() {
+                    warn!("a subscription is refused: {}", String::from_utf8_lossy(error).escape_debug());
+                }
+            }
+        }
+    }
+
+    fn publish(&self, topic: &Topic, event: &Event) {
+        if let Some(listened) = self.topics.borrow_mut().get_mut(topic) {
+            listened.listeners.retain(|listener| listener.hear(event.clone()));
+            if listened.listeners.is_empty() {
+                self.ask("UNSUBSCRIBE", topic);
+            }
+        }
+    }
+
+    fn confirmed(&self, topic: Topic) {
+        if let Some(listened) = self.topics.borrow_mut().get_mut(&topic) {
+            listened.unconfirmed = listened.unconfirmed.saturating_sub(1);
+            if listened.unconfirmed == 0 {
+                listened.listeners.retain(|listener| listener.hear(Event::Subscribed(topic.clone())));
+            }
+        }
+    }
+}
+
+/// The task's hold on its hub: listeners end when the runtime does.
+struct Ending(Rc<Hub>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.topics.borrow_mut().clear();
+        // At the thread's end the list may be gone already.
+        let _ = HUBS.try_with(|hubs| hubs.borrow_mut().retain(|hub| !Rc::ptr_eq(hub, &self.0)));
+    }
+}
+
+/// Connects, and again whenever the connection ends.
+async fn run(redis: Redis, ending: Ending) {
+    let hub = &ending.0;
+    let mut back_off = BackOff::default();
+    loop {
+        let why: Arc<str> = match redis.connector().connect().await {
+            Ok(stream) => {
+                hub.connected();
+                back_off.connected();
+                serve(hub, stream, redis.settings().max_answer).await.into()
+            }
+            Err(why) => why.into(),
+        };
+        if hub.connected.get() {
+            warn!("subscriptions at {}: {why}", redis.settings().target);
+        }
+        hub.lost(&why);
+        sleep(back_off.wait()).await;
+    }
+}
+
+/// Sends what is asked and hands out what comes; says why it ended.
+async fn serve(hub: &Hub, mut stream: Box<dyn Io>, max: usize) -> String {
+    let mut input = Vec::with_capacity(INPUT);
+    let (mut scanner, mut scanned) = (Scanner::default(), 0);
+    loop {
+        let asked = std::mem::take(&mut *hub.asked.borrow_mut());
+        if let Err(error) = write(&mut stream, &asked).await {
+            return error.to_string();
+        }
+        tokio::select! {
+            read = stream.read_buf(&mut input) => match read {
+                Ok(0) => return "it was closed by Redis".to_owned(),
+                Ok(_) => {}
+                Err(error) => return error.to_string(),
+            },
+            () = hub.wake.notified() => continue,
+        }
+        loop {
+            match scanner.scan(&input[scanned..]) {
+                Ok(Scan::Whole(more)) => {
+                    let end = scanned + more;
+                    hub.pushed(&input[..end]);
+                    input.drain(..end);
+                    scanned = 0;
+                }
+                Ok(Scan::Part(more)) => {
+                    scanned += more;
+                    break;
+                }
+                Err(error) => return error.to_string(),
+            }
+        }
+        if input.len() > max {
+            return format!("a message is longer than the limit of {max} bytes");
+        }
+    }
+}
+
+async fn write(stream: &mut Box<dyn Io>, asked: &[u8]) -> std::io::Result<()> {
+    stream.write_all(asked).await?;
+    stream.flush().await
+}
