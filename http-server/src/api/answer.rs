@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
 
 use super::Api;
@@ -10,6 +10,9 @@ use super::access::Denied;
 use super::format::Format;
 use super::request::Malformed;
 use crate::redis::Failure;
+
+/// What the routes below `/v1` understand, one with another.
+pub(super) const METHODS: &str = "GET, HEAD, POST, PUT, OPTIONS";
 
 /// Why a request has no result, for its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +75,9 @@ impl Refusal {
     fn with_headers(&self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(ALLOW, HeaderValue::from_static(METHODS));
+        }
         match self.cause {
             Cause::NoToken => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -10,6 +10,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 
 use super::Api;
+use super::answer::METHODS;
 
 /// How long a browser may remember what it was told: ten minutes.
 const MAX_AGE: &str = "600";
@@ -19,7 +20,7 @@ pub(super) async fn preflight(State(api): State<Api>, request: Request<Body>) ->
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(http::header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, OPTIONS"));
+    headers.insert(http::header::ALLOW, HeaderValue::from_static(METHODS));
     if let Some(origin) = origin_header(&api, request.headers()) {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST, PUT"));

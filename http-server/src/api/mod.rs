@@ -21,7 +21,7 @@ mod subscribe;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, options};
+use axum::routing::{any, get};
 use http::HeaderValue;
 use server_runtime::metrics::{Counter, Registry};
 
@@ -78,9 +78,9 @@ impl Api {
 fn router(api: Api) -> Router {
     Router::new()
         .route("/get", get(get::get).options(cors::preflight))
-        .route("/v1", options(cors::preflight).fallback(run::body))
-        .route("/v1/", options(cors::preflight).fallback(run::body))
-        .route("/v1/{*command}", options(cors::preflight).fallback(run::path))
+        .route("/v1", any(run::body))
+        .route("/v1/", any(run::body))
+        .route("/v1/{*command}", any(run::path))
         .merge(page::router())
         .with_state(api)
 }

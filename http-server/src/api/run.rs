@@ -23,6 +23,9 @@ const TRANSACTION: &str = "transaction";
 
 /// `/v1/{COMMAND}/{arg}/…`, and `POST /v1/transaction`.
 pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Response {
+    if request.method() == Method::OPTIONS {
+        return cors::preflight(State(api), request).await;
+    }
     // As it came: what separates arguments is told from what is part of them only before decoding.
     let path = request.uri().path().strip_prefix("/v1/").unwrap_or_default().to_owned();
     let (path, suffix) = Format::of_suffix(&path);
@@ -37,6 +40,9 @@ pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Resp
 
 /// `POST /v1`.
 pub(super) async fn body(State(api): State<Api>, request: Request<Body>) -> Response {
+    if request.method() == Method::OPTIONS {
+        return cors::preflight(State(api), request).await;
+    }
     answer(&api, request, None, Source::Body { is_transaction: false }).await
 }
 

@@ -113,6 +113,8 @@ fn etags() {
     let first = front.get("/v1/GET/k");
     let tag = first.header("etag").unwrap().to_owned();
     assert_eq!(first.header("cache-control"), Some("private, no-cache"));
+    assert_eq!(first.header("allow"), None);
+    assert_eq!(front.connect().send("DELETE", "/v1", &[], b"").header("allow"), Some("GET, HEAD, POST, PUT, OPTIONS"));
     let same = tagged(&format!("\"x\", W/{tag}"));
     assert_eq!((same.status, same.header("etag")), (304, Some(tag.as_str())));
     assert_eq!(tagged("*").status, 304);
