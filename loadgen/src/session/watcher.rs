@@ -303,7 +303,7 @@ impl<'a> Watcher<'a> {
                     system: sum.system + ending.cpu.system,
                 }),
                 busiest_thread,
-                resident_bytes: own_resident_bytes(),
+                resident_bytes: endings.iter().map(|ending| ending.resident_bytes).max().unwrap_or_default(),
             },
             server: self.began.zip(self.ended).map(|(began, ended)| ServerUse {
                 pid: self.load.server_pid.unwrap_or_default(),
@@ -330,9 +330,4 @@ fn offered(load: &Load, seconds: f64) -> Option<f64> {
         rate.at((elapsed * 1e9) as Nanos)
     });
     Some(moments.sum::<f64>() / 100.0)
-}
-
-fn own_resident_bytes() -> u64 {
-    let own = Process::open(std::process::id()).and_then(|own| own.sample());
-    own.map_or(0, |sample| sample.resident_bytes)
 }

@@ -7,5 +7,6 @@ mod compare;
 mod drop_in;
 mod faults;
 mod grpc;
+mod many;
 mod target;
 mod truth;

@@ -76,7 +76,7 @@ impl Tools {
         let path = self.folder.join("ghz");
         if !path.exists() {
             let mut install = Command::new("go");
-            install.args(["install", "github.com/bojand/ghz/cmd/ghz@v0.121.0"]).env("GOBIN", &self.folder);
+            install.args(["install", "github.com/bojand/ghz/cmd/ghz@v0.93.0"]).env("GOBIN", &self.folder);
             run_quietly(&mut install)?;
         }
         Ok(path)

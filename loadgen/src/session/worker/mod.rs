@@ -18,6 +18,7 @@ use crate::clock::{Nanos, nanos};
 use crate::codec::Protocol;
 use crate::load::Load;
 use crate::pace::{Pace, Schedule};
+use crate::process::Process;
 use crate::record::{Failure, Tally, Window};
 use crate::workload::Source;
 
@@ -296,6 +297,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             wall,
             answers: answers.clone().min().zip(answers.max()),
             last_answer: self.tally.last_answer(),
+            resident_bytes: resident_bytes(),
         });
         self.tally.drain_into(&mut seat.tally());
         seat.open_connections.store(0, Ordering::Relaxed);
@@ -335,4 +337,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
         seat.ready.store(self.opening == 0, Ordering::Release);
         self.tally.drain_into(&mut seat.tally());
     }
+}
+
+/// This process' resident memory.
+fn resident_bytes() -> u64 {
+    let own = Process::open(std::process::id()).and_then(|own| own.sample());
+    own.map_or(0, |sample| sample.resident_bytes)
 }

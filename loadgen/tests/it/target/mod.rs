@@ -1,6 +1,7 @@
 //! Servers whose behaviour is known: they delay, answer wrongly, or fail as they are told, and count what they did.
 
 mod datagrams;
+mod many;
 mod protocol;
 mod streams;
 mod tls;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use many::many;
 pub(crate) use protocol::Dialect;
 pub(crate) use tls::{Certificate, certificate};
 
