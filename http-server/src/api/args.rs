@@ -16,8 +16,8 @@ use crate::redis::{Redis, Settings, Target};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Redis")]
 pub struct RedisArgs {
-    /// Where Redis is: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], rediss://… (TLS), unix:///PATH[?db=DB], HOST:PORT, or
-    /// `embedded`, a server of our own in this process
+    /// Where Redis is: `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]`, `rediss://…` (TLS), `unix:///PATH[?db=DB]`, `HOST:PORT`,
+    /// or `embedded`, a server of our own in this process
     #[arg(long, value_name = "PLACE", env = "HTTP_SERVER_REDIS", hide_env_values = true)]
     pub redis: Option<Target>,
 
@@ -33,7 +33,7 @@ pub struct RedisArgs {
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub redis_connect_timeout: u64,
 
-    /// Who may do what, a TOML file: [anonymous] and [[token]] with commands, keys and channels
+    /// Who may do what, a TOML file: `[anonymous]` and `[[token]]` with commands, keys and channels
     #[arg(long, value_name = "FILE", conflicts_with_all = ["redis_allow", "redis_keys"])]
     pub redis_access: Option<PathBuf>,
 
@@ -53,7 +53,7 @@ pub struct RedisArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub redis_max_answer: usize,
 
-    /// Origins of web pages elsewhere that may use the Redis routes, such as https://app.example; * is any
+    /// Origins of web pages elsewhere that may use the Redis routes, such as `https://app.example`; `*` is any
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cors_origin: Vec<String>,
 }

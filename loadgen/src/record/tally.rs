@@ -25,7 +25,7 @@ pub enum Window {
 pub struct Tally {
     now: Nanos,
     window: Window,
-    /// By operation, since the last [`take`](Self::take).
+    /// By operation, since the last [`drain_into`](Self::drain_into).
     latencies: Vec<Latencies>,
     failures: Failures,
     last_answer: Nanos,

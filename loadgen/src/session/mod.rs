@@ -1,6 +1,6 @@
 //! The timing loop: one for all protocols.
 //!
-//! Each thread has its own event loop over its share of the connections ([`worker`]). In a turn it reads every socket that
+//! Each thread has its own event loop over its share of the connections (`worker`). In a turn it reads every socket that
 //! has something, then gives each connection that has room its next requests, by one write. The caller's thread watches:
 //! it collects the threads' accounts, cuts the run into seconds, samples the server's process, and asks `watch` whether to
 //! go on.
