@@ -2,7 +2,7 @@
 //!
 //! A HyperLogLog is a string with Redis' own content, so that clients may copy it like one: a header (magic, encoding,
 //! three zeros, the cached count in eight bytes, whose highest bit says that it is stale), then 16384 registers of six
-//! bits, either packed (*dense*) or run-length encoded (*sparse*, see [`sparse`]).
+//! bits, either packed (*dense*) or run-length encoded (*sparse*, see `sparse`).
 
 mod sparse;
 #[cfg(test)]
