@@ -45,7 +45,8 @@ fn check(connections: u64) {
 fn resident_bytes(address: SocketAddr, connections: u64) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_loadgen"));
     command.args(["redis", "--json", "-", "--quiet", "-t", "2", "--timeout", "60s", "-c", &connections.to_string()]);
-    command.args(["-n", &(3 * connections).to_string(), &address.to_string(), "PING"]);
+    // A time, not a number of requests, which one thread could use up before the other has begun.
+    command.args(["-d", "3s", &address.to_string(), "PING"]);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let result: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"));
