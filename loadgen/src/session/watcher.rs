@@ -111,7 +111,7 @@ impl<'a> Watcher<'a> {
         let Some((from, until)) = self.window else {
             return;
         };
-        if self.began.is_none() && now >= from {
+        if self.cut.is_none() && now >= from {
             self.began = self.sample();
             self.cut = Some((from, self.began));
         }

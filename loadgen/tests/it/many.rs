@@ -22,6 +22,21 @@ fn fifty_thousand_connections_need_little_memory_each() {
     check(50_000);
 }
 
+/// A server elsewhere has no process to be looked at.
+#[test]
+fn the_timeline_has_a_piece_per_second_also_without_a_server_process() {
+    let address = many().to_string();
+    let words = ["redis", &address, "-d", "2s", "--warm-up", "0s", "-c", "5", "-t", "1", "PING"];
+    let mut scenario = loadgen::cli::scenario(&words).unwrap();
+    scenario.load.server_pid = None;
+    let outcome = scenario.run(&mut |_| loadgen::watch::Watch::GoOn);
+    let pieces: Vec<_> = outcome.timeline.iter().map(|piece| piece.start).collect();
+    assert_eq!(pieces, [0.0, 1.0]);
+    assert!(outcome.server.is_none());
+    let answers: u64 = outcome.timeline.iter().map(|piece| piece.latencies.count()).sum();
+    assert_eq!(answers, outcome.answers());
+}
+
 #[track_caller]
 fn check(connections: u64) {
     let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
