@@ -37,8 +37,8 @@ pub struct Worker {
 struct Clock {
     /// The last reading.
     tick: Cell<Instant>,
-    /// The time of day at a recent reading, in milliseconds of Unix time.
-    base: Cell<(Instant, u64)>,
+    /// The time of day at a recent reading, since the Unix epoch; in full, so that no fraction of a millisecond is lost.
+    base: Cell<(Instant, Duration)>,
 }
 
 /// How long the time of day is carried on by the monotonic clock before it is asked for again.
@@ -69,7 +69,7 @@ impl Worker {
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
         let now = Instant::now();
-        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, now_ms())) };
+        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time_of_day())) };
         Self {
             instance,
             stats,
@@ -91,7 +91,7 @@ impl Worker {
         let now = Instant::now();
         let nanos = now.duration_since(self.clock.tick.replace(now)).as_nanos() as u64;
         if now.duration_since(self.clock.base.get().0) > REBASE {
-            self.clock.base.set((now, now_ms()));
+            self.clock.base.set((now, time_of_day()));
         }
         nanos
     }
@@ -99,8 +99,9 @@ impl Worker {
     /// The time of the last [`Worker::tick`], in milliseconds of Unix time.
     #[inline]
     pub fn now_ms(&self) -> u64 {
-        let (at, ms) = self.clock.base.get();
-        ms + self.clock.tick.get().duration_since(at).as_millis() as u64
+        let (at, time) = self.clock.base.get();
+        let time = time + self.clock.tick.get().duration_since(at);
+        time.as_secs() * 1000 + u64::from(time.subsec_millis())
     }
 
     /// A random number (xorshift64*: fast, not for secrets).
@@ -167,5 +168,10 @@ impl Worker {
 
 /// Milliseconds of Unix time.
 pub fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    time_of_day().as_millis() as u64
+}
+
+/// The time since the Unix epoch.
+fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

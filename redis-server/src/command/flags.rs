@@ -28,12 +28,13 @@ macro_rules! bits {
     ($type:ident: $($(#[$doc:meta])* $name:ident = $text:literal @ $bit:literal,)*) => {
         impl $type {
             $($(#[$doc])* pub const $name: Self = Self(1 << $bit);)*
-            /// Every bit with the name that clients see.
+            /// Every bit with the name that clients see; empty if they do not.
             pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$name, $text)),*];
 
             /// Names of the bits that are set.
             pub fn names(self) -> impl Iterator<Item = &'static str> {
-                Self::NAMES.iter().filter(move |(bit, _)| self.0 & bit.0 != 0).map(|(_, name)| *name)
+                let is_seen = move |(bit, name): &&(Self, &str)| self.0 & bit.0 != 0 && !name.is_empty();
+                Self::NAMES.iter().filter(is_seen).map(|(_, name)| *name)
             }
         }
     };
@@ -68,8 +69,8 @@ bits! { Flags:
     FAST = "fast" @ 12,
     /// Before authentication.
     NO_AUTH = "no_auth" @ 13,
-    /// May be replicated though it is no write.
-    MAY_REPLICATE = "may_replicate" @ 14,
+    /// May be replicated though it is no write: CLIENT PAUSE WRITE holds it back. COMMAND INFO does not tell.
+    MAY_REPLICATE = "" @ 14,
     /// Not while data is loaded asynchronously.
     NO_ASYNC_LOADING = "no_async_loading" @ 15,
     /// Not inside MULTI.

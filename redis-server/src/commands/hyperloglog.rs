@@ -195,13 +195,14 @@ fn pfselftest(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 }
 
 const WRITE: Flags = Flags::WRITE.and(Flags::DENYOOM);
+const COUNT: Flags = Flags::READONLY.and(Flags::MAY_REPLICATE);
 const MERGE: &[crate::command::KeySpec] = &[update(1).flags("RW access insert"), reads(2, -1, 1)];
 
 /// The table. PFCOUNT keeps what it has counted, so it locks its keys for writing.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "hyperloglog", category: Categories::HYPERLOGLOG, commands: &[
     cmd("pfadd",      -2, pfadd,      WRITE.and(Flags::FAST),  &[update(1).flags("RW insert")]),
-    cmd("pfcount",    -2, pfcount,    Flags::READONLY,         &[writes(1, -1, 1).flags("RW access")]),
+    cmd("pfcount",    -2, pfcount,    COUNT,                   &[writes(1, -1, 1).flags("RW access")]),
     cmd("pfdebug",     3, pfdebug,    WRITE.and(Flags::ADMIN), &[update(2).flags("RW access")]),
     cmd("pfmerge",    -2, pfmerge,    WRITE,                   MERGE).finder(pfmerge_keys),
     cmd("pfselftest",  1, pfselftest, Flags::ADMIN,            &[]),

@@ -207,7 +207,7 @@ const HELP: &[&str] = &[
 const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
 const PUBSUB: Flags = Flags::PUBSUB.and(ANY_TIME);
 const SUBSCRIBE: Flags = PUBSUB.and(Flags::NOSCRIPT);
-const PUBLISH: Flags = PUBSUB.and(Flags::FAST);
+const PUBLISH: Flags = PUBSUB.and(Flags::FAST).and(Flags::MAY_REPLICATE);
 
 /// Channels that a cluster treats like keys.
 const fn shard_channels(last: i8) -> KeySpec {
