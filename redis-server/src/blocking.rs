@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
@@ -329,7 +330,14 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     std::mem::swap(cx.reply, &mut reply);
     std::mem::swap(cx.client, &mut client);
     let before = (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
-    dispatch::invoke(cx, &Call { row: parked.row, args: parked.args.args().with_keys(keys) });
+    let call = Call { row: parked.row, args: parked.args.args().with_keys(keys) };
+    let began = Instant::now();
+    dispatch::invoke(cx, &call);
+    // Counted when it began to wait; now that it has run to its end, the slow log and MONITOR may want to see it.
+    let nanos = began.elapsed().as_nanos() as u64;
+    if nanos >= cx.instance.observers.threshold() {
+        cx.worker.observe(cx, &call, nanos);
+    }
     cx.block = None;
     (cx.may_block, cx.serving) = before;
     std::mem::swap(cx.client, &mut client);
