@@ -4,7 +4,7 @@ use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply
 use crate::command::{Args, Ctx, KeyPositions, Result};
 use crate::db::{Access, Key};
 use crate::error::Error;
-use crate::resp::Reply;
+use crate::resp::{Mark, Reply};
 use crate::types::StreamId;
 
 /// Entries that a client gets at most when it had to wait and gave no COUNT.
@@ -142,11 +142,7 @@ pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         count += usize::from(read_new(cx, key, after, options.count)?);
     }
     if count > 0 {
-        if cx.reply.is_resp3() {
-            cx.reply.map_at(mark, count)
-        } else {
-            cx.reply.array_at(mark, count)
-        }
+        begin_streams(cx, mark, count);
         return Ok(());
     }
     wait(cx, args, &options);
@@ -236,15 +232,16 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         count += usize::from(read_group(cx, key, reader, after, options.count, options.no_ack)?);
     }
     if count > 0 {
-        if cx.reply.is_resp3() {
-            cx.reply.map_at(mark, count)
-        } else {
-            cx.reply.array_at(mark, count)
-        }
+        begin_streams(cx, mark, count);
         return Ok(());
     }
     wait(cx, args, &options);
     Ok(())
+}
+
+/// Puts before the streams that were read since `mark` how many they are: a map for RESP3, pairs for RESP2.
+fn begin_streams(cx: &mut Ctx<'_>, mark: Mark, count: usize) {
+    if cx.reply.is_resp3() { cx.reply.map_at(mark, count) } else { cx.reply.array_at(mark, count) }
 }
 
 /// Appends what a consumer of a group is given: new entries, or behind an id those that it has not acknowledged. False,
