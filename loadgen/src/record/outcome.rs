@@ -59,7 +59,7 @@ pub struct Operation {
     pub latencies: Latencies,
 }
 
-/// Right answers of the connection with the fewest and with the most, warm-up included.
+/// Answers, right and wrong, of the connection with the fewest and with the most, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fairness {
     /// The fewest.

@@ -43,7 +43,7 @@ pub(super) struct SeatEnding {
     pub(super) cpu: Cpu,
     /// Wall time in the window, nanoseconds.
     pub(super) wall: Nanos,
-    /// Right answers of the least and the best served connection.
+    /// Answers of the least and the best served connection.
     pub(super) answers: Option<(u64, u64)>,
     /// When the last counted answer came.
     pub(super) last_answer: Nanos,
