@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
 use prost_reflect::MethodDescriptor;
 use serde_json::{Value, json};
 
+use super::header::Header;
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, Transport};
@@ -81,7 +81,7 @@ pub(super) struct CallArgs {
 
     /// Metadata sent with every call. Can be given several times
     #[arg(short = 'H', long = "metadata", value_name = "NAME: VALUE", help_heading = CALL)]
-    pub(super) metadata: Vec<Metadata>,
+    pub(super) metadata: Vec<Header>,
 
     /// How long the server may take, as it is told (grpc-timeout)
     #[arg(long, value_name = "TIME", value_parser = number::duration, help_heading = CALL)]
@@ -98,22 +98,6 @@ pub(super) struct CallArgs {
 
 /// Heading of the options that make the call.
 const CALL: &str = "Call";
-
-/// `--metadata`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Metadata {
-    pub(super) name: String,
-    pub(super) value: String,
-}
-
-impl FromStr for Metadata {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once(':').ok_or("expected `name: value`")?;
-        Ok(Self { name: name.trim().to_owned(), value: value.trim().to_owned() })
-    }
-}
 
 impl Drive for GrpcArgs {
     fn load_args(&self) -> &LoadArgs {

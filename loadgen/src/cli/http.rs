@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 use serde_json::json;
 
+use super::header::Header;
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, Transport};
@@ -60,27 +61,11 @@ pub struct HttpArgs {
 /// Heading of the options that make the request.
 const REQUEST: &str = "Request";
 
-/// `-H`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Header {
-    name: String,
-    value: String,
-}
-
 /// `--mix`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WeightedPath {
     weight: u32,
     path: String,
-}
-
-impl FromStr for Header {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
-        Ok(Self { name: name.trim().to_owned(), value: value.trim().to_owned() })
-    }
 }
 
 impl FromStr for WeightedPath {

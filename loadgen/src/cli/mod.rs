@@ -4,6 +4,7 @@ mod compare;
 mod drop_in;
 mod echonet;
 mod grpc;
+mod header;
 mod http;
 mod invalid;
 mod load_args;
