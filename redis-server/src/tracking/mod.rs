@@ -25,8 +25,8 @@ use crate::pubsub;
 use crate::resp::Reply;
 
 pub use calls::{after_call, broadcast, changed, deliver, flushed, pushes, read_by_script, start, stop};
-use prefixes::Prefixes;
 pub use prefixes::Overlap;
+use prefixes::Prefixes;
 use table::Table;
 
 /// Keys that are given up at least when the table is too large, before other work gets its turn.
