@@ -11,6 +11,7 @@ use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::evict::{self, Room};
 use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
@@ -77,7 +78,7 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if takes_memory(row, client) && worker.instance.is_short_of_memory() {
+    if takes_memory(row, client) && worker.instance.is_short_of_memory() && evict::make_room(worker) == Room::None {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
@@ -159,6 +160,9 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
     match gate {
         Gate::Run(row) => {
             client.note_command(row);
+            if worker.instance.is_short_of_memory() {
+                evict::make_room(worker);
+            }
             let waiting = run(worker, client, &[Call { row, args }], reply);
             reply.set_resp3(client.resp3);
             return waiting.map_or(Passed::Done, Passed::Blocked);

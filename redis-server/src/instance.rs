@@ -12,6 +12,7 @@ use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
 use crate::db::{Database, Happening, Reaper};
+use crate::evict::{self, Shortage};
 use crate::memory;
 use crate::notify;
 use crate::observe::Observers;
@@ -35,6 +36,8 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
+    /// For how long memory has been short.
+    pub shortage: Shortage,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
     databases: Box<[Database]>,
@@ -82,7 +85,7 @@ impl Instance {
             let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
             let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
-                if happening == Happening::Expired {
+                if matches!(happening, Happening::Expired | Happening::Evicted) {
                     blocking::expired(&waiters, key);
                 }
                 if notify::is_on(&config) {
@@ -91,12 +94,14 @@ impl Instance {
             });
             database
         });
-        let databases = databases.collect();
+        let databases: Box<[Database]> = databases.collect();
+        databases.iter().for_each(|database| database.set_usage(evict::usage(&config)));
         Self {
             config,
             stats: Stats::default(),
             started_at: now_ms(),
             reaper: Reaper::default(),
+            shortage: Shortage::default(),
             pubsub,
             databases,
             clients: Mutex::default(),
@@ -183,12 +188,19 @@ impl Instance {
         limit != 0 && memory::used() > limit
     }
 
+    /// Has entries remember of their use what the policy of eviction wants to know.
+    pub fn refresh_usage(&self) {
+        let usage = evict::usage(&self.config);
+        self.databases.iter().for_each(|database| database.set_usage(usage));
+    }
+
     /// Figures that are counted outside of [`Stats`], since the start.
     pub fn totals(&self) -> Totals {
         Totals {
             accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
             refused: self.runtime().map_or(0, server_runtime::Handle::refused),
             expired: self.databases.iter().map(Database::expired_count).sum(),
+            evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }
 

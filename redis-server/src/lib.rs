@@ -13,6 +13,7 @@ pub mod db;
 pub mod dispatch;
 pub mod embedded;
 pub mod error;
+pub mod evict;
 pub mod glob;
 pub mod guest;
 pub mod instance;

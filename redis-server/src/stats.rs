@@ -125,6 +125,8 @@ pub struct Totals {
     pub refused: u64,
     /// Keys that have expired.
     pub expired: u64,
+    /// Keys that were evicted.
+    pub evicted: u64,
 }
 
 /// What happens per second, now.
@@ -208,6 +210,7 @@ impl Stats {
             accepted: now.accepted.saturating_sub(base.accepted),
             refused: now.refused.saturating_sub(base.refused),
             expired: now.expired.saturating_sub(base.expired),
+            evicted: now.evicted.saturating_sub(base.evicted),
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::command::Ctx;
 use crate::dispatch::Call;
 use crate::error::Error;
+use crate::evict::Evictor;
 use crate::instance::Instance;
 use crate::observe::Observed;
 use crate::registry::Row;
@@ -25,6 +26,8 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
+    /// What it remembers from one eviction to the next.
+    pub evictor: RefCell<Evictor>,
     /// Whether somebody tells this worker's clients when the server ends.
     pub watches_shutdown: Cell<bool>,
     random: Cell<u64>,
@@ -74,6 +77,7 @@ impl Worker {
             instance,
             stats,
             scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
             watches_shutdown: Cell::new(false),
             random: Cell::new(random),
             clock,

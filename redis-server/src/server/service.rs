@@ -37,6 +37,7 @@ impl Service for Server {
         if index == 0 {
             tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
             tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
+            tokio::task::spawn_local(cron::evict(Worker::new(Arc::clone(&self.instance))));
         }
         worker
     }

@@ -132,7 +132,7 @@ fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
 
 /// Bytes in use: as counted, or as the system counts where the process has an allocator that does not count.
 pub(super) fn used_memory() -> u64 {
-    match memory::used() {
+    match memory::used_here() {
         0 => memory::resident(),
         used => used,
     }
@@ -153,6 +153,7 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
     fields.add("lazyfree_pending_objects", cx.instance.reaper.pending());
     fields.add("lazyfreed_objects", cx.instance.reaper.freed());
+    fields.add("mem_not_counted_for_evict", 0);
     fields.add("mem_clients_normal", client_buffers(cx.instance));
     fields.add("mem_allocator", "mimalloc");
     fields.add("active_defrag_running", 0);
@@ -190,8 +191,10 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("sync_partial_ok", 0);
     fields.add("sync_partial_err", 0);
     fields.add("expired_keys", totals.expired);
-    fields.add("evicted_keys", 0);
+    fields.add("evicted_keys", totals.evicted);
     fields.add("evicted_clients", 0);
+    fields.add("total_eviction_exceeded_time", instance.shortage.total(cx.now()));
+    fields.add("current_eviction_exceeded_time", instance.shortage.present(cx.now()));
     fields.add("keyspace_hits", sum(|worker| worker.hits.get()));
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
     fields.add("latest_fork_usec", 0);

@@ -3,7 +3,7 @@
 use super::info::{client_buffers, human, used_memory};
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Command, Ctx, Flags, KeySpec, Result, container, read};
-use crate::db::{Entry, StrRef, ValueRef};
+use crate::db::Entry;
 use crate::error::Error;
 use crate::memory;
 
@@ -12,28 +12,9 @@ const BUCKET: usize = size_of::<usize>() + 1;
 /// Below so much memory, DOCTOR has nothing to judge.
 const DOCTOR_MIN: u64 = 5 << 20;
 
-/// Bytes of a value outside its entry's block.
-pub(super) fn payload(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Str(StrRef::Shared(bytes)) => bytes.len(),
-        ValueRef::Str(string) => string.len(),
-        ValueRef::List(list) => list.memory(),
-        ValueRef::Hash(hash) => hash.memory(),
-        ValueRef::Set(set) => set.memory(),
-        ValueRef::SortedSet(set) => set.memory(),
-        ValueRef::Stream(stream) => stream.memory(),
-    }
-}
-
 /// Bytes that a key and its value take.
 fn size(entry: &Entry) -> usize {
-    let outside = match entry.value() {
-        // Short strings lie in the entry's block.
-        ValueRef::Str(StrRef::Int(_)) => 0,
-        ValueRef::Str(StrRef::Bytes { bytes, .. }) if bytes.len() < entry.block_size() => 0,
-        value => payload(value),
-    };
-    BUCKET + entry.block_size() + outside
+    BUCKET + entry.memory()
 }
 
 /// `MEMORY USAGE key [SAMPLES count]: collections know their size, so samples are checked and not needed.`
