@@ -126,7 +126,6 @@ pub struct Evictor {
 #[cold]
 pub fn make_room(worker: &Worker) -> Room {
     let instance = &*worker.instance;
-    memory::report();
     // Like everything else that changes data, eviction waits while CLIENT PAUSE lasts.
     let room = if !is_over(instance) || instance.paused(now_ms()).is_some() {
         Room::Enough
@@ -135,7 +134,6 @@ pub fn make_room(worker: &Worker) -> Room {
     } else {
         Room::None
     };
-    memory::report();
     instance.shortage.note(room != Room::Enough, now_ms());
     room
 }

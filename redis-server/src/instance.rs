@@ -11,6 +11,7 @@ use foldhash::quality::RandomState;
 use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
+use crate::crowd::Crowd;
 use crate::db::{Database, Happening, Reaper};
 use crate::evict::{self, Shortage};
 use crate::memory;
@@ -36,10 +37,14 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
+    /// What all clients hold.
+    pub crowd: Crowd,
     /// For how long memory has been short.
     pub shortage: Shortage,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
+    /// Bytes in use when the server had started.
+    pub startup_memory: AtomicU64,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -101,7 +106,9 @@ impl Instance {
             stats: Stats::default(),
             started_at: now_ms(),
             reaper: Reaper::default(),
+            crowd: Crowd::default(),
             shortage: Shortage::default(),
+            startup_memory: AtomicU64::new(0),
             pubsub,
             databases,
             clients: Mutex::default(),
@@ -149,7 +156,10 @@ impl Instance {
 
     /// Takes a client off the list.
     pub fn remove_client(&self, id: u64) {
-        self.clients_map().remove(&id);
+        let client = self.clients_map().remove(&id);
+        if let Some(client) = client {
+            self.crowd.forget(&client);
+        }
     }
 
     /// All clients by number.
@@ -185,7 +195,7 @@ impl Instance {
     #[inline]
     pub fn is_short_of_memory(&self) -> bool {
         let limit = self.config.uint(settings::MAXMEMORY);
-        limit != 0 && memory::used() > limit
+        limit != 0 && memory::used_here() > limit
     }
 
     /// Has entries remember of their use what the policy of eviction wants to know.
@@ -200,6 +210,7 @@ impl Instance {
             accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
             refused: self.runtime().map_or(0, server_runtime::Handle::refused),
             expired: self.databases.iter().map(Database::expired_count).sum(),
+            evicted_clients: self.crowd.evicted(),
             evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }
@@ -235,6 +246,7 @@ impl Instance {
 
     /// Cuts a client off: it is no longer listed, and its connection ends soon.
     pub fn kill_client(&self, client: &ClientShared) {
+        client.set_flag(flag::KILLED, true);
         client.kill();
         self.remove_client(client.id);
     }

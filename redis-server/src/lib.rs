@@ -9,6 +9,7 @@ pub mod client;
 pub mod command;
 pub mod commands;
 pub mod config;
+pub mod crowd;
 pub mod db;
 pub mod dispatch;
 pub mod embedded;

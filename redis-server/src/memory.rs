@@ -66,13 +66,13 @@ fn count(bytes: i64) {
             unreported.set(sum);
         } else {
             unreported.set(0);
-            add(sum);
+            report(sum);
         }
     });
 }
 
 #[cold]
-fn add(bytes: i64) {
+fn report(bytes: i64) {
     let used = USED.fetch_add(bytes, Relaxed) + bytes;
     if used > PEAK.load(Relaxed) {
         PEAK.fetch_max(used, Relaxed);
@@ -83,14 +83,6 @@ fn add(bytes: i64) {
 #[inline]
 pub fn used() -> u64 {
     u64::try_from(USED.load(Relaxed)).unwrap_or(0)
-}
-
-/// Adds what this thread has counted to what [`used`] tells.
-pub fn report() {
-    let sum = UNREPORTED.with(|unreported| unreported.replace(0));
-    if sum != 0 {
-        add(sum);
-    }
 }
 
 /// [`used`], with all that this thread has allocated and freed.

@@ -127,6 +127,8 @@ pub struct Totals {
     pub expired: u64,
     /// Keys that were evicted.
     pub evicted: u64,
+    /// Clients that were cut off for what they held.
+    pub evicted_clients: u64,
 }
 
 /// What happens per second, now.
@@ -211,6 +213,7 @@ impl Stats {
             refused: now.refused.saturating_sub(base.refused),
             expired: now.expired.saturating_sub(base.expired),
             evicted: now.evicted.saturating_sub(base.evicted),
+            evicted_clients: now.evicted_clients.saturating_sub(base.evicted_clients),
         }
     }
 

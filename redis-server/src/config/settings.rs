@@ -29,6 +29,7 @@ settings! {
         ENABLE_PROTECTED_CONFIGS "enable-protected-configs",
         ENABLE_DEBUG_COMMAND "enable-debug-command",
         MAXMEMORY "maxmemory",
+        MAXMEMORY_CLIENTS "maxmemory-clients",
         MAXMEMORY_POLICY "maxmemory-policy",
         MAXMEMORY_SAMPLES "maxmemory-samples",
         MAXMEMORY_EVICTION_TENACITY "maxmemory-eviction-tenacity",

@@ -27,7 +27,8 @@ impl Database {
         // Each is of another shard: neighbours in a small shard would be met too often.
         (0..count).all(|_| {
             let first = random() as usize % self.shards();
-            (0..self.shards()).any(|offset| self.sample_shard((first + offset) % self.shards(), volatile, random, visit))
+            (0..self.shards())
+                .any(|offset| self.sample_shard((first + offset) % self.shards(), volatile, random, visit))
         })
     }
 

@@ -33,6 +33,11 @@ impl ExpiryIndex {
         self.live
     }
 
+    /// Bytes that the records take.
+    pub(super) fn memory(&self) -> usize {
+        self.heap.capacity() * size_of::<(u64, u64)>()
+    }
+
     /// An entry has got a deadline; `had` tells whether it had one before.
     pub(super) fn add(&mut self, deadline: u64, hash: u64, had: bool) {
         self.live += usize::from(!had);

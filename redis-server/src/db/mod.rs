@@ -22,6 +22,7 @@ pub use database::{Access, Database, Happening, Key};
 pub use entry::Entry;
 pub use evict::Spot;
 pub use reaper::{Garbage, Reaper};
+pub use table::BUCKET;
 pub use usage::{Frequency, Usage};
 pub use value::{Object, StrRef, Value, ValueRef};
 pub use view::{Removed, View};

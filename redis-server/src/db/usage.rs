@@ -205,7 +205,8 @@ mod tests {
     /// The table of redis.conf: the counter after so many uses, by factor.
     #[test]
     fn counters_grow_with_the_logarithm_of_uses() {
-        for (log_factor, uses, expected) in [(0, 300, 255..=255), (1, 1000, 44..=54), (10, 1000, 14..=22), (100, 1000, 7..=11)]
+        for (log_factor, uses, expected) in
+            [(0, 300, 255..=255), (1, 1000, 44..=54), (10, 1000, 14..=22), (100, 1000, 7..=11)]
         {
             let frequency = Frequency { log_factor, decay_minutes: 1 };
             let count = (0..uses).fold(INITIAL, |count, _| frequency.one_more(count, random));

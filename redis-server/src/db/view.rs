@@ -445,6 +445,15 @@ impl<'a> View<'a> {
         (0..self.db.shards()).map(|shard| self.with_shard(shard, Table::len)).sum()
     }
 
+    /// Bytes that the tables of entries and the indexes of deadlines take, besides the entries themselves.
+    pub fn overhead(&self) -> (usize, usize) {
+        let shards = 0..self.db.shards();
+        shards.fold((0, 0), |(tables, deadlines), shard| {
+            let table = self.with_shard(shard, |table| table.buckets() * table::BUCKET);
+            (tables + table, deadlines + self.db.expiry(shard).memory())
+        })
+    }
+
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

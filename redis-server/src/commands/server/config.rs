@@ -4,6 +4,7 @@ use super::{ADMIN, ANY_TIME, help, sub};
 use crate::client::flag;
 use crate::command::{Args, Command, Ctx, Result, container};
 use crate::config::{Caller, Id, SetError, settings};
+use crate::crowd;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::logging;
@@ -34,6 +35,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     changed.map_err(refused)?;
     instance.observers.refresh(&instance.config);
     instance.refresh_usage();
+    crowd::recount(instance, cx.now());
     cx.reply.ok();
     Ok(())
 }
