@@ -11,8 +11,9 @@ use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
 use crate::registry::{self, Row};
+use crate::tracking;
 
-/// Bytes that a subscription or a watched key takes, here and among all of them, besides its text.
+/// Bytes that a subscription, a watched key or a prefix takes, here and among all of them, besides its text.
 const NAME: u64 = 128;
 
 /// What `CLIENT REPLY` has chosen.
@@ -76,6 +77,8 @@ pub struct Client {
     pub watch_until: Option<u64>,
     /// What the client has subscribed to, once it has.
     pub subscriptions: Option<Box<Subscriptions>>,
+    /// Its client-side caching, if it tracks what it reads.
+    pub tracking: Option<Box<tracking::Own>>,
     /// What CLIENT REPLY has chosen.
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
@@ -96,6 +99,7 @@ impl Client {
             watching: HashSet::new(),
             watch_until: None,
             subscriptions: None,
+            tracking: None,
             reply_mode: ReplyMode::On,
             no_touch: false,
             close: false,
@@ -145,8 +149,8 @@ pub struct ClientShared {
     pub counted: AtomicU64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
-    /// Number of channel, pattern and shard channel subscriptions, and of queued commands plus one.
-    pub counts: [AtomicU32; 5],
+    /// Numbers of names and commands, each in its place (see [`count`]).
+    pub counts: [AtomicU32; 6],
     /// Set when a watched key is touched.
     pub watched: Watched,
     /// Names and versions.
@@ -193,8 +197,16 @@ pub mod flag {
     pub const CLOSING: u32 = 1 << 8;
     /// Is shown every command.
     pub const MONITOR: u32 = 1 << 9;
-    /// Has been cut off, and is about to notice.
-    pub const KILLED: u32 = 1 << 31;
+    /// `CLIENT TRACKING ON`.
+    pub const TRACKING: u32 = 1 << 20;
+    /// Tracks by prefix.
+    pub const TRACKING_BCAST: u32 = 1 << 21;
+    /// Whom it has named to be told in its place is gone.
+    pub const TRACKING_BROKEN: u32 = 1 << 22;
+    /// All that is about tracking.
+    pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
+    /// Is no longer listed.
+    pub const GONE: u32 = 1 << 23;
 }
 
 /// Index into [`ClientShared::counts`].
@@ -209,6 +221,8 @@ pub mod count {
     pub const MULTI: usize = 3;
     /// Watched keys.
     pub const WATCHED: usize = 4;
+    /// Prefixes by which it tracks.
+    pub const PREFIXES: usize = 5;
 }
 
 /// What others have left for a client.
@@ -335,7 +349,7 @@ impl ClientShared {
     /// Bytes that the client holds: its session, its buffers, its transaction, and the names that it has given.
     pub fn memory(&self) -> u64 {
         let session = size_of::<Self>() + size_of::<Client>();
-        let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED];
+        let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED, count::PREFIXES];
         let names: u64 = names.iter().map(|&which| u64::from(self.counts[which].load(Ordering::Relaxed))).sum();
         let buffers = [&self.input_room, &self.output, &self.queued].map(|bytes| bytes.load(Ordering::Relaxed));
         session as u64 + NAME * names + buffers.iter().sum::<u64>() + self.mail_bytes() as u64

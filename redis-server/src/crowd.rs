@@ -46,13 +46,13 @@ impl Crowd {
 
     /// Takes note of what a client holds now.
     fn count(&self, client: &ClientShared) {
-        let held = if client.has_flag(flag::KILLED) { 0 } else { client.memory() };
+        let held = if client.has_flag(flag::GONE) { 0 } else { client.memory() };
         let before = client.counted.swap(held, Relaxed);
         if held != before {
             self.sum.fetch_add(held as i64 - before as i64, Relaxed);
         }
         // Who is killed at this moment must not be counted after that.
-        if held != 0 && client.has_flag(flag::KILLED) {
+        if held != 0 && client.has_flag(flag::GONE) {
             self.forget(client);
         }
     }

@@ -15,6 +15,7 @@ use crate::evict::{self, Room};
 use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
+use crate::tracking;
 use crate::worker::{Worker, now_ms};
 
 /// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
@@ -160,9 +161,6 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
     match gate {
         Gate::Run(row) => {
             client.note_command(row);
-            if worker.instance.is_short_of_memory() {
-                evict::make_room(worker);
-            }
             let waiting = run(worker, client, &[Call { row, args }], reply);
             reply.set_resp3(client.resp3);
             return waiting.map_or(Passed::Done, Passed::Blocked);
@@ -220,6 +218,12 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
     worker.tick();
     let instance = &*worker.instance;
+    if instance.is_short_of_memory() {
+        evict::make_room(worker);
+    }
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {
@@ -258,6 +262,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         worker.finished(&cx, &call, worker.tick());
         let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
         blocking::serve(&mut cx);
+        tracking::broadcast(worker);
         return (1, cx.ready, waiting);
     }
     let one_by_one = instance.observers.one_by_one();
@@ -281,6 +286,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         }
     }
     blocking::serve(&mut cx);
+    tracking::broadcast(worker);
     (done, cx.ready, None)
 }
 
@@ -391,6 +397,9 @@ pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     }
     if mode != ReplyMode::On || cx.client.reply_mode != ReplyMode::On {
         muffle(cx, call.row, mode, mark);
+    }
+    if cx.client.tracking.is_some() {
+        tracking::after_call(cx, call);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::observe::Observers;
 use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
 use crate::stats::{Stats, Totals};
+use crate::tracking::Tracking;
 use crate::worker::now_ms;
 
 /// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
@@ -45,6 +46,8 @@ pub struct Instance {
     pub pubsub: Arc<PubSub>,
     /// Bytes in use when the server had started.
     pub startup_memory: AtomicU64,
+    /// Who has read what, to keep it.
+    pub tracking: Arc<Tracking>,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -85,13 +88,15 @@ impl Instance {
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let pubsub = Arc::<PubSub>::default();
+        let tracking = Arc::<Tracking>::default();
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
             let database = Database::new(shards, hasher.clone());
-            let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
+            let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
             let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
                 if matches!(happening, Happening::Expired | Happening::Evicted) {
                     blocking::expired(&waiters, key);
+                    tracking.gone(&config, key);
                 }
                 if notify::is_on(&config) {
                     notify::tell(&config, &pubsub, number, key, notify::event_of(happening));
@@ -110,6 +115,7 @@ impl Instance {
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),
             pubsub,
+            tracking,
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
@@ -156,8 +162,8 @@ impl Instance {
 
     /// Takes a client off the list.
     pub fn remove_client(&self, id: u64) {
-        let client = self.clients_map().remove(&id);
-        if let Some(client) = client {
+        if let Some(client) = self.clients_map().remove(&id) {
+            client.set_flag(flag::GONE, true);
             self.crowd.forget(&client);
         }
     }
@@ -246,7 +252,6 @@ impl Instance {
 
     /// Cuts a client off: it is no longer listed, and its connection ends soon.
     pub fn kill_client(&self, client: &ClientShared) {
-        client.set_flag(flag::KILLED, true);
         client.kill();
         self.remove_client(client.id);
     }

@@ -113,7 +113,7 @@ impl Conn {
         }
         // What has come may be more than maxmemory-clients bears; the end is in the mail then.
         self.note_buffers();
-        if self.client.shared.has_flag(flag::KILLED) {
+        if self.client.shared.has_flag(flag::GONE) {
             return Ok(());
         }
         let input = std::mem::take(&mut self.input).freeze();

@@ -57,6 +57,12 @@ const UNITS: &[&str] = &[
     "unit/maxmemory",
     "unit/client-eviction",
     "unit/memefficiency",
+    "unit/tracking",
+    "unit/introspection",
+    "unit/introspection-2",
+    "unit/info-command",
+    "unit/replybufsize",
+    "unit/violations",
 ];
 
 /// Options of `cargo xtask suite`.

@@ -52,6 +52,8 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
                 "The operating system is not able to handle the specified number of clients, try with {granted}"
             ));
         }
+    } else if is(settings::TRACKING_TABLE_MAX_KEYS.id()) {
+        instance.tracking.limit(config);
     } else if is(settings::DIR.id()) {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
