@@ -1,0 +1,37 @@
+//! `cargo bench -p benches --bench micro [-- FILTER]`: one module for each hypothesis about why a server is slow.
+#![allow(missing_docs, unreachable_pub, reason = "criterion's macros")]
+
+use criterion::criterion_main;
+
+mod allocator;
+mod flush;
+mod frame_copy;
+mod grpc_encode;
+mod hasher;
+mod json;
+mod lock_or_message;
+mod map_contention;
+mod observer;
+mod own_path;
+mod reply_encode;
+mod resp_parse;
+mod routing;
+mod system_allocator;
+mod udp_socket;
+
+criterion_main!(
+    flush::group,
+    frame_copy::group,
+    grpc_encode::group,
+    hasher::group,
+    json::group,
+    lock_or_message::group,
+    map_contention::group,
+    observer::group,
+    own_path::group,
+    reply_encode::group,
+    resp_parse::group,
+    routing::group,
+    system_allocator::group,
+    udp_socket::group,
+);

@@ -1,0 +1,89 @@
+//! What the microbenchmarks in `micro/` share: how long they measure, and the keys that they ask for.
+
+pub mod loops;
+
+use std::time::Duration;
+
+use criterion::Criterion;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use rand_distr::{Distribution, Zipf};
+
+/// Short runs with many samples: what is compared stands side by side in one group, on one machine, within seconds.
+pub fn settings() -> Criterion {
+    Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1500))
+        .sample_size(30)
+        .configure_from_args()
+}
+
+/// How often each of the keys is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Popularity {
+    /// All alike.
+    Uniform,
+    /// As in Zipf's law with exponent 1: the first of a million keys has 7 % of all requests.
+    Zipf,
+}
+
+/// `count` numbers below `keys`, drawn from a seed.
+///
+/// # Panics
+/// Without keys.
+pub fn draws(popularity: Popularity, keys: usize, count: usize, seed: u64) -> Vec<usize> {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    match popularity {
+        Popularity::Uniform => (0..count).map(|_| rng.random_range(0..keys)).collect(),
+        Popularity::Zipf => {
+            let zipf = Zipf::new(keys as f64, 1.0).expect("there are keys");
+            (0..count).map(|_| (zipf.sample(&mut rng) as usize).clamp(1, keys) - 1).collect()
+        }
+    }
+}
+
+/// `count` different keys of `length` bytes, in the form that applications use: a prefix and a number.
+///
+/// # Panics
+/// When the numbers do not fit into the length.
+pub fn keys(count: usize, length: usize) -> Vec<Box<[u8]>> {
+    let digits = length.min(8);
+    assert!(count <= 36_usize.pow(digits as u32), "{count} keys do not fit into {length} bytes");
+    (0..count)
+        .map(|number| {
+            let mut key = vec![b'k'; length];
+            let mut rest = number;
+            for place in key[length - digits..].iter_mut().rev() {
+                *place = b"0123456789abcdefghijklmnopqrstuvwxyz"[rest % 36];
+                rest /= 36;
+            }
+            key.into_boxed_slice()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_differ_and_have_their_length() {
+        for length in [3, 16, 64] {
+            let keys = keys(1000, length);
+            assert!(keys.iter().all(|key| key.len() == length));
+            assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), 1000);
+        }
+    }
+
+    #[test]
+    fn draws_follow_their_popularity() {
+        let share_of_first = |popularity| {
+            let draws = draws(popularity, 1000, 100_000, 7);
+            assert!(draws.iter().all(|draw| *draw < 1000));
+            draws.iter().filter(|draw| **draw == 0).count() as f64 / 100_000.0
+        };
+        assert!((0.0005..0.002).contains(&share_of_first(Popularity::Uniform)));
+        // 1 / H(1000) = 0.134
+        assert!((0.12..0.15).contains(&share_of_first(Popularity::Zipf)));
+    }
+}
