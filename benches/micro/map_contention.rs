@@ -136,8 +136,7 @@ fn contention(c: &mut Criterion) {
             for (name, map) in subjects() {
                 keys.iter().zip(0..).for_each(|(key, value)| map.set(key, value));
                 for threads in [1, 2, 4, 8] {
-                    let plans: Vec<_> =
-                        (0..threads).map(|seed| draws(popularity, KEYS, 10_000, seed)).collect();
+                    let plans: Vec<_> = (0..threads).map(|seed| draws(popularity, KEYS, 10_000, seed)).collect();
                     group.bench_function(BenchmarkId::new(name, threads), |b| {
                         b.iter_custom(|operations| race(&*map, &keys, &plans, 100 - reads, operations));
                     });

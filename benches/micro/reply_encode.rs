@@ -73,7 +73,8 @@ fn reply_encode(c: &mut Criterion) {
         assert_eq!(room[..length], out, "all write the same bytes");
         group.bench_function(BenchmarkId::new("ours", name), |b| b.iter(|| ours(&mut reply, answer)));
         group.bench_function(BenchmarkId::new("write!", name), |b| b.iter(|| formatted(&mut out, answer)));
-        group.bench_function(BenchmarkId::new("redis-protocol", name), |b| b.iter(|| redis_protocol(&mut room, answer)));
+        group
+            .bench_function(BenchmarkId::new("redis-protocol", name), |b| b.iter(|| redis_protocol(&mut room, answer)));
     }
     group.finish();
 }

@@ -66,7 +66,8 @@ fn redis_protocol_shared(input: &Bytes) -> usize {
 
 fn resp_parse(c: &mut Criterion) {
     let get = b"*2\r\n$3\r\nGET\r\n$16\r\nkey:000000000042\r\n".repeat(DEPTH);
-    let set = [&b"*3\r\n$3\r\nSET\r\n$16\r\nkey:000000000042\r\n$100\r\n"[..], &[b'x'; 100], b"\r\n"].concat().repeat(DEPTH);
+    let set =
+        [&b"*3\r\n$3\r\nSET\r\n$16\r\nkey:000000000042\r\n$100\r\n"[..], &[b'x'; 100], b"\r\n"].concat().repeat(DEPTH);
     let mut group = c.benchmark_group("RESP parse");
     group.throughput(Throughput::Elements(DEPTH as u64));
     for (name, input, words) in [("GET", get, 2 * DEPTH), ("SET of 100 bytes", set, 3 * DEPTH)] {

@@ -57,10 +57,8 @@ impl Batch {
 
     /// Runs `call` with one message header for each buffer, of which the first `length` bytes count.
     fn with<R>(&mut self, length: usize, call: impl FnOnce(&mut [libc::mmsghdr; WINDOW]) -> R) -> R {
-        let mut places = self.buffers.each_mut().map(|buffer| libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: length,
-        });
+        let mut places =
+            self.buffers.each_mut().map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: length });
         let mut headers = places.each_mut().map(|place| {
             // SAFETY: all fields of mmsghdr are integers and raw pointers, for which zeros are a value.
             let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
@@ -79,9 +77,8 @@ impl Batch {
         assert_eq!(sent, WINDOW as i32, "the kernel takes a window");
         self.with(1472, |headers| {
             // SAFETY: as above; each buffer has 1472 bytes, and is borrowed mutably by this call.
-            let received = unsafe {
-                libc::recvmmsg(to.as_raw_fd(), headers.as_mut_ptr(), WINDOW as u32, 0, std::ptr::null_mut())
-            };
+            let received =
+                unsafe { libc::recvmmsg(to.as_raw_fd(), headers.as_mut_ptr(), WINDOW as u32, 0, std::ptr::null_mut()) };
             assert_eq!(received, WINDOW as i32, "what was sent is there");
             headers.iter().map(|header| header.msg_len as usize).sum()
         })

@@ -1,6 +1,8 @@
 //! What each server does for a request, without its sockets: own-path benchmarks and those of allocators run these.
 
 use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -9,10 +11,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::routing::get;
 use bytes::Bytes;
+use echonet_lite::node::{Arrival, Config as NodeConfig, Destination, Identity, Instant, Node, Object, Transmit};
 use grpc_server::greeter::Greeter;
 use grpc_server::greeter::pb::greeter_server::GreeterServer;
 use http::Request;
 use http_body_util::{BodyExt, Full};
+use http_server::h1::{self, Limits, MAX_HEADERS};
 use redis_server::config::Config;
 use redis_server::embedded::Session;
 use redis_server::instance::Instance;
@@ -24,6 +28,28 @@ pub const DEPTH: usize = 16;
 
 /// What a request loop does for one turn; it returns the bytes of the answers.
 pub type Turn = Box<dyn FnMut() -> usize>;
+
+/// Every path by its name, with the requests of one turn.
+pub const ALL: &[(&str, u64, fn() -> Turn)] = &[
+    ("redis-server-get-16", DEPTH as u64, redis_get),
+    ("redis-server-set-16", DEPTH as u64, redis_set),
+    ("http-server-head", 1, http_head),
+    ("axum-json", 1, axum_json),
+    ("tonic-say-hello", 1, tonic_say_hello),
+    ("echonet-lite-get", 1, echonet_get),
+];
+
+/// redis-server: [`DEPTH`] GETs of values of 100 bytes.
+pub fn redis_get() -> Turn {
+    let value = "x".repeat(100);
+    redis(&format!("SET {{key}} {value}"), "GET {key}", &format!("$100\r\n{value}\r\n"))
+}
+
+/// redis-server: [`DEPTH`] SETs of values of 100 bytes.
+pub fn redis_set() -> Turn {
+    let set = format!("SET {{key}} {}", "x".repeat(100));
+    redis(&set, &set, "+OK\r\n")
+}
 
 /// The value of a future that never waits.
 ///
@@ -98,4 +124,50 @@ pub fn tonic_say_hello() -> Turn {
     };
     assert!(turn().ends_with(b"Ferris") || turn().ends_with(b"Ferris!"), "it greets");
     Box::new(move || turn().len())
+}
+
+/// Where a node puts its answer.
+struct Slot([u8; 1472], usize);
+
+impl Transmit for Slot {
+    fn buffer(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+
+    fn transmit(&mut self, _: Destination, length: usize) {
+        self.1 = length;
+    }
+}
+
+/// echonet-lite: a Get of the operation status of the node profile.
+///
+/// # Panics
+/// When the answer is wrong.
+pub fn echonet_get() -> Turn {
+    const GET: &[u8] = b"\x10\x81\x00\x01\x05\xff\x01\x0e\xf0\x01\x62\x01\x80\x00";
+    let objects: Vec<Box<dyn Object + Send>> = Vec::new();
+    let mut node = Node::new(NodeConfig::new(Identity::new([0, 0, 0x77], 1)), objects);
+    let from = SocketAddr::from(([192, 0, 2, 1], 3610));
+    let mut slot = Slot([0; 1472], 0);
+    let mut turn = move || {
+        node.handle(Instant::ZERO, black_box(from), Arrival::Unicast, black_box(GET), &mut slot);
+        slot.1
+    };
+    assert_eq!(turn(), 15, "an answer with one byte of data");
+    Box::new(turn)
+}
+
+/// http-server: the head of a request as wrk sends it, checked and parsed.
+///
+/// # Panics
+/// When it is refused.
+pub fn http_head() -> Turn {
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n";
+    let limits = Limits { head_bytes: 32 * 1024, target_bytes: 8 * 1024, headers: MAX_HEADERS };
+    let turn = move || {
+        let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let head = h1::parse(black_box(REQUEST), &mut room, &limits).expect("a request").expect("a whole one");
+        black_box(&head).target.len()
+    };
+    Box::new(turn)
 }

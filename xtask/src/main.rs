@@ -10,6 +10,7 @@ mod http;
 mod instructions;
 mod load;
 mod loadgen;
+mod paths;
 mod process;
 mod suite;
 mod tidy;
@@ -44,6 +45,8 @@ enum Task {
     Loadgen(loadgen::Options),
     /// Interleaved measurement of http-server against its peers by wrk.
     Http(http::Options),
+    /// Instructions of every server's hot paths, against a committed baseline.
+    Paths(paths::Options),
     /// Instructions per pipelined GET and SET, counted by callgrind.
     Instructions(instructions::Options),
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
+        Task::Paths(options) => paths::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {
