@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,12 +31,14 @@ pub(super) struct Runner {
     tree: PathBuf,
     cache: PathBuf,
     time_limit: Duration,
+    /// Runs begun.
+    runs: AtomicU32,
 }
 
 impl Runner {
     /// A runner for the suite in `tree`, with logs below `cache`.
     pub(super) fn new(tree: PathBuf, cache: PathBuf, time_limit_seconds: u64) -> Self {
-        Self { tree, cache, time_limit: Duration::from_secs(time_limit_seconds) }
+        Self { tree, cache, time_limit: Duration::from_secs(time_limit_seconds), runs: AtomicU32::new(0) }
     }
 
     /// Where results are kept between runs.
@@ -63,6 +66,13 @@ impl Runner {
         }
     }
 
+    /// The suite's own processes meet at one of the 32 ports below this one; runs at the same time need different ones.
+    /// It also wants the port 10,000 above to exist.
+    fn base_port(&self) -> u32 {
+        let run = std::process::id().wrapping_add(self.runs.fetch_add(1, Relaxed));
+        21_111 + 40 * (run % 800)
+    }
+
     fn run_once(&self, unit: &str, port: u16, skipped: &[String], deadline: Instant) -> Result<Outcome> {
         let logs = self.cache.join("logs");
         fs::create_dir_all(&logs)?;
@@ -71,7 +81,7 @@ impl Runner {
         let (unit, unfit) = unlocked::prepare(&self.tree, unit)?;
         let mut command = Command::new("./runtest");
         command.current_dir(&self.tree).args(["--host", "127.0.0.1", "--port", &port.to_string()]);
-        command.args(["--baseport", &base_port().to_string()]);
+        command.args(["--baseport", &self.base_port().to_string()]);
         // Durable: an exception ends one test, not the file.
         command.args(["--single", &unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
         command.args(["--skiptest", UNFIT]);
@@ -90,12 +100,6 @@ impl Runner {
         }
         Ok(outcome)
     }
-}
-
-/// The suite's own processes meet at one of the 32 ports below this one; runs at the same time need different ones.
-/// It also wants the port 10,000 above to exist.
-fn base_port() -> u32 {
-    21_111 + 40 * (std::process::id() % 800)
 }
 
 /// Waits for the suite until the deadline, then ends its process group; false when it had to.

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use anyhow::{Context, Result};
 
@@ -40,6 +41,9 @@ pub(super) fn prepare<'a>(tree: &Path, unit: &'a str) -> Result<(Cow<'a, str>, &
     let copy = format!("{unit}-unlocked");
     let text = fs::read_to_string(tests.join(format!("{unit}.tcl"))).with_context(|| format!("cannot read {unit}"))?;
     let unlock = |line: &str| if line.contains(LOCKED) { line.to_owned() } else { line.replace(TAG, "") };
-    fs::write(tests.join(format!("{copy}.tcl")), text.split_inclusive('\n').map(unlock).collect::<String>())?;
+    // Another run may be reading the copy: it is replaced as a whole.
+    let fresh = tests.join(format!("{copy}.{:?}", thread::current().id()));
+    fs::write(&fresh, text.split_inclusive('\n').map(unlock).collect::<String>())?;
+    fs::rename(fresh, tests.join(format!("{copy}.tcl")))?;
     Ok((copy.into(), unfit))
 }
