@@ -126,6 +126,11 @@ impl Parked {
         Some(sender)
     }
 
+    /// The command.
+    pub fn row(&self) -> &'static Row {
+        self.row
+    }
+
     /// Number of the database whose keys are waited for.
     pub fn db(&self) -> usize {
         self.db

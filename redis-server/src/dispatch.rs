@@ -81,7 +81,7 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     if takes_memory(row, client) && worker.instance.is_short_of_memory() {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
-    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -94,7 +94,7 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     {
         return Gate::Wait(pause.until);
     }
-    if client.multi.is_some() && !runs_inside_multi(command.name) {
+    if client.multi.is_some() && !runs_inside_multi(own_name(row)) {
         if flags.has(Flags::NO_MULTI) {
             return Gate::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
         }
@@ -106,12 +106,17 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
 fn takes_memory(row: &Row, client: &Client) -> bool {
     let denied = |row: &Row| row.command.flags.has(Flags::DENYOOM);
-    match (&client.multi, row.command.name) {
+    match (&client.multi, own_name(row)) {
         (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| denied(row)),
         (Some(_), "discard" | "quit" | "reset") => false,
         (Some(_), _) => true,
         (None, _) => denied(row),
     }
+}
+
+/// The name of a command that is no subcommand: SLOWLOG RESET is not RESET.
+fn own_name(row: &Row) -> &'static str {
+    if row.parent.is_none() { row.command.name } else { "" }
 }
 
 fn allowed_while_subscribed(name: &str) -> bool {
