@@ -63,6 +63,10 @@ const UNITS: &[&str] = &[
     "unit/info-command",
     "unit/replybufsize",
     "unit/violations",
+    "unit/info",
+    "unit/limits",
+    "unit/pubsubshard",
+    "unit/obuf-limits",
 ];
 
 /// Options of `cargo xtask suite`.

@@ -28,6 +28,10 @@ const FILES: &[(&str, &[&str])] = &[
     ),
     ("unit/client-eviction", &[]),
     ("unit/memefficiency", &[]),
+    ("unit/info", &[]),
+    ("unit/limits", &[]),
+    ("unit/pubsubshard", &["setup replication for following tests", "publish message to master and receive on replica"]),
+    ("unit/obuf-limits", &[]),
 ];
 
 /// The name by which the suite runs a file, whose copy is made if it needs one, and the tests to be left out.
