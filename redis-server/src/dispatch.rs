@@ -223,12 +223,7 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
     worker.tick();
     let instance = &*worker.instance;
-    if instance.is_short_of_memory() {
-        evict::make_room(worker);
-    }
-    if client.tracking.is_some() {
-        tracking::deliver(client, reply);
-    }
+    prepare(worker, client, reply);
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {
@@ -293,6 +288,17 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     blocking::serve(&mut cx);
     tracking::broadcast(worker);
     (done, cx.ready, None)
+}
+
+/// What comes before a window: room for what it adds, and what others have left for a client that tracks.
+#[inline]
+fn prepare(worker: &Worker, client: &Client, reply: &mut Reply) {
+    if worker.instance.is_short_of_memory() {
+        evict::make_room(worker);
+    }
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
 }
 
 type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;

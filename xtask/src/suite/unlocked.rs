@@ -30,7 +30,10 @@ const FILES: &[(&str, &[&str])] = &[
     ("unit/memefficiency", &[]),
     ("unit/info", &[]),
     ("unit/limits", &[]),
-    ("unit/pubsubshard", &["setup replication for following tests", "publish message to master and receive on replica"]),
+    (
+        "unit/pubsubshard",
+        &["setup replication for following tests", "publish message to master and receive on replica"],
+    ),
     ("unit/obuf-limits", &[]),
 ];
 
