@@ -26,7 +26,7 @@ use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
 use super::later::{Queue, Turn};
 use super::output::Output;
-use super::sending::{Sending, framing};
+use super::sending::{Endless, Sending, framing};
 use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
 use super::worker::{Drain, Scratch, Worker};
@@ -506,6 +506,7 @@ impl Conn {
             (Close::No, true) => Ending::KeepAlive,
             (Close::No, false) => Ending::Silent,
         };
+        let is_endless = response.extensions().get::<Endless>().is_some();
         let (parts, body) = response.into_parts();
         let mut clock = self.worker.clock.borrow_mut();
         clock.look();
@@ -514,7 +515,7 @@ impl Conn {
         if is_bodyless {
             self.sent(close);
         } else {
-            self.state = State::Sending(Sending::new(body, framed), close);
+            self.state = State::Sending(Sending::new(body, framed, is_endless), close);
         }
     }
 
@@ -535,6 +536,7 @@ impl Conn {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),
+                Poll::Pending if sending.is_endless() && self.is_half_closed => return Ok(Step::Ended(Served::Over)),
                 Poll::Pending => {
                     if self.output.len() == 0 {
                         self.slot.stay(Phase::Busy);

@@ -67,9 +67,9 @@ pub enum Reject {
     Version,
     /// `Host` is missing, said twice, or no host.
     Host,
-    /// Length and coding together, or either of them twice, or no number.
+    /// Length and coding together, or either of them twice, or no number, or a coding that is not `chunked` in the end.
     AmbiguousLength,
-    /// A transfer coding other than `chunked`.
+    /// A transfer coding within `chunked`.
     UnknownCoding,
     /// An expectation other than `100-continue`.
     UnknownExpectation,
@@ -286,11 +286,14 @@ impl Fields {
         if self.chunked {
             return Err(Reject::AmbiguousLength);
         }
-        if !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(Reject::UnknownCoding);
+        self.chunked = value.eq_ignore_ascii_case(b"chunked");
+        let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default().trim_ascii();
+        match (self.chunked, last.eq_ignore_ascii_case(b"chunked")) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Reject::UnknownCoding),
+            // Without chunks at the end, the end is not known (RFC 9112 section 6.3).
+            (false, false) => Err(Reject::AmbiguousLength),
         }
-        self.chunked = true;
-        Ok(())
     }
 
     fn framing(&self, minor: u8) -> Result<Framing, Reject> {
