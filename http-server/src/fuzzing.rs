@@ -89,7 +89,7 @@ mod tests {
             let mut bytes = GOOD[round % GOOD.len()].to_vec();
             bytes.insert(0, random(8) as u8);
             for _ in 0..random(4) {
-                let (at, new) = (random(bytes.len()), b"\r\n$*%+-:|~>_,#=!(0192x\xff"[random(24)]);
+                let (at, new) = (random(bytes.len()), b"\r\n$*%+-:|~>_,#=!(0192x\xff"[random(23)]);
                 match random(3) {
                     0 => bytes[at] = new,
                     1 => bytes.insert(at, new),
