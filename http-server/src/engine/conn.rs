@@ -319,7 +319,7 @@ impl Conn {
     }
 
     /// Writes answers that have come; whether there were any.
-    fn answers(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+    fn answers(&mut self, cx: &Context<'_>, scratch: &mut Scratch) -> bool {
         let mut any = false;
         while !self.later.is_empty() && scratch.out.len() < GATHER_MAX {
             let (turn, ends) = self.later.turn(cx, scratch);
