@@ -48,6 +48,8 @@ settings! {
         SLOWLOG_MAX_LEN "slowlog-max-len",
         LATENCY_MONITOR_THRESHOLD "latency-monitor-threshold",
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
+        ACLLOG_MAX_LEN "acllog-max-len",
+        ACL_PUBSUB_DEFAULT "acl-pubsub-default",
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
@@ -64,6 +66,7 @@ settings! {
         TLS_KEY_FILE "tls-key-file",
         TLS_CA_CERT_FILE "tls-ca-cert-file",
         REQUIREPASS "requirepass",
+        ACLFILE "aclfile",
         LOGFILE "logfile",
         METRICS_LISTEN "metrics-listen",
         PIDFILE "pidfile",
@@ -76,5 +79,6 @@ settings! {
     }
     Lines lines {
         RENAME_COMMAND "rename-command",
+        USER "user",
     }
 }

@@ -4,6 +4,8 @@ mod client;
 mod clients;
 mod hello;
 
+pub(crate) use clients::describe;
+
 use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
 use crate::error::Error;
 
