@@ -164,8 +164,25 @@ mod tests {
     use crate::registry::ROWS;
 
     /// Words that mean something to one command or another, numbers of keys among them.
-    const WORDS: &[&str] =
-        &["0", "1", "2", "3", "-1", "a", "b", "STREAMS", "STORE", "STOREDIST", "GET", "BY", "KEYS", "LIMIT", "COUNT", "x*", ">"];
+    const WORDS: &[&str] = &[
+        "0",
+        "1",
+        "2",
+        "3",
+        "-1",
+        "a",
+        "b",
+        "STREAMS",
+        "STORE",
+        "STOREDIST",
+        "GET",
+        "BY",
+        "KEYS",
+        "LIMIT",
+        "COUNT",
+        "x*",
+        ">",
+    ];
 
     /// What is locked is all that a handler can touch: no key of it may escape the question.
     #[test]

@@ -177,7 +177,9 @@ impl CommandRules {
             Subject::Command(..) => after != self.allowed,
             // It stands for commands that may come to be: only what speaks of no exception says nothing.
             Subject::Category(_) => {
-                after != self.allowed || rule.allow != self.all || self.rules.iter().any(|other| other.allow != rule.allow)
+                after != self.allowed
+                    || rule.allow != self.all
+                    || self.rules.iter().any(|other| other.allow != rule.allow)
             }
             Subject::FirstArg(id, word) => {
                 let is_same = |other: &Rule| matches!(&other.subject, Subject::FirstArg(other, text) if other == id && text.eq_ignore_ascii_case(word));

@@ -149,7 +149,9 @@ fn parse_line(line: &[u8], at: usize, file: &str, defaults: Defaults, users: &mu
     }
     let user = match User::new(defaults).changed(rules, defaults) {
         Ok(user) => user,
-        Err(SetError::Unmatched(_)) => return Err(format!("{file}:{at}: Unmatched parenthesis in selector definition.")),
+        Err(SetError::Unmatched(_)) => {
+            return Err(format!("{file}:{at}: Unmatched parenthesis in selector definition."));
+        }
         // A password is not for the log.
         Err(SetError::Rule(word, error)) if word.starts_with('<') => return Err(format!("{file}:{at}: {error}.")),
         Err(SetError::Rule(word, error)) => return Err(format!("{file}:{at}: {error}, in '{word}'.")),

@@ -105,7 +105,8 @@ mod tests {
             count: 1,
             time,
         };
-        let counts = |log: &Log| log.latest(9).iter().map(|entry| (entry.object.clone(), entry.count)).collect::<Vec<_>>();
+        let counts =
+            |log: &Log| log.latest(9).iter().map(|entry| (entry.object.clone(), entry.count)).collect::<Vec<_>>();
         for (object, time) in [("a", 0), ("b", 1), ("a", 2)] {
             log.add(event(object, time), 3);
         }

@@ -198,13 +198,15 @@ impl Command {
         for spec in self.keys {
             let mut found = SmallVec::new();
             let fits = spec.find(args, &mut found).is_some();
-            if !fits && !self.flags.has(Flags::NO_MANDATORY_KEYS) {
+            // Further keys may be missing where their number is open: `PFMERGE destination`.
+            let may_miss = self.arity < 0 && matches!(spec.find, Find::Range { .. });
+            if !fits && !may_miss && !self.flags.has(Flags::NO_MANDATORY_KEYS) {
                 return None;
             }
             let flags = usage(self.name, spec.usage.flags, args);
             uses.extend(found.iter().map(|(at, _)| (*at, flags)));
         }
-        Some(uses)
+        (!uses.is_empty() || self.flags.has(Flags::NO_MANDATORY_KEYS)).then_some(uses)
     }
 
     /// Positions of the keys in `args` and how each is used; empty when the arguments do not fit.

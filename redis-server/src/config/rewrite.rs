@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::error::SetError;
 use super::parse::{quote, split};
-use super::settings;
 use super::setting::{Id, Kind};
+use super::settings;
 use super::special::CLIENT_CLASSES;
 use super::store::{Config, Draft, default};
 use super::value::{Value, format, format_for_file};

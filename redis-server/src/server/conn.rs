@@ -84,7 +84,9 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
 fn is_denied(worker: &Worker, peer: &Peer) -> bool {
     let instance = &worker.instance;
     let is_remote = peer.socket_addr().is_some_and(|addr| !addr.ip().is_loopback());
-    is_remote && instance.config.is_on(settings::PROTECTED_MODE) && instance.acl.default_account().user().has_no_password()
+    is_remote
+        && instance.config.is_on(settings::PROTECTED_MODE)
+        && instance.acl.default_account().user().has_no_password()
 }
 
 fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Guest {

@@ -37,7 +37,11 @@ fn there_is_no_way_around_a_rule() {
     check("+@all -config", &["CONFIG GET x", "config get x", "CONFIG HELP"], NO_COMMAND);
     check("-@all +config|get", &["CONFIG SET maxmemory 0", "CONFIG REWRITE", "PING"], NO_COMMAND);
     check("-@all +select|0", &["SELECT 1", "SELECT 00", "PING"], NO_COMMAND);
-    check("+@all -@dangerous", &["FLUSHALL", "KEYS *", "ACL SETUSER mallory +@all", "SORT l", "DEBUG JMAP"], NO_COMMAND);
+    check(
+        "+@all -@dangerous",
+        &["FLUSHALL", "KEYS *", "ACL SETUSER mallory +@all", "SORT l", "DEBUG JMAP"],
+        NO_COMMAND,
+    );
     // Keys wherever they may stand.
     let elsewhere = [
         "GET b",
@@ -97,7 +101,11 @@ fn there_is_no_way_around_a_rule() {
     // What is no key is none: the command itself refuses.
     check("+@all ~a", wrong, keyless);
     // A key that may be read may not be written, and the other way round.
-    check("+@all %R~a", &["SET a 1", "DEL a", "SET a 1 GET", "GETDEL a", "GETEX a EX 1", "COPY a a", "EXPIRE a 1"], NO_KEY);
+    check(
+        "+@all %R~a",
+        &["SET a 1", "DEL a", "SET a 1 GET", "GETDEL a", "GETEX a EX 1", "COPY a a", "EXPIRE a 1"],
+        NO_KEY,
+    );
     check("+@all %W~a", &["GET a", "SET a 1 GET", "GETDEL a", "INCR a", "COPY a a", "LPOP a", "DUMP a"], NO_KEY);
     // Two selectors do not add up.
     check("(+@all %R~a) (+@all %W~b)", &["COPY a b", "SINTERSTORE b a"], NO_KEY);
@@ -160,7 +168,8 @@ fn with_file(name: &str, text: &str) -> (PathBuf, Vec<(String, String)>) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("acl-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("users.acl"), text).unwrap();
-    let settings = vec![("dir".to_owned(), folder.display().to_string()), ("aclfile".to_owned(), "users.acl".to_owned())];
+    let settings =
+        vec![("dir".to_owned(), folder.display().to_string()), ("aclfile".to_owned(), "users.acl".to_owned())];
     (folder, settings)
 }
 

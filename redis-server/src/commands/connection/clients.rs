@@ -76,7 +76,8 @@ pub(crate) fn describe(client: &ClientShared, now: u64, call: Option<Args<'_>>) 
     let output = client.output.load(Relaxed) + client.mail_bytes() as u64;
     let memory = client.queued.load(Relaxed);
     let argv = call.map_or(0, |args| args.iter().map(<[u8]>::len).sum());
-    let user = labels.account.as_ref().map_or_else(|| "default".into(), |account| String::from_utf8_lossy(account.name()));
+    let user =
+        labels.account.as_ref().map_or_else(|| "default".into(), |account| String::from_utf8_lossy(account.name()));
     // A String takes any write.
     let _ = writeln!(
         text,

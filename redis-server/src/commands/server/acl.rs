@@ -219,7 +219,9 @@ fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
         acl::FileError::None => Error::Message(format!("ERR {error}")),
         error => {
             tracing::warn!("ACL SAVE: {error}");
-            Error::Static("ERR There was an error trying to save the ACLs. Please check the server logs for more information")
+            Error::Static(
+                "ERR There was an error trying to save the ACLs. Please check the server logs for more information",
+            )
         }
     })?;
     cx.reply.ok();
