@@ -12,6 +12,7 @@ use crate::observe::Observed;
 use crate::registry::Row;
 use crate::resp::{Reply, Span};
 use crate::stats::WorkerStats;
+use crate::tracking::ChangedKey;
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
 const INPUT: usize = 64 * 1024;
@@ -25,6 +26,8 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
+    /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
+    pub changed_keys: RefCell<Vec<ChangedKey>>,
     /// Whether somebody tells this worker's clients when the server ends.
     pub watches_shutdown: Cell<bool>,
     random: Cell<u64>,
@@ -74,6 +77,7 @@ impl Worker {
             instance,
             stats,
             scratch: RefCell::new(scratch),
+            changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
             random: Cell::new(random),
             clock,

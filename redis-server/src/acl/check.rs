@@ -85,7 +85,7 @@ pub fn check(
             Denied::Channel(at) => (Reason::Channel, args.at(at).to_vec()),
         };
         let user = client.identity.account().name().to_vec();
-        let client = describe_client(&client.shared, now, Some(args));
+        let client = describe_client(instance, &client.shared, now, Some(args));
         let entry = Entry { reason, context, object, user, client, count: 1, time: now };
         instance.acl.log(entry, &instance.config);
     }

@@ -56,6 +56,12 @@ const UNITS: &[&str] = &[
     "unit/acl",
     "unit/acl-v2",
     "unit/auth",
+    "unit/tracking",
+    "unit/introspection",
+    "unit/introspection-2",
+    "unit/info-command",
+    "unit/replybufsize",
+    "unit/violations",
 ];
 
 /// Of them, those that start servers with settings of their own.

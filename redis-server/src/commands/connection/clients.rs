@@ -8,6 +8,7 @@ use crate::acl::{Account, Table};
 use crate::client::{ClientShared, count, flag};
 use crate::command::{Args, Ctx, Result};
 use crate::error::Error;
+use crate::instance::Instance;
 
 /// The classes by which clients are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut text = String::new();
     for client in &clients {
         let asks = Arc::ptr_eq(client, &cx.client.shared).then_some(args);
-        text.push_str(&describe(client, cx.now(), asks));
+        text.push_str(&describe(cx.instance, client, cx.now(), asks));
     }
     cx.reply.verbatim("txt", text.as_bytes());
     Ok(())
@@ -61,13 +62,13 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLIENT INFO
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let text = describe(&cx.client.shared, cx.now(), Some(args));
+    let text = describe(cx.instance, &cx.client.shared, cx.now(), Some(args));
     cx.reply.verbatim("txt", text.as_bytes());
     Ok(())
 }
 
 /// A client's line at `now`, in milliseconds of Unix time; `call` is what it calls, if it is the one that asks.
-pub(crate) fn describe(client: &ClientShared, now: u64, call: Option<Args<'_>>) -> String {
+pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, call: Option<Args<'_>>) -> String {
     let mut text = String::new();
     let count = |which: usize| client.counts[which].load(Relaxed);
     let since = |at: u64| now.saturating_sub(at) / 1000;
@@ -83,7 +84,7 @@ pub(crate) fn describe(client: &ClientShared, now: u64, call: Option<Args<'_>>) 
         text,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
          qbuf-free=0 argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
-         cmd={} user={user} redir=-1 resp={} lib-name={} lib-ver={}",
+         cmd={} user={user} redir={} resp={} lib-name={} lib-ver={}",
         client.id,
         client.addr,
         client.laddr,
@@ -102,6 +103,7 @@ pub(crate) fn describe(client: &ClientShared, now: u64, call: Option<Args<'_>>) 
         size_of::<ClientShared>() as u64 + input + output + memory + argv as u64,
         if output > 0 { "rw" } else { "r" },
         client.last_command(),
+        instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),
         if client.is_resp3() { 3 } else { 2 },
         labels.lib_name,
         labels.lib_version,
@@ -116,6 +118,9 @@ fn flags(client: &ClientShared) -> String {
         (bits & flag::PUBSUB != 0, 'P'),
         (bits & flag::MULTI != 0, 'x'),
         (bits & flag::BLOCKED != 0, 'b'),
+        (bits & flag::TRACKING != 0, 't'),
+        (bits & flag::TRACKING_BROKEN != 0, 'R'),
+        (bits & flag::TRACKING_BCAST != 0, 'B'),
         (touched, 'd'),
         (bits & flag::CLOSING != 0, 'c'),
         (bits & flag::UNIX != 0, 'U'),

@@ -94,7 +94,7 @@ fn authenticate(cx: &mut Ctx<'_>, args: Args<'_>, user: &[u8], password: &[u8]) 
             context: if cx.may_block { Context::Toplevel } else { Context::Multi },
             object: args.at(0).to_vec(),
             user: user.to_vec(),
-            client: describe(&cx.client.shared, cx.now(), Some(args)),
+            client: describe(cx.instance, &cx.client.shared, cx.now(), Some(args)),
             count: 1,
             time: cx.now(),
         };
