@@ -9,6 +9,7 @@ use super::commands::CommandRules;
 use super::pattern::{KeyPattern, Pattern, Permission};
 use super::rule::{Defaults, RuleError, has_spaces};
 use crate::command::{Args, Flags};
+use crate::db::Access;
 use crate::registry::Row;
 
 /// What a selector allows.
@@ -21,12 +22,14 @@ pub struct Selector {
     channels: Option<Vec<Pattern>>,
 }
 
+type Keys = SmallVec<[(usize, Permission); 8]>;
+
 /// A call that asks for permission. Its keys are looked for once, when the first selector wants to know them.
 #[derive(Debug)]
 pub struct Asked<'a> {
     row: &'static Row,
     args: Args<'a>,
-    keys: OnceCell<SmallVec<[(usize, Permission); 8]>>,
+    keys: OnceCell<Keys>,
 }
 
 impl<'a> Asked<'a> {
@@ -35,12 +38,20 @@ impl<'a> Asked<'a> {
         Self { row, args, keys: OnceCell::new() }
     }
 
-    fn keys(&self) -> &[(usize, Permission)] {
+    /// Where the keys are, and what is to happen to them.
+    pub(super) fn keys(&self) -> &[(usize, Permission)] {
         self.keys.get_or_init(|| {
             // Where the arguments do not fit, the command finds no keys either, and says what is wrong.
             let uses = self.row.command.key_uses(self.args).unwrap_or_default();
-            let keys = uses.into_iter().filter(|(_, flags)| !flags.contains("not_key"));
-            keys.map(|(at, flags)| (at, Permission::needed(flags))).collect()
+            let uses = uses.into_iter().filter(|(_, flags)| !flags.contains("not_key"));
+            let mut keys: Keys = uses.map(|(at, flags)| (at, Permission::needed(flags))).collect();
+            // The specifications see the first STORE, the command follows the last.
+            for (at, access) in self.row.command.finder.map(|find| find(self.args)).unwrap_or_default() {
+                if !keys.iter().any(|(known, _)| *known == at) {
+                    keys.push((at, Permission { read: access == Access::Read, write: access == Access::Write }));
+                }
+            }
+            keys
         })
     }
 }

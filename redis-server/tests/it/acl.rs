@@ -82,6 +82,7 @@ fn there_is_no_way_around_a_rule() {
         "XINFO STREAM b",
         "GEOSEARCHSTORE b a FROMLONLAT 0 0 BYRADIUS 1 m",
         "GEORADIUS a 0 0 1 m STORE b",
+        "GEORADIUS a 0 0 1 m STORE a STORE b",
         "GEORADIUS a 0 0 1 m STOREDIST b",
         "GEORADIUSBYMEMBER a x 1 m STORE b",
         "OBJECT ENCODING b",
