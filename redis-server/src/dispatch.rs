@@ -12,6 +12,7 @@ use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::evict::{self, Room};
 use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
@@ -81,7 +82,7 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     {
         return Gate::Refuse(error, Some(row));
     }
-    if takes_memory(row, client) && worker.instance.is_short_of_memory() {
+    if takes_memory(row, client) && worker.instance.is_short_of_memory() && evict::make_room(worker) == Room::None {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
@@ -219,10 +220,13 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
     worker.tick();
+    let instance = &*worker.instance;
+    if instance.is_short_of_memory() {
+        evict::make_room(worker);
+    }
     if client.tracking.is_some() {
         tracking::deliver(client, reply);
     }
-    let instance = &*worker.instance;
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {

@@ -10,6 +10,7 @@ mod output;
 mod report;
 mod runner;
 mod source;
+mod unlocked;
 
 use std::path::PathBuf;
 
@@ -56,6 +57,9 @@ const UNITS: &[&str] = &[
     "unit/acl",
     "unit/acl-v2",
     "unit/auth",
+    "unit/maxmemory",
+    "unit/client-eviction",
+    "unit/memefficiency",
     "unit/tracking",
     "unit/introspection",
     "unit/introspection-2",

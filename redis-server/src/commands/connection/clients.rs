@@ -83,7 +83,7 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
     let _ = writeln!(
         text,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
-         qbuf-free=0 argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
+         qbuf-free={} argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
          cmd={} user={user} redir={} resp={} lib-name={} lib-ver={}",
         client.id,
         client.addr,
@@ -99,8 +99,9 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
         count(count::SHARD_CHANNELS),
         i64::from(count(count::MULTI)) - 1,
         input,
+        client.input_room.load(Relaxed).saturating_sub(input),
         u8::from(output > 0),
-        size_of::<ClientShared>() as u64 + input + output + memory + argv as u64,
+        client.memory() + argv as u64,
         if output > 0 { "rw" } else { "r" },
         client.last_command(),
         instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),
