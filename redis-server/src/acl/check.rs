@@ -145,6 +145,12 @@ pub fn reads_all_keys(cx: &Ctx<'_>, args: Args<'_>) -> bool {
     row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args)))
 }
 
+/// Whether a client may run a call, without a word in the log: `redis.acl_check_cmd`.
+pub fn may(instance: &Instance, client: &mut Client, row: &'static Row, args: Args<'_>) -> bool {
+    client.identity.refresh(&instance.acl);
+    client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args)).is_ok()
+}
+
 /// What a script is told.
 pub fn script_error(denied: Denied) -> Error {
     Error::Static(match denied {

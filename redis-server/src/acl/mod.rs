@@ -19,7 +19,7 @@ mod table;
 mod user;
 
 pub(crate) use check::gate;
-pub use check::{Context, Denied, check, reads_all_keys, recheck, script_error, serve};
+pub use check::{Context, Denied, check, may, reads_all_keys, recheck, script_error, serve};
 pub use file::{FileError, LoadError, check_lines};
 pub use identity::Identity;
 pub use live::{disconnect, withdraw};
