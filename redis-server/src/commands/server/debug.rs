@@ -35,7 +35,8 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         | (b"replicate", 4..) => cx.reply.ok(),
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
         (b"config-rewrite-force-all", 2) => {
-            cx.instance.config.rewrite_all().map_err(|error| Error::Message(format!("ERR {error}")))?;
+            let users = cx.instance.acl.config_lines(&cx.instance.config);
+            cx.instance.config.rewrite_all(&users).map_err(|error| Error::Message(format!("ERR {error}")))?;
             cx.reply.ok();
         }
         (b"digest", 2) => digest(cx),
