@@ -8,7 +8,7 @@ use http::{HeaderValue, Method as Verb, Request, Response, StatusCode};
 use tonic::Status;
 use tonic::body::Body;
 
-use super::call::{Method, Stage, Trace};
+use super::call::{Method, Stage, Trace, unpanicked};
 use super::inbound::Inbound;
 use super::origin::Origin;
 use super::timeout;
@@ -80,7 +80,14 @@ pub(super) fn admit_call(origin: &Rc<Origin>, mut request: Request<Inbound>) -> 
     }
     origin.end.tell(request.extensions_mut());
     let is_endless = worker.is_endless(service);
-    let stage = Stage::Handling(worker.call(service, request));
+    // Interceptors run here.
+    let stage = match unpanicked(|| worker.call(service, request)) {
+        Ok(answer) => Stage::Handling(answer),
+        Err(status) => {
+            worker.figures().panics.add(1);
+            Stage::refused(status)
+        }
+    };
     Admitted { stage, method, timeout, is_endless, trace }
 }
 

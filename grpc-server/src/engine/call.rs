@@ -55,8 +55,9 @@ pub(super) fn start(
             sleep(tuning::FAREWELL).await;
         })
     });
+    let waiting = Waiting::new(origin);
     tokio::task::spawn_local(async move {
-        let _waiting = Waiting::new(&call.origin);
+        let _waiting = waiting;
         poll_fn(|cx| call.poll(cx, &mut timer, &mut leave)).await;
         let method = call.end(now);
         call.origin.worker.took(method, now.elapsed());
@@ -128,11 +129,16 @@ impl Stage {
 
 /// Polls what a service made, which may panic.
 fn guarded<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<Result<T, Status>> {
-    // What panicked is dropped and never polled again.
-    match catch_unwind(AssertUnwindSafe(poll)) {
+    match unpanicked(poll) {
         Ok(polled) => polled.map(Ok),
-        Err(_) => Poll::Ready(Err(Status::internal("the handler panicked"))),
+        Err(status) => Poll::Ready(Err(status)),
     }
+}
+
+/// Runs what a service made, which may panic.
+pub(super) fn unpanicked<T>(run: impl FnOnce() -> T) -> Result<T, Status> {
+    // What panicked is dropped and never used again.
+    catch_unwind(AssertUnwindSafe(run)).map_err(|_| Status::internal("the handler panicked"))
 }
 
 impl Call {

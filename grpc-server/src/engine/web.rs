@@ -1,7 +1,6 @@
 //! gRPC-Web: calls of browsers, over HTTP/1.1 and HTTP/2, translated by [tonic_web].
 
 use std::convert::Infallible;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use tower_layer::Layer as _;
 use tower_service::Service;
 
 use super::admit::{Admitted, admit_call};
-use super::call::{Stage, code_of};
+use super::call::{Stage, code_of, unpanicked};
 use super::inbound::Inbound;
 use super::origin::Origin;
 use crate::options::Web;
@@ -63,9 +62,8 @@ pub(super) fn is_web<B>(request: &Request<B>) -> bool {
 
 /// Looks at a request and gives it, translated, to its service. Its answer keeps its deadline by itself.
 pub(super) fn admit(origin: &Rc<Origin>, web: &Web, request: Request<Inbound>) -> (Admitted, Option<Outcome>) {
-    let page = match web.allows(request.headers()) {
-        Ok(page) => page,
-        Err(()) => return (Admitted::answered(plain(StatusCode::FORBIDDEN)), None),
+    let Ok(page) = web.allows(request.headers()) else {
+        return (Admitted::answered(plain(StatusCode::FORBIDDEN)), None);
     };
     if request.method() == Method::OPTIONS {
         let mut response = plain(StatusCode::NO_CONTENT);
@@ -165,10 +163,10 @@ impl Service<Request<Body>> for &mut Inner<'_> {
 /// The handler's answer, or that of the deadline or the panic that came before it.
 async fn bounded(mut answer: Answer, timer: &mut Option<Pin<Box<Sleep>>>) -> Response<Body> {
     std::future::poll_fn(|cx| {
-        match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+        match unpanicked(|| answer.as_mut().poll(cx)) {
             Ok(Poll::Ready(Ok(response))) => return Poll::Ready(response),
             Ok(Poll::Pending) => {}
-            Err(_) => return Poll::Ready(Status::internal("the handler panicked").into_http()),
+            Err(status) => return Poll::Ready(status.into_http()),
         }
         let is_late = timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
         if is_late { Poll::Ready(exceeded().into_http()) } else { Poll::Pending }
@@ -213,9 +211,8 @@ impl http_body::Body for Bounded {
         if this.is_over {
             return Poll::Ready(None);
         }
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.body).poll_frame(cx)));
-        match polled {
-            Err(_) => this.stop(&Status::internal("the handler panicked")),
+        match unpanicked(|| Pin::new(&mut this.body).poll_frame(cx)) {
+            Err(status) => this.stop(&status),
             Ok(Poll::Pending) => {
                 let is_late = this.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
                 if is_late { this.stop(&exceeded()) } else { Poll::Pending }
