@@ -26,6 +26,7 @@ pub mod persist;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;
+pub mod script;
 pub mod server;
 pub mod stats;
 pub mod types;
