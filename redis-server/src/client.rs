@@ -11,6 +11,10 @@ use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
 use crate::registry::{self, Row};
+use crate::tracking;
+
+/// Bytes that a subscription, a watched key or a prefix takes, here and among all of them, besides its text.
+const NAME: u64 = 128;
 
 /// What `CLIENT REPLY` has chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +77,8 @@ pub struct Client {
     pub watch_until: Option<u64>,
     /// What the client has subscribed to, once it has.
     pub subscriptions: Option<Box<Subscriptions>>,
+    /// Its client-side caching, if it tracks what it reads.
+    pub tracking: Option<Box<tracking::Own>>,
     /// What CLIENT REPLY has chosen.
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
@@ -93,6 +99,7 @@ impl Client {
             watching: HashSet::new(),
             watch_until: None,
             subscriptions: None,
+            tracking: None,
             reply_mode: ReplyMode::On,
             no_touch: false,
             close: false,
@@ -130,16 +137,20 @@ pub struct ClientShared {
     pub db: AtomicU32,
     /// Id of its last command in the registry, plus one.
     pub last_command: AtomicU32,
-    /// Bytes of input that wait, and of output.
+    /// Bytes of input that wait.
     pub input: AtomicU64,
+    /// Bytes of its own buffer for input.
+    pub input_room: AtomicU64,
     /// Bytes of output that wait.
     pub output: AtomicU64,
     /// Bytes of the commands in its transaction.
     pub queued: AtomicU64,
+    /// Bytes that [`Crowd`](crate::crowd::Crowd) has counted of it.
+    pub counted: AtomicU64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
-    /// Number of channel, pattern and shard channel subscriptions, and of queued commands plus one.
-    pub counts: [AtomicU32; 5],
+    /// Numbers of names and commands, each in its place (see [`count`]).
+    pub counts: [AtomicU32; 6],
     /// Set when a watched key is touched.
     pub watched: Watched,
     /// Names and versions.
@@ -186,6 +197,16 @@ pub mod flag {
     pub const CLOSING: u32 = 1 << 8;
     /// Is shown every command.
     pub const MONITOR: u32 = 1 << 9;
+    /// `CLIENT TRACKING ON`.
+    pub const TRACKING: u32 = 1 << 20;
+    /// Tracks by prefix.
+    pub const TRACKING_BCAST: u32 = 1 << 21;
+    /// Whom it has named to be told in its place is gone.
+    pub const TRACKING_BROKEN: u32 = 1 << 22;
+    /// All that is about tracking.
+    pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
+    /// Is no longer listed.
+    pub const GONE: u32 = 1 << 23;
 }
 
 /// Index into [`ClientShared::counts`].
@@ -200,6 +221,8 @@ pub mod count {
     pub const MULTI: usize = 3;
     /// Watched keys.
     pub const WATCHED: usize = 4;
+    /// Prefixes by which it tracks.
+    pub const PREFIXES: usize = 5;
 }
 
 /// What others have left for a client.
@@ -238,6 +261,8 @@ impl ClientShared {
             db: AtomicU32::new(0),
             last_command: AtomicU32::new(0),
             input: AtomicU64::new(0),
+            input_room: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
             output: AtomicU64::new(0),
             queued: AtomicU64::new(0),
             flags: AtomicU32::new(0),
@@ -319,6 +344,15 @@ impl ClientShared {
     /// Bytes of the messages that wait here.
     pub fn mail_bytes(&self) -> usize {
         self.mailbox().bytes
+    }
+
+    /// Bytes that the client holds: its session, its buffers, its transaction, and the names that it has given.
+    pub fn memory(&self) -> u64 {
+        let session = size_of::<Self>() + size_of::<Client>();
+        let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED, count::PREFIXES];
+        let names: u64 = names.iter().map(|&which| u64::from(self.counts[which].load(Ordering::Relaxed))).sum();
+        let buffers = [&self.input_room, &self.output, &self.queued].map(|bytes| bytes.load(Ordering::Relaxed));
+        session as u64 + NAME * names + buffers.iter().sum::<u64>() + self.mail_bytes() as u64
     }
 
     /// Takes only the messages.

@@ -11,9 +11,11 @@ use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::evict::{self, Room};
 use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
+use crate::tracking;
 use crate::worker::{Worker, now_ms};
 
 /// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
@@ -77,7 +79,7 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if takes_memory(row, client) && worker.instance.is_short_of_memory() {
+    if takes_memory(row, client) && worker.instance.is_short_of_memory() && evict::make_room(worker) == Room::None {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
@@ -216,6 +218,12 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
     worker.tick();
     let instance = &*worker.instance;
+    if instance.is_short_of_memory() {
+        evict::make_room(worker);
+    }
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {
@@ -254,6 +262,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         worker.finished(&cx, &call, worker.tick());
         let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
         blocking::serve(&mut cx);
+        tracking::broadcast(worker);
         return (1, cx.ready, waiting);
     }
     let one_by_one = instance.observers.one_by_one();
@@ -277,6 +286,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         }
     }
     blocking::serve(&mut cx);
+    tracking::broadcast(worker);
     (done, cx.ready, None)
 }
 
@@ -387,6 +397,9 @@ pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     }
     if mode != ReplyMode::On || cx.client.reply_mode != ReplyMode::On {
         muffle(cx, call.row, mode, mark);
+    }
+    if cx.client.tracking.is_some() {
+        tracking::after_call(cx, call);
     }
 }
 

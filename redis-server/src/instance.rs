@@ -11,13 +11,16 @@ use foldhash::quality::RandomState;
 use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
+use crate::crowd::Crowd;
 use crate::db::{Database, Happening, Reaper};
+use crate::evict::{self, Shortage};
 use crate::memory;
 use crate::notify;
 use crate::observe::Observers;
 use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
 use crate::stats::{Stats, Totals};
+use crate::tracking::Tracking;
 use crate::worker::now_ms;
 
 /// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
@@ -35,8 +38,16 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
+    /// What all clients hold.
+    pub crowd: Crowd,
+    /// For how long memory has been short.
+    pub shortage: Shortage,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
+    /// Bytes in use when the server had started.
+    pub startup_memory: AtomicU64,
+    /// Who has read what, to keep it.
+    pub tracking: Arc<Tracking>,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -77,13 +88,15 @@ impl Instance {
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let pubsub = Arc::<PubSub>::default();
+        let tracking = Arc::<Tracking>::default();
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
             let database = Database::new(shards, hasher.clone());
-            let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
+            let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
             let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
-                if happening == Happening::Expired {
+                if matches!(happening, Happening::Expired | Happening::Evicted) {
                     blocking::expired(&waiters, key);
+                    tracking.gone(&config, key);
                 }
                 if notify::is_on(&config) {
                     notify::tell(&config, &pubsub, number, key, notify::event_of(happening));
@@ -91,13 +104,18 @@ impl Instance {
             });
             database
         });
-        let databases = databases.collect();
+        let databases: Box<[Database]> = databases.collect();
+        databases.iter().for_each(|database| database.set_usage(evict::usage(&config)));
         Self {
             config,
             stats: Stats::default(),
             started_at: now_ms(),
             reaper: Reaper::default(),
+            crowd: Crowd::default(),
+            shortage: Shortage::default(),
+            startup_memory: AtomicU64::new(0),
             pubsub,
+            tracking,
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
@@ -144,7 +162,10 @@ impl Instance {
 
     /// Takes a client off the list.
     pub fn remove_client(&self, id: u64) {
-        self.clients_map().remove(&id);
+        if let Some(client) = self.clients_map().remove(&id) {
+            client.set_flag(flag::GONE, true);
+            self.crowd.forget(&client);
+        }
     }
 
     /// All clients by number.
@@ -180,7 +201,13 @@ impl Instance {
     #[inline]
     pub fn is_short_of_memory(&self) -> bool {
         let limit = self.config.uint(settings::MAXMEMORY);
-        limit != 0 && memory::used() > limit
+        limit != 0 && memory::used_here() > limit
+    }
+
+    /// Has entries remember of their use what the policy of eviction wants to know.
+    pub fn refresh_usage(&self) {
+        let usage = evict::usage(&self.config);
+        self.databases.iter().for_each(|database| database.set_usage(usage));
     }
 
     /// Figures that are counted outside of [`Stats`], since the start.
@@ -189,6 +216,8 @@ impl Instance {
             accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
             refused: self.runtime().map_or(0, server_runtime::Handle::refused),
             expired: self.databases.iter().map(Database::expired_count).sum(),
+            evicted_clients: self.crowd.evicted(),
+            evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }
 

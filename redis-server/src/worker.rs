@@ -7,11 +7,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::command::Ctx;
 use crate::dispatch::Call;
 use crate::error::Error;
+use crate::evict::Evictor;
 use crate::instance::Instance;
 use crate::observe::Observed;
 use crate::registry::Row;
 use crate::resp::{Reply, Span};
 use crate::stats::WorkerStats;
+use crate::tracking::ChangedKey;
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
 const INPUT: usize = 64 * 1024;
@@ -25,6 +27,10 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
+    /// What it remembers from one eviction to the next.
+    pub evictor: RefCell<Evictor>,
+    /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
+    pub changed_keys: RefCell<Vec<ChangedKey>>,
     /// Whether somebody tells this worker's clients when the server ends.
     pub watches_shutdown: Cell<bool>,
     random: Cell<u64>,
@@ -74,6 +80,8 @@ impl Worker {
             instance,
             stats,
             scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
+            changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
             random: Cell::new(random),
             clock,

@@ -1,0 +1,68 @@
+//! Every number that was tuned: its default elsewhere, ours, and why.
+//!
+//! What a deployment may want otherwise is in [`Options`](crate::Options); these defaults are its defaults.
+
+use std::time::Duration;
+
+/// Whether the binary's memory may be huge pages. Linux' default: where asked for, and mimalloc asks. What is hot here is
+/// small, and huge pages would make the resident size of an idle server several times as large.
+pub const HUGE_PAGES: bool = false;
+
+/// HTTP/2's receive window of a stream. The protocol's default is 64 KiB, tonic's 1 MiB, grpc-go's 64 KiB and adaptive. A
+/// window bounds what a client can make us hold for a call whose handler does not read.
+pub const STREAM_WINDOW: u32 = 1024 * 1024;
+
+/// HTTP/2's receive window of a connection, over all its streams. tonic 1 MiB. Larger, so that a WINDOW_UPDATE for the
+/// connection is due less often than once in some ten thousand small calls.
+pub const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+
+/// Bytes of a response that wait in a stream's send buffer. tonic 400 KiB: with 200 streams that would be 80 MB per
+/// connection for a client that does not read.
+pub const SEND_BUFFER: usize = 128 * 1024;
+
+/// The largest frame that clients may send. The protocol's least and tonic's default: 16 KiB. Larger frames would let a
+/// message of a megabyte come in fewer pieces, but one frame holds up the other calls of its connection.
+pub const MAX_FRAME: u32 = 16 * 1024;
+
+/// Calls at one time on a connection. tonic and hyper 200; grpc-go no limit; the protocol recommends at least 100.
+pub const MAX_STREAMS: u32 = 200;
+
+/// Bytes of a request's header fields, uncompressed. tonic and grpc-java 16 KiB / 8 KiB, grpc-go 16 MiB.
+pub const MAX_HEADERS: u32 = 16 * 1024;
+
+/// Resets of streams that the handler has not seen yet, from which on a client is sent away (rapid reset,
+/// CVE-2023-44487). h2 20, which a client with a deadline shorter than a stall of the server reaches by itself.
+pub const MAX_PENDING_RESETS: usize = 200;
+
+/// Streams that were reset because the client broke the protocol, from which on it is sent away. h2 1,024.
+pub const MAX_ERROR_RESETS: usize = 256;
+
+/// For the client's preface and first SETTINGS. tonic: no limit; grpc-go 120 s.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Frames that carry neither a call nor its data (PING, SETTINGS, resets, windows ...), beyond those that calls and
+/// answers justify, that a client may send in a second. grpc-go ends connections at two pings too many, which honest
+/// clients meet; h2 has no limit. An answer to a PING costs some 0.3 µs, so this is 3 ms of a worker's second.
+pub const CONTROL_FRAMES: u32 = 10_000;
+
+/// Calls that may wait for something at one time, on all connections. tonic and grpc-go: no limit. Each holds a task and
+/// its buffers, some 10 KiB without its message.
+pub const MAX_CALLS: u64 = 100_000;
+
+/// Methods that are counted by name; what comes later is counted as `other`. A bound on what clients could make up.
+pub const MAX_METHODS: usize = 1000;
+
+/// Between a client's answers, after which it is asked for one (PING). tonic: never; grpc-go 2 h. Without it a client
+/// that is gone without a word holds its connection for as long as TCP's own keepalive takes. Clients' load balancers
+/// and NAT forget connections after 60 s at the earliest.
+pub const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// For that answer. grpc-go and tonic 20 s.
+pub const KEEPALIVE_ANSWER: Duration = Duration::from_secs(20);
+
+/// After a shutdown began, until calls that go on for ever, such as a watch of the server's health, are ended. Long
+/// enough for the last news to arrive.
+pub const FAREWELL: Duration = Duration::from_millis(100);
+
+/// Bytes of a message that the greeter takes. tonic and grpc-go: 4 MiB.
+pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
