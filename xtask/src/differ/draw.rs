@@ -33,6 +33,10 @@ impl Draw {
 
     /// A key: mostly one of those that are meant for this type, sometimes of another.
     pub(super) fn key(&mut self, kind: char) -> Vec<u8> {
+        // Those of `y` are kept apart: see the table.
+        if kind == 'y' {
+            return format!("y{}", self.below(4)).into_bytes();
+        }
         if self.chance(1) {
             return self.of(ODD_KEYS).to_vec();
         }
@@ -238,7 +242,6 @@ const WORDS: &[&str] = &[
     "BIT",
     "BYTE",
     "ASYNC",
-    "SYNC",
     "JUSTID",
     "FORCE",
     "RETRYCOUNT",

@@ -8,6 +8,7 @@ const fn t(weight: usize, open: Open, text: &'static str) -> Template {
 }
 
 const X: Open = Open::Nothing;
+const FIXED: Open = Open::Fixed;
 const ORDER: Open = Open::Order;
 const PAIRS: Open = Open::Pairs;
 const TIME: Open = Open::Time;
@@ -49,7 +50,7 @@ pub(super) const SCRIPTS: &[&str] = &[
 #[rustfmt::skip]
 pub(super) const TEMPLATES: &[Template] = &[
     // strings
-    t(8, X, "SET ks val [ ( NX | XX ) ] [ GET ] [ ( EX seconds | PX millis | EXAT at | PXAT atms | KEEPTTL ) ]"),
+    t(8, X, "SET ks val [ ( NX | XX ) ] [ GET ] [ ( EX seconds | PX millis | EXAT later | PXAT laterms | KEEPTTL ) ]"),
     t(4, X, "SET ks val"),
     t(4, X, "GET ks"), t(1, X, "GETDEL ks"), t(1, X, "GETSET ks val"), t(2, X, "SETNX ks val"),
     t(2, X, "GETEX ks [ ( EX seconds | PX millis | EXAT at | PXAT atms | PERSIST ) ]"),
@@ -105,16 +106,13 @@ pub(super) const TEMPLATES: &[Template] = &[
     // sorted sets
     t(9, X, "ZADD kz [ ( NX | XX ) ] [ ( GT | LT ) ] [ CH ] { float mem }"), t(2, X, "ZADD kz [ ( NX | XX | GT ) ] [ CH ] INCR float mem"),
     t(4, X, "ZADD kz { 0 mem }"), t(3, X, "ZINCRBY kz float mem"), t(3, X, "ZREM kz { mem }"), t(1, X, "ZCARD kz"), t(2, X, "ZSCORE kz mem"),
-    t(2, X, "ZMSCORE kz { mem }"), t(2, X, "ZRANK kz mem"), t(2, X, "ZREVRANK kz mem"), t(2, X, "ZCOUNT kz scorelow scorehigh"),
-    t(2, X, "ZLEXCOUNT kz lexlow lexhigh"),
+    t(2, X, "ZMSCORE kz { mem }"), t(2, FIXED, "ZRANK kz mem"), t(2, FIXED, "ZREVRANK kz mem"), t(2, X, "ZCOUNT kz scorelow scorehigh"),
     t(2, X, "ZRANGE kz int int [ REV ] [ WITHSCORES ]"), t(3, X, "ZRANGE kz scorelow scorehigh BYSCORE [ LIMIT int int ] [ WITHSCORES ]"),
     t(1, X, "ZRANGE kz scorehigh scorelow BYSCORE REV [ LIMIT int int ] [ WITHSCORES ]"),
-    t(2, X, "ZRANGE kz lexlow lexhigh BYLEX [ LIMIT int int ]"), t(1, X, "ZRANGE kz lexhigh lexlow BYLEX REV [ LIMIT int int ]"),
-    t(2, X, "ZRANGESTORE kz kz ( int int [ REV ] | scorelow scorehigh BYSCORE [ LIMIT int int ] | lexlow lexhigh BYLEX )"),
+    t(2, X, "ZRANGESTORE kz kz ( int int [ REV ] | scorelow scorehigh BYSCORE [ LIMIT int int ] )"),
     t(1, X, "ZREVRANGE kz int int [ WITHSCORES ]"), t(2, X, "ZRANGEBYSCORE kz scorelow scorehigh [ WITHSCORES ] [ LIMIT int int ]"),
     t(1, X, "ZREVRANGEBYSCORE kz scorehigh scorelow [ WITHSCORES ] [ LIMIT int int ]"),
-    t(1, X, "ZRANGEBYLEX kz lexlow lexhigh [ LIMIT int int ]"), t(1, X, "ZREVRANGEBYLEX kz lexhigh lexlow [ LIMIT int int ]"),
-    t(1, X, "ZREMRANGEBYRANK kz int int"), t(1, X, "ZREMRANGEBYSCORE kz scorelow scorehigh"), t(1, X, "ZREMRANGEBYLEX kz lexlow lexhigh"),
+    t(1, X, "ZREMRANGEBYRANK kz int int"), t(1, X, "ZREMRANGEBYSCORE kz scorelow scorehigh"),
     t(1, X, "ZPOPMIN kz [ int ]"), t(1, X, "ZPOPMAX kz [ int ]"), t(2, X, "ZMPOP numkeys kz kz ( MIN | MAX ) [ COUNT int ]"),
     t(1, X, "BZPOPMIN kz kz 0.001"), t(1, X, "BZPOPMAX kz 0.001"), t(1, X, "BZMPOP 0.001 numkeys kz kz ( MIN | MAX ) [ COUNT int ]"),
     t(2, X, "ZUNION numkeys kz kz [ WEIGHTS float float ] [ AGGREGATE ( SUM | MIN | MAX ) ] [ WITHSCORES ]"),
@@ -124,6 +122,11 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(2, X, "ZINTERSTORE kz numkeys kz kz [ WEIGHTS float float ] [ AGGREGATE ( SUM | MIN | MAX ) ]"),
     t(1, X, "ZINTERCARD numkeys kz kz [ LIMIT int ]"), t(2, RANDOM, "ZRANDMEMBER kz [ count [ WITHSCORES ] ]"),
     t(1, Open::Scan(2), "ZSCAN kz 0 COUNT 100000 [ MATCH glob ]"),
+    // By name: sorted sets whose scores are all the same, because Redis leaves open what the ranges of others are.
+    t(4, FIXED, "ZADD ky { 0 mem }"), t(1, FIXED, "ZREM ky { mem }"), t(2, FIXED, "ZLEXCOUNT ky lexlow lexhigh"),
+    t(2, FIXED, "ZRANGE ky lexlow lexhigh BYLEX [ LIMIT int int ]"), t(1, FIXED, "ZRANGE ky lexhigh lexlow BYLEX REV [ LIMIT int int ]"),
+    t(1, FIXED, "ZRANGEBYLEX ky lexlow lexhigh [ LIMIT int int ]"), t(1, FIXED, "ZREVRANGEBYLEX ky lexhigh lexlow [ LIMIT int int ]"),
+    t(1, FIXED, "ZRANGESTORE kz ky lexlow lexhigh BYLEX [ LIMIT int int ]"), t(1, FIXED, "ZREMRANGEBYLEX ky lexlow lexhigh"),
     // geo
     t(5, X, "GEOADD kg [ ( NX | XX ) ] [ CH ] { long lat mem }"), t(2, X, "GEOPOS kg { mem }"), t(2, X, "GEODIST kg mem mem [ unit ]"), t(2, X, "GEOHASH kg { mem }"),
     t(4, X, "GEOSEARCH kg ( FROMMEMBER mem | FROMLONLAT long lat ) ( BYRADIUS radius unit | BYBOX radius radius unit ) ( ASC | DESC ) [ COUNT int ] [ WITHCOORD ] [ WITHDIST ] [ WITHHASH ]"),
@@ -153,6 +156,6 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(1, X, "SCRIPT EXISTS { junk }"), t(1, X, "SCRIPT LOAD lua"), t(1, X, "FCALL junk 0"),
     // connections
     t(1, X, "ECHO val"), t(1, X, "PING [ val ]"), t(1, X, "PUBLISH junk val"), t(1, X, "PUBSUB NUMSUB { junk }"), t(1, X, "WAIT 0 0"),
-    t(1, CONTENT, "HELLO ( 2 | 3 | 4 | x ) junk"), t(1, X, "COMMAND GETKEYS ( SET ks val | MSET ks val ks | SORT kl BY by STORE kl | ZUNION numkeys kz kz | EVAL lua numkeys k* k* | XREAD STREAMS kx id | LMPOP numkeys kl kl LEFT | junk )"),
+    t(1, CONTENT, "HELLO ( 2 | 3 | 4 | x ) junk"), t(1, FIXED, "COMMAND GETKEYS ( SET ks val | MSET ks val ks | SORT kl BY by STORE kl | ZUNION numkeys kz kz | EVAL lua numkeys k* k* | XREAD STREAMS kx id | LMPOP numkeys kl kl LEFT | junk )"),
     t(1, CONTENT, "MEMORY USAGE k* [ SAMPLES int ]"), t(1, X, "CLIENT GETNAME"), t(1, RANDOM, "junk { junk }"),
 ];

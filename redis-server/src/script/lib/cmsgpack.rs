@@ -98,7 +98,7 @@ impl Writer<'_> {
     fn int(&mut self, int: i64) {
         let bytes = int.to_be_bytes();
         let (kind, width) = match int {
-            0..=0x7f | -32..=-1 => (None, 1),
+            -32..=0x7f => (None, 1),
             0x80..=0xff => (Some(0xcc), 1),
             0x100..=0xffff => (Some(0xcd), 2),
             0x1_0000..=0xffff_ffff => (Some(0xce), 4),
