@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use atomic_waker::AtomicWaker;
 use bytes::Bytes;
 
+use crate::acl::{Account, Identity};
 use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
@@ -67,8 +68,8 @@ pub struct Client {
     pub db: usize,
     /// Whether replies are in RESP3.
     pub resp3: bool,
-    /// Whether the client has authenticated, or need not.
-    pub authenticated: bool,
+    /// Who it is, and what it may do.
+    pub identity: Identity,
     /// The transaction since MULTI.
     pub multi: Option<Box<Multi>>,
     /// Watched keys with their database.
@@ -89,12 +90,12 @@ pub struct Client {
 
 impl Client {
     /// A session that has just begun.
-    pub fn new(shared: Arc<ClientShared>, authenticated: bool) -> Self {
+    pub fn new(shared: Arc<ClientShared>, identity: Identity) -> Self {
         Self {
             shared,
             db: 0,
             resp3: false,
-            authenticated,
+            identity,
             multi: None,
             watching: HashSet::new(),
             watch_until: None,
@@ -104,6 +105,12 @@ impl Client {
             no_touch: false,
             close: false,
         }
+    }
+
+    /// Makes it act for somebody else.
+    pub fn become_user(&mut self, identity: Identity) {
+        self.shared.labels().account = Some(Arc::clone(identity.account()));
+        self.identity = identity;
     }
 
     /// Shows others which command ran last.
@@ -171,8 +178,8 @@ pub struct Labels {
     pub lib_name: String,
     /// `CLIENT SETINFO LIB-VER`.
     pub lib_version: String,
-    /// Who has authenticated.
-    pub user: String,
+    /// For whom it acts; the default user, where none is named.
+    pub account: Option<Arc<Account>>,
 }
 
 /// Bits of [`ClientShared::flags`].
@@ -365,6 +372,11 @@ impl ClientShared {
     /// Whether bits of [`flag`] are set.
     pub fn has_flag(&self, bits: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & bits != 0
+    }
+
+    /// Whether it acts for this account.
+    pub fn acts_for(&self, account: &Arc<Account>) -> bool {
+        self.labels().account.as_ref().is_some_and(|own| Arc::ptr_eq(own, account))
     }
 
     /// Whether the client speaks RESP3.

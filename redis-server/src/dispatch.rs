@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use crate::acl;
 use crate::blocking::{self, Waiting};
 use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
@@ -69,15 +70,17 @@ pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Erro
 }
 
 /// Decides what becomes of a command in the client's present state.
-pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
+pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
         Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;
-    if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
-        return Gate::Refuse(Error::NoAuth, Some(row));
+    if !client.identity.is_cleared(&worker.instance.acl)
+        && let Err(error) = acl::gate(worker, client, row, args)
+    {
+        return Gate::Refuse(error, Some(row));
     }
     if takes_memory(row, client) && worker.instance.is_short_of_memory() && evict::make_room(worker) == Room::None {
         return Gate::Refuse(Error::OutOfMemory, Some(row));

@@ -54,6 +54,8 @@ settings! {
         TRACKING_TABLE_MAX_KEYS "tracking-table-max-keys",
         LATENCY_MONITOR_THRESHOLD "latency-monitor-threshold",
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
+        ACLLOG_MAX_LEN "acllog-max-len",
+        ACL_PUBSUB_DEFAULT "acl-pubsub-default",
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
@@ -71,6 +73,7 @@ settings! {
         TLS_KEY_FILE "tls-key-file",
         TLS_CA_CERT_FILE "tls-ca-cert-file",
         REQUIREPASS "requirepass",
+        ACLFILE "aclfile",
         LOGFILE "logfile",
         METRICS_LISTEN "metrics-listen",
         PIDFILE "pidfile",
@@ -83,5 +86,6 @@ settings! {
     }
     Lines lines {
         RENAME_COMMAND "rename-command",
+        USER "user",
     }
 }
