@@ -46,7 +46,7 @@ pub(super) const SCRIPTS: &[&str] = &[
     "return tostring(1e15) .. tostring(0.1) .. tostring(-0)",
 ];
 
-/// Weight, what is open, words.
+/// Weight, what is open, words. What waits is not spoilt: it might wait for ever.
 #[rustfmt::skip]
 pub(super) const TEMPLATES: &[Template] = &[
     // strings
@@ -90,8 +90,8 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(3, X, "LPOS kl mem [ RANK int ] [ COUNT int ] [ MAXLEN int ]"),
     t(2, X, "RPOPLPUSH kl kl"), t(3, X, "LMOVE kl kl ( LEFT | RIGHT ) ( LEFT | RIGHT )"),
     t(2, X, "LMPOP numkeys kl kl ( LEFT | RIGHT ) [ COUNT int ]"),
-    t(1, X, "BLPOP kl kl 0.001"), t(1, X, "BRPOP kl 0.001"), t(1, X, "BLMOVE kl kl ( LEFT | RIGHT ) ( LEFT | RIGHT ) 0.001"),
-    t(1, X, "BRPOPLPUSH kl kl 0.001"), t(1, X, "BLMPOP 0.001 numkeys kl kl ( LEFT | RIGHT ) [ COUNT int ]"),
+    t(1, FIXED, "BLPOP kl kl 0.001"), t(1, FIXED, "BRPOP kl 0.001"), t(1, FIXED, "BLMOVE kl kl ( LEFT | RIGHT ) ( LEFT | RIGHT ) 0.001"),
+    t(1, FIXED, "BRPOPLPUSH kl kl 0.001"), t(1, FIXED, "BLMPOP 0.001 numkeys kl kl ( LEFT | RIGHT ) [ COUNT int ]"),
     // sets
     t(7, X, "SADD kS { mem }"), t(3, X, "SREM kS { mem }"), t(1, X, "SCARD kS"), t(2, X, "SISMEMBER kS mem"), t(2, X, "SMISMEMBER kS { mem }"),
     t(3, ORDER, "SMEMBERS kS"), t(2, X, "SMOVE kS kS mem"), t(1, ORDER, "SPOP kS 100000"), t(2, RANDOM, "SRANDMEMBER kS [ count ]"),
@@ -114,7 +114,7 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(1, X, "ZREVRANGEBYSCORE kz scorehigh scorelow [ WITHSCORES ] [ LIMIT int int ]"),
     t(1, X, "ZREMRANGEBYRANK kz int int"), t(1, X, "ZREMRANGEBYSCORE kz scorelow scorehigh"),
     t(1, X, "ZPOPMIN kz [ int ]"), t(1, X, "ZPOPMAX kz [ int ]"), t(2, X, "ZMPOP numkeys kz kz ( MIN | MAX ) [ COUNT int ]"),
-    t(1, X, "BZPOPMIN kz kz 0.001"), t(1, X, "BZPOPMAX kz 0.001"), t(1, X, "BZMPOP 0.001 numkeys kz kz ( MIN | MAX ) [ COUNT int ]"),
+    t(1, FIXED, "BZPOPMIN kz kz 0.001"), t(1, FIXED, "BZPOPMAX kz 0.001"), t(1, FIXED, "BZMPOP 0.001 numkeys kz kz ( MIN | MAX ) [ COUNT int ]"),
     t(2, X, "ZUNION numkeys kz kz [ WEIGHTS float float ] [ AGGREGATE ( SUM | MIN | MAX ) ] [ WITHSCORES ]"),
     t(2, X, "ZINTER numkeys kz kz [ WEIGHTS float float ] [ AGGREGATE ( SUM | MIN | MAX ) ] [ WITHSCORES ]"),
     t(1, X, "ZDIFF numkeys kz kz [ WITHSCORES ]"), t(1, X, "ZDIFFSTORE kz numkeys kz kz"),
@@ -141,7 +141,7 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(8, X, "XADD kx [ NOMKSTREAM ] [ ( MAXLEN | MINID ) [ ( = | ~ ) ] int [ LIMIT int ] ] newid { mem val }"), t(6, X, "XADD kx newid { mem val }"),
     t(1, X, "XLEN kx"), t(3, X, "XRANGE kx id id [ COUNT int ]"), t(2, X, "XREVRANGE kx id id [ COUNT int ]"), t(3, X, "XDEL kx { id }"),
     t(2, X, "XTRIM kx ( MAXLEN | MINID ) [ ( = | ~ ) ] int [ LIMIT int ]"), t(1, X, "XSETID kx id [ ENTRIESADDED int ] [ MAXDELETEDID id ]"),
-    t(2, X, "XREAD [ COUNT int ] STREAMS ( kx id | kx kx id id | kx $ )"), t(1, X, "XREAD [ COUNT int ] BLOCK 1 STREAMS kx ( id | $ )"),
+    t(2, X, "XREAD [ COUNT int ] STREAMS ( kx id | kx kx id id | kx $ )"), t(1, FIXED, "XREAD [ COUNT int ] BLOCK 1 STREAMS kx ( id | $ )"),
     t(4, X, "XGROUP CREATE kx group ( id | $ | 0 ) [ MKSTREAM ] [ ENTRIESREAD int ]"), t(1, X, "XGROUP SETID kx group ( id | $ ) [ ENTRIESREAD int ]"),
     t(1, X, "XGROUP DESTROY kx group"), t(1, X, "XGROUP CREATECONSUMER kx group consumer"), t(1, X, "XGROUP DELCONSUMER kx group consumer"),
     t(5, X, "XREADGROUP GROUP group consumer [ COUNT int ] [ NOACK ] STREAMS ( kx > | kx id | kx kx > > )"), t(2, X, "XACK kx group { id }"),
@@ -155,7 +155,7 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(4, X, "EVAL lua 1 k* [ val ]"), t(2, X, "EVAL lua numkeys k* k* [ val ]"), t(1, X, "EVAL_RO lua 1 k*"), t(1, X, "EVALSHA junk 0"),
     t(1, X, "SCRIPT EXISTS { junk }"), t(1, X, "SCRIPT LOAD lua"), t(1, X, "FCALL junk 0"),
     // connections
-    t(1, X, "ECHO val"), t(1, X, "PING [ val ]"), t(1, X, "PUBLISH junk val"), t(1, X, "PUBSUB NUMSUB { junk }"), t(1, X, "WAIT 0 0"),
+    t(1, X, "ECHO val"), t(1, X, "PING [ val ]"), t(1, X, "PUBLISH junk val"), t(1, X, "PUBSUB NUMSUB { junk }"), t(1, FIXED, "WAIT 0 0"),
     t(1, CONTENT, "HELLO ( 2 | 3 | 4 | x ) junk"), t(1, FIXED, "COMMAND GETKEYS ( SET ks val | MSET ks val ks | SORT kl BY by STORE kl | ZUNION numkeys kz kz | EVAL lua numkeys k* k* | XREAD STREAMS kx id | LMPOP numkeys kl kl LEFT | junk )"),
     t(1, CONTENT, "MEMORY USAGE k* [ SAMPLES int ]"), t(1, X, "CLIENT GETNAME"), t(1, RANDOM, "junk { junk }"),
 ];
