@@ -134,8 +134,7 @@ mod tests {
         };
         let int = |text: &str| Reply::Plain(b':', text.as_bytes().to_vec());
         check("+OK\r\n", Some(Reply::Plain(b'+', b"OK".to_vec())));
-        check("$3\r\na\r\n\r\n", None);
-        check("$3\r\na\r\n\r\n", None);
+        check("$3\r\nab\r\n", None);
         check("$2\r\n\r\n\r\n", Some(Reply::Bulk(b"\r\n".to_vec())));
         check("*-1\r\n", Some(Reply::Null(b'*')));
         check("%1\r\n:1\r\n:2\r\n", Some(Reply::List(b'%', vec![int("1"), int("2")])));

@@ -80,8 +80,8 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(1, Open::Scan(1), "SCAN 0 COUNT 100000 [ MATCH glob ] [ TYPE ( string | list | zset | stream | hash | set | x ) ]"),
     t(1, X, "FLUSHDB [ ( ASYNC | SYNC ) ]"),
     t(4, X, "SORT kl [ BY by ] [ LIMIT int int ] { GET by } [ ( ASC | DESC ) ] [ ALPHA ]"),
-    t(4, X, "SORT k* [ LIMIT int int ] [ ( ASC | DESC ) ] ALPHA"), t(2, ORDER, "SORT k* BY nosort [ ( ASC | DESC ) ]"),
-    t(2, X, "SORT k* [ BY by ] [ ( ASC | DESC ) ] [ ALPHA ] STORE kl"), t(1, X, "SORT_RO k* [ LIMIT int int ] ALPHA"),
+    t(4, X, "SORT kS [ LIMIT int int ] [ ( ASC | DESC ) ] ALPHA"), t(2, ORDER, "SORT kS BY nosort [ ( ASC | DESC ) ]"),
+    t(2, X, "SORT kS [ ( ASC | DESC ) ] [ ALPHA ] STORE kl"), t(1, X, "SORT_RO kS [ LIMIT int int ] ALPHA"),
     t(1, X, "DEBUG DIGEST"), t(1, X, "DEBUG DIGEST-VALUE { k* }"),
     // lists
     t(5, X, "RPUSH kl { val }"), t(5, X, "LPUSH kl { mem }"), t(1, X, "LPUSHX kl { mem }"), t(1, X, "RPUSHX kl { mem }"),
@@ -156,6 +156,6 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(1, X, "SCRIPT EXISTS { junk }"), t(1, X, "SCRIPT LOAD lua"), t(1, X, "FCALL junk 0"),
     // connections
     t(1, X, "ECHO val"), t(1, X, "PING [ val ]"), t(1, X, "PUBLISH junk val"), t(1, X, "PUBSUB NUMSUB { junk }"), t(1, FIXED, "WAIT 0 0"),
-    t(1, CONTENT, "HELLO ( 2 | 3 | 4 | x ) junk"), t(1, FIXED, "COMMAND GETKEYS ( SET ks val | MSET ks val ks | SORT kl BY by STORE kl | ZUNION numkeys kz kz | EVAL lua numkeys k* k* | XREAD STREAMS kx id | LMPOP numkeys kl kl LEFT | junk )"),
+    t(1, CONTENT, "HELLO ( 2 | 3 | 4 | x ) junk"), t(1, FIXED, "COMMAND GETKEYS ( SET ks val | MSET ks val ks | SORT kl BY by STORE kl | ZUNION numkeys kz kz | XREAD STREAMS kx id | LMPOP numkeys kl kl LEFT | junk )"),
     t(1, CONTENT, "MEMORY USAGE k* [ SAMPLES int ]"), t(1, X, "CLIENT GETNAME"), t(1, RANDOM, "junk { junk }"),
 ];
