@@ -355,11 +355,16 @@ impl ClientShared {
 
     /// Bytes that the client holds: its session, its buffers, its transaction, and the names that it has given.
     pub fn memory(&self) -> u64 {
+        self.memory_with([&self.input_room, &self.output].map(|bytes| bytes.load(Ordering::Relaxed)))
+    }
+
+    /// [`ClientShared::memory`] with buffers of these sizes, for input and for output.
+    pub fn memory_with(&self, [input_room, output]: [u64; 2]) -> u64 {
         let session = size_of::<Self>() + size_of::<Client>();
         let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED, count::PREFIXES];
         let names: u64 = names.iter().map(|&which| u64::from(self.counts[which].load(Ordering::Relaxed))).sum();
-        let buffers = [&self.input_room, &self.output, &self.queued].map(|bytes| bytes.load(Ordering::Relaxed));
-        session as u64 + NAME * names + buffers.iter().sum::<u64>() + self.mail_bytes() as u64
+        let queued = self.queued.load(Ordering::Relaxed);
+        session as u64 + NAME * names + input_room + output + queued + self.mail_bytes() as u64
     }
 
     /// Takes only the messages.

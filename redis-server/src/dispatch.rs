@@ -217,16 +217,22 @@ pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: 
 
 type Ran = (usize, Vec<Ready>, Option<Waiting>);
 
-/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
-fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
+#[inline]
+fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
-    let instance = &*worker.instance;
-    if instance.is_short_of_memory() {
+    if worker.instance.is_short_of_memory() {
         evict::make_room(worker);
     }
     if client.tracking.is_some() {
         tracking::deliver(client, reply);
     }
+}
+
+/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    let instance = &*worker.instance;
+    before_window(worker, client, reply);
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {

@@ -270,10 +270,11 @@ impl Conn {
             Some(len) if len >= LARGE => self.parser.needed() - (len + 2),
             _ => 0,
         };
+        let (room, output) = (self.input.capacity() as u64, self.output.len() as u64);
+        crowd::note(&self.worker.instance, shared, [room, output], self.worker.now_ms());
         shared.input.store(self.input.len().saturating_sub(parsed) as u64, Relaxed);
-        shared.input_room.store(self.input.capacity() as u64, Relaxed);
-        shared.output.store(self.output.len() as u64, Relaxed);
-        crowd::note(&self.worker.instance, shared, self.worker.now_ms());
+        shared.input_room.store(room, Relaxed);
+        shared.output.store(output, Relaxed);
     }
 
     pub(super) fn wait(&mut self, waiting: Waiting) {
