@@ -6,6 +6,7 @@ mod bare;
 mod ci;
 mod compare;
 mod echonet;
+mod grpc;
 mod http;
 mod instructions;
 mod load;
@@ -44,7 +45,9 @@ enum Task {
     Loadgen(loadgen::Options),
     /// Interleaved measurement of http-server against its peers by wrk.
     Http(http::Options),
-    /// Instructions per request of redis-server, or with --http of http-server, counted by callgrind.
+    /// Interleaved measurement of grpc-server against its peers by h2load, ghz and our own generator.
+    Grpc(grpc::Options),
+    /// Instructions per request of redis-server, with --http of http-server, with --grpc of grpc-server, by callgrind.
     Instructions(instructions::Options),
 }
 
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
+        Task::Grpc(options) => grpc::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {
