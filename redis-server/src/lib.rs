@@ -29,6 +29,7 @@ pub mod persist;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;
+pub mod script;
 pub mod server;
 pub mod stats;
 pub mod tracking;

@@ -5,6 +5,7 @@
 mod bare;
 mod ci;
 mod compare;
+mod differ;
 mod echonet;
 mod grpc;
 mod http;
@@ -37,6 +38,8 @@ enum Task {
     Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
+    /// Random commands to our server and a genuine one, whose replies must be the same.
+    Differ(differ::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
+        Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),

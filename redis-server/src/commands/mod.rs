@@ -1,6 +1,7 @@
 //! What each command does: one file per family, ending in its table.
 
 mod bitmap;
+mod cluster;
 mod connection;
 mod databases;
 mod generic;
@@ -49,6 +50,7 @@ pub const FAMILIES: &[&Family] = &[
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,
+    &cluster::FAMILY,
     &server::FAMILY,
 ];
 
