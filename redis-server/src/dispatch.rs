@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use crate::acl;
 use crate::blocking::{self, Waiting};
 use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
@@ -69,20 +70,22 @@ pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Erro
 }
 
 /// Decides what becomes of a command in the client's present state.
-pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
+pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
         Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;
-    if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
-        return Gate::Refuse(Error::NoAuth, Some(row));
+    if !client.identity.is_cleared(&worker.instance.acl)
+        && let Err(error) = acl::gate(worker, client, row, args)
+    {
+        return Gate::Refuse(error, Some(row));
     }
     if takes_memory(row, client) && worker.instance.is_short_of_memory() && evict::make_room(worker) == Room::None {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
-    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -95,7 +98,7 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     {
         return Gate::Wait(pause.until);
     }
-    if client.multi.is_some() && !runs_inside_multi(command.name) {
+    if client.multi.is_some() && !runs_inside_multi(own_name(row)) {
         if flags.has(Flags::NO_MULTI) {
             return Gate::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
         }
@@ -107,12 +110,17 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
 fn takes_memory(row: &Row, client: &Client) -> bool {
     let denied = |row: &Row| row.command.flags.has(Flags::DENYOOM);
-    match (&client.multi, row.command.name) {
+    match (&client.multi, own_name(row)) {
         (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| denied(row)),
         (Some(_), "discard" | "quit" | "reset") => false,
         (Some(_), _) => true,
         (None, _) => denied(row),
     }
+}
+
+/// The name of a command that is no subcommand: SLOWLOG RESET is not RESET.
+fn own_name(row: &Row) -> &'static str {
+    if row.parent.is_none() { row.command.name } else { "" }
 }
 
 fn allowed_while_subscribed(name: &str) -> bool {
@@ -214,16 +222,22 @@ pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: 
 
 type Ran = (usize, Vec<Ready>, Option<Waiting>);
 
-/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
-fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
+#[inline]
+fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
-    let instance = &*worker.instance;
-    if instance.is_short_of_memory() {
+    if worker.instance.is_short_of_memory() {
         evict::make_room(worker);
     }
     if client.tracking.is_some() {
         tracking::deliver(client, reply);
     }
+}
+
+/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    let instance = &*worker.instance;
+    before_window(worker, client, reply);
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {

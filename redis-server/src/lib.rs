@@ -4,6 +4,7 @@
 //! inwards: [`server`] (connections) → [`resp`] (the wire) → [`dispatch`] (the gate and the locks) → [`commands`]
 //! (handlers) → [`db`] (the keyspace) → [`types`] (data structures).
 
+pub mod acl;
 pub mod blocking;
 pub mod client;
 pub mod command;
@@ -28,6 +29,7 @@ pub mod persist;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;
+pub mod script;
 pub mod server;
 pub mod stats;
 pub mod tracking;

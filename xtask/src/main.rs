@@ -5,7 +5,9 @@
 mod bare;
 mod ci;
 mod compare;
+mod differ;
 mod echonet;
+mod grpc;
 mod http;
 mod instructions;
 mod load;
@@ -37,6 +39,8 @@ enum Task {
     Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
+    /// Random commands to our server and a genuine one, whose replies must be the same.
+    Differ(differ::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
@@ -45,9 +49,11 @@ enum Task {
     Loadgen(loadgen::Options),
     /// Interleaved measurement of http-server against its peers by wrk.
     Http(http::Options),
+    /// Interleaved measurement of grpc-server against its peers by h2load, ghz and our own generator.
+    Grpc(grpc::Options),
     /// Instructions of every server's hot paths, against a committed baseline.
     Paths(paths::Options),
-    /// Instructions per pipelined GET and SET, counted by callgrind.
+    /// Instructions per request of redis-server, with --http of http-server, with --grpc of grpc-server, by callgrind.
     Instructions(instructions::Options),
 }
 
@@ -57,10 +63,12 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
+        Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
+        Task::Grpc(options) => grpc::run(&options),
         Task::Paths(options) => paths::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };

@@ -1,6 +1,7 @@
 //! What each command does: one file per family, ending in its table.
 
 mod bitmap;
+mod cluster;
 mod connection;
 mod databases;
 mod generic;
@@ -21,6 +22,8 @@ mod stream;
 mod string;
 mod transaction;
 mod wait;
+
+pub(crate) use connection::describe as describe_client;
 
 use crate::client::Client;
 use crate::command::{Ctx, Family};
@@ -47,6 +50,7 @@ pub const FAMILIES: &[&Family] = &[
     &pubsub::FAMILY,
     &transaction::FAMILY,
     &connection::FAMILY,
+    &cluster::FAMILY,
     &server::FAMILY,
 ];
 

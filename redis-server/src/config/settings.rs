@@ -28,6 +28,7 @@ settings! {
         PROTO_MAX_BULK_LEN "proto-max-bulk-len",
         ENABLE_PROTECTED_CONFIGS "enable-protected-configs",
         ENABLE_DEBUG_COMMAND "enable-debug-command",
+        ENABLE_MODULE_COMMAND "enable-module-command",
         MAXMEMORY "maxmemory",
         MAXMEMORY_CLIENTS "maxmemory-clients",
         MAXMEMORY_POLICY "maxmemory-policy",
@@ -54,6 +55,8 @@ settings! {
         TRACKING_TABLE_MAX_KEYS "tracking-table-max-keys",
         LATENCY_MONITOR_THRESHOLD "latency-monitor-threshold",
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
+        ACLLOG_MAX_LEN "acllog-max-len",
+        ACL_PUBSUB_DEFAULT "acl-pubsub-default",
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
@@ -71,6 +74,7 @@ settings! {
         TLS_KEY_FILE "tls-key-file",
         TLS_CA_CERT_FILE "tls-ca-cert-file",
         REQUIREPASS "requirepass",
+        ACLFILE "aclfile",
         LOGFILE "logfile",
         METRICS_LISTEN "metrics-listen",
         PIDFILE "pidfile",
@@ -83,5 +87,6 @@ settings! {
     }
     Lines lines {
         RENAME_COMMAND "rename-command",
+        USER "user",
     }
 }

@@ -42,6 +42,18 @@ pub(super) fn fetch(cache: &Path) -> Result<PathBuf> {
     Ok(tree)
 }
 
+/// A second tree at `place`, for another run at the same time.
+///
+/// # Errors
+/// When it cannot be copied.
+pub(super) fn copy(tree: &Path, place: &Path) -> Result<PathBuf> {
+    if place.exists() {
+        fs::remove_dir_all(place)?;
+    }
+    run_quietly(Command::new("cp").arg("-a").arg(tree).arg(place))?;
+    Ok(place.to_owned())
+}
+
 /// apt-get with lists of its own, so that the machine's configuration stays as it is.
 fn apt_get(folder: &Path) -> Command {
     let mut command = Command::new("apt-get");

@@ -1,5 +1,6 @@
 //! The server (<https://redis.io/docs/latest/commands/?group=server>).
 
+mod acl;
 mod basics;
 mod command;
 mod config;
@@ -9,6 +10,7 @@ mod docs;
 mod info;
 mod latency;
 mod memory;
+mod module;
 mod slowlog;
 
 pub(super) use basics::stop_monitoring;
@@ -29,12 +31,14 @@ const QUERY: Flags = ANY_TIME.and(Flags::FAST);
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
+    acl::COMMAND,
     command::COMMAND,
     config::COMMAND,
     debug::COMMAND,
     info::COMMAND,
     latency::COMMAND,
     memory::COMMAND,
+    module::COMMAND,
     slowlog::COMMAND,
     cmd("lastsave",  1, basics::last_save, QUERY,                                 &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
     cmd("lolwut",   -1, basics::lolwut,    Flags::READONLY.and(Flags::FAST),      &[]),

@@ -1,0 +1,3 @@
+//! Scripts in Lua 5.1.
+
+pub mod lib;
