@@ -29,8 +29,11 @@ pub const DEPTH: usize = 16;
 /// What a request loop does for one turn; it returns the bytes of the answers.
 pub type Turn = Box<dyn FnMut() -> usize>;
 
-/// Every path by its name, with the requests of one turn.
-pub const ALL: &[(&str, u64, fn() -> Turn)] = &[
+/// A path: its name, the requests of one turn, and what makes it.
+pub type Path = (&'static str, u64, fn() -> Turn);
+
+/// Every path.
+pub const ALL: &[Path] = &[
     ("redis-server-get-16", DEPTH as u64, redis_get),
     ("redis-server-set-16", DEPTH as u64, redis_set),
     ("http-server-head", 1, http_head),

@@ -37,8 +37,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let featured = ["test", "--package", "echonet-lite", "--all-features"];
     tests += &gate("tests of serial modules", cargo(&[&featured[..], &["--lib", "--test", "serial"]].concat()))?;
     tests += &gate("tests of the echonet command", cargo(&[&featured[..], &["--test", "it", "cli"]].concat()))?;
-    let paths = gate("instructions of hot paths", cargo(&["run", "--quiet", "--package", "xtask", "--", "paths"]))?;
-    paths.lines().filter(|line| line.starts_with("skipped:")).for_each(|line| println!("{line}"));
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
