@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared, flag};
 use crate::instance::Instance;
+use crate::script::Pending;
 
 /// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub struct Guest {
     client: Client,
     /// A blocking command's wait.
     pub(crate) waiting: Option<Waiting>,
+    /// A script that is interrupted every now and then.
+    pub(crate) running: Option<Pending>,
     instance: Arc<Instance>,
 }
 
@@ -22,7 +25,19 @@ impl Guest {
         let shared = Arc::new(shared);
         instance.add_client(&shared);
         let client = Client::new(shared, !instance.needs_password());
-        Self { client, waiting: None, instance: Arc::clone(instance) }
+        Self { client, waiting: None, running: None, instance: Arc::clone(instance) }
+    }
+
+    /// Whether a command of its own waits or runs: its answer comes later.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.waiting.is_some() || self.running.is_some()
+    }
+
+    /// Takes back what an interrupted command was lent.
+    pub(crate) fn take_back(&mut self, mut client: Client) {
+        client.close |= self.client.close;
+        self.running = None;
+        self.client = client;
     }
 
     /// Forgets that CLIENT PAUSE holds it back.

@@ -17,6 +17,7 @@ use crate::notify;
 use crate::observe::Observers;
 use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
+use crate::script::Scripts;
 use crate::stats::{Stats, Totals};
 use crate::worker::now_ms;
 
@@ -37,6 +38,8 @@ pub struct Instance {
     pub reaper: Reaper,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
+    /// The script cache, the function libraries, and what runs them.
+    pub scripts: Scripts,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -98,6 +101,7 @@ impl Instance {
             started_at: now_ms(),
             reaper: Reaper::default(),
             pubsub,
+            scripts: Scripts::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),

@@ -26,10 +26,12 @@ pub mod persist;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;
+pub mod script;
 pub mod server;
 pub mod stats;
 pub mod types;
 pub mod worker;
+pub mod world;
 
 /// The version of Redis whose commands and replies are offered, as clients are told.
 pub const REDIS_VERSION: &str = "7.2.4";

@@ -127,7 +127,11 @@ impl Observers {
         let mut log = lock(&self.slow);
         let id = log.next;
         log.next += 1;
-        let (addr, name) = (client.addr.clone(), client.labels().name.clone());
+        let (mut addr, name) = (client.addr.clone(), client.labels().name.clone());
+        if addr == crate::script::ADDR {
+            // The genuine server has no address here.
+            addr = "?:0".to_owned();
+        }
         log.calls.push_front(SlowCall { id, time: now / 1000, micros, args: shortened(row, args), addr, name });
         log.calls.truncate(max);
     }
@@ -195,7 +199,7 @@ impl Observers {
     }
 
     /// Shows a command to those who monitor.
-    fn show(&self, config: &Config, client: &ClientShared, db: usize, row: &Row, args: Args<'_>, now: u64) {
+    pub(crate) fn show(&self, config: &Config, client: &ClientShared, db: usize, row: &Row, args: Args<'_>, now: u64) {
         let monitors = lock(&self.monitors);
         if monitors.is_empty() {
             return;

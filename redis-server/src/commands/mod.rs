@@ -3,6 +3,7 @@
 mod bitmap;
 mod connection;
 mod databases;
+mod function;
 mod generic;
 mod geo;
 mod hash;
@@ -12,6 +13,7 @@ mod list;
 mod pubsub;
 mod random;
 mod scan;
+mod script;
 mod server;
 mod set;
 mod sort;
@@ -45,6 +47,7 @@ pub const FAMILIES: &[&Family] = &[
     &wait::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
+    &script::FAMILY,
     &connection::FAMILY,
     &server::FAMILY,
 ];

@@ -48,6 +48,8 @@ settings! {
         SLOWLOG_MAX_LEN "slowlog-max-len",
         LATENCY_MONITOR_THRESHOLD "latency-monitor-threshold",
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
+        BUSY_REPLY_THRESHOLD "busy-reply-threshold",
+        SCRIPT_MEMORY_LIMIT "script-memory-limit",
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
