@@ -115,6 +115,7 @@ impl Args {
             },
             // With files, `/` is one of them.
             instants: if http.root.is_some() { Instants::default() } else { routes::instants() },
+            later: None,
             health: true,
             access_log: http.access_log,
             trusted_proxies: http.trusted_proxies.clone(),

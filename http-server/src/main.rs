@@ -12,8 +12,8 @@ fn main() -> anyhow::Result<()> {
     huge_pages(tuning::HUGE_PAGES);
     let args = Args::parse();
     init_logging(&args.runtime.log_options())?;
-    let options = args.options()?;
-    let router = args.router().merge(api::routes(&args.redis, &options.runtime.metrics)?);
+    let mut options = args.options()?;
+    let router = args.router().merge(api::routes(&args.redis, &mut options)?);
     let running = serve(router, options)?;
     shutdown_on_signals(&running)?;
     for addr in running.local_addrs() {

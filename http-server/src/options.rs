@@ -1,11 +1,13 @@
 //! What [`serve`](crate::serve) is told.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use server_runtime::Listen;
 
 use crate::h1;
 use crate::instant::Instants;
+use crate::later::Later;
 use crate::proxy::Trusted;
 use crate::tuning;
 
@@ -20,6 +22,8 @@ pub struct Options {
     pub timeouts: Timeouts,
     /// Answers that are made on the spot, before the router is asked.
     pub instants: Instants,
+    /// A path whose answers come later, but without the router; none by default.
+    pub later: Option<Arc<dyn Later>>,
     /// Whether `/healthz` and `/readyz` are answered, before the router is asked. Off by default.
     pub health: bool,
     /// One request in so many is written to the log; 0, the default, writes none.

@@ -25,6 +25,14 @@ pub const LARGE_PIECE: usize = 32 * 1024;
 /// Bytes of later requests that are read while a handler works, so that a reset is noticed; more stay in the socket.
 pub const READ_AHEAD: usize = 64 * 1024;
 
+/// Requests of one connection that wait for answers of a [`Later`](crate::Later) at a time; further ones of a pipeline wait
+/// unread. As deep as benchmarks pipeline, and no client can fill what all share.
+pub const MAX_LATER: usize = 128;
+
+/// Batches of pipelined requests that one connection gets answered before others have their turn. tokio's budget alone would
+/// allow 64, which can be 60,000 small answers.
+pub const TURN_BATCHES: usize = 4;
+
 /// Bodies that came whole with their head and are not larger are copied out of the worker's buffer.
 pub const SMALL_BODY: usize = 16 * 1024;
 

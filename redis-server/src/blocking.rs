@@ -16,13 +16,14 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use crate::client::{Client, ClientShared, flag};
-use crate::command::{Block, Ctx, OwnedArgs, Ready};
+use crate::command::{Block, Ctx, InVain, OwnedArgs, Ready};
 use crate::db::{Access, Database, Entry, Key, ValueRef, Waiters};
 use crate::dispatch::{self, Call};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::registry::Row;
 use crate::resp::Reply;
+use crate::tracking::{self, Own, Tracker};
 use crate::worker::Worker;
 
 /// A command that waits for keys, and its way back to the client.
@@ -38,6 +39,12 @@ pub struct Parked {
     ticket: u64,
     db: usize,
     resp3: bool,
+    in_vain: InVain,
+    needs_stream: bool,
+    /// Whether `CLIENT REPLY` suppresses the answer.
+    muted: bool,
+    /// How the client tracks what it reads, if it does.
+    tracker: Option<Arc<Tracker>>,
     client: Arc<ClientShared>,
     instance: Arc<Instance>,
     /// Taken by whoever ends the wait: the command that made a key ready, the deadline, CLIENT UNBLOCK.
@@ -55,14 +62,16 @@ pub struct Waiting {
     pub answer: oneshot::Receiver<Vec<u8>>,
     /// When to give up, in milliseconds of Unix time.
     pub deadline: Option<u64>,
-    /// Whether `CLIENT REPLY` suppresses the answer.
-    pub muted: bool,
 }
 
 impl Waiting {
     /// Answers the client, unless it wants no replies, and forgets the wait.
     pub fn conclude(self, client: &Client, reply: &mut Reply, answer: &[u8]) {
-        if !self.muted {
+        if client.tracking.is_some() {
+            // What has ended the wait may have changed what the client has read before.
+            tracking::deliver(client, reply);
+        }
+        if !self.parked.muted {
             reply.raw(answer);
         }
         self.leave(client);
@@ -84,11 +93,9 @@ impl Parked {
     pub fn null(&self) -> Vec<u8> {
         let mut reply = Reply::default();
         reply.set_resp3(self.resp3);
-        // WAIT has waited for replicas, of which there are none.
-        if self.row.command.name == "wait" {
-            reply.int(0)
-        } else {
-            reply.null_array()
+        match self.in_vain {
+            InVain::Null => reply.null_array(),
+            InVain::Zero => reply.int(0),
         }
         reply.to_vec()
     }
@@ -113,7 +120,7 @@ impl Parked {
         self.instance.database(self.db).waiters.leave(self.keys(), self.ticket);
         self.client.set_flag(flag::BLOCKED, false);
         self.instance.blocked_clients(-1);
-        if self.needs_stream() {
+        if self.needs_stream {
             self.instance.group_readers(-1);
         }
         Some(sender)
@@ -152,11 +159,6 @@ impl Parked {
 const UNBLOCKED: Error = Error::Static("UNBLOCKED the stream key no longer exists");
 
 impl Parked {
-    /// Whether the wait ends when the key holds no stream any more: the group went with it.
-    fn needs_stream(&self) -> bool {
-        self.row.command.name == "xreadgroup"
-    }
-
     /// Ends the wait, as the stream is gone.
     fn unblock(&self) -> bool {
         let mut reply = Reply::default();
@@ -173,7 +175,7 @@ pub fn expired(waiters: &Waiters<Parked>, key: &[u8]) {
     let mut last = 0;
     while let Some(parked) = waiters.behind(key, last) {
         last = parked.ticket;
-        if parked.needs_stream() {
+        if parked.needs_stream {
             parked.unblock();
         }
     }
@@ -194,18 +196,22 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         ticket: waiters.ticket(),
         db: client.db,
         resp3: client.resp3,
+        in_vain: block.in_vain,
+        needs_stream: block.needs_stream,
+        muted,
+        tracker: client.tracking.as_ref().map(|own| Arc::clone(&own.tracker)),
         client: Arc::clone(&client.shared),
         instance: Arc::clone(instance),
         answer: Mutex::new(Some(sender)),
     });
     instance.blocked_clients(1);
-    if parked.needs_stream() {
+    if parked.needs_stream {
         instance.group_readers(1);
     }
     client.shared.set_flag(flag::BLOCKED, true);
     waiters.park(parked.keys(), parked.ticket, &parked);
     *client.shared.blocked() = Some(Arc::clone(&parked));
-    Waiting { parked, answer, deadline: block.deadline, muted }
+    Waiting { parked, answer, deadline: block.deadline }
 }
 
 /// Serves those who wait for what the call has made ready, as far as its locks allow. What is left in `cx.ready` is
@@ -263,6 +269,7 @@ pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
             garbage: Vec::new(),
         };
         serve_ready(&mut cx);
+        tracking::broadcast(worker);
         ready.extend(cx.ready);
     }
     client.db = selected;
@@ -284,7 +291,7 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
         if value.is_none() && cx.instance.group_readers(0) == 0 {
             break;
         }
-        if parked.needs_stream() && !matches!(value, Some(ValueRef::Stream(_))) {
+        if parked.needs_stream && !matches!(value, Some(ValueRef::Stream(_))) {
             cx.worker.failed(parked.row, &UNBLOCKED);
             parked.unblock();
             continue;
@@ -327,6 +334,7 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     let mut client = Client::new(Arc::clone(&parked.client), true);
     client.db = parked.db;
     client.resp3 = parked.resp3;
+    client.tracking = parked.tracker.clone().map(|tracker| Box::new(Own::new(tracker)));
     std::mem::swap(cx.reply, &mut reply);
     std::mem::swap(cx.client, &mut client);
     let before = (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
@@ -345,7 +353,14 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     if !reply.is_empty()
         && let Some(sender) = parked.end(&mut answer)
     {
+        let mut reply = reply.to_vec();
+        // What the command has changed its client is told behind the reply, even one that wants no replies.
+        match tracking::pushes(&mut client) {
+            Some(pushes) if parked.muted => _ = parked.client.post(pushes.into()),
+            Some(pushes) => reply.extend_from_slice(&pushes),
+            None => {}
+        }
         // A client that goes at this very moment loses its element, as with the genuine server's last write.
-        let _ = sender.send(reply.to_vec());
+        let _ = sender.send(reply);
     }
 }

@@ -11,6 +11,7 @@ use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
 use crate::registry::{self, Row};
+use crate::tracking;
 
 /// What `CLIENT REPLY` has chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub struct Client {
     pub watch_until: Option<u64>,
     /// What the client has subscribed to, once it has.
     pub subscriptions: Option<Box<Subscriptions>>,
+    /// Its client-side caching, if it tracks what it reads.
+    pub tracking: Option<Box<tracking::Own>>,
     /// What CLIENT REPLY has chosen.
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
@@ -93,6 +96,7 @@ impl Client {
             watching: HashSet::new(),
             watch_until: None,
             subscriptions: None,
+            tracking: None,
             reply_mode: ReplyMode::On,
             no_touch: false,
             close: false,
@@ -186,6 +190,16 @@ pub mod flag {
     pub const CLOSING: u32 = 1 << 8;
     /// Is shown every command.
     pub const MONITOR: u32 = 1 << 9;
+    /// `CLIENT TRACKING ON`.
+    pub const TRACKING: u32 = 1 << 20;
+    /// Tracks by prefix.
+    pub const TRACKING_BCAST: u32 = 1 << 21;
+    /// Whom it has named to be told in its place is gone.
+    pub const TRACKING_BROKEN: u32 = 1 << 22;
+    /// All that is about tracking.
+    pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
+    /// Is no longer listed.
+    pub const GONE: u32 = 1 << 23;
 }
 
 /// Index into [`ClientShared::counts`].

@@ -15,6 +15,7 @@ use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
 use crate::script::{self, Interrupted};
+use crate::tracking;
 use crate::worker::{Worker, now_ms};
 use crate::world::Busy;
 
@@ -272,6 +273,9 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
     worker.tick();
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
     let instance = &*worker.instance;
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
@@ -311,6 +315,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         worker.finished(&cx, &call, worker.tick());
         let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
         blocking::serve(&mut cx);
+        tracking::broadcast(worker);
         return (1, cx.ready, waiting);
     }
     let one_by_one = instance.observers.one_by_one();
@@ -334,6 +339,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         }
     }
     blocking::serve(&mut cx);
+    tracking::broadcast(worker);
     (done, cx.ready, None)
 }
 
@@ -467,6 +473,9 @@ pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     }
     if mode != ReplyMode::On || cx.client.reply_mode != ReplyMode::On {
         muffle(cx, call.row, mode, mark);
+    }
+    if cx.client.tracking.is_some() {
+        tracking::after_call(cx, call);
     }
 }
 

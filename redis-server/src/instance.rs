@@ -19,6 +19,7 @@ use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
 use crate::script::Scripts;
 use crate::stats::{Stats, Totals};
+use crate::tracking::Tracking;
 use crate::worker::now_ms;
 
 /// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
@@ -40,6 +41,8 @@ pub struct Instance {
     pub pubsub: Arc<PubSub>,
     /// The script cache, the function libraries, and what runs them.
     pub scripts: Scripts,
+    /// Who has read what, to keep it.
+    pub tracking: Arc<Tracking>,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -80,13 +83,15 @@ impl Instance {
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let pubsub = Arc::<PubSub>::default();
+        let tracking = Arc::<Tracking>::default();
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
             let database = Database::new(shards, hasher.clone());
-            let (config, pubsub) = (Arc::clone(&config), Arc::clone(&pubsub));
+            let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
             let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
                 if happening == Happening::Expired {
                     blocking::expired(&waiters, key);
+                    tracking.gone(&config, key);
                 }
                 if notify::is_on(&config) {
                     notify::tell(&config, &pubsub, number, key, notify::event_of(happening));
@@ -102,6 +107,7 @@ impl Instance {
             reaper: Reaper::default(),
             pubsub,
             scripts: Scripts::default(),
+            tracking,
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
@@ -148,7 +154,9 @@ impl Instance {
 
     /// Takes a client off the list.
     pub fn remove_client(&self, id: u64) {
-        self.clients_map().remove(&id);
+        if let Some(client) = self.clients_map().remove(&id) {
+            client.set_flag(flag::GONE, true);
+        }
     }
 
     /// All clients by number.

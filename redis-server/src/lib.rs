@@ -29,6 +29,7 @@ pub mod resp;
 pub mod script;
 pub mod server;
 pub mod stats;
+pub mod tracking;
 pub mod types;
 pub mod worker;
 pub mod world;

@@ -13,6 +13,7 @@ use crate::registry::Row;
 use crate::resp::{Reply, Span};
 use crate::script::Spare;
 use crate::stats::WorkerStats;
+use crate::tracking::ChangedKey;
 use crate::world::Gate;
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
@@ -27,12 +28,16 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
+    /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
+    pub changed_keys: RefCell<Vec<ChangedKey>>,
     /// Whether somebody tells this worker's clients when the server ends.
     pub watches_shutdown: Cell<bool>,
     /// Where this worker says that it is at work.
     pub gate: Arc<Gate>,
     /// Whether it works for one that is alone with the data ([`World`](crate::world::World)), and locks for each command.
     pub is_alone: bool,
+    /// Whether it runs what scripts call.
+    pub is_script: bool,
     /// What runs scripts, between two of them.
     pub spare: RefCell<Spare>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
@@ -85,9 +90,11 @@ impl Worker {
             instance,
             stats,
             scratch: RefCell::new(scratch),
+            changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
             gate,
             is_alone: false,
+            is_script: false,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             random: Cell::new(random),
@@ -103,9 +110,11 @@ impl Worker {
             instance: Arc::clone(&self.instance),
             stats: Arc::clone(&self.stats),
             scratch: RefCell::new(scratch),
+            changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(true),
             gate: Arc::clone(&self.gate),
             is_alone: true,
+            is_script: self.is_alone,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             random: Cell::new(self.random() | 1),
@@ -178,7 +187,7 @@ impl Worker {
     pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
         // One that waits is recorded when it has run to its end.
         if cx.block.is_none() {
-            let observed = Observed { row: call.row, args: call.args, nanos };
+            let observed = Observed { row: call.row, args: call.args, nanos, by_script: self.is_script };
             self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
         }
     }
@@ -189,7 +198,7 @@ impl Worker {
         if observers.threshold() == 0
             && let Some(row) = crate::registry::lookup(args.at(0))
         {
-            observers.show(&self.instance.config, &cx.client.shared, cx.client.db, row, args, cx.now());
+            observers.show(&self.instance.config, &cx.client.shared.addr, cx.client.db, row, args, cx.now());
         }
     }
 

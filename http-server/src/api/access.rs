@@ -313,6 +313,11 @@ impl Access {
         }
     }
 
+    /// What who shows no token may do.
+    pub(crate) fn anonymous(&self) -> Option<&Rules> {
+        self.anonymous.as_ref()
+    }
+
     /// Every token is compared, each in a time that does not depend on how much of it is right.
     fn of_token(&self, token: &[u8]) -> Option<&Rules> {
         let shown = digest(&SHA256, token);

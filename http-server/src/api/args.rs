@@ -1,15 +1,17 @@
 //! The flags of the Redis routes, and what they come to.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use axum::Router;
 use http::HeaderValue;
-use server_runtime::metrics::Registry;
 
 use super::Api;
 use super::access::{Access, Rules};
+use super::get::Getter;
+use crate::Options;
 use crate::redis::{Redis, Settings, Target};
 
 /// Flags of the Redis routes.
@@ -91,17 +93,18 @@ impl RedisArgs {
     }
 }
 
-/// The routes `/get`, `/v1` and `/_/`.
+/// The routes `/get`, `/v1` and `/_/`; `options` learn of the short way to `/get`.
 ///
 /// Their handlers run on the thread of the worker that has the connection, inside its runtime.
 ///
 /// # Errors
 /// When the flags name something that cannot be had.
-pub fn routes(args: &RedisArgs, metrics: &Registry) -> Result<Router> {
+pub fn routes(args: &RedisArgs, options: &mut Options) -> Result<Router> {
     if args.redis_timeout == 0 || args.redis_connect_timeout == 0 {
         bail!("--redis-timeout and --redis-connect-timeout are at least 1");
     }
     let redis = args.redis.clone().map(|target| Redis::new(args.settings(target))).transpose()?;
-    let api = Api::new(redis, args.access()?, args.origins()?, args.redis_max_request, metrics);
+    let api = Api::new(redis, args.access()?, args.origins()?, args.redis_max_request, &options.runtime.metrics);
+    options.later = Getter::of(&api).map(|getter| Arc::new(getter) as _);
     Ok(super::router(api))
 }

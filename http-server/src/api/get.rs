@@ -1,6 +1,7 @@
-//! `GET /get?key=…`: a value as it is.
+//! `GET /get?key=…`: a value as it is. The router's way, and a shorter one for requests that are plain.
 
 use std::borrow::Cow;
+use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,7 +14,17 @@ use percent_encoding::percent_decode;
 
 use super::answer::{Refusal, plain};
 use super::{Api, cors};
+use crate::later::{Later, Reply};
 use crate::redis::reply::{Element, Elements};
+use crate::redis::wire::put_command;
+use crate::redis::{Failure, Redis, Ticket};
+use crate::tuning::LARGE_PIECE;
+
+/// Where it is.
+pub(super) const PATH: &str = "/get";
+
+/// What the answer to a key that is not there says.
+const MISSING: &str = "there is no such key\n";
 
 /// `GET /get?key=foo`: the key's value; 404 if there is none.
 ///
@@ -40,7 +51,7 @@ async fn value(api: &Api, head: &Parts) -> Result<Response, Refusal> {
             Ok(value_response(reply, len))
         }
         Some(Element::Error(error)) => Err(Refusal::of_redis(error)),
-        _ => Ok(plain(StatusCode::NOT_FOUND, "there is no such key\n")),
+        _ => Ok(plain(StatusCode::NOT_FOUND, MISSING)),
     }
 }
 
@@ -48,13 +59,78 @@ async fn value(api: &Api, head: &Parts) -> Result<Response, Refusal> {
 fn value_response(mut reply: Bytes, len: usize) -> Response {
     reply.advance(reply.len() - len - 2);
     reply.truncate(len);
-    // Told as text only where it is: a browser is never to guess, and take a value for a page.
-    let text = std::str::from_utf8(&reply).is_ok();
-    let media_type = if text { "text/plain; charset=utf-8" } else { "application/octet-stream" };
+    let media_type = media_type(&reply);
     let mut response = Response::new(Body::from(reply));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// Told as text only where it is: a browser is never to guess, and take a value for a page.
+fn media_type(value: &[u8]) -> &'static str {
+    if std::str::from_utf8(value).is_ok() { TEXT } else { BYTES }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const BYTES: &str = "application/octet-stream";
+
+/// The short way, for who shows no token.
+#[derive(Debug)]
+pub(super) struct Getter {
+    api: Api,
+    redis: Redis,
+}
+
+impl Getter {
+    /// There is none where nothing can be read, or where answers depend on a page's origin.
+    pub(super) fn of(api: &Api) -> Option<Self> {
+        let shared = &api.shared;
+        shared.access.anonymous().filter(|_| shared.origins.is_empty())?;
+        Some(Self { api: api.clone(), redis: shared.redis.clone()? })
+    }
+
+    fn reply<'a>(&self, answer: Result<&'a mut Vec<u8>, Failure>) -> Reply<'a> {
+        let refused = |refusal: Refusal| Reply::Response(refusal.count(&self.api).into_plain());
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(failure) => return refused(failure.into()),
+        };
+        let range = match Elements::new(reply).next() {
+            Some(Element::Bytes(value)) => reply.len() - value.len() - 2..reply.len() - 2,
+            Some(Element::Error(error)) => return refused(Refusal::of_redis(error)),
+            _ => return Reply::Body { status: StatusCode::NOT_FOUND, fields: TEXT_FIELDS, body: MISSING.as_bytes() },
+        };
+        if range.len() >= LARGE_PIECE {
+            return Reply::Response(value_response(std::mem::take(reply).into(), range.len()));
+        }
+        let body = &reply[range];
+        let fields = if media_type(body) == TEXT { TEXT_FIELDS } else { BYTES_FIELDS };
+        Reply::Body { status: StatusCode::OK, fields, body }
+    }
+}
+
+const TEXT_FIELDS: &str = "content-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\n";
+const BYTES_FIELDS: &str = "content-type: application/octet-stream\r\nx-content-type-options: nosniff\r\n";
+
+impl Later for Getter {
+    fn path(&self) -> &str {
+        PATH
+    }
+
+    fn ask(&self, query: &str) -> Option<u64> {
+        let key = key(query.as_bytes())?;
+        self.api.shared.access.anonymous()?.check_get(&key).ok()?;
+        let ticket = self.redis.ticket(1, |out| put_command(out, &[b"GET".as_slice(), &key]));
+        ticket.ok().map(Ticket::to_bits)
+    }
+
+    fn answer(&self, id: u64, cx: &Context<'_>, take: &mut dyn FnMut(Reply<'_>)) -> Poll<()> {
+        self.redis.take(Ticket::from_bits(id), cx, |answer| take(self.reply(answer)))
+    }
+
+    fn forget(&self, id: u64) {
+        self.redis.forget(Ticket::from_bits(id));
+    }
 }
 
 /// The first `key` of a query, decoded as forms are: `+` is a blank.

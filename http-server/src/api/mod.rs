@@ -77,7 +77,7 @@ impl Api {
 /// The routes.
 fn router(api: Api) -> Router {
     Router::new()
-        .route("/get", get(get::get).options(cors::preflight))
+        .route(get::PATH, get(get::get).options(cors::preflight))
         .route("/v1", any(run::body))
         .route("/v1/", any(run::body))
         .route("/v1/{*command}", any(run::path))

@@ -3,7 +3,7 @@
 //! ```text
 //!          head complete              response begins              body sent
 //! Waiting ───────────────► Calling ─────────────────► Sending ──────────────► Waiting
-//!    │ instant: stays        │ reads the body for the handler                   or closing
+//!    │ instant, later: stays │ reads the body for the handler                   or closing
 //!    └──► HandOver (HTTP/2, upgrade)
 //! ```
 
@@ -24,6 +24,7 @@ use tokio::io::AsyncWrite as _;
 
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
+use super::later::{Queue, Turn};
 use super::output::Output;
 use super::sending::{Sending, framing};
 use super::upload::{Allowance, BodyError, Fed, Upload};
@@ -32,7 +33,7 @@ use super::worker::{Drain, Scratch, Worker};
 use super::{h2, upgrade};
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
-use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY};
+use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES};
 
 /// Serves one connection to its end.
 pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
@@ -44,13 +45,14 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
         return h2::serve(worker, slot, stream, place, Bytes::new(), origin).await;
     }
     let mut conn = Conn {
-        worker,
+        worker: Rc::clone(&worker),
         slot,
         stream,
         place,
         origin,
         input: BytesMut::new(),
         searched: 0,
+        later: Queue::new(&worker),
         output: Output::default(),
         state: State::Waiting,
         close: Close::No,
@@ -59,7 +61,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
     let Ok(handed_over) = poll_fn(|cx| conn.poll(cx)).await else { return };
-    let Conn { worker, slot, stream, place, origin, input, .. } = conn;
+    let Conn { slot, stream, place, origin, input, .. } = conn;
     match handed_over {
         Served::Over => {}
         Served::H2 => h2::serve(worker, slot, stream, place, input.freeze(), origin).await,
@@ -77,6 +79,8 @@ struct Conn {
     input: BytesMut,
     /// How much of an incomplete head was searched for its end.
     searched: usize,
+    /// Requests whose answers come later, all of them before what is in `input`.
+    later: Queue,
     output: Output,
     state: State,
     close: Close,
@@ -126,6 +130,8 @@ enum Served {
 enum Step {
     /// There may be more to do.
     Again,
+    /// The same, and what was written so far goes out before.
+    Flush,
     /// Nothing to do until somebody wakes the connection.
     Wait,
     Ended(Served),
@@ -161,10 +167,18 @@ impl Conn {
         if self.slot.is_expired() && self.expire(scratch) {
             return Poll::Ready(Ok(Served::Over));
         }
+        let (mut flush, mut blocked, mut batches) = (true, false, 0);
         loop {
-            let blocked = self.flush(cx, scratch)?;
-            if blocked && (self.close != Close::No || self.output.len() > GATHER_MAX) {
-                return Poll::Pending;
+            if flush || self.close != Close::No || scratch.out.len() + self.output.len() > GATHER_MAX {
+                blocked = self.flush(cx, scratch)?;
+                flush = false;
+                if blocked && (self.close != Close::No || self.output.len() > GATHER_MAX) {
+                    return Poll::Pending;
+                }
+                if batches > TURN_BATCHES && self.close == Close::No {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
             }
             if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering(_)) {
                 if self.close == Close::Yes {
@@ -184,7 +198,9 @@ impl Conn {
             };
             match step {
                 Step::Again => {}
-                Step::Wait => return Poll::Pending,
+                Step::Flush => (flush, batches) = (true, batches + 1),
+                Step::Wait if scratch.out.is_empty() && (blocked || self.output.len() == 0) => return Poll::Pending,
+                Step::Wait => flush = true,
                 Step::Ended(served) => return Poll::Ready(Ok(served)),
             }
         }
@@ -246,14 +262,23 @@ impl Conn {
 
     /// Answers what was received, and reads when there is no complete request.
     fn wait(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
-        if self.input.len() > self.searched {
-            let received = self.input.len();
-            if let Some(step) = self.requests(scratch) {
-                return Ok(step);
+        if self.input.len() > self.searched
+            && !self.later.is_full()
+            && let Some(step) = self.requests(scratch)
+        {
+            return Ok(step);
+        }
+        if !self.later.is_empty() && self.answers(cx, scratch) {
+            return Ok(if matches!(self.state, State::Waiting) { Step::Flush } else { Step::Again });
+        }
+        if !scratch.out.is_empty() || self.close != Close::No {
+            return Ok(Step::Flush);
+        }
+        if !self.later.is_empty() {
+            if self.output.len() == 0 {
+                self.slot.stay(Phase::Busy);
             }
-            if !scratch.out.is_empty() || received != self.input.len() || self.close != Close::No {
-                return Ok(Step::Again);
-            }
+            return self.read_ahead(cx);
         }
         if self.is_half_closed {
             self.close = Close::Yes;
@@ -293,15 +318,44 @@ impl Conn {
         }
     }
 
+    /// Writes answers that have come; whether there were any.
+    fn answers(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+        let mut any = false;
+        while !self.later.is_empty() && scratch.out.len() < GATHER_MAX {
+            let (turn, ends) = self.later.turn(cx, scratch);
+            let close = match (ends, self.input.is_empty()) {
+                (false, _) => Close::No,
+                (true, true) => Close::Yes,
+                (true, false) => Close::AfterLinger,
+            };
+            match turn {
+                Turn::Waits => return any,
+                Turn::Written => self.sent(close),
+                Turn::Response(response) => {
+                    self.encode(*response, false, false, close, scratch);
+                    return true;
+                }
+            }
+            any = true;
+        }
+        any
+    }
+
     /// Answers complete requests, one after the other. `None` if there is none, or as much output as is sent at a time.
     fn requests(&mut self, scratch: &mut Scratch) -> Option<Step> {
         let worker = Rc::clone(&self.worker);
-        while self.close == Close::No && scratch.out.len() < GATHER_MAX {
-            match find(&self.input, self.searched, &worker, self.requests) {
+        while self.close == Close::No && scratch.out.len() < GATHER_MAX && !self.later.is_full() {
+            match find(&self.input, self.searched, &worker, self.requests, !self.later.is_empty()) {
+                Found::Later { entry, len } => {
+                    self.slot.enter(Phase::Busy);
+                    self.later.push(entry);
+                    self.taken(len);
+                }
+                Found::Behind => return None,
                 Found::Instant { answer: (kind, answer), ends, len } => {
                     let clock = worker.clock.borrow();
                     instant::write(kind, answer, clock.date(), ends, &mut scratch.body, &mut scratch.out);
-                    worker.count_instant();
+                    worker.count_instant(StatusCode::OK);
                     self.slot.enter(Phase::Idle);
                     self.taken(len);
                     if ends {
@@ -323,7 +377,7 @@ impl Conn {
                     return Some(Step::Again);
                 }
                 // Answers that were made go out before the connection changes hands.
-                Found::H2 | Found::Upgrade if !scratch.out.is_empty() => return Some(Step::Again),
+                Found::H2 | Found::Upgrade if !scratch.out.is_empty() => return Some(Step::Flush),
                 Found::H2 | Found::Upgrade if self.output.len() > 0 => return Some(Step::Wait),
                 Found::H2 => return Some(Step::Ended(Served::H2)),
                 Found::Upgrade => return Some(Step::Ended(Served::Upgrade)),
@@ -368,12 +422,16 @@ impl Conn {
             self.answer(response, scratch);
             return Ok(Step::Again);
         }
+        // What was answered before need not wait for this one.
+        if !scratch.out.is_empty() {
+            return Ok(Step::Flush);
+        }
         let fed = call.upload.as_mut().map_or(Fed::Unwanted, |upload| upload.feed(&mut self.input, cx.waker()));
         match (fed, &mut call.upload) {
             (Fed::Hungry(_), Some(upload)) if upload.is_awaited && self.input.is_empty() => {
                 upload.is_awaited = false;
                 scratch.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-                Ok(Step::Again)
+                Ok(Step::Flush)
             }
             (Fed::Hungry(_), Some(upload)) if self.is_half_closed => {
                 upload.fail(BodyError::Gone);
@@ -431,23 +489,28 @@ impl Conn {
             *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         }
         let unread = upload.is_some_and(|upload| !upload.is_done()) || !self.input.is_empty();
+        ends |= framing(&response, is_head, is_http10).0 == Framed::Close;
+        let close = match (ends, unread) {
+            (false, _) => Close::No,
+            (true, false) => Close::Yes,
+            (true, true) => Close::AfterLinger,
+        };
+        self.encode(response, is_head, is_http10, close, scratch);
+    }
+
+    /// Writes the head of a response, whose body is sent next.
+    fn encode(&mut self, response: Response, is_head: bool, is_http10: bool, close: Close, scratch: &mut Scratch) {
         let (framed, is_bodyless) = framing(&response, is_head, is_http10);
-        ends |= framed == Framed::Close;
-        let ending = match (ends, is_http10) {
-            (true, _) => Ending::Close,
-            (false, true) => Ending::KeepAlive,
-            (false, false) => Ending::Silent,
+        let ending = match (close, is_http10) {
+            (Close::Yes | Close::AfterLinger, _) => Ending::Close,
+            (Close::No, true) => Ending::KeepAlive,
+            (Close::No, false) => Ending::Silent,
         };
         let (parts, body) = response.into_parts();
         let mut clock = self.worker.clock.borrow_mut();
         clock.look();
         h1::encode_head(parts.status, &parts.headers, framed, ending, clock.date(), &mut scratch.out);
         drop(clock);
-        let close = match (ends, unread) {
-            (false, _) => Close::No,
-            (true, false) => Close::Yes,
-            (true, true) => Close::AfterLinger,
-        };
         if is_bodyless {
             self.sent(close);
         } else {
@@ -471,7 +534,7 @@ impl Conn {
                     tracing::debug!(peer = %self.origin.peer, "a response's body failed: {error}");
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
-                Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Again),
+                Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),
                 Poll::Pending => {
                     if self.output.len() == 0 {
                         self.slot.stay(Phase::Busy);
@@ -480,7 +543,7 @@ impl Conn {
                 }
             }
         }
-        Ok(Step::Again)
+        Ok(Step::Flush)
     }
 
     /// The response is complete.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
+use super::later::Entry;
 use super::worker::Worker;
 use crate::h1::{self, Framing, Head, Reject};
 use crate::instant::{Answer, Kind};
@@ -20,6 +21,10 @@ pub(super) enum Found {
     Incomplete,
     /// A request that is answered on the spot.
     Instant { answer: (Kind, Answer), ends: bool, len: usize },
+    /// A request that is under way to its answer.
+    Later { entry: Entry, len: usize },
+    /// A request that has to wait for others' answers. It stays in the input.
+    Behind,
     /// A request for the router, without its body.
     Routed { request: Box<Request<()>>, terms: Terms, len: usize },
     /// A request for another protocol. It stays in the input.
@@ -39,9 +44,10 @@ pub(super) struct Terms {
     pub(super) ends: bool,
 }
 
-/// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection.
+/// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection, of
+/// which some still wait for their answers if `is_behind`.
 #[inline]
-pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64) -> Found {
+pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64, is_behind: bool) -> Found {
     let limits = &worker.settings.options.limits;
     let of_head = limits.of_head();
     if input.is_empty() || (searched > 0 && !h1::is_complete(input, searched) && input.len() <= limits.head) {
@@ -51,9 +57,16 @@ pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64
     let head = match h1::parse(input, &mut room, &of_head) {
         Ok(Some(head)) => head,
         Ok(None) => return Found::Incomplete,
+        Err(_) if is_behind => return Found::Behind,
         Err(reject) => return not_http1(input, requests, reject),
     };
     let ends = !head.keep_alive || worker.is_draining() || requests + 1 == limits.requests;
+    if let Some(id) = worker.later(&head) {
+        return Found::Later { entry: Entry { id, ends }, len: head.len };
+    }
+    if is_behind {
+        return Found::Behind;
+    }
     if let Some(answer) = worker.instant(&head) {
         return Found::Instant { answer, ends, len: head.len };
     }

@@ -9,6 +9,7 @@ mod exchange;
 mod find;
 mod guard;
 mod h2;
+mod later;
 mod output;
 mod rewind;
 mod sending;

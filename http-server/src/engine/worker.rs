@@ -14,6 +14,7 @@ use super::stats::Stats;
 use super::watch::Watch;
 use crate::h1::{Framing, Head};
 use crate::instant::{Answer, Kind};
+use crate::later;
 use crate::options::Options;
 use crate::tuning::READ_BUFFER;
 
@@ -105,34 +106,61 @@ impl Worker {
     /// How a request is answered on the spot, if it is one of those that are, and nobody wants to see more of it.
     #[inline]
     pub(super) fn instant(&self, head: &Head<'_, '_>) -> Option<(Kind, Answer)> {
-        let options = &self.settings.options;
-        let is_plain = head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade;
-        if !is_plain {
+        if !is_plain(head) {
             return None;
         }
-        let found = options.instants.find(head.target)?;
+        let found = self.settings.options.instants.find(head.target)?;
         let has_id = || head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("x-request-id"));
-        if has_id() {
+        if has_id() || self.is_sampled() {
             return None;
-        }
-        if options.access_log > 0 {
-            let number = self.count.get() + 1;
-            if number.is_multiple_of(options.access_log) {
-                return None;
-            }
-            self.count.set(number);
         }
         Some(found)
     }
 
+    /// The number of a request that is answered later without the router, if it is one of those that are, and nobody wants
+    /// to see more of it. It is under way then.
     #[inline]
-    pub(super) fn count_instant(&self) {
+    pub(super) fn later(&self, head: &Head<'_, '_>) -> Option<u64> {
+        let later = self.settings.options.later.as_ref()?;
+        if !is_plain(head) {
+            return None;
+        }
+        let query = later::query(head.target, later.path())?;
+        if !head.headers.iter().all(|header| later::is_plain(header.name)) || self.is_sampled() {
+            return None;
+        }
+        later.ask(query)
+    }
+
+    /// Whether the next request is one that the access log shows.
+    #[inline]
+    fn is_sampled(&self) -> bool {
+        let every = self.settings.options.access_log;
+        if every == 0 {
+            return false;
+        }
+        let number = self.count.get() + 1;
+        let is_sampled = number.is_multiple_of(every);
+        if !is_sampled {
+            self.count.set(number);
+        }
+        is_sampled
+    }
+
+    /// Counts what was answered without the router.
+    #[inline]
+    pub(super) fn count_instant(&self, status: StatusCode) {
         let stats = self.stats();
         stats.instant.add(1);
-        stats.response(StatusCode::OK);
+        stats.response(status);
     }
 
     pub(super) fn is_draining(&self) -> bool {
         self.drain.get() != Drain::No
     }
+}
+
+#[inline]
+fn is_plain(head: &Head<'_, '_>) -> bool {
+    head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade
 }

@@ -71,7 +71,8 @@ pub fn refusal(status: StatusCode, reason: &str, date: &[u8; 29], out: &mut Vec<
     out.push(b'\n');
 }
 
-fn status_line(status: StatusCode, out: &mut Vec<u8>) {
+/// Appends the first line.
+pub(crate) fn status_line(status: StatusCode, out: &mut Vec<u8>) {
     if status == StatusCode::OK {
         return out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
     }

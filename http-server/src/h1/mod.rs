@@ -9,5 +9,6 @@ mod encode;
 mod head;
 
 pub use chunked::{BadChunk, Decoder, chunk_end, chunk_start};
+pub(crate) use encode::status_line;
 pub use encode::{Ending, Framed, head as encode_head, refusal};
 pub use head::{Framing, Head, Limits, MAX_HEADERS, Reject, is_complete, parse};

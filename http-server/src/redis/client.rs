@@ -69,17 +69,46 @@ impl Redis {
     /// Asks for `replies` replies, at least one, to the commands that `write` appends. They reach Redis together, with
     /// nobody else's between them.
     pub(crate) fn ask(&self, replies: u32, write: impl FnOnce(&mut Vec<u8>)) -> Answer {
+        Answer(match self.ticket(replies, write) {
+            Ok(ticket) => Asked::Waiting(self.inner.id, ticket),
+            Err(failure) => Asked::Failed(failure),
+        })
+    }
+
+    /// The same for a caller who keeps the claim to the answer itself, and gives it up by [`Redis::take`] or
+    /// [`Redis::forget`].
+    ///
+    /// # Errors
+    /// When it cannot be asked now.
+    #[inline]
+    pub(crate) fn ticket(&self, replies: u32, write: impl FnOnce(&mut Vec<u8>)) -> Result<Ticket, Failure> {
         let link = self.link();
         if let Some(why) = &*link.down.borrow() {
-            return Answer(Asked::Failed(Failure::Away(Arc::clone(why))));
+            return Err(Failure::Away(Arc::clone(why)));
         }
-        let asked = link.mux.borrow_mut().push(replies, Instant::now(), write);
-        match asked {
-            Ok(ticket) => {
-                link.ready();
-                Answer(Asked::Waiting(self.inner.id, ticket))
-            }
-            Err(failure) => Answer(Asked::Failed(failure)),
+        let ticket = link.mux.borrow_mut().push(replies, Instant::now(), write)?;
+        link.ready();
+        Ok(ticket)
+    }
+
+    /// Shows the answer to a ticket of this thread, once it is there.
+    #[inline]
+    pub(crate) fn take<T>(
+        &self,
+        ticket: Ticket,
+        cx: &Context<'_>,
+        look: impl FnOnce(Result<&mut Vec<u8>, Failure>) -> T,
+    ) -> Poll<T> {
+        match find(self.inner.id) {
+            Some(link) => link.mux.borrow_mut().take(ticket, cx, look),
+            None => Poll::Ready(look(Err(Failure::Away("this thread has no connection".into())))),
+        }
+    }
+
+    /// Nobody waits for the answer to this ticket any more.
+    pub(crate) fn forget(&self, ticket: Ticket) {
+        if let Some(link) = find(self.inner.id) {
+            link.mux.borrow_mut().forget(ticket);
         }
     }
 

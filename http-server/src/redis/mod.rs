@@ -19,5 +19,6 @@ pub(crate) mod wire;
 pub use client::{Answer, Redis};
 pub use connect::TlsError;
 pub use failure::Failure;
+pub(crate) use mux::Ticket;
 pub use settings::{ParseTargetError, Place, Server, Settings, Target};
 pub use subscribe::{Event, Subscription, Topic};

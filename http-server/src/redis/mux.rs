@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::failure::Failure;
@@ -22,11 +22,25 @@ use super::wire::{Scan, Scanner, WireError};
 /// Room kept for requests between bursts.
 const KEPT: usize = 64 * 1024;
 
+/// Room that a place keeps for its next answer, so that a small one costs no allocation.
+const KEPT_ANSWER: usize = 512;
+
 /// A caller's claim to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
     slot: u32,
     generation: u32,
+}
+
+impl Ticket {
+    /// As a number, for callers who keep it for somebody else.
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self { slot: bits as u32, generation: (bits >> 32) as u32 }
+    }
 }
 
 /// What may grow, and how far.
@@ -72,14 +86,16 @@ struct Slot {
     /// Whether the answer is still to come, and so the place cannot be given to another.
     due: bool,
     state: State,
+    /// What has come of the answer.
+    answer: Vec<u8>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The caller waits; what has come of the answer.
-    Waiting(Option<Waker>, BytesMut),
+    /// The caller waits.
+    Waiting(Option<Waker>),
     /// The caller has not taken it yet.
-    Done(Result<Bytes, Failure>),
+    Done(Result<(), Failure>),
     /// The caller has it, or is gone.
     Dropped,
 }
@@ -115,12 +131,12 @@ impl Mux {
         let start = self.base + self.out.len() as u64;
         write(&mut self.out);
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, due: false, state: State::Dropped });
+            self.slots.push(Slot { generation: 0, due: false, state: State::Dropped, answer: Vec::new() });
             (self.slots.len() - 1) as u32
         });
         let entry = &mut self.slots[slot as usize];
         entry.due = true;
-        entry.state = State::Waiting(None, BytesMut::new());
+        entry.state = State::Waiting(None);
         let generation = entry.generation;
         self.queue.push_back(Due { slot, replies, deadline: now + self.limits.answer_timeout, start });
         Ok(Ticket { slot, generation })
@@ -128,9 +144,19 @@ impl Mux {
 
     /// The answer, once it is there: the replies that were asked for, one after another. It is taken once.
     pub(crate) fn poll(&mut self, ticket: Ticket, cx: &Context<'_>) -> Poll<Result<Bytes, Failure>> {
+        self.take(ticket, cx, |answer| answer.map(|answer| Bytes::from(std::mem::take(answer))))
+    }
+
+    /// The same for a caller who is content with a look at it.
+    pub(crate) fn take<T>(
+        &mut self,
+        ticket: Ticket,
+        cx: &Context<'_>,
+        look: impl FnOnce(Result<&mut Vec<u8>, Failure>) -> T,
+    ) -> Poll<T> {
         let slot = &mut self.slots[ticket.slot as usize];
         debug_assert_eq!(slot.generation, ticket.generation, "an answer is taken once");
-        if let State::Waiting(waker, _) = &mut slot.state {
+        if let State::Waiting(waker) = &mut slot.state {
             if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
                 *waker = Some(cx.waker().clone());
             }
@@ -139,13 +165,16 @@ impl Mux {
         let State::Done(answer) = std::mem::replace(&mut slot.state, State::Dropped) else {
             unreachable!("a ticket is not used after its answer");
         };
+        let looked = look(answer.map(|()| &mut slot.answer));
         self.release(ticket.slot);
-        Poll::Ready(answer)
+        Poll::Ready(looked)
     }
 
     /// The caller wants the answer no more. What it asked is not taken back.
     pub(crate) fn forget(&mut self, ticket: Ticket) {
-        self.slots[ticket.slot as usize].state = State::Dropped;
+        let slot = &mut self.slots[ticket.slot as usize];
+        slot.state = State::Dropped;
+        slot.answer = Vec::new();
         self.release(ticket.slot);
     }
 
@@ -154,6 +183,8 @@ impl Mux {
         let slot = &mut self.slots[index as usize];
         if !slot.due && matches!(slot.state, State::Dropped) {
             slot.generation = slot.generation.wrapping_add(1);
+            slot.answer.clear();
+            slot.answer.shrink_to(KEPT_ANSWER);
             self.free.push(index);
         }
     }
@@ -204,13 +235,13 @@ impl Mux {
         if due.start >= self.base + self.written as u64 {
             return Err(Unfit::NotAsked);
         }
-        let slot = due.slot;
-        if let State::Waiting(_, answer) = &mut self.slots[slot as usize].state {
-            if answer.len() + bytes.len() > self.limits.max_answer {
-                let limit = self.limits.max_answer;
-                self.finish(slot, Err(Failure::TooLarge(limit)));
+        let (index, limit) = (due.slot, self.limits.max_answer);
+        let slot = &mut self.slots[index as usize];
+        if matches!(slot.state, State::Waiting(_)) {
+            if slot.answer.len() + bytes.len() > limit {
+                self.finish(index, Err(Failure::TooLarge(limit)));
             } else {
-                answer.extend_from_slice(bytes);
+                slot.answer.extend_from_slice(bytes);
             }
         }
         Ok(())
@@ -226,19 +257,21 @@ impl Mux {
         self.queue.pop_front();
         let entry = &mut self.slots[slot as usize];
         entry.due = false;
-        if let State::Waiting(_, answer) = &mut entry.state {
-            let answer = std::mem::take(answer).freeze();
-            self.finish(slot, Ok(answer));
+        if matches!(entry.state, State::Waiting(_)) {
+            self.finish(slot, Ok(()));
         }
         self.release(slot);
     }
 
     /// Gives a caller that waits its answer.
-    fn finish(&mut self, slot: u32, answer: Result<Bytes, Failure>) {
-        let state = &mut self.slots[slot as usize].state;
-        if let State::Waiting(waker, _) = state {
+    fn finish(&mut self, slot: u32, answer: Result<(), Failure>) {
+        let slot = &mut self.slots[slot as usize];
+        if let State::Waiting(waker) = &mut slot.state {
             let waker = waker.take();
-            *state = State::Done(answer);
+            if answer.is_err() {
+                slot.answer = Vec::new();
+            }
+            slot.state = State::Done(answer);
             if let Some(waker) = waker {
                 waker.wake();
             }

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::instance::Instance;
 use crate::notify;
 use crate::resp::Reply;
+use crate::tracking;
 use crate::types::{Hash, List, Set, SortedSet, Stream};
 use crate::worker::Worker;
 
@@ -28,6 +29,19 @@ pub struct Block {
     pub keys: Range<usize>,
     /// Arguments that say something else while the command waits, by position: `$` is an id then.
     pub replaced: Vec<(usize, String)>,
+    /// What is answered when the wait was in vain.
+    pub in_vain: InVain,
+    /// Whether the wait ends when the key holds no stream any more: the group that is read went with it.
+    pub needs_stream: bool,
+}
+
+/// The answer of a command that has waited in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InVain {
+    /// The null array.
+    Null,
+    /// Zero, of whatever was to be counted.
+    Zero,
 }
 
 /// A key that has changed while somebody waited for it.
@@ -96,9 +110,21 @@ impl Ctx<'_> {
         self.dirty.set(self.dirty.get() + 1);
         self.tell_in(db, key, event);
         let database = self.instance.database(db);
-        database.watched.touch(key);
+        if database.watched.any() {
+            self.seen(db, key);
+        }
         if database.waiters.any(key) {
             self.ready(db, key);
+        }
+    }
+
+    /// A key has changed that somebody may watch, or have read and kept.
+    #[cold]
+    fn seen(&mut self, db: usize, key: &[u8]) {
+        let watched = &self.instance.database(db).watched;
+        watched.touch(key);
+        if watched.any_tracker() {
+            tracking::changed(self, key);
         }
     }
 
@@ -121,9 +147,11 @@ impl Ctx<'_> {
         self.tell(key, event);
     }
 
-    /// Makes transactions fail that watch the key.
-    pub fn touched(&self, key: &Key<'_>) {
-        self.database().watched.touch(key.bytes);
+    /// Makes transactions fail that watch the key, and has those told who have read it.
+    pub fn touched(&mut self, key: &Key<'_>) {
+        if self.database().watched.any() {
+            self.seen(self.client.db, key.bytes);
+        }
     }
 
     /// Has those looked after who wait for a key, though nothing was added to it.
@@ -192,7 +220,8 @@ impl Ctx<'_> {
     pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {
         if self.may_block {
             let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
-            self.block = Some(Block { deadline, keys, replaced: Vec::new() });
+            let (replaced, in_vain, needs_stream) = (Vec::new(), InVain::Null, false);
+            self.block = Some(Block { deadline, keys, replaced, in_vain, needs_stream });
         } else if null_array {
             self.reply.null_array();
         } else {

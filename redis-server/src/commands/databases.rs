@@ -4,6 +4,7 @@ use crate::command::{Args, Categories, Ctx, Family, Flags, Footprint, Result, cm
 use crate::config::settings;
 use crate::db::{Access, Database, Garbage, View};
 use crate::error::Error;
+use crate::tracking;
 
 /// DBSIZE
 fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
@@ -15,6 +16,7 @@ fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     empty(cx, cx.client.db, in_background);
+    tracking::flushed(cx);
     cx.reply.ok();
     Ok(())
 }
@@ -25,6 +27,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for db in 0..cx.others.len() {
         empty(cx, db, in_background);
     }
+    tracking::flushed(cx);
     cx.reply.ok();
     Ok(())
 }

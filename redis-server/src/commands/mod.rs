@@ -29,6 +29,7 @@ use crate::command::{Ctx, Family};
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::registry::Row;
+use crate::tracking;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[
@@ -56,6 +57,7 @@ pub const FAMILIES: &[&Family] = &[
 pub fn leave(instance: &Instance, client: &mut Client) {
     transaction::discard_transaction(instance, client);
     pubsub::unsubscribe_all(instance, client);
+    tracking::stop(instance, client);
     server::stop_monitoring(instance, client);
 }
 
@@ -70,6 +72,9 @@ pub fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, erro
     }
     if let Some(multi) = &mut client.multi {
         multi.aborted = true;
+    } else if let Some(tracking) = &mut client.tracking {
+        // What CLIENT CACHING has said was about this command.
+        tracking.caching = false;
     }
     error
 }

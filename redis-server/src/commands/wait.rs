@@ -1,6 +1,6 @@
 //! WAIT: how many replicas have what this connection wrote. There are none.
 
-use crate::command::{Args, Categories, Ctx, Family, Flags, Result, cmd};
+use crate::command::{Args, Categories, Ctx, Family, Flags, InVain, Result, cmd};
 use crate::error::Error;
 
 /// WAIT numreplicas timeout
@@ -10,6 +10,9 @@ fn wait(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let timeout = u64::try_from(timeout).map_err(|_| Error::Static("ERR timeout is negative"))?;
     if replicas > 0 && cx.may_block {
         cx.block(timeout, 0..0, false);
+        if let Some(block) = &mut cx.block {
+            block.in_vain = InVain::Zero;
+        }
     } else {
         cx.reply.int(0);
     }

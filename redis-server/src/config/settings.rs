@@ -46,6 +46,7 @@ settings! {
         LOG_FORMAT "log-format",
         SLOWLOG_LOG_SLOWER_THAN "slowlog-log-slower-than",
         SLOWLOG_MAX_LEN "slowlog-max-len",
+        TRACKING_TABLE_MAX_KEYS "tracking-table-max-keys",
         LATENCY_MONITOR_THRESHOLD "latency-monitor-threshold",
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
         BUSY_REPLY_THRESHOLD "busy-reply-threshold",

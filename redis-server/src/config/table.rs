@@ -81,7 +81,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Clients, "client-query-buffer-limit", bytes(1024 * 1024), "1gb", MUT, "bytes of one unfinished request"),
     row(Clients, "proto-max-bulk-len", bytes(1024 * 1024), "512mb", MUT, "longest string of the protocol"),
     row(Clients, "maxmemory-clients",  Kind::MemoryOrPercent, "0", INERT, "bytes, or percent of maxmemory, of all clients' buffers"),
-    row(Clients, "tracking-table-max-keys", U63, "1000000", INERT, "keys remembered for client-side caching"),
+    row(Clients, "tracking-table-max-keys", U63, "1000000", MUT, "keys remembered for client-side caching"),
     row(Clients, "max-new-connections-per-cycle", int(1, 1000), "10", INERT, "connections accepted at a time"),
     row(Clients, "max-new-tls-connections-per-cycle", int(1, 1000), "1", INERT, "TLS connections accepted at a time"),
 

@@ -29,8 +29,9 @@ impl Watched {
 #[derive(Debug, Default)]
 pub struct WatchedKeys {
     keys: Mutex<HashMap<Box<[u8]>, Vec<Watched>>>,
-    /// Number of watched keys: writers look here first.
+    /// Number of watched keys, and of clients that track what they read: writers look here first.
     count: AtomicUsize,
+    trackers: AtomicUsize,
 }
 
 impl WatchedKeys {
@@ -42,7 +43,7 @@ impl WatchedKeys {
     pub fn add(&self, key: &[u8], watched: &Watched) {
         let mut keys = self.keys();
         keys.entry(key.into()).or_default().push(watched.clone());
-        self.count.store(keys.len(), Ordering::Relaxed);
+        self.count(&keys);
     }
 
     /// Stops watching.
@@ -53,13 +54,36 @@ impl WatchedKeys {
         if watchers.is_empty() {
             keys.remove(key);
         }
-        self.count.store(keys.len(), Ordering::Relaxed);
+        self.count(&keys);
+    }
+
+    /// A client begins or ends to track what it reads ([`crate::tracking`]).
+    pub fn count_tracker(&self, begins: bool) {
+        let keys = self.keys();
+        // Wraps to a subtraction.
+        self.trackers.fetch_add(if begins { 1 } else { usize::MAX }, Ordering::Relaxed);
+        self.count(&keys);
+    }
+
+    fn count(&self, keys: &HashMap<Box<[u8]>, Vec<Watched>>) {
+        self.count.store(keys.len() + self.trackers.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Whether anybody watches a key or tracks what it reads: if not, a change concerns nobody.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a client tracks what it reads.
+    pub fn any_tracker(&self) -> bool {
+        self.trackers.load(Ordering::Relaxed) != 0
     }
 
     /// A key was changed; its shard is locked exclusively.
     #[inline]
     pub fn touch(&self, key: &[u8]) {
-        if self.count.load(Ordering::Relaxed) != 0 {
+        if self.any() {
             self.touch_watchers(key);
         }
     }

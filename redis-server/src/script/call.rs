@@ -13,12 +13,11 @@ use crate::config::settings;
 use crate::dispatch;
 use crate::error::Error;
 use crate::resp::Reply;
+use crate::tracking;
 use crate::worker::Worker;
 
 /// How long the code of a library may run when it is loaded.
 const LOAD_TIME: Duration = Duration::from_millis(500);
-/// Address of the client that runs the commands of scripts, as MONITOR shows it.
-pub(crate) const ADDR: &str = "lua";
 
 /// What runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +46,7 @@ pub(super) struct Running {
     is_short_of_memory: bool,
     is_dirty: bool,
     is_slow: bool,
+    has_read: bool,
     began: Instant,
     name: String,
     command: OwnedArgs,
@@ -125,12 +125,10 @@ pub(super) fn interrupt() -> Interrupt {
 impl Running {
     /// A place for scripts of a worker.
     pub(super) fn new(worker: &Worker) -> Self {
-        let worker = worker.alone();
-        let now = worker.now_ms();
-        let shared = ClientShared::new(0, ADDR.to_owned(), ADDR.to_owned(), -1, now);
+        let nobody = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
         Self {
-            worker,
-            client: Client::new(Arc::new(shared), true),
+            worker: worker.alone(),
+            client: Client::new(Arc::new(nobody), true),
             args: OwnedArgs::default(),
             reply: Reply::default(),
             flat: Vec::new(),
@@ -141,6 +139,7 @@ impl Running {
             is_short_of_memory: false,
             is_dirty: false,
             is_slow: false,
+            has_read: false,
             began: Instant::now(),
             name: String::new(),
             command: OwnedArgs::default(),
@@ -148,9 +147,11 @@ impl Running {
     }
 
     /// A script begins for the client of `cx`.
-    pub(super) fn begin(&mut self, cx: &Ctx<'_>, kind: Kind, name: &str, flags: Option<ScriptFlags>, read_only: bool) {
+    pub(super) fn begin(&mut self, cx: &mut Ctx<'_>, kind: Kind, name: &str, flags: Option<ScriptFlags>, read_only: bool) {
         self.worker.same_time_as(cx.worker);
         self.worker.goes_on.set(cx.worker.goes_on.get());
+        self.client.shared = Arc::clone(&cx.client.shared);
+        self.client.tracking = cx.client.tracking.take();
         self.client.db = cx.client.db;
         self.client.resp3 = false;
         self.client.reply_mode = ReplyMode::On;
@@ -159,7 +160,7 @@ impl Running {
         self.read_only = read_only || flags.is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES));
         self.allow_oom = flags.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_OOM));
         self.is_short_of_memory = cx.instance.is_short_of_memory();
-        (self.is_dirty, self.is_slow) = (false, false);
+        (self.is_dirty, self.is_slow, self.has_read) = (false, false, false);
         self.began = Instant::now();
         self.name.clear();
         self.name.push_str(name);
@@ -171,15 +172,18 @@ impl Running {
         self.command.copy_from(args);
     }
 
-    /// The script has ended; gives what its commands have made ready.
-    pub(super) fn end(&mut self) -> Vec<Ready> {
+    /// The script has ended. What was lent to it goes back to the client of `cx`; whether a command has read is returned.
+    pub(super) fn end(&mut self, cx: &mut Ctx<'_>) -> bool {
+        cx.client.tracking = self.client.tracking.take();
+        tracking::broadcast(&self.worker);
+        cx.ready.append(&mut self.ready);
         if self.is_slow {
             self.worker.instance.scripts.status.end();
         }
         self.reply.clear();
         self.args.clear();
         self.flat = Vec::new();
-        std::mem::take(&mut self.ready)
+        self.has_read
     }
 
     /// Whether the script reads replies in RESP3.
@@ -302,6 +306,7 @@ impl Running {
             }
             self.is_dirty = true;
         }
+        self.has_read |= flags.has(Flags::READONLY);
         self.reply.clear();
         self.reply.set_resp3(self.client.resp3);
         let mut cx = Ctx {
@@ -312,7 +317,8 @@ impl Running {
             reply: &mut self.reply,
             client: &mut self.client,
             may_block: false,
-            serving: false,
+            // What is read counts as read by the script's caller, not by this call.
+            serving: true,
             block: None,
             ready: Vec::new(),
             dirty: Cell::new(0),

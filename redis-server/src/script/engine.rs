@@ -17,6 +17,7 @@ use crate::config::settings;
 use crate::error::Error;
 use crate::registry;
 use crate::resp::Reply;
+use crate::tracking;
 
 /// Runs scripts and functions; one at a time.
 #[derive(Debug, Default)]
@@ -197,8 +198,13 @@ impl Engine {
         vm.run(&mut request);
         let (failed, errors) = (request.failed, request.errors);
         if let Some(mut running) = call::leave() {
-            cx.ready.extend(running.end());
+            let has_read = running.end(cx);
             Spare::keep(cx.worker, running);
+            if has_read && cx.client.tracking.is_some() {
+                let database = cx.instance.database(cx.client.db);
+                let keys: Vec<_> = args.from(3).first(keys).iter().map(|key| database.key(key)).collect();
+                tracking::read_by_script(cx, args.with_keys(&keys));
+            }
         }
         if !errors.is_empty() {
             count_errors(cx, args, &errors);
@@ -274,7 +280,7 @@ impl Engine {
         let loaded = vm.load(&mut request);
         let failed = request.failed;
         if let Some(mut running) = call::leave() {
-            running.end();
+            running.end(cx);
             Spare::keep(cx.worker, running);
         }
         vm.release(function);

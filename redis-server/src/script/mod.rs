@@ -16,7 +16,6 @@ mod status;
 mod task;
 mod vm;
 
-pub(crate) use call::ADDR;
 pub use engine::{Cache, Engine};
 pub use library::{Function, Libraries, Library};
 pub use shebang::ScriptFlags;

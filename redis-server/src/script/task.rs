@@ -25,6 +25,7 @@ use crate::dispatch::{self, Call, Passed};
 use crate::instance::Instance;
 use crate::registry::Row;
 use crate::resp::Reply;
+use crate::tracking;
 use crate::worker::Worker;
 use crate::world::{Alone, World};
 
@@ -113,6 +114,9 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         return Passed::Done;
     };
     worker.tick();
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
     let (stack, job) = {
         let spare = &mut *worker.spare.borrow_mut();
         (spare.stack.take(), spare.job.take())
@@ -246,6 +250,7 @@ impl Job {
         worker.finished(&cx, &call, worker.tick());
         let ready = std::mem::take(&mut cx.ready);
         drop(cx);
+        tracking::broadcast(&self.worker);
         let client = self.client.as_mut().expect("a job has its client until it ends");
         if !ready.is_empty() {
             blocking::serve_rest(&self.worker, client, ready);

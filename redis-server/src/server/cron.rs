@@ -22,6 +22,7 @@ pub(super) async fn run(worker: Worker) {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
         worker.instance.stats.sample(now_ms());
+        worker.instance.tracking.limit(&worker.instance.config);
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
     }
 }

@@ -11,5 +11,6 @@ mod model;
 mod settings;
 mod support;
 mod tls;
+mod tracking;
 mod transcripts;
 mod windows;

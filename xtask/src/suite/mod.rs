@@ -53,6 +53,12 @@ const UNITS: &[&str] = &[
     "unit/lazyfree",
     "unit/pause",
     "unit/other",
+    "unit/tracking",
+    "unit/introspection",
+    "unit/introspection-2",
+    "unit/info-command",
+    "unit/replybufsize",
+    "unit/violations",
 ];
 
 /// Options of `cargo xtask suite`.

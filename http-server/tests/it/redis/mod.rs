@@ -3,6 +3,7 @@
 mod api;
 mod browser;
 mod faults;
+mod get;
 mod subscriptions;
 mod support;
 mod ways;

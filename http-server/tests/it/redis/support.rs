@@ -23,8 +23,8 @@ impl Front {
     pub(super) fn start(flags: &[&str]) -> Self {
         let fixed = ["http-server", "--listen", "127.0.0.1:0", "--workers", "2"];
         let args = Args::try_parse_from(fixed.iter().chain(flags)).unwrap();
-        let options = args.options().unwrap();
-        let router = routes::router().merge(api::routes(&args.redis, &options.runtime.metrics).unwrap());
+        let mut options = args.options().unwrap();
+        let router = routes::router().merge(api::routes(&args.redis, &mut options).unwrap());
         let running = serve(router, options).unwrap();
         Self { addr: running.local_addrs()[0], running: Some(running) }
     }
@@ -92,7 +92,7 @@ impl Http {
         (head[9..12].parse().unwrap(), head)
     }
 
-    fn answer(&mut self, without_body: bool) -> Answer {
+    pub(super) fn answer(&mut self, without_body: bool) -> Answer {
         let (status, head) = self.head();
         let len = header(&head, "content-length").map_or(0, |len| len.parse().unwrap());
         let mut body = vec![0; if without_body || status == 304 { 0 } else { len }];

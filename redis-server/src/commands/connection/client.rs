@@ -99,25 +99,6 @@ fn on_or_off(args: Args<'_>) -> Result<bool> {
     }
 }
 
-/// CLIENT GETREDIR
-pub(super) fn getredir(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.reply.int(-1);
-    Ok(())
-}
-
-/// CLIENT TRACKINGINFO
-pub(super) fn trackinginfo(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.reply.map(3);
-    cx.reply.bulk(b"flags");
-    cx.reply.set(1);
-    cx.reply.bulk(b"off");
-    cx.reply.bulk(b"redirect");
-    cx.reply.int(-1);
-    cx.reply.bulk(b"prefixes");
-    cx.reply.array(0);
-    Ok(())
-}
-
 /// `CLIENT PAUSE timeout [WRITE | ALL]`
 pub(super) fn pause(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let writes_only = match args.get(3) {
@@ -166,6 +147,8 @@ pub(super) fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 }
 
 const HELP: &[&str] = &[
+    "CACHING (YES|NO)",
+    "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
     "GETREDIR",
     "    Return the client ID we are redirecting to when tracking is enabled.",
     "GETNAME",
@@ -204,6 +187,9 @@ const HELP: &[&str] = &[
     "    Assign the name <name> to the current connection.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
     "    Unblock the specified blocked client.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+    "         [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Control server assisted client side caching.",
     "TRACKINGINFO",
     "    Report tracking status for the current connection.",
     "NO-EVICT (ON|OFF)",

@@ -80,7 +80,7 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
         text,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
          qbuf-free=0 argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
-         cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}",
+         cmd={} user=default redir={} resp={} lib-name={} lib-ver={}",
         client.id,
         client.addr,
         client.laddr,
@@ -99,6 +99,7 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
         size_of::<ClientShared>() as u64 + input + output + memory + argv as u64,
         if output > 0 { "rw" } else { "r" },
         client.last_command(),
+        cx.instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),
         if client.is_resp3() { 3 } else { 2 },
         labels.lib_name,
         labels.lib_version,
@@ -112,6 +113,9 @@ fn flags(client: &ClientShared) -> String {
         (bits & flag::PUBSUB != 0, 'P'),
         (bits & flag::MULTI != 0, 'x'),
         (bits & flag::BLOCKED != 0, 'b'),
+        (bits & flag::TRACKING != 0, 't'),
+        (bits & flag::TRACKING_BROKEN != 0, 'R'),
+        (bits & flag::TRACKING_BCAST != 0, 'B'),
         (touched, 'd'),
         (bits & flag::CLOSING != 0, 'c'),
         (bits & flag::UNIX != 0, 'U'),

@@ -3,6 +3,7 @@
 mod client;
 mod clients;
 mod hello;
+mod tracking;
 
 use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
 use crate::error::Error;
@@ -57,8 +58,9 @@ const OWN: Flags = Flags::NOSCRIPT.and(ANY_TIME);
 
 #[rustfmt::skip]
 const CLIENT: &[Command] = &[
+    sub("caching",      3, tracking::caching,    OWN,      &[]),
     sub("getname",      2, client::getname,      OWN,      &[]),
-    sub("getredir",     2, client::getredir,     OWN,      &[]),
+    sub("getredir",     2, tracking::getredir,   OWN,      &[]),
     sub("help",         2, client::help,         ANY_TIME, &[]),
     sub("id",           2, client::id,           OWN,      &[]),
     sub("info",         2, clients::info,        OWN,      &[]).tips(VARIES),
@@ -70,7 +72,8 @@ const CLIENT: &[Command] = &[
     sub("reply",        3, client::reply,        OWN,      &[]),
     sub("setinfo",      4, client::setinfo,      OWN,      &[]),
     sub("setname",      3, client::setname,      OWN,      &[]),
-    sub("trackinginfo", 2, client::trackinginfo, OWN,      &[]),
+    sub("tracking",    -3, tracking::tracking,   OWN,      &[]),
+    sub("trackinginfo", 2, tracking::trackinginfo, OWN,    &[]),
     sub("unblock",     -3, client::unblock,      ADMIN,    &[]),
     sub("unpause",      2, client::unpause,      ADMIN,    &[]),
 ];

@@ -51,6 +51,8 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
         }
     } else if is(settings::MAXMEMORY_POLICY.id()) && config.word(settings::MAXMEMORY_POLICY) != "noeviction" {
         tracing::warn!("maxmemory-policy: eviction is not supported yet, writes are refused at the limit");
+    } else if is(settings::TRACKING_TABLE_MAX_KEYS.id()) {
+        instance.tracking.limit(config);
     } else if is(settings::DIR.id()) {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;

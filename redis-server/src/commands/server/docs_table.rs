@@ -74,7 +74,6 @@ pub(super) const DOCS: &[Doc] = &[
     doc("decrby", "1.0.0", "O(1)", "Subtracts an integer", "key:k decrement:i"),
     doc("del", "1.0.0", "O(N)", "Removes keys", "key:k..."),
     doc("discard", "2.0.0", "O(N)", "Drops the queued commands", ""),
-    doc("dump", "2.6.0", "O(N)", "Returns a value in serialized form", "key:k"),
     doc("dump", "2.6.0", "O(N)", "Returns a value in the form of Redis' files", "key:k"),
     doc("echo", "1.0.0", "O(1)", "Returns the message", "message"),
     doc("exec", "1.2.0", "O(N)", "Runs the queued commands as one", ""),

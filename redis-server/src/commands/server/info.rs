@@ -125,7 +125,7 @@ fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("client_recent_max_input_buffer", most(|client| client.input.load(Relaxed)));
     fields.add("client_recent_max_output_buffer", most(|client| client.output.load(Relaxed)));
     fields.add("blocked_clients", cx.instance.blocked_clients(0));
-    fields.add("tracking_clients", 0);
+    fields.add("tracking_clients", cx.instance.tracking.figures().clients);
     let timed = clients.iter().filter(|client| client.flags.load(Relaxed) & flag::BLOCKED != 0).count();
     fields.add("clients_in_timeout_table", timed);
 }
@@ -215,7 +215,10 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("latest_fork_usec", 0);
     fields.add("total_forks", 0);
     fields.add("migrate_cached_sockets", 0);
-    fields.add("tracking_total_keys", 0);
+    let tracking = instance.tracking.figures();
+    fields.add("tracking_total_keys", tracking.keys);
+    fields.add("tracking_total_items", tracking.items);
+    fields.add("tracking_total_prefixes", tracking.prefixes);
     fields.add("total_error_replies", sum(|worker| worker.errors.get()));
     fields.add("total_reads_processed", sum(|worker| worker.reads.get()));
     fields.add("total_writes_processed", sum(|worker| worker.writes.get()));

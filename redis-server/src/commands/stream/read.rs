@@ -159,6 +159,9 @@ fn wait(cx: &mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) {
         Some(timeout) => cx.block(timeout, 0..args.keys().len(), true),
         None => cx.reply.null_array(),
     }
+    if let Some(block) = &mut cx.block {
+        block.needs_stream = options.reader.is_some();
+    }
 }
 
 /// Writes the head of one stream's part of the answer.

@@ -1,0 +1,112 @@
+//! Which service answers which path.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Waker};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tonic::body::Body;
+use tonic::codegen::{BoxFuture, StdError as BoxError};
+use tonic::server::NamedService;
+use tower_service::Service;
+
+use crate::engine::Inbound;
+
+/// What a service answers with: what tonic's generated services return, so that nothing is boxed a second time.
+pub(crate) type Answer = BoxFuture<Response<Body>, Infallible>;
+
+/// The services of a server.
+#[derive(Clone, Default)]
+pub struct Routes {
+    services: Vec<(&'static str, Box<dyn Handler>)>,
+}
+
+impl Routes {
+    /// No service yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One service more: a server that tonic generated, with its interceptors and limits. A later service replaces an
+    /// earlier one of the same name.
+    #[must_use]
+    pub fn add_service<S, B>(mut self, service: S) -> Self
+    where
+        S: Service<Request<Inbound>, Response = Response<B>, Error = Infallible>,
+        S: NamedService + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.services.retain(|(name, _)| *name != S::NAME);
+        self.services.push((S::NAME, Box::new(service)));
+        self
+    }
+
+    /// The services' full names, in the order in which they were added.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.services.iter().map(|(name, _)| *name)
+    }
+
+    /// The service of a path such as `/helloworld.Greeter/SayHello`, by its place.
+    pub(crate) fn find(&self, path: &str) -> Option<usize> {
+        let (name, _) = path.strip_prefix('/')?.split_once('/')?;
+        self.services.iter().position(|(known, _)| *known == name)
+    }
+
+    /// Calls the service at a place that [`Routes::find`] gave.
+    pub(crate) fn call(&mut self, at: usize, request: Request<Inbound>) -> Answer {
+        self.services[at].1.answer(request)
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// A service without its type.
+trait Handler: Send + Sync {
+    fn answer(&mut self, request: Request<Inbound>) -> Answer;
+    fn boxed_clone(&self) -> Box<dyn Handler>;
+}
+
+impl<S, B> Handler for S
+where
+    S: Service<Request<Inbound>, Response = Response<B>, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    fn answer(&mut self, request: Request<Inbound>) -> Answer {
+        // Generated services are always ready; those below a layer may not be.
+        if self.poll_ready(&mut Context::from_waker(Waker::noop())).is_pending() {
+            let mut service = self.clone();
+            return Box::pin(async move {
+                poll_fn(|cx| service.poll_ready(cx)).await?;
+                Ok(service.call(request).await?.map(Body::new))
+            });
+        }
+        let mut future = Some(self.call(request));
+        // Generated services return the very type that is wanted: then this is a move.
+        if let Some(answer) = (&mut future as &mut dyn Any).downcast_mut::<Option<Answer>>() {
+            return answer.take().expect("it was put there just now");
+        }
+        let future = future.expect("it was put there just now");
+        Box::pin(async move { Ok(future.await?.map(Body::new)) })
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Handler> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Handler> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}

@@ -1,0 +1,103 @@
+//! Answers that come a little later, without the router: what many requests of a worker ask of one connection.
+
+use std::fmt;
+use std::task::{Context, Poll};
+
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::h1;
+
+/// A path whose `GET` is answered by something that all requests of a worker share, such as a connection to a database.
+/// No future, no header map and no task are made for such a request, and those of a pipeline wait together.
+///
+/// A router should have the same route: it is asked for what [`Later::ask`] leaves to it, other methods, HTTP/1.0,
+/// HTTP/2, and requests with a body, an id, credentials, conditions, or another origin.
+pub trait Later: fmt::Debug + Send + Sync {
+    /// The path, without a query.
+    fn path(&self) -> &str;
+
+    /// Asks what a request with this query wants to know; `None` leaves it to the router. The number is taken back by
+    /// either [`Later::answer`] or [`Later::forget`], on the same thread.
+    fn ask(&self, query: &str) -> Option<u64>;
+
+    /// Shows the answer to what was asked, once it is there; until then, whom to wake.
+    fn answer(&self, id: u64, cx: &Context<'_>, take: &mut dyn FnMut(Reply<'_>)) -> Poll<()>;
+
+    /// Nobody waits for this any more.
+    fn forget(&self, id: u64);
+}
+
+/// An answer to a request.
+#[derive(Debug)]
+pub enum Reply<'a> {
+    /// A small body, which is copied.
+    Body {
+        /// The status.
+        status: StatusCode,
+        /// Lines of the head, each with its CRLF; neither length nor date.
+        fields: &'static str,
+        /// The body.
+        body: &'a [u8],
+    },
+    /// Any other.
+    Response(Response),
+}
+
+/// Header fields that send a request to the router: what they mean is for it to know.
+const FOR_ROUTER: [&str; 11] = [
+    "x-request-id",
+    "authorization",
+    "cookie",
+    "origin",
+    "range",
+    "accept-encoding",
+    "if-none-match",
+    "if-modified-since",
+    "if-match",
+    "if-unmodified-since",
+    "sec-websocket-protocol",
+];
+
+/// Whether the router need not see this header field.
+#[inline]
+pub(crate) fn is_plain(name: &str) -> bool {
+    !FOR_ROUTER.iter().any(|field| field.len() == name.len() && field.eq_ignore_ascii_case(name))
+}
+
+/// The query of a target, if it is for this path.
+#[inline]
+pub(crate) fn query<'a>(target: &'a str, path: &str) -> Option<&'a str> {
+    let rest = target.strip_prefix(path)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('?') }
+}
+
+/// Appends a whole response of HTTP/1.1.
+pub(crate) fn write(status: StatusCode, fields: &str, body: &[u8], date: &[u8; 29], ends: bool, out: &mut Vec<u8>) {
+    h1::status_line(status, out);
+    out.extend_from_slice(fields.as_bytes());
+    out.extend_from_slice(b"date: ");
+    out.extend_from_slice(date);
+    out.extend_from_slice(b"\r\ncontent-length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(body.len()).as_bytes());
+    out.extend_from_slice(if ends { b"\r\nconnection: close\r\n\r\n" } else { b"\r\n\r\n" });
+    out.extend_from_slice(body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets() {
+        fn check(target: &str, expected: Option<&str>) {
+            assert_eq!(query(target, "/get"), expected, "{target}");
+        }
+        check("/get?key=a?b", Some("key=a?b"));
+        check("/get?", Some(""));
+        check("/get", Some(""));
+        check("/get/", None);
+        check("/gets?key=a", None);
+        check("http://h/get?key=a", None);
+    }
+}

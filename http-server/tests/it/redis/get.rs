@@ -1,0 +1,135 @@
+//! `/get`, whose plain requests do not pass through the router.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+
+use super::support::{Answer, Front};
+
+/// With values for [`QUERIES`]; `large` is sent without a copy, and `packed` is worth compressing.
+fn front() -> Front {
+    let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
+    let mut http = front.connect();
+    let mut set = |key: &str, value: &[u8]| {
+        let answer = http.send("PUT", &format!("/v1/SET/{key}"), &[], value);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    set("text", "zürich".as_bytes());
+    set("bytes", b"\xff\0\r\n");
+    set("packed", "abcdefgh".repeat(1000).as_bytes());
+    set("large", "0123456789".repeat(30_000).as_bytes());
+    set("a%20b", b"blank");
+    assert_eq!(http.send("POST", "/v1/RPUSH/list/x", &[], b"").status, 200);
+    front
+}
+
+const QUERIES: &[&str] = &[
+    "?key=text",
+    "?key=bytes",
+    "?key=packed",
+    "?key=large",
+    "?key=a+b",
+    "?key=a%20b",
+    "?x=y&key=text",
+    "?key=list",
+    "?key=missing",
+    "?key=",
+    "?",
+    "",
+    "?other=text",
+];
+
+/// What must be the same whichever way a request goes.
+fn seen(answer: &Answer) -> (u16, Vec<String>, String) {
+    let mut fields: Vec<_> = answer.head.lines().skip(1).map(str::to_lowercase).collect();
+    fields.retain(|field| !field.starts_with("x-request-id:") && !field.starts_with("date:"));
+    fields.sort();
+    (answer.status, fields, answer.text())
+}
+
+#[test]
+fn both_ways_answer_alike() {
+    let front = front();
+    let mut http = front.connect();
+    for query in QUERIES {
+        let path = format!("/get{query}");
+        let routed = http.send("GET", &path, &[("X-Request-Id", "1")], b"");
+        assert_eq!(routed.header("x-request-id"), Some("1"), "{path}");
+        let plain = http.send("GET", &path, &[], b"");
+        assert_eq!(seen(&plain), seen(&routed), "{path}");
+        let asked = plain.status == 200 || plain.status == 404 || query.ends_with("list");
+        assert_eq!(plain.header("x-request-id").is_none(), asked, "{path} goes the short way");
+    }
+    assert_eq!(
+        http.send("GET", "/get?key=packed", &[("Accept-Encoding", "gzip")], b"").header("content-encoding"),
+        Some("gzip")
+    );
+    assert_eq!(http.send("HEAD", "/get?key=text", &[], b"").header("content-length"), Some("7"));
+}
+
+#[test]
+fn rules_hold_both_ways() {
+    let front = Front::start(&["--redis", "embedded", "--redis-keys", "t,l"]);
+    let mut http = front.connect();
+    for (key, status) in [("text", 404), ("bytes", 403), ("%74ext", 404), ("%62ytes", 403), ("", 403)] {
+        for fields in [&[][..], &[("X-Request-Id", "1")], &[("Authorization", "Bearer nobody")]] {
+            let answer = http.send("GET", &format!("/get?key={key}"), fields, b"");
+            let expected = if fields.first().is_some_and(|(name, _)| *name == "Authorization") { 401 } else { status };
+            assert_eq!(answer.status, expected, "{key} {fields:?}");
+        }
+    }
+}
+
+/// In one write and byte by byte, in a mixture with requests that are answered at once and by the router.
+#[test]
+fn pipelined_answers_come_in_order() {
+    let front = front();
+    let mut http = front.connect();
+    let of = |number: usize| match number % 7 {
+        0 => ("/".to_owned(), "Hello from Rust".to_owned()),
+        1 => (format!("/n{number}"), format!("Hello, visitor! You've requested: /n{number}")),
+        2 => (format!("/v1/ECHO/{number}"), format!(r#"{{"result":"{number}"}}"#)),
+        3 => ("/get?key=missing".to_owned(), "there is no such key\n".to_owned()),
+        4 => ("/get".to_owned(), "a key is expected: /get?key=NAME\n".to_owned()),
+        _ => ("/get?key=text".to_owned(), "zürich".to_owned()),
+    };
+    for count in [3, 1000] {
+        let all: String =
+            (0..count).map(|number| format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", of(number).0)).collect();
+        let mut writer = http.0.get_ref().try_clone().unwrap();
+        let step = if count > 10 { all.len() } else { 1 };
+        let writing =
+            std::thread::spawn(move || all.as_bytes().chunks(step).for_each(|part| writer.write_all(part).unwrap()));
+        for number in 0..count {
+            assert_eq!(http.answer(false).text(), of(number).1, "{number}");
+        }
+        writing.join().unwrap();
+    }
+    // More than may wait at a time.
+    http.0.get_mut().write_all("GET /get?key=text HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000).as_bytes()).unwrap();
+    (0..1000).for_each(|_| assert_eq!(http.answer(false).text(), "zürich"));
+}
+
+#[test]
+fn ends_of_connections() {
+    let front = front();
+    let get = "GET /get?key=text HTTP/1.1\r\nHost: h\r\n";
+    // Said by the client: what is behind is not answered.
+    let mut http = front.connect();
+    http.0.get_mut().write_all(format!("{get}\r\n{get}Connection: close\r\n\r\n{get}\r\n").as_bytes()).unwrap();
+    assert_eq!(http.answer(false).header("connection"), None);
+    assert_eq!(http.answer(false).header("connection"), Some("close"));
+    assert_eq!(http.0.read(&mut [0]).unwrap(), 0);
+    // Half of the connection ends: what was asked is answered.
+    let mut http = front.connect();
+    http.0.get_mut().write_all(format!("{get}\r\n").repeat(100).as_bytes()).unwrap();
+    http.0.get_mut().shutdown(Shutdown::Write).unwrap();
+    (0..100).for_each(|_| assert_eq!(http.answer(false).text(), "zürich"));
+    assert_eq!(http.0.read(&mut [0]).unwrap(), 0);
+    // Clients that leave: others still get their own.
+    for _ in 0..50 {
+        let mut gone = front.connect();
+        gone.0.get_mut().write_all(format!("{get}\r\n").repeat(20).as_bytes()).unwrap();
+        drop(gone);
+        assert_eq!(front.get("/get?key=a+b").text(), "blank");
+    }
+}
