@@ -217,7 +217,8 @@ impl Engine {
     /// # Errors
     /// The texts of the genuine server.
     pub fn load_library(&mut self, cx: &mut Ctx<'_>, code: &[u8], replace: bool) -> Result<Vec<u8>> {
-        if let Ok((_, name, _)) = shebang::parse_library(code)
+        if let Ok((engine, name, _)) = shebang::parse_library(code)
+            && is_lua(&engine)
             && self.libraries.get(&name).is_some()
             && !replace
         {
@@ -254,7 +255,7 @@ impl Engine {
         if !is_name(&name) {
             return Err(Error::Message(format!("ERR {BAD_NAME}")));
         }
-        if !engine.eq_ignore_ascii_case(b"lua") {
+        if !is_lua(&engine) {
             return Err(Error::Message(format!("ERR Engine '{}' not found", String::from_utf8_lossy(&engine))));
         }
         let vm = vm(&mut self.functions, false, cx)?;
@@ -386,6 +387,11 @@ fn clash(added: &[Library], library: &Library) -> Option<Error> {
         |function: &&Function| added.iter().flat_map(|other| &other.functions).any(|other| other.name == function.name);
     let function = library.functions.iter().find(is_there)?;
     Some(text_error("Function", &function.name, "already exists"))
+}
+
+/// The only engine.
+fn is_lua(engine: &[u8]) -> bool {
+    engine.eq_ignore_ascii_case(b"lua")
 }
 
 fn text_error(what: &str, name: &[u8], how: &str) -> Error {

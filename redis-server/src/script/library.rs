@@ -36,7 +36,7 @@ pub struct Function {
 #[derive(Debug, Default)]
 pub struct Libraries {
     libraries: BTreeMap<Vec<u8>, Library>,
-    /// The library of each function, and the function's place in it.
+    /// The library of each function, whose name is in lower case here, and the function's place in it.
     functions: HashMap<Vec<u8>, (Vec<u8>, usize)>,
 }
 
@@ -75,20 +75,20 @@ impl Libraries {
         self.libraries.get(name)
     }
 
-    /// The function of this name.
+    /// The function of this name, in any case of letters.
     pub fn find(&self, name: &[u8]) -> Option<&Function> {
-        let (library, at) = self.functions.get(name)?;
+        let (library, at) = self.functions.get(&name.to_ascii_lowercase())?;
         self.libraries.get(library)?.functions.get(*at)
     }
 
     /// Name of the library that the function of this name belongs to.
     pub(super) fn find_with_library(&self, name: &[u8]) -> Option<&[u8]> {
-        self.functions.get(name).map(|(library, _)| library.as_slice())
+        self.functions.get(&name.to_ascii_lowercase()).map(|(library, _)| library.as_slice())
     }
 
     pub(super) fn add(&mut self, library: Library) {
         for (at, function) in library.functions.iter().enumerate() {
-            self.functions.insert(function.name.clone(), (library.name.clone(), at));
+            self.functions.insert(function.name.to_ascii_lowercase(), (library.name.clone(), at));
         }
         self.libraries.insert(library.name.clone(), library);
     }
@@ -96,7 +96,7 @@ impl Libraries {
     pub(super) fn remove(&mut self, name: &[u8]) -> Option<Library> {
         let library = self.libraries.remove(name)?;
         for function in &library.functions {
-            self.functions.remove(&function.name);
+            self.functions.remove(&function.name.to_ascii_lowercase());
         }
         Some(library)
     }

@@ -92,9 +92,7 @@ impl Scripts {
             "eval" | "eval_ro" => shebang::parse(args.at(1)).ok().and_then(|shebang| shebang.flags),
             "evalsha" | "evalsha_ro" | "fcall" | "fcall_ro" if self.has_declared.load(Relaxed) => {
                 let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
-                let sha = args.at(1).to_ascii_lowercase();
-                let name = if row.command.name.starts_with("evalsha") { &sha } else { args.at(1) };
-                declared.get(name).copied()
+                declared.get(args.at(1).to_ascii_lowercase().as_slice()).copied()
             }
             _ => None,
         };
@@ -103,7 +101,7 @@ impl Scripts {
 
     /// Remembers what a script or function has declared.
     fn declare(&self, name: &[u8], flags: ScriptFlags) {
-        self.declared.write().unwrap_or_else(PoisonError::into_inner).insert(name.into(), flags);
+        self.declared.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_ascii_lowercase().into(), flags);
         self.has_declared.store(true, Relaxed);
     }
 

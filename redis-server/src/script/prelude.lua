@@ -2,14 +2,21 @@
 -- of the sandbox. Run once per state. `native` holds functions in C's manner, `mark` the key of a read-only table's content.
 local native, redis, mark = ...
 local G = _G
-local setmetatable, pairs, type, byte, concat = setmetatable, pairs, type, string.byte, table.concat
-local loadstring, collectgarbage = loadstring, collectgarbage
+local setmetatable, pairs, type, byte, match, concat = setmetatable, pairs, type, string.byte, string.match, table.concat
+local loadstring, collectgarbage, unpack, error, tonumber = loadstring, collectgarbage, unpack, error, tonumber
 
 -- A table in whose place scripts get an empty one, which looks up in it and refuses changes.
 local function shield(content)
     return setmetatable({}, {
         __index = content, __newindex = native.read_only, __metatable = false, [mark] = content,
     })
+end
+
+-- Compiled code is not checked, and could do anything to the process. A name is cut at its first zero, because Lua would
+-- make another string of it that nobody holds while it compiles.
+local function compile(code, name)
+    if byte(code, 1) == 27 then return nil, "compiled code is not loaded" end
+    return loadstring(code, match(name, "^[^%z]*"))
 end
 
 for _, name in pairs { "insert", "remove", "sort", "setn" } do
@@ -28,10 +35,8 @@ local globals = {
     rawget = native.seeing(G.rawget),
     rawset = native.guarded(G.rawset),
     setmetatable = native.guarded(G.setmetatable),
-    -- Compiled code is not checked, and could do anything to the process.
     loadstring = function(code, name)
-        if byte(code, 1) == 27 then return nil, "compiled code is not loaded" end
-        return loadstring(code, name)
+        return compile(code, name or code)
     end,
     load = function(read, name)
         local parts = {}
@@ -40,9 +45,19 @@ local globals = {
             if part == nil or part == "" then break end
             parts[#parts + 1] = part
         end
-        local code = concat(parts)
-        if byte(code, 1) == 27 then return nil, "compiled code is not loaded" end
-        return loadstring(code, name or "=(load)")
+        return compile(concat(parts), name or "=(load)")
+    end,
+    -- Lua's own counts the values with a sum that may overflow.
+    unpack = function(list, first, last)
+        local from, to = tonumber(first or 1), tonumber(last)
+        if from and to and to - from >= 8000 then error("too many results to unpack", 2) end
+        if from and (from < -2 ^ 31 or from >= 2 ^ 31) or to and (to < -2 ^ 31 or to >= 2 ^ 31) then
+            error("too many results to unpack", 2)
+        end
+        if from and not to and type(list) == "table" and #list - from >= 8000 then
+            error("too many results to unpack", 2)
+        end
+        return unpack(list, first, last)
     end,
     -- The collector's pace is the server's business: it serves all scripts.
     collectgarbage = function(option, argument)
@@ -51,7 +66,7 @@ local globals = {
     end,
 }
 for _, name in pairs {
-    "xpcall", "tostring", "assert", "tonumber", "rawequal", "getmetatable", "coroutine", "type", "select", "unpack",
+    "xpcall", "tostring", "assert", "tonumber", "rawequal", "getmetatable", "coroutine", "type", "select",
     "gcinfo", "ipairs", "_VERSION", "error", "string", "math", "table", "cjson", "cmsgpack", "bit", "struct",
 } do
     globals[name] = G[name]

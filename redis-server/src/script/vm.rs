@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use mlua::{Function, LightUserData, Lua, LuaOptions, StdLib, Table, Value};
+use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 
 use super::raw::{self, Ref, Request};
 use super::{api, lock};
@@ -22,6 +22,8 @@ pub(super) struct Vm {
     library: Table,
     /// The functions that a library registers while it is loaded.
     registered: Registered,
+    /// The names of compiled code, which Lua itself does not hold while it compiles.
+    _names: [LuaString; 2],
     limit: u64,
     turn: u32,
 }
@@ -53,7 +55,8 @@ impl Vm {
         let library = library_globals(&lua, &registered)?;
         let (handler, globals) = (raw::remember(&lua, handler)?, raw::remember(&lua, real.clone())?);
         lua.set_globals(env)?;
-        Ok(Self { lua, handler, globals, meta, real, library, registered, limit: 0, turn: 0 })
+        let names = [lua.create_string("@user_script")?, lua.create_string("@user_function")?];
+        Ok(Self { lua, handler, globals, meta, real, library, registered, _names: names, limit: 0, turn: 0 })
     }
 
     /// Bytes that Lua has taken.
