@@ -1,16 +1,20 @@
 //! The command line.
 
+use std::time::Duration;
+
 use clap::Parser;
 use server_runtime::{Error, Listen, RuntimeArgs};
+use tonic::codec::CompressionEncoding;
 
-use crate::greeter::{Greeter, pb::greeter_server::GreeterServer};
-use crate::options::{Limits, Options};
+use crate::greeter::{self, Greeter, pb::greeter_server::GreeterServer};
+use crate::options::{Limits, Options, Timeouts};
 use crate::routes::Routes;
+use crate::tuning;
 
 /// Where the server listens if no flag says so: this machine alone, at the port of gRPC's examples.
 const LISTEN: &str = "127.0.0.1:50051";
 
-/// Serves gRPC: helloworld.Greeter.
+/// Serves gRPC: helloworld.Greeter, health, reflection.
 #[derive(Debug, Parser)]
 #[command(name = "grpc-server", version)]
 pub struct Args {
@@ -27,13 +31,76 @@ pub struct Args {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "gRPC")]
 pub struct GrpcArgs {
+    /// Leave reflection out.
+    #[arg(long)]
+    pub no_reflection: bool,
+
+    /// Compress answers for clients that accept it; compressed requests are always understood.
+    #[arg(long, value_name = "CODING")]
+    pub compress: Option<Coding>,
+
+    /// Write every Nth call to the log; 0 writes none, 1 all.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub access_log: u64,
+
     /// Calls at one time on one connection.
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().streams)]
     pub max_streams: u32,
 
+    /// Calls that wait for something at one time, on all connections; 0 is no limit.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().calls)]
+    pub max_calls: u64,
+
     /// Bytes of a call's header fields.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().headers)]
     pub max_headers: u32,
+
+    /// Bytes of a message.
+    #[arg(long, value_name = "BYTES", default_value_t = tuning::MAX_MESSAGE)]
+    pub max_message: usize,
+
+    /// Frames a second that carry nothing of a call; 0 is no limit.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().control_frames)]
+    pub max_control_frames: u32,
+
+    /// Seconds for a call, if its client does not want less.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub call_timeout: Option<Duration>,
+
+    /// Seconds between a client's answers, after which it is asked for one.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub keepalive: Duration,
+
+    /// Seconds for that answer.
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    pub keepalive_timeout: Duration,
+
+    /// Seconds without a call, after which a connection is ended in good order.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub max_idle: Option<Duration>,
+
+    /// Seconds that a connection may live before it is ended in good order.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub max_age: Option<Duration>,
+}
+
+/// How answers are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Coding {
+    /// gzip, which every client knows.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Coding {
+    /// What tonic calls it.
+    pub fn encoding(self) -> CompressionEncoding {
+        match self {
+            Self::Gzip => CompressionEncoding::Gzip,
+            Self::Zstd => CompressionEncoding::Zstd,
+        }
+    }
 }
 
 impl Args {
@@ -46,13 +113,45 @@ impl Args {
         let grpc = &self.grpc;
         Ok(Options {
             runtime: self.runtime.options(default)?,
-            limits: Limits { streams: grpc.max_streams, headers: grpc.max_headers },
+            limits: Limits {
+                streams: grpc.max_streams,
+                headers: grpc.max_headers,
+                calls: grpc.max_calls,
+                control_frames: grpc.max_control_frames,
+            },
+            timeouts: Timeouts {
+                call: grpc.call_timeout,
+                keepalive: grpc.keepalive,
+                keepalive_answer: grpc.keepalive_timeout,
+                idle: grpc.max_idle,
+                age: grpc.max_age,
+                ..Timeouts::default()
+            },
+            descriptors: if grpc.no_reflection { Vec::new() } else { vec![greeter::pb::DESCRIPTORS] },
+            access_log: grpc.access_log,
             ..Options::default()
         })
     }
 
     /// The services that the flags stand for.
     pub fn routes(&self) -> Routes {
-        Routes::new().add_service(GreeterServer::new(Greeter))
+        let greeter = GreeterServer::new(Greeter)
+            .max_decoding_message_size(self.grpc.max_message)
+            .accept_compressed(CompressionEncoding::Gzip)
+            .accept_compressed(CompressionEncoding::Zstd);
+        Routes::new().add_service(match self.grpc.compress {
+            None => greeter,
+            Some(coding) => greeter.send_compressed(coding.encoding()),
+        })
+    }
+}
+
+/// A positive number of seconds; a day at most, so that it always fits.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds")?;
+    if (0.01..=86_400.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("expected 0.01 to 86400 seconds".to_owned())
     }
 }

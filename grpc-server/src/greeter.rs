@@ -11,6 +11,7 @@ use pb::{HelloManyTimesRequest, HelloReply, HelloRequest};
 /// What is made of `helloworld.proto`.
 pub mod pb {
     #![allow(missing_docs, clippy::all, reason = "made by a program")]
+    #![allow(clippy::allow_attributes_without_reason, clippy::too_many_lines, reason = "made by a program")]
 
     tonic::include_proto!("helloworld");
 

@@ -16,11 +16,13 @@
 mod args;
 mod engine;
 pub mod greeter;
+mod health;
 mod options;
+mod reflection;
 mod routes;
 pub mod tuning;
 
-pub use args::{Args, GrpcArgs};
+pub use args::{Args, Coding, GrpcArgs};
 pub use engine::{Inbound, serve};
 pub use options::{Limits, Options, Timeouts};
 pub use routes::Routes;

@@ -7,14 +7,34 @@ use server_runtime::Listen;
 use crate::tuning;
 
 /// How to serve. Take [`Options::listening`] or the [`Default`] and set what differs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Places to listen, workers, TLS, shutdown, metrics.
     pub runtime: server_runtime::Options,
     /// What the network may make grow.
     pub limits: Limits,
-    /// How long a client may take.
+    /// How long things may take.
     pub timeouts: Timeouts,
+    /// Whether `grpc.health.v1.Health` is served: every service serves until the shutdown begins. On by default; routes
+    /// that have a health service keep theirs.
+    pub health: bool,
+    /// Encoded `FileDescriptorSet`s of the services; if there are any, reflection (v1 and v1alpha) tells them.
+    pub descriptors: Vec<&'static [u8]>,
+    /// One call in so many is written to the log; 0, the default, writes none.
+    pub access_log: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            runtime: server_runtime::Options::default(),
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            health: true,
+            descriptors: Vec::new(),
+            access_log: 0,
+        }
+    }
 }
 
 impl Options {
@@ -25,30 +45,74 @@ impl Options {
     }
 }
 
-/// How much one client may ask for. Connections are limited by [`server_runtime::Options::max_connections`].
+/// How much clients may ask for. Connections are limited by [`server_runtime::Options::max_connections`], messages by the
+/// services: what tonic generates has `max_decoding_message_size`, 4 MiB unless told otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Calls at one time on one connection; beyond, a call is refused and the client may try it again.
     pub streams: u32,
     /// Bytes of a call's header fields; beyond, it is answered with status 431.
     pub headers: u32,
+    /// Calls that wait for something at one time, on all connections, an equal share for each worker; beyond, calls
+    /// are answered with RESOURCE_EXHAUSTED at once. 0 is no limit.
+    pub calls: u64,
+    /// Frames in a second that carry neither a call nor its data; see [`tuning::CONTROL_FRAMES`]. 0 is no limit.
+    pub control_frames: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { streams: tuning::MAX_STREAMS, headers: tuning::MAX_HEADERS }
+        Self {
+            streams: tuning::MAX_STREAMS,
+            headers: tuning::MAX_HEADERS,
+            calls: tuning::MAX_CALLS,
+            control_frames: tuning::CONTROL_FRAMES,
+        }
     }
 }
 
-/// How long a client may take.
+/// How long things may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// For the beginning of a connection: the client's preface and settings.
     pub handshake: Duration,
+    /// For a call, if its client does not want less. None by default.
+    pub call: Option<Duration>,
+    /// Between a client's answers, after which it is asked for one.
+    pub keepalive: Duration,
+    /// For that answer; then the connection is cut.
+    pub keepalive_answer: Duration,
+    /// Without a call, after which a connection is ended in good order. None by default.
+    pub idle: Option<Duration>,
+    /// A connection's age at which it is ended in good order, so that its client looks for a server again. None by
+    /// default.
+    pub age: Option<Duration>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { handshake: tuning::HANDSHAKE_TIMEOUT }
+        Self {
+            handshake: tuning::HANDSHAKE_TIMEOUT,
+            call: None,
+            keepalive: tuning::KEEPALIVE,
+            keepalive_answer: tuning::KEEPALIVE_ANSWER,
+            idle: None,
+            age: None,
+        }
+    }
+}
+
+impl Timeouts {
+    /// The same, with nothing so long that a time in the future could not be told.
+    pub(crate) fn bounded(self) -> Self {
+        const MOST: Duration = Duration::from_secs(10 * 365 * 86_400);
+        Self {
+            handshake: self.handshake.min(MOST),
+            call: self.call.map(|call| call.min(MOST)),
+            keepalive: self.keepalive.min(MOST),
+            keepalive_answer: self.keepalive_answer.min(MOST),
+            idle: self.idle.map(|idle| idle.min(MOST)),
+            age: self.age.map(|age| age.min(MOST)),
+        }
     }
 }

@@ -57,6 +57,12 @@ impl Routes {
         self.services.iter().position(|(known, _)| *known == name)
     }
 
+    /// Whether calls of the service at a place go on until their client ends them: those that watch and ask do.
+    pub(crate) fn is_endless(&self, at: usize) -> bool {
+        let name = self.services[at].0;
+        name.starts_with("grpc.health.") || name.starts_with("grpc.reflection.")
+    }
+
     /// Calls the service at a place that [`Routes::find`] gave.
     pub(crate) fn call(&mut self, at: usize, request: Request<Inbound>) -> Answer {
         self.services[at].1.answer(request)

@@ -39,3 +39,30 @@ pub const MAX_ERROR_RESETS: usize = 256;
 
 /// For the client's preface and first SETTINGS. tonic: no limit; grpc-go 120 s.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Frames that carry neither a call nor its data (PING, SETTINGS, resets, windows ...), beyond those that calls and
+/// answers justify, that a client may send in a second. grpc-go ends connections at two pings too many, which honest
+/// clients meet; h2 has no limit. An answer to a PING costs some 0.3 µs, so this is 3 ms of a worker's second.
+pub const CONTROL_FRAMES: u32 = 10_000;
+
+/// Calls that may wait for something at one time, on all connections. tonic and grpc-go: no limit. Each holds a task and
+/// its buffers, some 10 KiB without its message.
+pub const MAX_CALLS: u64 = 100_000;
+
+/// Methods that are counted by name; what comes later is counted as `other`. A bound on what clients could make up.
+pub const MAX_METHODS: usize = 1000;
+
+/// Between a client's answers, after which it is asked for one (PING). tonic: never; grpc-go 2 h. Without it a client
+/// that is gone without a word holds its connection for as long as TCP's own keepalive takes. Clients' load balancers
+/// and NAT forget connections after 60 s at the earliest.
+pub const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// For that answer. grpc-go and tonic 20 s.
+pub const KEEPALIVE_ANSWER: Duration = Duration::from_secs(20);
+
+/// After a shutdown began, until calls that go on for ever, such as a watch of the server's health, are ended. Long
+/// enough for the last news to arrive.
+pub const FAREWELL: Duration = Duration::from_millis(100);
+
+/// Bytes of a message that the greeter takes. tonic and grpc-go: 4 MiB.
+pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;

@@ -13,6 +13,9 @@ use crate::db::Watched;
 use crate::registry::{self, Row};
 use crate::tracking;
 
+/// Bytes that a subscription, a watched key or a prefix takes, here and among all of them, besides its text.
+const NAME: u64 = 128;
+
 /// What `CLIENT REPLY` has chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyMode {
@@ -134,16 +137,20 @@ pub struct ClientShared {
     pub db: AtomicU32,
     /// Id of its last command in the registry, plus one.
     pub last_command: AtomicU32,
-    /// Bytes of input that wait, and of output.
+    /// Bytes of input that wait.
     pub input: AtomicU64,
+    /// Bytes of its own buffer for input.
+    pub input_room: AtomicU64,
     /// Bytes of output that wait.
     pub output: AtomicU64,
     /// Bytes of the commands in its transaction.
     pub queued: AtomicU64,
+    /// Bytes that [`Crowd`](crate::crowd::Crowd) has counted of it.
+    pub counted: AtomicU64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
-    /// Number of channel, pattern and shard channel subscriptions, and of queued commands plus one.
-    pub counts: [AtomicU32; 5],
+    /// Numbers of names and commands, each in its place (see [`count`]).
+    pub counts: [AtomicU32; 6],
     /// Set when a watched key is touched.
     pub watched: Watched,
     /// Names and versions.
@@ -214,6 +221,8 @@ pub mod count {
     pub const MULTI: usize = 3;
     /// Watched keys.
     pub const WATCHED: usize = 4;
+    /// Prefixes by which it tracks.
+    pub const PREFIXES: usize = 5;
 }
 
 /// What others have left for a client.
@@ -252,6 +261,8 @@ impl ClientShared {
             db: AtomicU32::new(0),
             last_command: AtomicU32::new(0),
             input: AtomicU64::new(0),
+            input_room: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
             output: AtomicU64::new(0),
             queued: AtomicU64::new(0),
             flags: AtomicU32::new(0),
@@ -333,6 +344,15 @@ impl ClientShared {
     /// Bytes of the messages that wait here.
     pub fn mail_bytes(&self) -> usize {
         self.mailbox().bytes
+    }
+
+    /// Bytes that the client holds: its session, its buffers, its transaction, and the names that it has given.
+    pub fn memory(&self) -> u64 {
+        let session = size_of::<Self>() + size_of::<Client>();
+        let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED, count::PREFIXES];
+        let names: u64 = names.iter().map(|&which| u64::from(self.counts[which].load(Ordering::Relaxed))).sum();
+        let buffers = [&self.input_room, &self.output, &self.queued].map(|bytes| bytes.load(Ordering::Relaxed));
+        session as u64 + NAME * names + buffers.iter().sum::<u64>() + self.mail_bytes() as u64
     }
 
     /// Takes only the messages.

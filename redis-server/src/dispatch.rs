@@ -11,6 +11,7 @@ use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
 use crate::db::{Access, Database, Key, View};
 use crate::error::Error;
+use crate::evict::{self, Room};
 use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
@@ -91,7 +92,13 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
     if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
         return Gate::Refuse(Error::NoAuth, Some(row));
     }
-    if takes_memory(&worker.instance, row, client, args) && worker.instance.is_short_of_memory() {
+    if worker.instance.scripts.world.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
+        return Gate::Refuse(worker.instance.scripts.busy_error(), Some(row));
+    }
+    if worker.instance.is_short_of_memory()
+        && takes_memory(&worker.instance, row, client, args)
+        && evict::make_room(worker) == Room::None
+    {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
@@ -100,9 +107,6 @@ pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
             row.name()
         );
         return Gate::Refuse(Error::Message(text), Some(row));
-    }
-    if worker.instance.scripts.world.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
-        return Gate::Refuse(worker.instance.scripts.busy_error(), Some(row));
     }
     if worker.instance.may_be_paused()
         && let Some(pause) = worker.instance.paused(now_ms())
@@ -191,6 +195,10 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
         Gate::Run(row) => {
             client.note_command(row);
             if runs_alone(row, client) {
+                if worker.instance.is_short_of_memory() {
+                    // Scripts are told whether memory is still short then.
+                    evict::make_room(worker);
+                }
                 return script::run_alone(worker, client, Call { row, args }, reply);
             }
             let waiting = run(worker, client, &[Call { row, args }], reply);
@@ -273,10 +281,13 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
     worker.tick();
+    let instance = &*worker.instance;
+    if instance.is_short_of_memory() {
+        evict::make_room(worker);
+    }
     if client.tracking.is_some() {
         tracking::deliver(client, reply);
     }
-    let instance = &*worker.instance;
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {

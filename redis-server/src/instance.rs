@@ -11,7 +11,9 @@ use foldhash::quality::RandomState;
 use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
+use crate::crowd::Crowd;
 use crate::db::{Database, Happening, Reaper};
+use crate::evict::{self, Shortage};
 use crate::memory;
 use crate::notify;
 use crate::observe::Observers;
@@ -37,10 +39,16 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
+    /// What all clients hold.
+    pub crowd: Crowd,
+    /// For how long memory has been short.
+    pub shortage: Shortage,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
     /// The script cache, the function libraries, and what runs them.
     pub scripts: Scripts,
+    /// Bytes in use when the server had started.
+    pub startup_memory: AtomicU64,
     /// Who has read what, to keep it.
     pub tracking: Arc<Tracking>,
     databases: Box<[Database]>,
@@ -89,7 +97,7 @@ impl Instance {
             let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
             let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
-                if happening == Happening::Expired {
+                if matches!(happening, Happening::Expired | Happening::Evicted) {
                     blocking::expired(&waiters, key);
                     tracking.gone(&config, key);
                 }
@@ -99,12 +107,16 @@ impl Instance {
             });
             database
         });
-        let databases = databases.collect();
+        let databases: Box<[Database]> = databases.collect();
+        databases.iter().for_each(|database| database.set_usage(evict::usage(&config)));
         Self {
             config,
             stats: Stats::default(),
             started_at: now_ms(),
             reaper: Reaper::default(),
+            crowd: Crowd::default(),
+            shortage: Shortage::default(),
+            startup_memory: AtomicU64::new(0),
             pubsub,
             scripts: Scripts::default(),
             tracking,
@@ -156,6 +168,7 @@ impl Instance {
     pub fn remove_client(&self, id: u64) {
         if let Some(client) = self.clients_map().remove(&id) {
             client.set_flag(flag::GONE, true);
+            self.crowd.forget(&client);
         }
     }
 
@@ -192,7 +205,13 @@ impl Instance {
     #[inline]
     pub fn is_short_of_memory(&self) -> bool {
         let limit = self.config.uint(settings::MAXMEMORY);
-        limit != 0 && memory::used() > limit
+        limit != 0 && memory::used_here() > limit
+    }
+
+    /// Has entries remember of their use what the policy of eviction wants to know.
+    pub fn refresh_usage(&self) {
+        let usage = evict::usage(&self.config);
+        self.databases.iter().for_each(|database| database.set_usage(usage));
     }
 
     /// Figures that are counted outside of [`Stats`], since the start.
@@ -201,6 +220,8 @@ impl Instance {
             accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
             refused: self.runtime().map_or(0, server_runtime::Handle::refused),
             expired: self.databases.iter().map(Database::expired_count).sum(),
+            evicted_clients: self.crowd.evicted(),
+            evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }
 

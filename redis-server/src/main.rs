@@ -53,7 +53,6 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
             .file()
             .map_or_else(|| "no configuration file".to_owned(), |path| format!("configuration {}", path.display()))
     );
-    warn_about(&config);
     let pidfile = config.string(settings::PIDFILE).map(PathBuf::from);
     let (running, _instance) = redis_server::server::start(config)?;
     shutdown_on_signals(&running)?;
@@ -75,12 +74,4 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
     }
     tracing::info!("bye");
     Ok(())
-}
-
-/// Says what of the configuration is accepted and not there yet.
-fn warn_about(config: &Config) {
-    let policy = config.word(settings::MAXMEMORY_POLICY);
-    if policy != "noeviction" {
-        tracing::warn!("maxmemory-policy {policy}: eviction is not supported yet, writes are refused at the limit");
-    }
 }

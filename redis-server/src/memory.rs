@@ -85,6 +85,11 @@ pub fn used() -> u64 {
     u64::try_from(USED.load(Relaxed)).unwrap_or(0)
 }
 
+/// [`used`], with all that this thread has allocated and freed.
+pub fn used_here() -> u64 {
+    u64::try_from(USED.load(Relaxed) + UNREPORTED.with(Cell::get)).unwrap_or(0)
+}
+
 /// The most bytes that were in use.
 pub fn peak() -> u64 {
     u64::try_from(PEAK.load(Relaxed)).unwrap_or(0).max(used())

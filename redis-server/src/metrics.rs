@@ -25,6 +25,8 @@ pub(crate) fn render(instance: &Instance, out: &mut String) {
         ("redis_net_output_bytes_total", "Bytes sent to clients.", sum(|worker| worker.output.get())),
         ("redis_error_replies_total", "Errors sent to clients.", sum(|worker| worker.errors.get())),
         ("redis_expired_keys_total", "Keys removed because their time was over.", totals.expired),
+        ("redis_evicted_keys_total", "Keys removed because memory was short.", totals.evicted),
+        ("redis_evicted_clients_total", "Clients cut off for what they held.", totals.evicted_clients),
     ] {
         family(out, name, help, "counter");
         sample(out, name, &[], value as f64);

@@ -40,6 +40,7 @@ pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: &str
 pub fn event_of(happening: Happening) -> &'static str {
     match happening {
         Happening::Expired => "expired",
+        Happening::Evicted => "evicted",
         Happening::Missed => "keymiss",
         Happening::Added => "new",
     }

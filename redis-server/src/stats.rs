@@ -125,6 +125,10 @@ pub struct Totals {
     pub refused: u64,
     /// Keys that have expired.
     pub expired: u64,
+    /// Keys that were evicted.
+    pub evicted: u64,
+    /// Clients that were cut off for what they held.
+    pub evicted_clients: u64,
 }
 
 /// What happens per second, now.
@@ -208,6 +212,8 @@ impl Stats {
             accepted: now.accepted.saturating_sub(base.accepted),
             refused: now.refused.saturating_sub(base.refused),
             expired: now.expired.saturating_sub(base.expired),
+            evicted: now.evicted.saturating_sub(base.evicted),
+            evicted_clients: now.evicted_clients.saturating_sub(base.evicted_clients),
         }
     }
 

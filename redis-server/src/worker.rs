@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::command::{Args, Ctx};
 use crate::dispatch::Call;
 use crate::error::Error;
+use crate::evict::Evictor;
 use crate::instance::Instance;
 use crate::observe::Observed;
 use crate::registry::Row;
@@ -28,6 +29,8 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
+    /// What it remembers from one eviction to the next.
+    pub evictor: RefCell<Evictor>,
     /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
     pub changed_keys: RefCell<Vec<ChangedKey>>,
     /// Whether somebody tells this worker's clients when the server ends.
@@ -90,6 +93,7 @@ impl Worker {
             instance,
             stats,
             scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
             gate,

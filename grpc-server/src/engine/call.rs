@@ -1,68 +1,190 @@
 //! A call: from its request to the last byte of its answer.
 
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::Body as _;
-use tonic::Status;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tonic::body::Body;
+use tonic::{Code, Status};
 
+use super::admit::admit;
 use super::inbound::Inbound;
-use super::worker::Worker;
+use super::origin::Origin;
+use super::stats::name_of;
 use crate::routes::Answer;
+use crate::tuning;
 
-/// Begins a call. One that is ready at once is over when this returns; another one goes on as a task.
-pub(super) fn start(worker: &Rc<Worker>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
-    let request = request.map(Inbound::new);
-    let stage = match worker.answer(request) {
-        Some(answer) => Stage::Handling(answer),
-        None => Stage::Answering(Status::unimplemented("").into_http()),
+/// Begins a call. One that is ready at once is over when this returns, and the place of its method is given, so that
+/// its time can be counted with that of its batch; another one goes on as a task.
+pub(super) fn start(
+    origin: &Rc<Origin>,
+    request: Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+    now: Instant,
+) -> Option<usize> {
+    let admitted = admit(origin, request.map(Inbound::new));
+    let mut call = Call {
+        origin: Rc::clone(origin),
+        respond,
+        stage: admitted.stage,
+        method: admitted.method,
+        code: Code::Unknown,
+        trace: admitted.trace,
     };
-    let mut call = Call { respond, stage };
     // What this poll registers is not needed: a call that is not ready is polled again, by its task.
-    if call.poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-        tokio::task::spawn_local(async move { poll_fn(|cx| call.poll(cx)).await });
+    if call.step(&mut Context::from_waker(Waker::noop())).is_ready() {
+        return Some(call.end(now));
+    }
+    let mut timer = admitted.timeout.and_then(|timeout| now.checked_add(timeout)).map(|end| Box::pin(sleep_until(end)));
+    // Such a call would outlast any shutdown; its client hears of it first, and then the call ends.
+    let mut leave = admitted.is_endless.then(|| {
+        let shutdown = origin.shutdown.clone();
+        Box::pin(async move {
+            shutdown.triggered().await;
+            sleep(tuning::FAREWELL).await;
+        })
+    });
+    tokio::task::spawn_local(async move {
+        let _waiting = Waiting::new(&call.origin);
+        poll_fn(|cx| call.poll(cx, &mut timer, &mut leave)).await;
+        let method = call.end(now);
+        call.origin.worker.took(method, now.elapsed());
+    });
+    None
+}
+
+/// A call that waits for something.
+struct Waiting(Rc<Origin>);
+
+impl Waiting {
+    fn new(origin: &Rc<Origin>) -> Self {
+        origin.worker.figures().waiting.add(1);
+        Self(Rc::clone(origin))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // One less.
+        self.0.worker.figures().waiting.add(u64::MAX);
     }
 }
 
 struct Call {
+    origin: Rc<Origin>,
     respond: SendResponse<Bytes>,
     stage: Stage,
+    method: Method,
+    /// How it ended.
+    code: Code,
+    trace: Option<Box<Trace>>,
+}
+
+/// What a call is counted for.
+pub(super) enum Method {
+    /// By its place in the worker's list.
+    Known(usize),
+    /// One that becomes known when the service has it.
+    New(Box<str>),
+}
+
+/// What is written to the log of a call.
+pub(super) struct Trace {
+    pub(super) path: Box<str>,
+    pub(super) timeout: Option<Duration>,
 }
 
 /// What happens next.
-enum Stage {
+pub(super) enum Stage {
     /// The handler works.
     Handling(Answer),
     /// Its answer is sent.
-    Answering(Response<Body>),
+    Answering(Box<Response<Body>>),
     /// The answer's body is sent.
-    Sending(Sending),
+    Sending(Box<Sending>),
     /// Nothing.
     Over,
 }
 
+impl Stage {
+    /// A call that ends before its handler has it.
+    pub(super) fn refused(status: Status) -> Self {
+        Self::Answering(Box::new(status.into_http()))
+    }
+}
+
+/// Polls what a service made, which may panic.
+fn guarded<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<Result<T, Status>> {
+    // What panicked is dropped and never polled again.
+    match catch_unwind(AssertUnwindSafe(poll)) {
+        Ok(polled) => polled.map(Ok),
+        Err(_) => Poll::Ready(Err(Status::internal("the handler panicked"))),
+    }
+}
+
 impl Call {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready at the end of the call.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        timer: &mut Option<Pin<Box<Sleep>>>,
+        leave: &mut Option<Pin<Box<impl Future<Output = ()>>>>,
+    ) -> Poll<()> {
+        if self.step(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
+            *timer = None;
+            self.stop(&Status::deadline_exceeded("the deadline of the call has passed"));
+            return self.step(cx);
+        }
+        if leave.as_mut().is_some_and(|leave| leave.as_mut().poll(cx).is_ready()) {
+            *leave = None;
+            self.stop(&Status::unavailable("the server ends"));
+            return self.step(cx);
+        }
+        Poll::Pending
+    }
+
+    /// Goes as far as it can without waiting.
+    fn step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match &mut self.stage {
-                Stage::Handling(answer) => match answer.as_mut().poll(cx) {
-                    Poll::Ready(Ok(response)) => self.stage = Stage::Answering(response),
+                Stage::Handling(answer) => match guarded(|| answer.as_mut().poll(cx)) {
+                    Poll::Ready(Ok(Ok(response))) => self.send_head(response),
+                    Poll::Ready(Err(status)) => {
+                        self.origin.worker.figures().panics.add(1);
+                        self.send_head(status.into_http());
+                    }
                     Poll::Pending => {
                         // Ready when the client has given up, or is gone: then nobody waits for the handler.
                         ready!(self.respond.poll_reset(cx)).ok();
-                        self.stage = Stage::Over;
+                        self.give_up();
                     }
                 },
-                Stage::Answering(_) => self.send_head(),
+                Stage::Answering(_) => {
+                    if let Stage::Answering(response) = std::mem::replace(&mut self.stage, Stage::Over) {
+                        self.send_head(*response);
+                    }
+                }
                 Stage::Sending(sending) => {
-                    ready!(sending.poll(cx));
+                    let Some((code, has_panicked)) = ready!(sending.poll(cx)) else {
+                        self.give_up();
+                        continue;
+                    };
+                    if has_panicked {
+                        self.origin.worker.figures().panics.add(1);
+                    }
+                    self.code = code;
                     self.stage = Stage::Over;
                 }
                 Stage::Over => return Poll::Ready(()),
@@ -70,22 +192,66 @@ impl Call {
         }
     }
 
-    fn send_head(&mut self) {
-        let Stage::Answering(response) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
+    fn give_up(&mut self) {
+        self.origin.worker.figures().given_up.add(1);
+        self.code = Code::Cancelled;
+        self.stage = Stage::Over;
+    }
+
+    fn send_head(&mut self, response: Response<Body>) {
         let (head, body) = response.into_parts();
         let is_all = body.is_end_stream();
+        if is_all {
+            self.code = code_of(&head.headers);
+        }
         match self.respond.send_response(Response::from_parts(head, ()), is_all) {
-            Ok(stream) if !is_all => {
-                self.stage = Stage::Sending(Sending { body, stream, waiting: None, is_first: true });
+            Ok(_) if is_all => self.stage = Stage::Over,
+            Ok(stream) => {
+                self.stage = Stage::Sending(Box::new(Sending { body, stream, waiting: None, is_first: true }));
             }
             // The client has given up, or is gone.
-            Ok(_) | Err(_) => {}
+            Err(_) => self.give_up(),
         }
+    }
+
+    /// Ends the call with a status of our own, whatever it was about to do.
+    fn stop(&mut self, status: &Status) {
+        self.code = status.code();
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Handling(_) | Stage::Answering(_) => {
+                let response = Box::new(status.clone().into_http());
+                self.stage = Stage::Answering(response);
+            }
+            Stage::Sending(mut sending) => sending.stop(status),
+            Stage::Over => {}
+        }
+    }
+
+    /// Counts the call; gives the place of its method.
+    fn end(&mut self, began: Instant) -> usize {
+        let worker = &self.origin.worker;
+        let method = match &self.method {
+            Method::Known(method) => *method,
+            Method::New(path) => worker.learn(path, self.code),
+        };
+        worker.ended(method, self.code);
+        if let Some(trace) = self.trace.take() {
+            let (peer, code) = (&self.origin.peer, name_of(self.code));
+            let Trace { path, timeout } = *trace;
+            let elapsed = began.elapsed();
+            tracing::info!(target: "grpc_server::access", %peer, path, code, ?elapsed, ?timeout, "call");
+        }
+        method
     }
 }
 
+/// The code that headers or trailers tell.
+fn code_of(headers: &HeaderMap) -> Code {
+    headers.get(Status::GRPC_STATUS).map_or(Code::Unknown, |code| Code::from_bytes(code.as_bytes()))
+}
+
 /// The body of an answer on its way.
-struct Sending {
+pub(super) struct Sending {
     body: Body,
     stream: SendStream<Bytes>,
     /// A piece that waits for the client's window or for the send buffer.
@@ -95,48 +261,47 @@ struct Sending {
 }
 
 impl Sending {
-    /// Ready when all is on its way, or nobody wants it.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready when all is on its way, with the code and whether the handler panicked; `None` if nobody wants it.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Code, bool)>> {
         loop {
             if let Some(piece) = self.waiting.take_if(|_| self.stream.capacity() > 0) {
                 if self.stream.send_data(piece, false).is_err() {
-                    return Poll::Ready(());
+                    return Poll::Ready(None);
                 }
             } else if self.waiting.is_some() {
                 match ready!(self.stream.poll_capacity(cx)) {
                     Some(Ok(_)) => continue,
-                    // The client has given up, or is gone.
-                    Some(Err(_)) | None => return Poll::Ready(()),
+                    Some(Err(_)) | None => return Poll::Ready(None),
                 }
             }
-            let frame = match Pin::new(&mut self.body).poll_frame(cx) {
-                Poll::Ready(frame) => frame,
+            let frame = match guarded(|| Pin::new(&mut self.body).poll_frame(cx)) {
+                Poll::Ready(Ok(frame)) => frame,
+                Poll::Ready(Err(status)) => {
+                    self.stop(&status);
+                    return Poll::Ready(Some((status.code(), true)));
+                }
                 Poll::Pending => {
                     ready!(self.stream.poll_reset(cx)).ok();
-                    return Poll::Ready(());
+                    return Poll::Ready(None);
                 }
             };
-            match frame {
-                None => {
-                    // A body that says nothing of a status: tonic's do.
-                    let _ = self.stream.send_data(Bytes::new(), true);
-                    return Poll::Ready(());
+            let Some(frame) = frame else {
+                // A body that says nothing of a status; tonic's own always do, gRPC-Web's have it in their last piece.
+                let sent = self.stream.send_data(Bytes::new(), true);
+                return Poll::Ready(sent.ok().map(|()| (Code::Unknown, false)));
+            };
+            match frame.map(http_body::Frame::into_data) {
+                Ok(Ok(piece)) => self.send(piece),
+                Ok(Err(frame)) => {
+                    let Ok(trailers) = frame.into_trailers() else { continue };
+                    let code = code_of(&trailers);
+                    return Poll::Ready(self.stream.send_trailers(trailers).ok().map(|()| (code, false)));
                 }
-                Some(Err(error)) => {
-                    tracing::debug!("a response broke off: {error}");
+                Err(status) => {
+                    tracing::debug!("a response broke off: {status}");
                     self.stream.send_reset(Reason::INTERNAL_ERROR);
-                    return Poll::Ready(());
+                    return Poll::Ready(Some((status.code(), false)));
                 }
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(piece) => self.send(piece),
-                    Err(frame) => {
-                        if let Ok(trailers) = frame.into_trailers() {
-                            // An error says that the client has given up, or is gone.
-                            let _ = self.stream.send_trailers(trailers);
-                        }
-                        return Poll::Ready(());
-                    }
-                },
             }
         }
     }
@@ -152,4 +317,19 @@ impl Sending {
         self.stream.reserve_capacity(piece.len());
         self.waiting = Some(piece);
     }
+
+    /// Ends the body with a status of our own.
+    fn stop(&mut self, status: &Status) {
+        let trailers = status.clone().into_http::<()>().into_parts().0.headers;
+        // Behind what waits for a window, trailers would wait too: such a client is told by a reset.
+        if self.waiting.is_some() || self.stream.send_trailers(only_status(trailers)).is_err() {
+            self.stream.send_reset(Reason::CANCEL);
+        }
+    }
+}
+
+/// Trailers have no content type.
+fn only_status(mut headers: HeaderMap) -> HeaderMap {
+    headers.remove(http::header::CONTENT_TYPE);
+    headers
 }

@@ -1,17 +1,23 @@
 //! A connection: what comes in is accepted as a batch, answered as a batch, and written at once.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use h2::RecvStream;
 use h2::server::{self, SendResponse};
+use h2::{Reason, RecvStream};
 use http::Request;
-use server_runtime::{Connection, Stream};
+use server_runtime::Connection;
+use tokio::time::Instant;
 
 use super::call;
+use super::meter::Meter;
+use super::origin::{End, Origin};
+use super::watch::{Watch, Wish};
+use super::wire::Wire;
 use super::worker::Worker;
 use crate::tuning;
 
@@ -21,33 +27,46 @@ type Arrival = (Request<RecvStream>, SendResponse<Bytes>);
 /// Serves a connection to its end.
 pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     let Connection { stream, peer, shutdown, place, .. } = connection;
-    let handshake = tokio::time::timeout(worker.options.timeouts.handshake, handshake(&worker, stream));
-    let handshake = tokio::select! {
-        handshake = handshake => handshake,
-        () = shutdown.triggered() => return,
-    };
-    let mut conn = match handshake {
-        Ok(Ok(conn)) => Conn { conn, arrivals: Vec::new(), worker },
-        Ok(Err(error)) => return tracing::debug!(%peer, "HTTP/2: {error}"),
-        Err(_) => return tracing::debug!(%peer, "HTTP/2: the client did not begin"),
-    };
-    let mut triggered = pin!(shutdown.triggered());
-    let mut is_ending = false;
-    let ended = poll_fn(|cx| {
-        if !is_ending && triggered.as_mut().poll(cx).is_ready() {
-            is_ending = true;
-            conn.conn.graceful_shutdown();
-        }
-        conn.poll(cx)
-    });
-    if let Err(error) = ended.await {
-        tracing::debug!(%peer, "HTTP/2: {error}");
+    let end = End::of(&stream);
+    let origin = Rc::new(Origin { worker, peer, end, shutdown });
+    let limits = &origin.worker.options.limits;
+    let meter = (limits.control_frames > 0).then(|| Meter::new(limits.control_frames));
+    let is_flooded = Rc::<Cell<bool>>::default();
+    let wire = Wire::new(stream, Bytes::new(), meter, Rc::clone(&is_flooded));
+    if let Err(error) = serve_http2(&origin, wire, is_flooded).await {
+        tracing::debug!(peer = %origin.peer, "HTTP/2: {error}");
     }
     drop(place);
 }
 
-fn handshake(worker: &Worker, stream: Stream) -> server::Handshake<Stream, Bytes> {
-    let limits = &worker.options.limits;
+async fn serve_http2(origin: &Rc<Origin>, wire: Wire, is_flooded: Rc<Cell<bool>>) -> Result<(), h2::Error> {
+    let timeouts = origin.worker.options.timeouts;
+    let mut triggered = pin!(origin.shutdown.triggered());
+    let handshake = tokio::select! {
+        handshake = tokio::time::timeout(timeouts.handshake, handshake(origin, wire)) => handshake,
+        () = &mut triggered => return Ok(()),
+    };
+    let Ok(handshake) = handshake else {
+        origin.worker.figures().timeouts.add(1);
+        return Ok(());
+    };
+    let mut http2 = handshake?;
+    let watch = Watch::new(http2.ping_pong(), timeouts);
+    let (batch, finished) = (Vec::new(), Vec::new());
+    let mut conn = Conn { http2, batch, finished, watch, is_flooded, origin };
+    let mut is_ending = false;
+    poll_fn(|cx| {
+        if !is_ending && triggered.as_mut().poll(cx).is_ready() {
+            is_ending = true;
+            conn.http2.graceful_shutdown();
+        }
+        conn.poll(cx)
+    })
+    .await
+}
+
+fn handshake(origin: &Origin, wire: Wire) -> server::Handshake<Wire, Bytes> {
+    let limits = &origin.worker.options.limits;
     server::Builder::new()
         .initial_window_size(tuning::STREAM_WINDOW)
         .initial_connection_window_size(tuning::CONNECTION_WINDOW)
@@ -57,38 +76,70 @@ fn handshake(worker: &Worker, stream: Stream) -> server::Handshake<Stream, Bytes
         .max_send_buffer_size(tuning::SEND_BUFFER)
         .max_pending_accept_reset_streams(tuning::MAX_PENDING_RESETS)
         .max_local_error_reset_streams(Some(tuning::MAX_ERROR_RESETS))
-        .handshake(stream)
+        .handshake(wire)
 }
 
-struct Conn {
-    conn: server::Connection<Stream, Bytes>,
+struct Conn<'a> {
+    http2: server::Connection<Wire, Bytes>,
     /// The calls of one batch; empty in between.
-    arrivals: Vec<Arrival>,
-    worker: Rc<Worker>,
+    batch: Vec<Arrival>,
+    /// The methods of those calls of the batch that are over; empty in between.
+    finished: Vec<usize>,
+    watch: Watch,
+    is_flooded: Rc<Cell<bool>>,
+    origin: &'a Rc<Origin>,
 }
 
-impl Conn {
+impl Conn<'_> {
     /// Ready at the end of the connection.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         loop {
             // Accepting writes what waits to be written, so all calls are accepted before the first is answered: their
             // answers leave together.
-            let ended = loop {
-                match self.conn.poll_accept(cx) {
-                    Poll::Ready(Some(arrival)) => self.arrivals.push(arrival?),
+            let is_over = loop {
+                match self.http2.poll_accept(cx) {
+                    Poll::Ready(Some(arrival)) => self.batch.push(arrival?),
                     Poll::Ready(None) => break true,
                     Poll::Pending => break false,
                 }
             };
-            if ended {
+            if is_over {
                 return Poll::Ready(Ok(()));
             }
-            if self.arrivals.is_empty() {
-                return Poll::Pending;
+            if self.is_flooded.take() {
+                // What a client that floods has asked for is not worth an answer.
+                self.origin.worker.figures().floods.add(1);
+                self.http2.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+                self.batch.clear();
+                continue;
             }
-            for (request, respond) in self.arrivals.drain(..) {
-                call::start(&self.worker, request, respond);
+            if self.batch.is_empty() {
+                break;
             }
+            self.answer_all();
+        }
+        let http2 = &mut self.http2;
+        match self.watch.poll(cx, || http2.has_streams()) {
+            Poll::Ready(Wish::Leave) => http2.graceful_shutdown(),
+            Poll::Ready(Wish::Cut) => {
+                self.origin.worker.figures().timeouts.add(1);
+                return Poll::Ready(Ok(()));
+            }
+            Poll::Pending => {}
+        }
+        Poll::Pending
+    }
+
+    fn answer_all(&mut self) {
+        let now = Instant::now();
+        self.watch.active = now;
+        for (request, respond) in self.batch.drain(..) {
+            self.finished.extend(call::start(self.origin, request, respond, now));
+        }
+        if !self.finished.is_empty() {
+            // One look at the clock for all: each has waited for those before it.
+            self.origin.worker.took_all(&self.finished, now.elapsed());
+            self.finished.clear();
         }
     }
 }

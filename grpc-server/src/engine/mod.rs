@@ -1,9 +1,16 @@
 //! Connections and calls: HTTP/2 by [h2], driven so that what is ready at once costs no task and no wake-up.
 
+mod admit;
 mod call;
 mod conn;
 mod inbound;
+mod meter;
+mod origin;
 mod service;
+mod stats;
+mod timeout;
+mod watch;
+mod wire;
 mod worker;
 
 pub use inbound::Inbound;

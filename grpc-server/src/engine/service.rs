@@ -6,38 +6,52 @@ use std::sync::Arc;
 use server_runtime::{Connection, Error, Running, Service};
 
 use super::conn;
-use super::worker::Worker;
+use super::stats::{self, Stats};
+use super::worker::{Shared, Worker};
 use crate::options::Options;
 use crate::routes::Routes;
+use crate::{health, reflection};
 
 /// Serves the routes on threads of its own until the handle is triggered; returns when it is ready.
 ///
 /// # Errors
-/// When a place cannot be listened on, a certificate does not load, or a thread cannot be made.
+/// When a place cannot be listened on, a certificate does not load, a descriptor set is none, or a thread cannot be made.
 pub fn serve(routes: Routes, mut options: Options) -> Result<Running, Error> {
     if let Some(tls) = &mut options.runtime.tls
         && tls.alpn.is_empty()
     {
         tls.alpn = vec![b"h2".to_vec()];
     }
+    let (routes, health) = if options.health { health::add(routes) } else { (routes, None) };
+    let routes = reflection::add(routes, &options.descriptors)?;
+    options.timeouts = options.timeouts.bounded();
     let runtime = options.runtime.clone();
-    server_runtime::start(runtime, Arc::new(Server { routes, options: Arc::new(options) }))
+    let workers = match runtime.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    };
+    let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
+    let shared = Arc::new(Shared { options, stats, health });
+    let figures = Arc::clone(&shared);
+    runtime.metrics.collect(move |out| stats::render(&figures.stats, out));
+    server_runtime::start(runtime, Arc::new(Server { routes, shared }))
 }
 
 struct Server {
     routes: Routes,
-    options: Arc<Options>,
+    shared: Arc<Shared>,
 }
 
 impl Service for Server {
     type Worker = Worker;
     type Carried = ();
 
-    fn worker(self: &Arc<Self>, _index: usize) -> Worker {
-        Worker::new(&self.options, self.routes.clone())
+    fn worker(self: &Arc<Self>, index: usize) -> Worker {
+        Worker::new(index, &self.shared, self.routes.clone())
     }
 
     fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection) -> impl Future<Output = ()> + 'static {
+        worker.start(&connection.shutdown);
         conn::serve(worker, connection)
     }
 }

@@ -1,6 +1,14 @@
-//! Tests of the whole server over sockets: calls, faults, shutdown.
+//! Tests of the whole server over sockets: calls, features, faults, shutdown.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod calls;
+mod client;
+mod faults;
+mod features;
+mod floods;
+mod frames;
+mod odd;
+mod shutdown;
 mod support;
+mod tls;

@@ -29,7 +29,12 @@ settings! {
         ENABLE_PROTECTED_CONFIGS "enable-protected-configs",
         ENABLE_DEBUG_COMMAND "enable-debug-command",
         MAXMEMORY "maxmemory",
+        MAXMEMORY_CLIENTS "maxmemory-clients",
         MAXMEMORY_POLICY "maxmemory-policy",
+        MAXMEMORY_SAMPLES "maxmemory-samples",
+        MAXMEMORY_EVICTION_TENACITY "maxmemory-eviction-tenacity",
+        LFU_LOG_FACTOR "lfu-log-factor",
+        LFU_DECAY_TIME "lfu-decay-time",
         ACTIVE_EXPIRE_EFFORT "active-expire-effort",
         HASH_MAX_LISTPACK_ENTRIES "hash-max-listpack-entries",
         HASH_MAX_LISTPACK_VALUE "hash-max-listpack-value",
@@ -54,6 +59,7 @@ settings! {
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
+        LAZYFREE_LAZY_EVICTION "lazyfree-lazy-eviction",
         LAZYFREE_LAZY_EXPIRE "lazyfree-lazy-expire",
         LAZYFREE_LAZY_SERVER_DEL "lazyfree-lazy-server-del",
         LAZYFREE_LAZY_USER_DEL "lazyfree-lazy-user-del",

@@ -10,6 +10,7 @@ use foldhash::quality::RandomState;
 use super::entry::Entry;
 use super::expire::ExpiryIndex;
 use super::table::{self, Table};
+use super::usage::{self, Usage};
 use super::view::{Guard, View};
 use super::waiters::Waiters;
 use super::watch::WatchedKeys;
@@ -59,6 +60,8 @@ pub struct Database {
     /// Keys that transactions watch.
     pub watched: WatchedKeys,
     expired: AtomicU64,
+    evicted: AtomicU64,
+    usage: usage::Shared,
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
     listener: OnceLock<Listener>,
@@ -69,6 +72,8 @@ pub struct Database {
 pub enum Happening {
     /// Its entry was removed because its time was over.
     Expired,
+    /// Its entry was removed because memory was short.
+    Evicted,
     /// A command that reads has not found it.
     Missed,
     /// It has an entry, and had none before.
@@ -89,6 +94,8 @@ impl Database {
             waiters: Arc::default(),
             watched: WatchedKeys::default(),
             expired: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+            usage: usage::Shared::default(),
             deadlines: AtomicBool::new(false),
             listener: OnceLock::new(),
         }
@@ -151,7 +158,7 @@ impl Database {
 
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.map.shards().iter().all(|shard| shard.read().is_empty())
     }
 
     /// Number of keys that expire.
@@ -162,6 +169,32 @@ impl Database {
     /// Keys that have expired and been removed, since the start.
     pub fn expired_count(&self) -> u64 {
         self.expired.load(Relaxed)
+    }
+
+    /// Keys that have been evicted, since the start.
+    pub fn evicted_count(&self) -> u64 {
+        self.evicted.load(Relaxed)
+    }
+
+    /// What entries remember of their use.
+    #[inline]
+    pub fn usage(&self) -> Usage {
+        self.usage.load()
+    }
+
+    /// From now on entries remember this of their use; what they remember by now is taken for it.
+    pub fn set_usage(&self, usage: Usage) {
+        self.usage.store(usage);
+    }
+
+    /// Accounts for an entry that was evicted, under its shard's exclusive lock.
+    pub(super) fn has_been_evicted(&self, shard: usize, entry: &Entry) {
+        if entry.expire_at().is_some() {
+            self.expiry(shard).forget();
+        }
+        self.evicted.fetch_add(1, Relaxed);
+        self.watched.touch(entry.key());
+        self.tell(Happening::Evicted, entry.key());
     }
 
     /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.

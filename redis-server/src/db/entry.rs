@@ -471,6 +471,11 @@ impl Entry {
         self.value().blocks() > HEAVY_MIN
     }
 
+    /// Bytes of the block and of what hangs on it.
+    pub fn memory(&self) -> usize {
+        self.block_size() + self.object().map_or(0, |object| object.as_ref().payload())
+    }
+
     /// Bytes of the block itself.
     pub fn block_size(&self) -> usize {
         self.shape().layout().size()

@@ -11,6 +11,11 @@ const REBUILD_MIN: usize = 64;
 /// Heaps that use less than one place in so many give memory back.
 const SPARSE: usize = 8;
 
+/// Random records that are looked at for one that is not stale, before they are gone through: up to two thirds are.
+const PICK_TRIES: usize = 16;
+/// Of so few records, nearly all may be stale.
+const FEW: usize = 2 * REBUILD_MIN;
+
 /// The expiring entries of one shard: deadline in milliseconds of Unix time, and the hash of the key.
 ///
 /// Records are added whenever an entry gets a deadline and dropped lazily: one whose entry has another deadline by now
@@ -26,6 +31,11 @@ impl ExpiryIndex {
     /// Number of entries that expire.
     pub(super) fn live(&self) -> usize {
         self.live
+    }
+
+    /// Bytes that the records take.
+    pub(super) fn memory(&self) -> usize {
+        self.heap.capacity() * size_of::<(u64, u64)>()
     }
 
     /// An entry has got a deadline; `had` tells whether it had one before.
@@ -60,6 +70,21 @@ impl ExpiryIndex {
     /// Deadlines of about `count` records, spread evenly over the heap.
     pub(super) fn sample(&self, count: usize) -> impl Iterator<Item = u64> {
         self.heap.iter().step_by(self.heap.len().div_ceil(count).max(1)).map(|Reverse((deadline, _))| *deadline)
+    }
+
+    /// Offers random records, deadline and hash, until one is taken; whether one was.
+    pub(super) fn pick(&self, random: &mut dyn FnMut() -> u64, mut take: impl FnMut(u64, u64) -> bool) -> bool {
+        let records = self.heap.as_slice();
+        if records.is_empty() || self.live == 0 {
+            return false;
+        }
+        let mut offer = |Reverse((deadline, hash)): &Reverse<(u64, u64)>| take(*deadline, *hash);
+        let tries = if records.len() > FEW { PICK_TRIES } else { 0 };
+        if (0..tries).any(|_| offer(&records[random() as usize % records.len()])) {
+            return true;
+        }
+        let (head, tail) = records.split_at(random() as usize % records.len());
+        tail.iter().chain(head).any(offer)
     }
 
     /// Drops stale records when they outweigh the live ones; `is_live` looks an entry up by deadline and hash.

@@ -5,9 +5,11 @@
 
 mod database;
 mod entry;
+mod evict;
 mod expire;
 mod reaper;
 mod table;
+mod usage;
 mod value;
 mod view;
 mod waiters;
@@ -18,7 +20,10 @@ mod tests;
 
 pub use database::{Access, Database, Happening, Key};
 pub use entry::Entry;
+pub use evict::Spot;
 pub use reaper::{Garbage, Reaper};
+pub use table::BUCKET;
+pub use usage::{Frequency, Usage};
 pub use value::{Object, StrRef, Value, ValueRef};
 pub use view::{Removed, View};
 pub use waiters::Waiters;

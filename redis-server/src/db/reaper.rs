@@ -13,13 +13,23 @@ pub enum Garbage {
     Entry(Entry),
     /// The entries of a shard.
     Entries(Removed),
+    /// A large value that was evicted, and its bytes.
+    Evicted(Entry, usize),
 }
 
 impl Garbage {
     fn objects(&self) -> usize {
         match self {
-            Self::Entry(_) => 1,
+            Self::Entry(_) | Self::Evicted(..) => 1,
             Self::Entries(removed) => removed.len(),
+        }
+    }
+
+    /// Bytes that eviction counts on.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Entry(_) | Self::Entries(_) => 0,
+            Self::Evicted(_, bytes) => *bytes,
         }
     }
 }
@@ -34,6 +44,7 @@ pub struct Reaper {
 #[derive(Default)]
 struct Counts {
     pending: AtomicUsize,
+    evicted_bytes: AtomicUsize,
     freed: AtomicUsize,
 }
 
@@ -41,6 +52,7 @@ impl Reaper {
     /// Frees `garbage` some time soon.
     pub fn free(&self, garbage: Garbage) {
         self.counts.pending.fetch_add(garbage.objects(), Relaxed);
+        self.counts.evicted_bytes.fetch_add(garbage.bytes(), Relaxed);
         match self.thread.get_or_init(|| start(Arc::clone(&self.counts))) {
             Some(thread) => thread.send(garbage).unwrap_or_else(|refused| self.counts.reap(refused.0)),
             None => self.counts.reap(garbage),
@@ -50,6 +62,11 @@ impl Reaper {
     /// Keys and values that wait to be freed.
     pub fn pending(&self) -> usize {
         self.counts.pending.load(Relaxed)
+    }
+
+    /// Bytes of evicted values that wait to be freed.
+    pub fn evicted_bytes(&self) -> u64 {
+        self.counts.evicted_bytes.load(Relaxed) as u64
     }
 
     /// Keys and values freed since the start, or the last reset.
@@ -72,8 +89,9 @@ fn start(counts: Arc<Counts>) -> Option<Sender<Garbage>> {
 
 impl Counts {
     fn reap(&self, garbage: Garbage) {
-        let objects = garbage.objects();
+        let (objects, bytes) = (garbage.objects(), garbage.bytes());
         drop(garbage);
+        self.evicted_bytes.fetch_sub(bytes, Relaxed);
         self.pending.fetch_sub(objects, Relaxed);
         self.freed.fetch_add(objects, Relaxed);
     }

@@ -17,6 +17,8 @@ pub(super) type Slot = (Entry, SharedValue<()>);
 /// The hash table of one shard.
 pub(super) type Table = RawTable<Slot>;
 
+/// Bytes of one bucket: the pointer to the entry and the control byte.
+pub const BUCKET: usize = size_of::<Slot>() + 1;
 /// Control bytes that one probe step looks at: hashbrown's group width.
 const GROUP: usize = if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { 16 } else { 8 };
 const EMPTY: u8 = 0xff;

@@ -131,6 +131,18 @@ impl ValueRef<'_> {
         if matches!(self.encoding(), "listpack" | "intset") { 1 } else { elements }
     }
 
+    /// Bytes of the value itself, wherever they are.
+    pub fn payload(&self) -> usize {
+        match self {
+            Self::Str(string) => string.len(),
+            Self::List(list) => list.memory(),
+            Self::Hash(hash) => hash.memory(),
+            Self::Set(set) => set.memory(),
+            Self::SortedSet(set) => set.memory(),
+            Self::Stream(stream) => stream.memory(),
+        }
+    }
+
     /// The representation's name, as `OBJECT ENCODING` prints it.
     pub fn encoding(&self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::database::{Access, Database, Happening, Key, UNPLACED};
 use super::entry::Entry;
 use super::table::{self, Table};
+use super::usage::Trace;
 use super::value::{Value, ValueRef};
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
@@ -28,7 +29,7 @@ pub(super) enum Guard<'a> {
 
 impl Guard<'_> {
     #[inline]
-    fn table(&self) -> &Table {
+    pub(super) fn table(&self) -> &Table {
         match self {
             Self::Shared(table) => table,
             Self::Exclusive(table) => table,
@@ -36,7 +37,7 @@ impl Guard<'_> {
     }
 
     #[inline]
-    fn table_mut(&mut self) -> &mut Table {
+    pub(super) fn table_mut(&mut self) -> &mut Table {
         match self {
             Self::Exclusive(table) => table,
             Self::Shared(_) => unreachable!("a command that writes declares its keys for writing"),
@@ -53,8 +54,8 @@ pub struct View<'a> {
     shards: SmallVec<[u32; 4]>,
     guards: SmallVec<[Guard<'a>; 4]>,
     now: u64,
-    /// Seconds of Unix time that entries remember as their last use; `None` leaves them alone.
-    clock: Option<u32>,
+    /// What entries remember of their use.
+    trace: Trace,
     /// Looks at keys by reading commands that found one, and that did not.
     hits: Cell<u32>,
     misses: Cell<u32>,
@@ -155,7 +156,7 @@ impl Database {
             shards: SmallVec::new(),
             guards: SmallVec::new(),
             now,
-            clock: Some((now / 1000) as u32),
+            trace: self.usage().trace(now),
             hits: Cell::new(0),
             misses: Cell::new(0),
             met: Met { db: self, now, expired: RefCell::default(), keep: false },
@@ -176,7 +177,7 @@ impl<'a> View<'a> {
 
     /// Leaves the entries' last use as it is (`CLIENT NO-TOUCH`).
     pub fn no_touch(&mut self) {
-        self.clock = None;
+        self.trace = Trace::None;
     }
 
     /// Leaves expired entries that readers meet where they are (`CLIENT PAUSE`).
@@ -234,8 +235,8 @@ impl<'a> View<'a> {
     #[inline]
     pub fn get(&self, key: &Key<'_>) -> Option<&Entry> {
         let found = self.look(key);
-        if let (Some(entry), Some(clock)) = (found, self.clock) {
-            entry.set_access(clock);
+        if let Some(entry) = found {
+            self.trace.leave(entry);
         }
         found
     }
@@ -278,30 +279,30 @@ impl<'a> View<'a> {
     /// The live entry of `key`, to be changed; an expired one is removed. Expiry is changed by [`View::expire`] only.
     #[inline]
     pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
-        let (db, now, clock) = (self.db, self.now, self.clock);
+        let (db, now, trace) = (self.db, self.now, self.trace);
         let entry =
             table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.has_expired(key, &entry))?;
-        if let Some(clock) = clock {
-            entry.set_access(clock);
-        }
+        trace.leave(entry);
         Some(entry)
     }
 
     /// The live entry of `key`, to be changed; if there is none it is made with what `make` gives, without expiry.
     #[inline]
     pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
-        let (db, now, clock) = (self.db, self.now, self.clock);
+        let (db, now, trace) = (self.db, self.now, self.trace);
+        let is_new = Cell::new(false);
         let expired = |entry| db.has_expired(key, &entry);
         let make = || {
             db.tell(Happening::Added, key.bytes);
             let entry = Entry::new(key.bytes, make(), None);
-            entry.set_access((now / 1000) as u32);
+            entry.set_access(db.usage().fresh(now));
+            is_new.set(true);
             entry
         };
         let hashed = (key.hash, key.bytes);
         let entry = table::live_or_insert(self.table_mut(key), hashed, now, expired, make, db.rehash());
-        if let Some(clock) = clock {
-            entry.set_access(clock);
+        if !is_new.get() {
+            trace.leave(entry);
         }
         entry
     }
@@ -340,7 +341,7 @@ impl<'a> View<'a> {
 
     fn new_entry(&self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) -> Entry {
         let entry = Entry::new(key.bytes, value, expire_at);
-        entry.set_access((self.now / 1000) as u32);
+        entry.set_access(self.db.usage().fresh(self.now));
         entry
     }
 
@@ -442,6 +443,15 @@ impl<'a> View<'a> {
     /// Number of keys, expired ones that nobody has met yet included.
     pub fn len(&self) -> usize {
         (0..self.db.shards()).map(|shard| self.with_shard(shard, Table::len)).sum()
+    }
+
+    /// Bytes that the tables of entries and the indexes of deadlines take, besides the entries themselves.
+    pub fn overhead(&self) -> (usize, usize) {
+        let shards = 0..self.db.shards();
+        shards.fold((0, 0), |(tables, deadlines), shard| {
+            let table = self.with_shard(shard, |table| table.buckets() * table::BUCKET);
+            (tables + table, deadlines + self.db.expiry(shard).memory())
+        })
     }
 
     /// Whether there is no key.

@@ -12,7 +12,7 @@ use crate::number;
 const BLOB_MIN: usize = 16 * 1024;
 
 /// Room that an emptied reply keeps: whole batches fit, the listing of a large collection gives its memory back.
-const KEPT_MAX: usize = 1024 * 1024;
+const KEPT_MAX: usize = 512 * 1024;
 
 /// Replies that wait to be sent, and the protocol they are written in.
 #[derive(Debug, Default)]

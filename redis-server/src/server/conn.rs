@@ -19,7 +19,8 @@ use super::housekeeping;
 use super::output::Output;
 use crate::blocking::Waiting;
 use crate::client::{ClientShared, End, flag};
-use crate::config::settings;
+use crate::config::{OutputLimit, settings};
+use crate::crowd;
 use crate::error::Error;
 use crate::guest::Guest;
 use crate::resp::{Parser, Span};
@@ -28,6 +29,11 @@ use crate::worker::{Scratch, Worker, now_ms};
 
 /// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
 pub(super) const MAX_UNSENT: usize = 64 * 1024 * 1024;
+
+/// Replies below this size are sent without a look at `client-output-buffer-limit`.
+const LOOK_AT_LIMIT: usize = 64 * 1024;
+/// Arguments from this length on are received in a buffer of their own by the genuine server.
+const LARGE: usize = 32 * 1024;
 
 /// What a client elsewhere is told while there is no password.
 const DENIED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
@@ -239,6 +245,10 @@ impl Conn {
 
     pub(super) fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
         if !scratch.reply.is_empty() {
+            if scratch.reply.len() > LOOK_AT_LIMIT && self.is_too_much(scratch.reply.len()) {
+                scratch.reply.clear();
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
             let sent = self.output.send(cx, &mut self.stream, &mut scratch.reply)?;
             self.sent(sent);
         }
@@ -250,11 +260,17 @@ impl Conn {
         self.worker.stats.output.add(bytes as u64);
     }
 
-    /// Shows others what waits here.
+    /// Shows others what waits here. As in the genuine server, what stands before a large argument does not.
     pub(super) fn note_buffers(&self) {
         let shared = &self.client.shared;
-        shared.input.store(self.input.len() as u64, Relaxed);
+        let parsed = match self.parser.pending_bulk() {
+            Some(len) if len >= LARGE => self.parser.needed() - (len + 2),
+            _ => 0,
+        };
+        shared.input.store(self.input.len().saturating_sub(parsed) as u64, Relaxed);
+        shared.input_room.store(self.input.capacity() as u64, Relaxed);
         shared.output.store(self.output.len() as u64, Relaxed);
+        crowd::note(&self.worker.instance, shared, self.worker.now_ms());
     }
 
     pub(super) fn wait(&mut self, waiting: Waiting) {
@@ -338,10 +354,26 @@ impl Conn {
         }
     }
 
+    /// What `client-output-buffer-limit` allows.
+    fn output_limit(&self) -> OutputLimit {
+        let class = if self.client.is_subscribed() { 2 } else { 0 };
+        self.worker.instance.config.output_limits()[class]
+    }
+
+    /// Whether so many bytes of replies pass the hard limit, before any of them is sent.
+    fn is_too_much(&self, replies: usize) -> bool {
+        let (len, hard) = ((self.output.len() + replies) as u64, self.output_limit().hard);
+        let over = hard != 0 && len > hard;
+        if over {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::warn!(id, addr, len, "closing client: its output passed client-output-buffer-limit");
+        }
+        over
+    }
+
     /// Whether the output passes `client-output-buffer-limit`.
     fn over_limit(&mut self) -> bool {
-        let class = if self.client.is_subscribed() { 2 } else { 0 };
-        let limit = self.worker.instance.config.output_limits()[class];
+        let limit = self.output_limit();
         let len = self.output.len() as u64;
         if limit.soft == 0 || len <= limit.soft {
             self.soft_limit_since = None;

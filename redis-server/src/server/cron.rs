@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::settings;
 use crate::db::{Entry, Garbage};
+use crate::evict::{self, Room};
 use crate::worker::{Worker, now_ms};
 
 /// Expired keys that one visit to a shard removes: its lock is held for some ten microseconds.
@@ -24,6 +25,20 @@ pub(super) async fn run(worker: Worker) {
         worker.instance.stats.sample(now_ms());
         worker.instance.tracking.limit(&worker.instance.config);
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
+    }
+}
+
+/// Evicts what commands have left over `maxmemory`, in slices between which clients get their turn.
+pub(super) async fn evict(worker: Worker) {
+    loop {
+        let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
+        tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        while worker.instance.is_short_of_memory() && evict::make_room(&worker) == Room::Coming {
+            tokio::task::yield_now().await;
+        }
+        if !worker.instance.is_short_of_memory() {
+            worker.instance.shortage.note(false, now_ms());
+        }
     }
 }
 

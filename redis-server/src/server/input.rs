@@ -9,6 +9,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
 use super::conn::{Conn, Progress};
+use crate::client::flag;
 use crate::config::settings;
 use crate::worker::Scratch;
 
@@ -66,7 +67,10 @@ impl Conn {
 
     /// Reads behind what waits in the connection's own buffer.
     fn read_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.input.capacity() - self.input.len() < MIN_READ {
+        // Of an argument whose end is near, no more is needed than that.
+        let missing = self.parser.pending_bulk().map(|_| self.parser.needed().saturating_sub(self.input.len()));
+        let least = missing.map_or(MIN_READ, |missing| missing.clamp(1, MIN_READ));
+        if self.input.capacity() - self.input.len() < least {
             self.input.reserve(self.room_for(self.input.len()));
         }
         pin!(self.stream.read_buf(&mut self.input)).poll(cx)
@@ -106,6 +110,11 @@ impl Conn {
     pub(super) fn resume(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
         if self.input.len() < self.parser.needed() {
             return self.finish(cx, scratch, Progress::Done);
+        }
+        // What has come may be more than maxmemory-clients bears; the end is in the mail then.
+        self.note_buffers();
+        if self.client.shared.has_flag(flag::GONE) {
+            return Ok(());
         }
         let input = std::mem::take(&mut self.input).freeze();
         let (used, progress) = self.process(cx, scratch, &input, Some(&input));

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
@@ -11,6 +12,7 @@ use super::{conn, cron, housekeeping};
 use crate::config::{Config, settings};
 use crate::guest::Guest;
 use crate::instance::Instance;
+use crate::memory;
 use crate::metrics;
 use crate::worker::Worker;
 
@@ -38,6 +40,7 @@ impl Service for Server {
         if index == 0 {
             tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
             tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
+            tokio::task::spawn_local(cron::evict(Worker::new(Arc::clone(&self.instance))));
         }
         worker
     }
@@ -114,6 +117,7 @@ pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Ins
     options.metrics.collect(move |out| metrics::render(&figures, out));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
     let running = server_runtime::start(options, server).map_err(StartError::Runtime)?;
+    instance.startup_memory.store(memory::used_here(), Relaxed);
     Ok((running, instance))
 }
 

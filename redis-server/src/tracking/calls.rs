@@ -1,11 +1,12 @@
 //! What client-side caching does before, during and behind the calls of clients.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 
 use super::{Message, Mode, Own, Pending, Tracker};
-use crate::client::{Client, ClientShared, flag};
+use crate::client::{Client, ClientShared, count, flag};
 use crate::command::{Args, Ctx, Flags};
 use crate::dispatch::Call;
 use crate::instance::Instance;
@@ -39,6 +40,7 @@ pub fn start(
     let prefixes = if prefixes.is_empty() { vec![Bytes::new()] } else { prefixes };
     tracking.change_prefixes(|all| prefixes.iter().for_each(|prefix| all.add(prefix.clone(), id)));
     own.prefixes.extend(prefixes);
+    client.shared.counts[count::PREFIXES].store(own.prefixes.len() as u32, Relaxed);
 }
 
 /// Ends the tracking of a client, if it does. What it has read stays noted, and is told it if it tracks again by then.
@@ -51,6 +53,7 @@ pub fn stop(instance: &Instance, client: &mut Client) {
         tracking.change_prefixes(|all| own.prefixes.iter().for_each(|prefix| all.remove(prefix, id)));
     }
     client.shared.set_flag(flag::TRACKING_ALL, false);
+    client.shared.counts[count::PREFIXES].store(0, Relaxed);
 }
 
 /// Before a call of a client that tracks: what others have left for it comes before the reply.

@@ -6,6 +6,7 @@ mod atomicity;
 mod blocking;
 mod clients;
 mod connections;
+mod eviction;
 mod limits;
 mod model;
 mod settings;

@@ -10,6 +10,7 @@ mod output;
 mod report;
 mod runner;
 mod source;
+mod unlocked;
 
 use std::path::PathBuf;
 
@@ -53,6 +54,9 @@ const UNITS: &[&str] = &[
     "unit/lazyfree",
     "unit/pause",
     "unit/other",
+    "unit/maxmemory",
+    "unit/client-eviction",
+    "unit/memefficiency",
     "unit/tracking",
     "unit/introspection",
     "unit/introspection-2",

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::output::{Outcome, parse};
+use super::unlocked;
 
 /// Seconds without any progress after which the suite itself reports the test that hangs.
 const STALL_SECONDS: u64 = 60;
@@ -67,12 +68,16 @@ impl Runner {
         fs::create_dir_all(&logs)?;
         let log = logs.join(format!("{}-{port}.log", unit.replace('/', "-")));
         let output = File::create(&log)?;
+        let (unit, unfit) = unlocked::prepare(&self.tree, unit)?;
         let mut command = Command::new("./runtest");
         command.current_dir(&self.tree).args(["--host", "127.0.0.1", "--port", &port.to_string()]);
         command.args(["--baseport", &base_port().to_string()]);
         // Durable: an exception ends one test, not the file.
-        command.args(["--single", unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
+        command.args(["--single", &unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
         command.args(["--skiptest", UNFIT]);
+        unfit.iter().for_each(|name| {
+            command.args(["--skiptest", name]);
+        });
         skipped.iter().for_each(|name| {
             command.args(["--skiptest", name]);
         });

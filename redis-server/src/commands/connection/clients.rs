@@ -79,7 +79,7 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
     let _ = writeln!(
         text,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
-         qbuf-free=0 argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
+         qbuf-free={} argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
          cmd={} user=default redir={} resp={} lib-name={} lib-ver={}",
         client.id,
         client.addr,
@@ -95,8 +95,9 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
         count(count::SHARD_CHANNELS),
         i64::from(count(count::MULTI)) - 1,
         input,
+        client.input_room.load(Relaxed).saturating_sub(input),
         u8::from(output > 0),
-        size_of::<ClientShared>() as u64 + input + output + memory + argv as u64,
+        client.memory() + argv as u64,
         if output > 0 { "rw" } else { "r" },
         client.last_command(),
         cx.instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),

@@ -105,10 +105,9 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Notes when the value was used last, or how often, as the policy counts.
 fn remember_use(cx: &Ctx<'_>, args: Args<'_>, options: &Options) {
     let Some(entry) = cx.db.peek(args.key(0)) else { return };
-    let by_frequency = cx.instance.config.word(settings::MAXMEMORY_POLICY).ends_with("-lfu");
-    match options.frequency {
-        Some(frequency) if by_frequency => entry.set_access(frequency.into()),
-        _ if by_frequency => {}
-        _ => entry.set_access((cx.now() / 1000).saturating_sub(options.idle.unwrap_or(0)) as u32),
-    }
+    let (usage, now) = (cx.database().usage(), cx.now());
+    entry.set_access(match options.frequency {
+        Some(frequency) => usage.used(now, frequency),
+        None => usage.idle(now, options.idle.unwrap_or(0)),
+    });
 }

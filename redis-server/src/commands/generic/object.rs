@@ -3,8 +3,9 @@
 use crate::command::{Args, Ctx, Result};
 use crate::commands::help;
 use crate::config::settings;
-use crate::db::{Entry, StrRef, ValueRef};
+use crate::db::{Entry, StrRef, Usage, ValueRef};
 use crate::error::Error;
+use crate::evict;
 
 /// Small integers are shared by all that hold them; the genuine server says so by the largest count.
 const SHARED_INTS: std::ops::Range<i64> = 0..10_000;
@@ -27,8 +28,10 @@ pub(super) fn encoding(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// OBJECT REFCOUNT key
 pub(super) fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let config = &cx.instance.config;
+    let shares = config.uint(settings::MAXMEMORY) == 0 || !evict::is_by_use(config);
     with_entry(cx, args, |reply, entry| match entry.value() {
-        ValueRef::Str(StrRef::Int(value)) if SHARED_INTS.contains(&value) => reply.int(SHARED_COUNT),
+        ValueRef::Str(StrRef::Int(value)) if shares && SHARED_INTS.contains(&value) => reply.int(SHARED_COUNT),
         _ => reply.int(1),
     });
     Ok(())
@@ -36,30 +39,36 @@ pub(super) fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// OBJECT IDLETIME key
 pub(super) fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if cx.db.look_quietly(args.key(0)).is_some() && counts_frequency(cx) {
-        return Err(Error::Static(
-            "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
-        ));
+    let Some(entry) = cx.db.look_quietly(args.key(0)) else {
+        cx.reply.null();
+        return Ok(());
+    };
+    match cx.database().usage() {
+        Usage::Time => cx.reply.int(entry.idle_seconds(cx.now()).into()),
+        Usage::Frequency(_) => {
+            return Err(Error::Static(
+                "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+            ));
+        }
     }
-    let now = cx.now();
-    with_entry(cx, args, |reply, entry| reply.int(entry.idle_seconds(now).into()));
     Ok(())
 }
 
 /// OBJECT FREQ key
 pub(super) fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if cx.db.look_quietly(args.key(0)).is_some() && !counts_frequency(cx) {
-        return Err(Error::Static(
-            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
-        ));
+    let Some(entry) = cx.db.look_quietly(args.key(0)) else {
+        cx.reply.null();
+        return Ok(());
+    };
+    match cx.database().usage() {
+        Usage::Frequency(frequency) => cx.reply.int(frequency.count(entry, cx.now()).into()),
+        Usage::Time => {
+            return Err(Error::Static(
+                "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+            ));
+        }
     }
-    with_entry(cx, args, |reply, entry| reply.int((entry.access() & 0xff).into()));
     Ok(())
-}
-
-/// Whether entries remember how often they were used instead of when.
-fn counts_frequency(cx: &Ctx<'_>) -> bool {
-    cx.instance.config.word(settings::MAXMEMORY_POLICY).ends_with("-lfu")
 }
 
 /// OBJECT HELP

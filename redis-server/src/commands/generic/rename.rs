@@ -74,7 +74,7 @@ pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let copy = cx.db.get(from).map(|entry| entry.copied(to.bytes));
     let done = copy.is_some_and(|copy| {
-        copy.set_access((cx.now() / 1000) as u32);
+        copy.set_access(cx.database().usage().fresh(cx.now()));
         put_in(cx, db, to, copy, replace, Event("copy_to"))
     });
     cx.reply.int(done.into());

@@ -4,6 +4,7 @@ use super::{ADMIN, ANY_TIME, help, sub};
 use crate::client::flag;
 use crate::command::{Args, Command, Ctx, Result, container};
 use crate::config::{Caller, Id, SetError, settings};
+use crate::crowd;
 use crate::error::Error;
 use crate::instance::Instance;
 use crate::logging;
@@ -33,6 +34,8 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     });
     changed.map_err(refused)?;
     instance.observers.refresh(&instance.config);
+    instance.refresh_usage();
+    crowd::recount(instance, cx.now());
     cx.reply.ok();
     Ok(())
 }
@@ -49,8 +52,6 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
                 "The operating system is not able to handle the specified number of clients, try with {granted}"
             ));
         }
-    } else if is(settings::MAXMEMORY_POLICY.id()) && config.word(settings::MAXMEMORY_POLICY) != "noeviction" {
-        tracing::warn!("maxmemory-policy: eviction is not supported yet, writes are refused at the limit");
     } else if is(settings::TRACKING_TABLE_MAX_KEYS.id()) {
         instance.tracking.limit(config);
     } else if is(settings::DIR.id()) {
@@ -90,6 +91,7 @@ fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     cx.instance.stats.reset(cx.instance.totals());
     cx.instance.reaper.reset();
+    cx.instance.shortage.reset();
     cx.reply.ok();
     Ok(())
 }

@@ -120,7 +120,7 @@ fn object(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         "Value at:{:p} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{idle}",
         std::ptr::from_ref(entry),
         value.encoding(),
-        super::memory::payload(value),
+        value.payload(),
         entry.access(),
     );
     if let ValueRef::List(list) = value
@@ -143,7 +143,7 @@ fn describe(cx: &mut Ctx<'_>, args: Args<'_>, title: &str, encoding: &str) -> Re
     if value.encoding() != encoding {
         return Err(Error::Message(format!("ERR Not a {encoding} encoded object.")));
     }
-    tracing::info!("{title} of {} bytes", super::memory::payload(value));
+    tracing::info!("{title} of {} bytes", value.payload());
     cx.reply.simple(&format!("{title} structure printed on stdout"));
     Ok(())
 }

@@ -43,11 +43,15 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// Lines of `name:value`.
-struct Fields(String);
+struct Fields {
+    text: String,
+    /// Bytes in use before the lines were written, which take some themselves.
+    used: u64,
+}
 
 impl Fields {
     fn add(&mut self, name: impl Display, value: impl Display) {
-        write!(self.0, "{name}:{value}\r\n").expect("a String takes any write");
+        write!(self.text, "{name}:{value}\r\n").expect("a String takes any write");
     }
 
     /// A number of bytes, and the same for people.
@@ -78,15 +82,15 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let has = |word: &str| words.iter().any(|asked| asked == word);
     let everything = has("all") || has("everything");
     let default = words.is_empty() || has("default");
-    let mut fields = Fields(String::with_capacity(4096));
+    let mut fields = Fields { used: used_memory(), text: String::with_capacity(4096) };
     for section in SECTIONS {
         if everything || default && section.by_default || has(&section.name.to_lowercase()) {
-            let gap = if fields.0.is_empty() { "" } else { "\r\n" };
-            write!(fields.0, "{gap}# {}\r\n", section.name).expect("a String takes any write");
+            let gap = if fields.text.is_empty() { "" } else { "\r\n" };
+            write!(fields.text, "{gap}# {}\r\n", section.name).expect("a String takes any write");
             (section.write)(cx, &mut fields);
         }
     }
-    cx.reply.verbatim("txt", fields.0.as_bytes());
+    cx.reply.verbatim("txt", fields.text.as_bytes());
     Ok(())
 }
 
@@ -132,7 +136,7 @@ fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
 
 /// Bytes in use: as counted, or as the system counts where the process has an allocator that does not count.
 pub(super) fn used_memory() -> u64 {
-    match memory::used() {
+    match memory::used_here() {
         0 => memory::resident(),
         used => used,
     }
@@ -140,11 +144,19 @@ pub(super) fn used_memory() -> u64 {
 
 fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     let config = &cx.instance.config;
-    let (used, resident) = (used_memory(), memory::resident());
+    let (used, resident) = (fields.used, memory::resident());
     let peak = memory::peak().max(used);
     fields.bytes("used_memory", used);
     fields.bytes("used_memory_rss", resident);
     fields.bytes("used_memory_peak", peak);
+    let overhead = super::memory::overhead(cx);
+    let startup = cx.instance.startup_memory.load(Relaxed);
+    let dataset = used.saturating_sub(overhead);
+    let percent = dataset as f64 * 100.0 / used.saturating_sub(startup).max(1) as f64;
+    fields.add("used_memory_overhead", overhead);
+    fields.add("used_memory_startup", startup);
+    fields.add("used_memory_dataset", dataset);
+    fields.add("used_memory_dataset_perc", format_args!("{:.2}%", percent.min(100.0)));
     fields.add("used_memory_peak_perc", format_args!("{:.2}%", used as f64 * 100.0 / peak.max(1) as f64));
     fields.bytes("total_system_memory", memory::of_system());
     scripts(cx, fields);
@@ -154,6 +166,8 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
     fields.add("lazyfree_pending_objects", cx.instance.reaper.pending());
     fields.add("lazyfreed_objects", cx.instance.reaper.freed());
+    fields.add("mem_not_counted_for_evict", 0);
+    fields.add("mem_clients_slaves", 0);
     fields.add("mem_clients_normal", client_buffers(cx.instance));
     fields.add("mem_allocator", "mimalloc");
     fields.add("active_defrag_running", 0);
@@ -176,9 +190,9 @@ fn scripts(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.bytes("used_memory_scripts", scripts + libraries);
 }
 
-/// Bytes of input and output that wait for or from clients.
+/// Bytes that clients hold.
 pub(super) fn client_buffers(instance: &Instance) -> u64 {
-    instance.clients().iter().map(|client| client.input.load(Relaxed) + client.output.load(Relaxed)).sum()
+    instance.clients().iter().map(|client| client.memory()).sum()
 }
 
 fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
@@ -208,8 +222,10 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("sync_partial_ok", 0);
     fields.add("sync_partial_err", 0);
     fields.add("expired_keys", totals.expired);
-    fields.add("evicted_keys", 0);
-    fields.add("evicted_clients", 0);
+    fields.add("evicted_keys", totals.evicted);
+    fields.add("evicted_clients", totals.evicted_clients);
+    fields.add("total_eviction_exceeded_time", instance.shortage.total(cx.now()));
+    fields.add("current_eviction_exceeded_time", instance.shortage.present(cx.now()));
     fields.add("keyspace_hits", sum(|worker| worker.hits.get()));
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
     fields.add("latest_fork_usec", 0);

@@ -1,39 +1,21 @@
 //! `MEMORY`: what values, and the server as a whole, take.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::info::{client_buffers, human, used_memory};
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Command, Ctx, Flags, KeySpec, Result, container, read};
-use crate::db::{Entry, StrRef, ValueRef};
+use crate::db::{BUCKET, Entry, View};
 use crate::error::Error;
 use crate::memory;
+use crate::resp::Reply;
 
-/// Bytes of a bucket of the keyspace's hash tables: the pointer to the entry and the control byte.
-const BUCKET: usize = size_of::<usize>() + 1;
 /// Below so much memory, DOCTOR has nothing to judge.
 const DOCTOR_MIN: u64 = 5 << 20;
 
-/// Bytes of a value outside its entry's block.
-pub(super) fn payload(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Str(StrRef::Shared(bytes)) => bytes.len(),
-        ValueRef::Str(string) => string.len(),
-        ValueRef::List(list) => list.memory(),
-        ValueRef::Hash(hash) => hash.memory(),
-        ValueRef::Set(set) => set.memory(),
-        ValueRef::SortedSet(set) => set.memory(),
-        ValueRef::Stream(stream) => stream.memory(),
-    }
-}
-
 /// Bytes that a key and its value take.
 fn size(entry: &Entry) -> usize {
-    let outside = match entry.value() {
-        // Short strings lie in the entry's block.
-        ValueRef::Str(StrRef::Int(_)) => 0,
-        ValueRef::Str(StrRef::Bytes { bytes, .. }) if bytes.len() < entry.block_size() => 0,
-        value => payload(value),
-    };
-    BUCKET + entry.block_size() + outside
+    BUCKET + entry.memory()
 }
 
 /// `MEMORY USAGE key [SAMPLES count]: collections know their size, so samples are checked and not needed.`
@@ -55,65 +37,89 @@ fn usage(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+/// What a database takes besides its keys and values.
+struct Tables {
+    index: usize,
+    keys: usize,
+    main: usize,
+    expires: usize,
+}
+
+/// Every database that has keys; what the call has locked is asked by its view.
+fn tables(cx: &Ctx<'_>) -> Vec<Tables> {
+    let of = |index: usize, view: &View<'_>| {
+        let (main, expires) = view.overhead();
+        Tables { index, keys: view.len(), main, expires }
+    };
+    let all = (0..cx.instance.databases().len()).map(|index| match cx.others.get(index) {
+        _ if index == cx.client.db => of(index, &cx.db),
+        Some(view) => of(index, view),
+        None => of(index, &cx.instance.database(index).lock_none(cx.now())),
+    });
+    all.filter(|tables| tables.keys > 0).collect()
+}
+
+/// Bytes that are in use besides keys and values.
+pub(super) fn overhead(cx: &Ctx<'_>) -> u64 {
+    overhead_with(cx, &tables(cx))
+}
+
+fn overhead_with(cx: &Ctx<'_>, tables: &[Tables]) -> u64 {
+    let tables: usize = tables.iter().map(|tables| tables.main + tables.expires).sum();
+    cx.instance.startup_memory.load(Relaxed) + tables as u64 + client_buffers(cx.instance)
+}
+
 /// MEMORY STATS
 fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let (used, resident) = (used_memory(), memory::resident());
     let peak = memory::peak().max(used);
-    let databases: Vec<(usize, usize, usize)> = (0..cx.instance.databases().len())
-        .map(|index| {
-            let database = cx.instance.database(index);
-            let keys = match cx.others.get(index) {
-                _ if index == cx.client.db => cx.db.len(),
-                Some(view) => view.len(),
-                None => database.len(),
-            };
-            (index, keys, database.expiring())
-        })
-        .filter(|(_, keys, _)| *keys > 0)
-        .collect();
-    let keys: usize = databases.iter().map(|(_, keys, _)| keys).sum();
-    let table: usize = keys * BUCKET;
-    let buffers = client_buffers(cx.instance);
-    let overhead = table as u64 + buffers;
-    let dataset = used.saturating_sub(overhead);
-    let figures: [(&str, u64); 9] = [
+    let tables = tables(cx);
+    let keys: u64 = tables.iter().map(|tables| tables.keys as u64).sum();
+    let startup = cx.instance.startup_memory.load(Relaxed);
+    let overhead = overhead_with(cx, &tables);
+    let (dataset, net) = (used.saturating_sub(overhead), used.saturating_sub(startup));
+    let before: [(&str, u64); 8] = [
         ("peak.allocated", peak),
         ("total.allocated", used),
+        ("startup.allocated", startup),
         ("replication.backlog", 0),
         ("clients.slaves", 0),
-        ("clients.normal", buffers),
+        ("clients.normal", client_buffers(cx.instance)),
+        ("cluster.links", 0),
         ("aof.buffer", 0),
+    ];
+    let after: [(&str, u64); 4] = [
         ("overhead.total", overhead),
-        ("keys.count", keys as u64),
-        ("keys.bytes-per-key", if keys == 0 { 0 } else { dataset / keys as u64 }),
+        ("keys.count", keys),
+        ("keys.bytes-per-key", net.checked_div(keys).unwrap_or(0)),
+        ("dataset.bytes", dataset),
     ];
     let ratios: [(&str, f64); 3] = [
-        ("dataset.percentage", dataset as f64 * 100.0 / used.max(1) as f64),
+        ("dataset.percentage", (dataset as f64 * 100.0 / net.max(1) as f64).min(100.0)),
         ("peak.percentage", used as f64 * 100.0 / peak.max(1) as f64),
         ("fragmentation", resident as f64 / used.max(1) as f64),
     ];
     let reply = &mut *cx.reply;
-    reply.map(figures.len() + databases.len() + ratios.len() + 2);
-    for (name, value) in figures {
-        reply.bulk(name.as_bytes());
-        reply.int(value as i64);
-    }
-    for (index, keys, expiring) in databases {
+    let figures = |reply: &mut Reply, figures: &[(&str, u64)]| {
+        for (name, value) in figures {
+            reply.bulk(name.as_bytes());
+            reply.int(*value as i64);
+        }
+    };
+    reply.map(before.len() + tables.len() + after.len() + ratios.len() + 1);
+    figures(reply, &before);
+    for Tables { index, main, expires, .. } in tables {
         reply.bulk(format!("db.{index}").as_bytes());
         reply.map(2);
-        reply.bulk(b"overhead.hashtable.main");
-        reply.count(keys * BUCKET);
-        reply.bulk(b"overhead.hashtable.expires");
-        reply.count(expiring * 2 * size_of::<u64>());
+        figures(reply, &[("overhead.hashtable.main", main as u64), ("overhead.hashtable.expires", expires as u64)]);
     }
-    for (name, value) in [("dataset.bytes", dataset as i64), ("fragmentation.bytes", resident as i64 - used as i64)] {
-        reply.bulk(name.as_bytes());
-        reply.int(value);
-    }
+    figures(reply, &after);
     for (name, value) in ratios {
         reply.bulk(name.as_bytes());
         reply.double(value);
     }
+    reply.bulk(b"fragmentation.bytes");
+    reply.int(resident as i64 - used as i64);
     Ok(())
 }
 
@@ -140,7 +146,7 @@ fn doctor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 
 /// MEMORY MALLOC-STATS
 fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let text = format!("mimalloc: {} bytes in use, {} at most\n", memory::used(), memory::peak());
+    let text = format!("mimalloc: {} bytes in use, {} at most\n", memory::used_here(), memory::peak());
     cx.reply.verbatim("txt", text.as_bytes());
     Ok(())
 }

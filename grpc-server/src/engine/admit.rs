@@ -1,0 +1,92 @@
+//! Whether a call is let in, and to whom.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::{Method as Verb, Request, Response, StatusCode};
+use tonic::Status;
+use tonic::body::Body;
+
+use super::call::{Method, Stage, Trace};
+use super::inbound::Inbound;
+use super::origin::Origin;
+use super::timeout;
+use super::worker::{Found, OTHER};
+
+/// A call that can begin.
+pub(super) struct Admitted {
+    pub(super) stage: Stage,
+    pub(super) method: Method,
+    /// How long it may take.
+    pub(super) timeout: Option<Duration>,
+    /// Whether it ends by itself.
+    pub(super) is_endless: bool,
+    pub(super) trace: Option<Box<Trace>>,
+}
+
+impl Admitted {
+    fn refused(stage: Stage) -> Self {
+        Self { stage, method: Method::Known(OTHER), timeout: None, is_endless: false, trace: None }
+    }
+}
+
+/// Looks at a request and gives it to its service.
+pub(super) fn admit(origin: &Rc<Origin>, mut request: Request<Inbound>) -> Admitted {
+    let worker = &origin.worker;
+    if let Some(status) = no_call(&request) {
+        return Admitted::refused(Stage::Answering(Box::new(status)));
+    }
+    let Ok(wanted) = timeout::of(request.headers()) else {
+        return Admitted::refused(Stage::refused(Status::internal("grpc-timeout is none")));
+    };
+    let timeout = match (wanted, worker.options.timeouts.call) {
+        (Some(wanted), Some(most)) => Some(wanted.min(most)),
+        (wanted, most) => wanted.or(most),
+    };
+    let path = request.uri().path();
+    let trace = worker.is_traced().then(|| Box::new(Trace { path: path.into(), timeout }));
+    let (service, method) = match worker.find(path) {
+        Found::Known { service, method } => (service, Method::Known(method)),
+        Found::New { service } => (service, Method::New(path.into())),
+        Found::Nothing => {
+            let stage = Stage::refused(Status::unimplemented(format!("there is no service for {path}")));
+            return Admitted { trace, ..Admitted::refused(stage) };
+        }
+    };
+    if worker.is_full() {
+        worker.figures().shed.add(1);
+        let method = match method {
+            Method::Known(method) => method,
+            Method::New(_) => OTHER,
+        };
+        let stage = Stage::refused(Status::resource_exhausted("too many calls at one time"));
+        return Admitted { stage, method: Method::Known(method), timeout, is_endless: false, trace };
+    }
+    origin.end.tell(request.extensions_mut());
+    let is_endless = worker.is_endless(service);
+    let stage = Stage::Handling(worker.call(service, request));
+    Admitted { stage, method, timeout, is_endless, trace }
+}
+
+/// The answer to what is HTTP, but no gRPC.
+fn no_call(request: &Request<Inbound>) -> Option<Response<Body>> {
+    let is_grpc = request.headers().get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+    let status = match (request.method() == Verb::POST, is_grpc) {
+        (true, true) => return None,
+        (true, false) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        (false, _) => StatusCode::METHOD_NOT_ALLOWED,
+    };
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(http::header::ALLOW, http::HeaderValue::from_static("POST"));
+    }
+    Some(response)
+}
+
+/// `application/grpc`, with a format (`+proto`) or parameters behind it.
+fn is_grpc(kind: &[u8]) -> bool {
+    let Some(rest) = kind.strip_prefix(b"application/grpc") else { return false };
+    matches!(rest.first(), None | Some(b'+' | b';'))
+}

@@ -1,0 +1,43 @@
+//! Where calls come from: what the calls of one connection share.
+
+use std::rc::Rc;
+
+use http::Extensions;
+use server_runtime::{Peer, Shutdown, Stream};
+use tonic::transport::server::{Connected, TcpConnectInfo, TlsConnectInfo, UdsConnectInfo};
+
+use super::worker::Worker;
+
+/// What the calls of one connection share.
+pub(super) struct Origin {
+    pub(super) worker: Rc<Worker>,
+    pub(super) peer: Peer,
+    pub(super) end: End,
+    pub(super) shutdown: Shutdown,
+}
+
+/// The other end, as tonic's `Request::remote_addr` and `Request::peer_certs` look for it.
+pub(super) enum End {
+    Tcp(TcpConnectInfo),
+    Tls(TlsConnectInfo<TcpConnectInfo>),
+    Unix(UdsConnectInfo),
+}
+
+impl End {
+    pub(super) fn of(stream: &Stream) -> Self {
+        match stream {
+            Stream::Tcp(stream) => Self::Tcp(stream.connect_info()),
+            Stream::Tls(stream) => Self::Tls(stream.connect_info()),
+            Stream::Unix(stream) => Self::Unix(stream.connect_info()),
+        }
+    }
+
+    /// Puts it among a request's extensions.
+    pub(super) fn tell(&self, extensions: &mut Extensions) {
+        match self {
+            Self::Tcp(end) => extensions.insert(end.clone()).map(drop),
+            Self::Tls(end) => extensions.insert(end.clone()).map(drop),
+            Self::Unix(end) => extensions.insert(end.clone()).map(drop),
+        };
+    }
+}

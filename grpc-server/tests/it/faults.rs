@@ -1,0 +1,118 @@
+//! Clients that are too large, too slow, or gone.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, Program, WINDOW_UPDATE, call_head, frame};
+use crate::support::{MANY_TIMES, Raw, Reply, SAY_HELLO, Server, hello, many_times, options, post, run, until};
+
+#[test]
+fn who_gives_up_ends_the_handler() {
+    run(async {
+        let (server, odd) = Server::odd(options());
+        let mut raw = server.raw().await;
+        let (response, mut stream) = raw.begin(post(SAY_HELLO).body(()).unwrap(), hello("never")).await.unwrap();
+        until("it has begun", || odd.begun.load(Relaxed) == 1).await;
+        stream.send_reset(h2::Reason::CANCEL);
+        drop(response);
+        until("the handler is dropped", || odd.dropped.load(Relaxed) == 1).await;
+        // In the middle of a stream.
+        let request = post(MANY_TIMES).body(()).unwrap();
+        let (response, mut stream) = raw.begin(request, many_times("x", 100_000, 1)).await.unwrap();
+        let mut body = response.await.unwrap().into_body();
+        body.data().await.unwrap().unwrap();
+        stream.send_reset(h2::Reason::CANCEL);
+        drop(body);
+        until("the stream is dropped", || odd.dropped.load(Relaxed) == 2).await;
+        // With the whole connection.
+        let request = post(SAY_HELLO).body(()).unwrap();
+        let mut other = server.raw().await;
+        let call = other.begin(request, hello("never")).await.unwrap();
+        until("it has begun", || odd.begun.load(Relaxed) == 2).await;
+        drop((call, other));
+        until("the handler is dropped", || odd.dropped.load(Relaxed) == 3).await;
+        let reply = raw.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
+        assert_eq!(reply.code(), Some("0"));
+    });
+}
+
+#[test]
+fn giant_messages_are_refused() {
+    let program = Program::start(&[]);
+    run(async {
+        let mut raw = Raw::connect(program.addr).await;
+        // Four gigabytes, by their own account.
+        let reply = raw.call(post(SAY_HELLO).body(()).unwrap(), Bytes::from_static(&[0, 255, 255, 255, 255, 1])).await;
+        assert_eq!(reply.code(), Some("11"), "{reply:?}");
+        assert!(reply.message().contains("limit"), "{reply:?}");
+        // Less than that, but too much, and all of it sent.
+        let (response, mut stream) = raw.0.send_request(post(SAY_HELLO).body(()).unwrap(), false).unwrap();
+        let message = hello(&"x".repeat(64 * 1024 * 1024));
+        stream.send_data(message, true).unwrap();
+        let reply = Reply::of(response).await.unwrap();
+        assert_eq!(reply.code(), Some("11"), "{reply:?}");
+        // Half a message, and nothing more.
+        let reply = raw.call(post(SAY_HELLO).body(()).unwrap(), Bytes::from_static(&[0, 0, 0, 0, 9, 10])).await;
+        assert_eq!(reply.code(), Some("13"), "{reply:?}");
+        // A message of four megabytes, announced a hundred times.
+        let mut waiting = Vec::new();
+        for _ in 0..100 {
+            let (response, mut stream) = raw.0.send_request(post(SAY_HELLO).body(()).unwrap(), false).unwrap();
+            stream.send_data(Bytes::from_static(&[0, 0, 0x3f, 0xff, 0xff, 10]), false).unwrap();
+            waiting.push((response, stream));
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(program.peak_mib() < 120, "{} MiB", program.peak_mib());
+    });
+    program.serves();
+}
+
+#[test]
+fn slow_readers_hold_little() {
+    let program = Program::start(&[]);
+    let readers: Vec<_> = (0..10)
+        .map(|_| {
+            // Large windows, so that it is the socket that is full.
+            let mut frames = Frames::connect(program.addr, &[(4, 0x7fff_ffff)]);
+            assert!(frames.send(&frame(WINDOW_UPDATE, 0, 0, &0x7fff_0000_u32.to_be_bytes())));
+            let (head, message) = (call_head(MANY_TIMES), many_times(&"x".repeat(500), 1_000_000, 0));
+            for number in 0..100 {
+                let stream = 1 + 2 * number;
+                let sent = frames.send(&frame(HEADERS, END_HEADERS, stream, &head))
+                    && frames.send(&frame(DATA, END_STREAM, stream, &message));
+                assert!(sent);
+            }
+            frames
+        })
+        .collect();
+    program.serves();
+    std::thread::sleep(Duration::from_millis(500));
+    program.serves();
+    // A thousand streams of 500 MB each: what is held is bounded by the send buffers.
+    assert!(program.peak_mib() < 300, "{} MiB", program.peak_mib());
+    drop(readers);
+    program.serves();
+}
+
+#[test]
+fn who_is_gone_without_a_word_is_noticed() {
+    run(async {
+        let mut options = options();
+        options.timeouts.handshake = Duration::from_millis(150);
+        options.timeouts.keepalive = Duration::from_millis(150);
+        options.timeouts.keepalive_answer = Duration::from_millis(150);
+        let (server, _) = Server::odd(options);
+        let silent = Frames::silent(server.addr);
+        let deaf = Frames::connect(server.addr, &[]);
+        let mut honest = server.raw().await;
+        until("all three are there", || server.running.shutdown_handle().accepted() == 3).await;
+        until("two are cut", || server.running.connections() == 1).await;
+        drop((silent, deaf));
+        // Who answers stays.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let reply = honest.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
+        assert_eq!(reply.code(), Some("0"));
+    });
+}

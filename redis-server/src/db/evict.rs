@@ -1,0 +1,66 @@
+//! Entries that might be evicted, and taking one out.
+
+use super::database::{Access, Database};
+use super::entry::Entry;
+use super::table;
+
+/// Where an entry was when it was looked at. It may be gone by now, or another one may be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    shard: u32,
+    hash: u64,
+}
+
+impl Database {
+    /// Calls `visit` with `count` random entries, of those that have a deadline if only `volatile` ones are asked for;
+    /// returns whether there is any. One shard is locked at a time, so the caller must hold none.
+    pub fn sample(
+        &self,
+        volatile: bool,
+        count: usize,
+        random: &mut dyn FnMut() -> u64,
+        visit: &mut dyn FnMut(Spot, &Entry),
+    ) -> bool {
+        if volatile && !self.has_deadlines() {
+            return false;
+        }
+        // Each is of another shard: neighbours in a small shard would be met too often.
+        (0..count).all(|_| {
+            let first = random() as usize % self.shards();
+            (0..self.shards())
+                .any(|offset| self.sample_shard((first + offset) % self.shards(), volatile, random, visit))
+        })
+    }
+
+    /// Calls `visit` with a random entry of one shard; whether there is any.
+    fn sample_shard(
+        &self,
+        shard: usize,
+        volatile: bool,
+        random: &mut dyn FnMut() -> u64,
+        visit: &mut dyn FnMut(Spot, &Entry),
+    ) -> bool {
+        let guard = self.guard(shard, Access::Read);
+        let table = guard.table();
+        let mut visit = |hash, entry: &Entry| visit(Spot { shard: shard as u32, hash }, entry);
+        if !volatile {
+            let entry = table::random_entry(table, random, |_| true);
+            return entry.map(|entry| visit(self.hash(entry.key()), entry)).is_some();
+        }
+        self.expiry(shard).pick(random, |deadline, hash| {
+            let found = table.get(hash, |(entry, _)| entry.expire_at() == Some(deadline));
+            found.map(|(entry, _)| visit(hash, entry)).is_some()
+        })
+    }
+
+    /// Takes out the entry at `spot`, if there is one that `is_due` still. The caller must hold no shard's lock; the entry
+    /// is dropped without it.
+    pub fn evict(&self, spot: Spot, is_due: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        let shard = spot.shard as usize;
+        let mut guard = self.guard(shard, Access::Write);
+        let is_it = |entry: &Entry| self.hash(entry.key()) == spot.hash && is_due(entry);
+        let entry = table::take(guard.table_mut(), spot.hash, is_it, self.rehash())?;
+        self.has_been_evicted(shard, &entry);
+        Some(entry)
+    }
+}
