@@ -63,6 +63,8 @@ const UNITS: &[&str] = &[
     "unit/info-command",
     "unit/replybufsize",
     "unit/violations",
+    "unit/scripting",
+    "unit/functions",
 ];
 
 /// Options of `cargo xtask suite`.
