@@ -7,7 +7,7 @@ use server_runtime::{Error, Listen, RuntimeArgs};
 use tonic::codec::CompressionEncoding;
 
 use crate::greeter::{self, Greeter, pb::greeter_server::GreeterServer};
-use crate::options::{Limits, Options, Timeouts};
+use crate::options::{Limits, Options, Timeouts, Web};
 use crate::routes::Routes;
 use crate::tuning;
 
@@ -38,6 +38,10 @@ pub struct GrpcArgs {
     /// Compress answers for clients that accept it; compressed requests are always understood.
     #[arg(long, value_name = "CODING")]
     pub compress: Option<Coding>,
+
+    /// Serve gRPC-Web too, to pages of this origin (https://example.com; * is every one); may be given several times.
+    #[arg(long = "web-origin", value_name = "ORIGIN")]
+    pub web_origins: Vec<String>,
 
     /// Write every Nth call to the log; 0 writes none, 1 all.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -128,6 +132,7 @@ impl Args {
                 ..Timeouts::default()
             },
             descriptors: if grpc.no_reflection { Vec::new() } else { vec![greeter::pb::DESCRIPTORS] },
+            web: (!grpc.web_origins.is_empty()).then(|| Web { origins: grpc.web_origins.clone() }),
             access_log: grpc.access_log,
             ..Options::default()
         })

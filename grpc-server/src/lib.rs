@@ -24,5 +24,5 @@ pub mod tuning;
 
 pub use args::{Args, Coding, GrpcArgs};
 pub use engine::{Inbound, serve};
-pub use options::{Limits, Options, Timeouts};
+pub use options::{Limits, Options, Timeouts, Web};
 pub use routes::Routes;

@@ -20,6 +20,8 @@ pub struct Options {
     pub health: bool,
     /// Encoded `FileDescriptorSet`s of the services; if there are any, reflection (v1 and v1alpha) tells them.
     pub descriptors: Vec<&'static [u8]>,
+    /// Whether gRPC-Web is served too, over HTTP/2 and HTTP/1.1, and to whose pages. Off by default.
+    pub web: Option<Web>,
     /// One call in so many is written to the log; 0, the default, writes none.
     pub access_log: u64,
 }
@@ -32,6 +34,7 @@ impl Default for Options {
             timeouts: Timeouts::default(),
             health: true,
             descriptors: Vec::new(),
+            web: None,
             access_log: 0,
         }
     }
@@ -43,6 +46,14 @@ impl Options {
         let runtime = server_runtime::Options { listen: vec![place], ..server_runtime::Options::default() };
         Self { runtime, ..Self::default() }
     }
+}
+
+/// Who may call by gRPC-Web.
+#[derive(Clone, Debug, Default)]
+pub struct Web {
+    /// Origins whose pages may call, such as `https://example.com`; `*` is every one. What is no page, and so sends no
+    /// origin, may call whatever stands here.
+    pub origins: Vec<String>,
 }
 
 /// How much clients may ask for. Connections are limited by [`server_runtime::Options::max_connections`], messages by the

@@ -87,6 +87,10 @@ pub struct HttpArgs {
     /// Seconds for a client to take some of its response.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().write.as_secs_f64(), value_parser = seconds)]
     pub write_timeout: f64,
+
+    /// Seconds from a request's head to the head of its answer, reading its body included [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub handler_timeout: Option<f64>,
 }
 
 impl Args {
@@ -111,6 +115,7 @@ impl Args {
                 head: Duration::from_secs_f64(http.head_timeout),
                 body: Duration::from_secs_f64(http.body_timeout),
                 write: Duration::from_secs_f64(http.write_timeout),
+                handler: http.handler_timeout.map(Duration::from_secs_f64),
                 ..Timeouts::default()
             },
             // With files, `/` is one of them.

@@ -50,9 +50,15 @@ impl Encoding {
 
 /// The coding that the client likes best; among equals the one that we do.
 pub(crate) fn accepted<B>(request: &Request<B>) -> Option<Encoding> {
+    let lines = || request.headers().get_all(ACCEPT_ENCODING).iter();
+    best(|| lines().filter_map(|value| value.to_str().ok()))
+}
+
+/// The same for the lines of `Accept-Encoding`.
+pub(crate) fn best<'a, I: Iterator<Item = &'a str>>(lines: impl Fn() -> I) -> Option<Encoding> {
     let mut best = None;
     for (encoding, name) in PREFERENCE {
-        let weight = weight(request.headers(), name);
+        let weight = weight(lines(), name);
         if weight > 0 && best.is_none_or(|(most, _)| weight > most) {
             best = Some((weight, encoding));
         }
@@ -61,9 +67,8 @@ pub(crate) fn accepted<B>(request: &Request<B>) -> Option<Encoding> {
 }
 
 /// The weight that `Accept-Encoding` gives to a coding, in thousandths (RFC 9110 section 12.5.3).
-fn weight(headers: &HeaderMap, name: &str) -> u16 {
+fn weight<'a>(lines: impl Iterator<Item = &'a str>, name: &str) -> u16 {
     let mut any = 0;
-    let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     for item in lines.flat_map(|line| line.split(',')) {
         let (coding, parameter) = item.split_once(';').unwrap_or((item, "q=1"));
         let weight = parameter.trim().strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).unwrap_or(0.0);

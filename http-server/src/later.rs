@@ -3,8 +3,10 @@
 use std::fmt;
 use std::task::{Context, Poll};
 
+use axum::body::Body;
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderName, HeaderValue, StatusCode};
+use http_body::Body as _;
 
 use crate::h1;
 
@@ -35,7 +37,7 @@ pub enum Reply<'a> {
     Body {
         /// The status.
         status: StatusCode,
-        /// Lines of the head, each with its CRLF; neither length nor date.
+        /// Lines of the head, `name: value` and CRLF, names in small letters; neither length nor date.
         fields: &'static str,
         /// The body.
         body: &'a [u8],
@@ -44,14 +46,37 @@ pub enum Reply<'a> {
     Response(Response),
 }
 
+impl Reply<'_> {
+    /// Bytes of the body, as far as they are known.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Body { body, .. } => body.len() as u64,
+            Self::Response(response) => response.body().size_hint().lower(),
+        }
+    }
+
+    /// The same, with a copy of the body.
+    pub(crate) fn into_response(self) -> Response {
+        let (status, fields, body) = match self {
+            Self::Body { status, fields, body } => (status, fields, body),
+            Self::Response(response) => return response,
+        };
+        let mut response = Response::new(Body::from(body.to_vec()));
+        *response.status_mut() = status;
+        for (name, value) in fields.lines().filter_map(|line| line.split_once(": ")) {
+            response.headers_mut().append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        response
+    }
+}
+
 /// Header fields that send a request to the router: what they mean is for it to know.
-const FOR_ROUTER: [&str; 11] = [
+const FOR_ROUTER: [&str; 10] = [
     "x-request-id",
     "authorization",
     "cookie",
     "origin",
     "range",
-    "accept-encoding",
     "if-none-match",
     "if-modified-since",
     "if-match",

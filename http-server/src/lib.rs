@@ -18,6 +18,8 @@ pub mod api;
 mod args;
 mod compress;
 mod engine;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod h1;
 mod instant;
 mod later;
@@ -28,7 +30,7 @@ pub mod routes;
 pub mod tuning;
 
 pub use args::{Args, HttpArgs};
-pub use engine::serve;
+pub use engine::{Endless, serve};
 pub use instant::{Answer, Instants, Kind};
 pub use later::{Later, Reply};
 pub use options::{Limits, Options, Timeouts};

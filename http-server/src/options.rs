@@ -88,6 +88,9 @@ pub struct Timeouts {
     pub write: Duration,
     /// For closing after an answer that ends the connection early.
     pub linger: Duration,
+    /// From a request's head to the head of its answer, reading its body included; beyond, the answer is 503. `None`, the
+    /// default, is no limit: a handler takes as long as it takes.
+    pub handler: Option<Duration>,
     /// After the begin of a shutdown, for requests that are already on their way.
     pub lame_duck: Duration,
 }
@@ -100,6 +103,7 @@ impl Default for Timeouts {
             body: tuning::BODY_TIMEOUT,
             write: tuning::WRITE_TIMEOUT,
             linger: tuning::LINGER_TIMEOUT,
+            handler: None,
             lame_duck: tuning::LAME_DUCK,
         }
     }

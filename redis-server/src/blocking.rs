@@ -15,6 +15,7 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
+use crate::acl::{self, Identity};
 use crate::client::{Client, ClientShared, flag};
 use crate::command::{Block, Ctx, InVain, OwnedArgs, Ready};
 use crate::db::{Access, Database, Entry, Key, ValueRef, Waiters};
@@ -124,6 +125,12 @@ impl Parked {
             self.instance.group_readers(-1);
         }
         Some(sender)
+    }
+
+    /// For whom the command runs.
+    fn identity(&self, instance: &Instance) -> Identity {
+        let account = self.client.labels().account.clone();
+        Identity::new(&instance.acl, account.unwrap_or_else(|| Arc::clone(instance.acl.default_account())), true)
     }
 
     /// Number of the database whose keys are waited for.
@@ -331,7 +338,7 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     }
     let mut reply = Reply::default();
     reply.set_resp3(parked.resp3);
-    let mut client = Client::new(Arc::clone(&parked.client), true);
+    let mut client = Client::new(Arc::clone(&parked.client), parked.identity(cx.instance));
     client.db = parked.db;
     client.resp3 = parked.resp3;
     client.tracking = parked.tracker.clone().map(|tracker| Box::new(Own::new(tracker)));
@@ -340,7 +347,14 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     let before = (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
     let call = Call { row: parked.row, args: parked.args.args().with_keys(keys) };
     let began = Instant::now();
-    dispatch::invoke(cx, &call);
+    // The user may have lost the right meanwhile.
+    match acl::serve(cx, call.row, call.args) {
+        Ok(()) => dispatch::invoke(cx, &call),
+        Err(error) => {
+            cx.worker.refused(Some(call.row), &error);
+            cx.reply.error(&error);
+        }
+    }
     // Counted when it began to wait; now that it has run to its end, the slow log and MONITOR may want to see it.
     let nanos = began.elapsed().as_nanos() as u64;
     if nanos >= cx.instance.observers.threshold() {

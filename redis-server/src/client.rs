@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use atomic_waker::AtomicWaker;
 use bytes::Bytes;
 
+use crate::acl::{Account, Identity};
 use crate::blocking::Parked;
 use crate::command::OwnedArgs;
 use crate::db::Watched;
@@ -67,8 +68,8 @@ pub struct Client {
     pub db: usize,
     /// Whether replies are in RESP3.
     pub resp3: bool,
-    /// Whether the client has authenticated, or need not.
-    pub authenticated: bool,
+    /// Who it is, and what it may do.
+    pub identity: Identity,
     /// The transaction since MULTI.
     pub multi: Option<Box<Multi>>,
     /// Watched keys with their database.
@@ -89,12 +90,12 @@ pub struct Client {
 
 impl Client {
     /// A session that has just begun.
-    pub fn new(shared: Arc<ClientShared>, authenticated: bool) -> Self {
+    pub fn new(shared: Arc<ClientShared>, identity: Identity) -> Self {
         Self {
             shared,
             db: 0,
             resp3: false,
-            authenticated,
+            identity,
             multi: None,
             watching: HashSet::new(),
             watch_until: None,
@@ -104,6 +105,12 @@ impl Client {
             no_touch: false,
             close: false,
         }
+    }
+
+    /// Makes it act for somebody else.
+    pub fn become_user(&mut self, identity: Identity) {
+        self.shared.labels().account = Some(Arc::clone(identity.account()));
+        self.identity = identity;
     }
 
     /// Shows others which command ran last.
@@ -171,8 +178,8 @@ pub struct Labels {
     pub lib_name: String,
     /// `CLIENT SETINFO LIB-VER`.
     pub lib_version: String,
-    /// Who has authenticated.
-    pub user: String,
+    /// For whom it acts; the default user, where none is named.
+    pub account: Option<Arc<Account>>,
 }
 
 /// Bits of [`ClientShared::flags`].
@@ -348,11 +355,16 @@ impl ClientShared {
 
     /// Bytes that the client holds: its session, its buffers, its transaction, and the names that it has given.
     pub fn memory(&self) -> u64 {
+        self.memory_with([&self.input_room, &self.output].map(|bytes| bytes.load(Ordering::Relaxed)))
+    }
+
+    /// [`ClientShared::memory`] with buffers of these sizes, for input and for output.
+    pub fn memory_with(&self, [input_room, output]: [u64; 2]) -> u64 {
         let session = size_of::<Self>() + size_of::<Client>();
         let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED, count::PREFIXES];
         let names: u64 = names.iter().map(|&which| u64::from(self.counts[which].load(Ordering::Relaxed))).sum();
-        let buffers = [&self.input_room, &self.output, &self.queued].map(|bytes| bytes.load(Ordering::Relaxed));
-        session as u64 + NAME * names + buffers.iter().sum::<u64>() + self.mail_bytes() as u64
+        let queued = self.queued.load(Ordering::Relaxed);
+        session as u64 + NAME * names + input_room + output + queued + self.mail_bytes() as u64
     }
 
     /// Takes only the messages.
@@ -365,6 +377,11 @@ impl ClientShared {
     /// Whether bits of [`flag`] are set.
     pub fn has_flag(&self, bits: u32) -> bool {
         self.flags.load(Ordering::Relaxed) & bits != 0
+    }
+
+    /// Whether it acts for this account.
+    pub fn acts_for(&self, account: &Arc<Account>) -> bool {
+        self.labels().account.as_ref().is_some_and(|own| Arc::ptr_eq(own, account))
     }
 
     /// Whether the client speaks RESP3.

@@ -44,9 +44,9 @@ impl Crowd {
         self.evicted.load(Relaxed)
     }
 
-    /// Takes note of what a client holds now.
-    fn count(&self, client: &ClientShared) {
-        let held = if client.has_flag(flag::GONE) { 0 } else { client.memory() };
+    /// Takes note that a client holds so many bytes.
+    fn count(&self, client: &ClientShared, held: u64) {
+        let held = if client.has_flag(flag::GONE) { 0 } else { held };
         let before = client.counted.swap(held, Relaxed);
         if held != before {
             self.sum.fetch_add(held as i64 - before as i64, Relaxed);
@@ -75,12 +75,13 @@ impl Crowd {
     }
 }
 
-/// Takes note of what a client holds now, and cuts off whom the limit no longer bears; `now` in milliseconds of Unix time.
+/// Takes note of the sizes of a client's buffers, for input and for output, before others see them, and cuts off whom the
+/// limit no longer bears; `now` in milliseconds of Unix time.
 #[inline]
-pub fn note(instance: &Instance, client: &ClientShared, now: u64) {
+pub fn note(instance: &Instance, client: &ClientShared, buffers: [u64; 2], now: u64) {
     let limit = limit(&instance.config);
     if limit != 0 {
-        instance.crowd.count(client);
+        instance.crowd.count(client, client.memory_with(buffers));
         keep(instance, limit, now);
     }
 }
@@ -90,7 +91,7 @@ pub fn recount(instance: &Instance, now: u64) {
     let limit = limit(&instance.config);
     if limit != 0 {
         instance.crowd.look_again();
-        instance.clients().iter().for_each(|client| instance.crowd.count(client));
+        instance.clients().iter().for_each(|client| instance.crowd.count(client, client.memory()));
         keep(instance, limit, now);
     }
 }
@@ -112,9 +113,9 @@ fn keep(instance: &Instance, limit: u64, now: u64) {
         }
         let bytes = client.counted.load(Relaxed);
         if bytes > 0 {
-            tracing::info!(id = client.id, addr = client.addr, bytes, "closing client: maxmemory-clients is reached");
             crowd.evicted.fetch_add(1, Relaxed);
             instance.kill_client(&client);
+            tracing::info!(id = client.id, addr = client.addr, bytes, "closing client: maxmemory-clients is reached");
         }
     }
     if crowd.is_over(limit) {
@@ -153,14 +154,14 @@ mod tests {
         let instance = instance(&[("maxmemory-clients", "1000000")]);
         let sizes = [100_000, 400_000, 100_000, 50_000, 200_000];
         let clients: Vec<_> = sizes.iter().map(|&bytes| client(&instance, bytes)).collect();
-        clients.iter().for_each(|client| note(&instance, client, 1));
+        clients.iter().for_each(|client| note(&instance, client, [0, 0], 1));
         assert_eq!(alive(&instance), sizes);
         clients[3].queued.store(300_000, Relaxed);
-        note(&instance, &clients[3], 2);
+        note(&instance, &clients[3], [0, 0], 2);
         // 300,000 and 400,000 have 19 digits: the older one goes, and that is enough.
         assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![100_000, 100_000, 300_000, 200_000], 1));
         // Whoever was cut off does not come back into the sum.
-        note(&instance, &clients[1], 3);
+        note(&instance, &clients[1], [0, 0], 3);
         assert_eq!(alive(&instance).len(), 4);
         assert!(instance.crowd.sum.load(Relaxed) < 750_000);
     }
@@ -171,14 +172,14 @@ mod tests {
         let protected = client(&instance, 200_000);
         protected.set_flag(flag::NO_EVICT, true);
         let small = client(&instance, 10);
-        note(&instance, &protected, 1);
-        note(&instance, &small, 2);
+        note(&instance, &protected, [0, 0], 1);
+        note(&instance, &small, [0, 0], 2);
         assert_eq!(alive(&instance), [200_000, 10], "small had told nothing yet when it was looked for");
-        note(&instance, &small, 1 + PATIENCE);
+        note(&instance, &small, [0, 0], 1 + PATIENCE);
         assert_eq!(alive(&instance), [200_000]);
         protected.set_flag(flag::NO_EVICT, false);
         instance.crowd.look_again();
-        note(&instance, &protected, 2 + PATIENCE);
+        note(&instance, &protected, [0, 0], 2 + PATIENCE);
         assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![], 2));
     }
 
@@ -187,7 +188,7 @@ mod tests {
         let instance = instance(&[("maxmemory", "1000000")]);
         let sizes = [30_000, 60_000];
         let clients: Vec<_> = sizes.iter().map(|&bytes| client(&instance, bytes)).collect();
-        clients.iter().for_each(|client| note(&instance, client, 1));
+        clients.iter().for_each(|client| note(&instance, client, [0, 0], 1));
         instance.config.set(&[("maxmemory-clients", "5%")], Caller::Local).expect("a percentage");
         assert_eq!(limit(&instance.config), 50_000);
         recount(&instance, 2);

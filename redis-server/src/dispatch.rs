@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use crate::acl;
 use crate::blocking::{self, Waiting};
 use crate::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Ctx, Flags, Footprint, Ready};
@@ -82,15 +83,17 @@ pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> 
 }
 
 /// Decides what becomes of a command in the client's present state.
-pub fn gate(worker: &Worker, client: &Client, args: Args<'_>) -> Gate {
+pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
         Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;
-    if !client.authenticated && !flags.has(Flags::NO_AUTH) && worker.instance.needs_password() {
-        return Gate::Refuse(Error::NoAuth, Some(row));
+    if !client.identity.is_cleared(&worker.instance.acl)
+        && let Err(error) = acl::gate(worker, client, row, args)
+    {
+        return Gate::Refuse(error, Some(row));
     }
     if worker.instance.scripts.world.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
         return Gate::Refuse(worker.instance.scripts.busy_error(), Some(row));
@@ -278,16 +281,22 @@ pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: 
 
 type Ran = (usize, Vec<Ready>, Option<Waiting>);
 
-/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
-fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
+#[inline]
+fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
-    let instance = &*worker.instance;
-    if instance.is_short_of_memory() {
+    if worker.instance.is_short_of_memory() {
         evict::make_room(worker);
     }
     if client.tracking.is_some() {
         tracking::deliver(client, reply);
     }
+}
+
+/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    let instance = &*worker.instance;
+    before_window(worker, client, reply);
     let database = instance.database(client.db);
     let mut keys: Keys<'_> = SmallVec::new();
     for call in calls {

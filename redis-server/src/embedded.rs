@@ -127,7 +127,7 @@ impl Session {
         }
         let limits = RequestLimits {
             max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
+            authenticated: self.client.identity.may_enter(&self.worker.instance.acl),
         };
         let mut spans = Vec::new();
         let (args, len);
@@ -150,7 +150,7 @@ impl Session {
     /// Runs a command; false if CLIENT PAUSE holds it back.
     fn run(&mut self, args: Args<'_>) -> bool {
         self.reply.set_resp3(self.client.resp3);
-        let gate = dispatch::gate(&self.worker, &self.client, args);
+        let gate = dispatch::gate(&self.worker, &mut self.client, args);
         match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut self.reply) {
             Passed::Done => {}
             Passed::Blocked(waiting) => self.client.waiting = Some(waiting),

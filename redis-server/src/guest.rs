@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use crate::acl::Identity;
 use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared, flag};
 use crate::instance::Instance;
@@ -24,7 +25,9 @@ impl Guest {
     pub(crate) fn new(instance: &Arc<Instance>, shared: ClientShared) -> Self {
         let shared = Arc::new(shared);
         instance.add_client(&shared);
-        let client = Client::new(shared, !instance.needs_password());
+        let identity = Identity::newcomer(&instance.acl);
+        shared.labels().account = Some(Arc::clone(identity.account()));
+        let client = Client::new(shared, identity);
         Self { client, waiting: None, running: None, instance: Arc::clone(instance) }
     }
 

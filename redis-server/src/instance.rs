@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use foldhash::quality::RandomState;
 
+use crate::acl;
 use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
@@ -39,6 +40,8 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Reaper,
+    /// Who may do what.
+    pub acl: acl::Table,
     /// What all clients hold.
     pub crowd: Crowd,
     /// For how long memory has been short.
@@ -79,7 +82,19 @@ pub struct Pause {
 
 impl Instance {
     /// An empty server.
+    ///
+    /// # Panics
+    /// When the configuration names a file of users that cannot be followed: [`Instance::try_new`] says why.
     pub fn new(config: Arc<Config>) -> Self {
+        Self::try_new(config).expect("the file of users, where there is one, is good")
+    }
+
+    /// An empty server.
+    ///
+    /// # Errors
+    /// The users of the configuration cannot be made.
+    pub fn try_new(config: Arc<Config>) -> Result<Self, acl::LoadError> {
+        let acl = acl::Table::from_config(&config)?;
         let shards = match config.size(settings::SHARDS) {
             0 => DEFAULT_SHARDS,
             // DashMap has two shards at least.
@@ -109,7 +124,8 @@ impl Instance {
         });
         let databases: Box<[Database]> = databases.collect();
         databases.iter().for_each(|database| database.set_usage(evict::usage(&config)));
-        Self {
+        Ok(Self {
+            acl,
             config,
             stats: Stats::default(),
             started_at: now_ms(),
@@ -131,12 +147,7 @@ impl Instance {
             renamed,
             observers,
             run_id: run_id[..40].to_owned(),
-        }
-    }
-
-    /// Whether clients must authenticate.
-    pub fn needs_password(&self) -> bool {
-        !self.config.text(settings::REQUIREPASS).is_empty()
+        })
     }
 
     /// Database `index`, which must exist.

@@ -4,6 +4,7 @@
 //! inwards: [`server`] (connections) → [`resp`] (the wire) → [`dispatch`] (the gate and the locks) → [`commands`]
 //! (handlers) → [`db`] (the keyspace) → [`types`] (data structures).
 
+pub mod acl;
 pub mod blocking;
 pub mod client;
 pub mod command;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use redis_server::acl::Table;
 use redis_server::config::{Config, Launch, Request, help, settings};
 use redis_server::memory::Counting;
 use redis_server::{REDIS_VERSION, logging};
@@ -25,7 +26,8 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
     match Request::parse(std::env::args_os().skip(1))? {
         Request::Serve(launch) => serve(&launch)?,
         Request::CheckConfig(launch) => {
-            let (_, warnings) = Config::load(&launch, std::env::vars_os())?;
+            let (config, warnings) = Config::load(&launch, std::env::vars_os())?;
+            Table::from_config(&config)?;
             warnings.iter().for_each(|warning| println!("warning: {warning}"));
             println!("the configuration is good");
         }

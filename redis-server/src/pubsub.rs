@@ -150,6 +150,25 @@ impl PubSub {
         self.channels(kind).names(pattern)
     }
 
+    /// All who have subscribed to a name of which `wanted` says so.
+    pub fn subscribers_where(&self, kind: Kind, wanted: impl Fn(&[u8]) -> bool) -> Vec<Arc<ClientShared>> {
+        let mut found = Vec::new();
+        let mut add = |name: &Bytes, subscribers: &Subscribers| {
+            if wanted(name) {
+                found.extend(subscribers.values().cloned());
+            }
+        };
+        if kind == Kind::Pattern {
+            let patterns = self.patterns.read().expect("no code that holds subscriptions panics");
+            patterns.iter().for_each(|(name, subscribers)| add(name, subscribers));
+        } else {
+            for shard in &self.channels(kind).shards {
+                lock(shard).iter().for_each(|(name, subscribers)| add(name, subscribers));
+            }
+        }
+        found
+    }
+
     /// Number of subscribers of a channel, patterns not counted.
     pub fn subscribers(&self, kind: Kind, name: &[u8]) -> usize {
         self.channels(kind).shard(name).get(name).map_or(0, BTreeMap::len)

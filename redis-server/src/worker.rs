@@ -114,6 +114,7 @@ impl Worker {
             instance: Arc::clone(&self.instance),
             stats: Arc::clone(&self.stats),
             scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(true),
             gate: Arc::clone(&self.gate),

@@ -1,12 +1,17 @@
-//! Instructions per request of a pipelined GET and SET, counted by callgrind: the same figure on a busy machine.
+//! Instructions per request, counted by callgrind: the same figure on a busy machine. Of redis-server for pipelined GET and
+//! SET, of http-server for its hot paths.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use crate::compare::memory_only;
+use crate::http::Backend;
 use crate::load::{Connection, Request};
 use crate::process::{Server, free_port, run_quietly};
 
@@ -28,7 +33,16 @@ pub(crate) struct Options {
     /// The server's command, without its port (default: the release build).
     #[arg(long)]
     server: Option<String>,
+    /// Count http-server's instead, which is built if need be; `/get` with a genuine redis-server behind it.
+    #[arg(long)]
+    http: bool,
 }
+
+/// What is asked of http-server.
+const PATHS: [&str; 4] = ["/", "/json", "/ann", "/get?key=foo"];
+
+/// Connections to http-server: each sends one request, then each answer is read.
+const CONNECTIONS: u64 = 20;
 
 /// Counts and prints.
 ///
@@ -38,11 +52,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.depth > 0 && options.requests >= options.depth, "at least one full batch of requests is needed");
     let folder = crate::target_dir().join("instructions");
     fs::create_dir_all(&folder)?;
+    if options.http {
+        return http(options, &folder);
+    }
     let port = free_port()?;
     let server_command = options.server.clone().unwrap_or_else(|| crate::release_server().display().to_string());
-    let mut command: Vec<String> = ["valgrind", "--tool=callgrind", "--instr-atstart=no"].map(String::from).into();
-    let output = folder.join(format!("callgrind.{port}"));
-    command.push(format!("--callgrind-out-file={}", output.display()));
+    let (output, mut command) = callgrind(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));
     let server = Server::start(&command, port, &folder)?;
@@ -64,6 +79,59 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{name}: {:.0} instructions per request", total as f64 / counted as f64);
     }
     Ok(())
+}
+
+/// The same for http-server.
+fn http(options: &Options, folder: &Path) -> Result<()> {
+    let program = crate::target_dir().join("release/http-server");
+    let mut build = Command::new("cargo");
+    run_quietly(build.args(["build", "--release", "-p", "http-server"]).current_dir(crate::root()))?;
+    let backend = Backend::start(None, folder).inspect_err(|error| println!("left out: /get: {error:#}")).ok();
+    let port = free_port()?;
+    let (output, mut command) = callgrind(folder, port);
+    command.push(program.display().to_string());
+    command.extend(["--workers", "1", "--listen"].map(String::from));
+    command.push(format!("127.0.0.1:{port}"));
+    command.extend(backend.iter().flat_map(|backend| ["--redis".to_owned(), backend.place().to_owned()]));
+    let server = Server::start_when(crate::http::answers, &command, port, folder)?;
+    let connect = |_| TcpStream::connect(("127.0.0.1", port));
+    let mut connections = (0..CONNECTIONS).map(connect).collect::<std::io::Result<Vec<_>>>()?;
+    control(&server, &["-i", "on"])?;
+    println!("{}, a request each on {CONNECTIONS} connections:", program.display());
+    let paths = PATHS.iter().filter(|path| backend.is_some() || !path.starts_with("/get"));
+    let turns = options.requests / 10 / CONNECTIONS;
+    for (dump, path) in paths.enumerate() {
+        ask(&mut connections, path, turns / 10 + 1)?;
+        control(&server, &["-z"])?;
+        ask(&mut connections, path, turns)?;
+        control(&server, &["-d"])?;
+        let total = total(&format!("{}.{}", output.display(), dump + 1))?;
+        println!("{path}: {:.0} instructions per request", total as f64 / (turns * CONNECTIONS) as f64);
+    }
+    Ok(())
+}
+
+/// Sends what wrk would send, on all connections before any answer is read.
+fn ask(connections: &mut [TcpStream], path: &str, turns: u64) -> Result<()> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n");
+    let mut answer = [0; 4096];
+    for _ in 0..turns {
+        connections.iter_mut().try_for_each(|connection| connection.write_all(request.as_bytes()))?;
+        for connection in &mut *connections {
+            // Small answers to single requests come in one piece.
+            let len = connection.read(&mut answer)?;
+            ensure!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer[..len]));
+        }
+    }
+    Ok(())
+}
+
+/// A file for the counts, and how a command for this port begins.
+fn callgrind(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {
+    let output = folder.join(format!("callgrind.{port}"));
+    let mut command: Vec<String> = ["valgrind", "--tool=callgrind", "--instr-atstart=no"].map(String::from).into();
+    command.push(format!("--callgrind-out-file={}", output.display()));
+    (output, command)
 }
 
 /// Sends a command to the running callgrind.

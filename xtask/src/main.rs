@@ -44,7 +44,7 @@ enum Task {
     Loadgen(loadgen::Options),
     /// Interleaved measurement of http-server against its peers by wrk.
     Http(http::Options),
-    /// Instructions per pipelined GET and SET, counted by callgrind.
+    /// Instructions per request of redis-server, or with --http of http-server, counted by callgrind.
     Instructions(instructions::Options),
 }
 

@@ -4,14 +4,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
-use http::{Method as Verb, Request, Response, StatusCode};
+use http::{HeaderValue, Method as Verb, Request, Response, StatusCode};
 use tonic::Status;
 use tonic::body::Body;
 
-use super::call::{Method, Stage, Trace};
+use super::call::{Method, Stage, Trace, unpanicked};
 use super::inbound::Inbound;
 use super::origin::Origin;
 use super::timeout;
+use super::web::{self, Outcome};
 use super::worker::{Found, OTHER};
 
 /// A call that can begin.
@@ -26,17 +27,31 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
+    /// One that ends here.
+    pub(super) fn answered(response: Response<Body>) -> Self {
+        Self::refused(Stage::Answering(Box::new(response)))
+    }
+
     fn refused(stage: Stage) -> Self {
         Self { stage, method: Method::Known(OTHER), timeout: None, is_endless: false, trace: None }
     }
 }
 
-/// Looks at a request and gives it to its service.
-pub(super) fn admit(origin: &Rc<Origin>, mut request: Request<Inbound>) -> Admitted {
-    let worker = &origin.worker;
-    if let Some(status) = no_call(&request) {
-        return Admitted::refused(Stage::Answering(Box::new(status)));
+/// Looks at a request and gives it to its service. A call that was translated tells its outcome elsewhere.
+pub(super) fn admit(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted, Option<Outcome>) {
+    let is_grpc = request.headers().get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
+    if is_grpc && request.method() == Verb::POST {
+        return (admit_call(origin, request), None);
     }
+    match &origin.worker.options.web {
+        Some(web) if web::is_web(&request) => web::admit(origin, web, request),
+        _ => (Admitted::answered(not_grpc(request.method())), None),
+    }
+}
+
+/// Gives what is a call to its service.
+pub(super) fn admit_call(origin: &Rc<Origin>, mut request: Request<Inbound>) -> Admitted {
+    let worker = &origin.worker;
     let Ok(wanted) = timeout::of(request.headers()) else {
         return Admitted::refused(Stage::refused(Status::internal("grpc-timeout is none")));
     };
@@ -65,24 +80,27 @@ pub(super) fn admit(origin: &Rc<Origin>, mut request: Request<Inbound>) -> Admit
     }
     origin.end.tell(request.extensions_mut());
     let is_endless = worker.is_endless(service);
-    let stage = Stage::Handling(worker.call(service, request));
+    // Interceptors run here.
+    let stage = match unpanicked(|| worker.call(service, request)) {
+        Ok(answer) => Stage::Handling(answer),
+        Err(status) => {
+            worker.figures().panics.add(1);
+            Stage::refused(status)
+        }
+    };
     Admitted { stage, method, timeout, is_endless, trace }
 }
 
 /// The answer to what is HTTP, but no gRPC.
-fn no_call(request: &Request<Inbound>) -> Option<Response<Body>> {
-    let is_grpc = request.headers().get(CONTENT_TYPE).is_some_and(|kind| is_grpc(kind.as_bytes()));
-    let status = match (request.method() == Verb::POST, is_grpc) {
-        (true, true) => return None,
-        (true, false) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        (false, _) => StatusCode::METHOD_NOT_ALLOWED,
-    };
+pub(super) fn not_grpc(verb: &Verb) -> Response<Body> {
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        response.headers_mut().insert(http::header::ALLOW, http::HeaderValue::from_static("POST"));
+    if verb == Verb::POST {
+        *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    } else {
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        response.headers_mut().insert(http::header::ALLOW, HeaderValue::from_static("POST"));
     }
-    Some(response)
+    response
 }
 
 /// `application/grpc`, with a format (`+proto`) or parameters behind it.

@@ -20,6 +20,7 @@ use super::admit::admit;
 use super::inbound::Inbound;
 use super::origin::Origin;
 use super::stats::name_of;
+use super::web::Outcome;
 use crate::routes::Answer;
 use crate::tuning;
 
@@ -31,7 +32,7 @@ pub(super) fn start(
     respond: SendResponse<Bytes>,
     now: Instant,
 ) -> Option<usize> {
-    let admitted = admit(origin, request.map(Inbound::new));
+    let (admitted, outcome) = admit(origin, request.map(Inbound::new));
     let mut call = Call {
         origin: Rc::clone(origin),
         respond,
@@ -39,6 +40,7 @@ pub(super) fn start(
         method: admitted.method,
         code: Code::Unknown,
         trace: admitted.trace,
+        outcome,
     };
     // What this poll registers is not needed: a call that is not ready is polled again, by its task.
     if call.step(&mut Context::from_waker(Waker::noop())).is_ready() {
@@ -53,8 +55,9 @@ pub(super) fn start(
             sleep(tuning::FAREWELL).await;
         })
     });
+    let waiting = Waiting::new(origin);
     tokio::task::spawn_local(async move {
-        let _waiting = Waiting::new(&call.origin);
+        let _waiting = waiting;
         poll_fn(|cx| call.poll(cx, &mut timer, &mut leave)).await;
         let method = call.end(now);
         call.origin.worker.took(method, now.elapsed());
@@ -87,6 +90,8 @@ struct Call {
     /// How it ended.
     code: Code,
     trace: Option<Box<Trace>>,
+    /// Where the code is if it was translated for gRPC-Web.
+    outcome: Option<Outcome>,
 }
 
 /// What a call is counted for.
@@ -124,11 +129,16 @@ impl Stage {
 
 /// Polls what a service made, which may panic.
 fn guarded<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<Result<T, Status>> {
-    // What panicked is dropped and never polled again.
-    match catch_unwind(AssertUnwindSafe(poll)) {
+    match unpanicked(poll) {
         Ok(polled) => polled.map(Ok),
-        Err(_) => Poll::Ready(Err(Status::internal("the handler panicked"))),
+        Err(status) => Poll::Ready(Err(status)),
     }
+}
+
+/// Runs what a service made, which may panic.
+pub(super) fn unpanicked<T>(run: impl FnOnce() -> T) -> Result<T, Status> {
+    // What panicked is dropped and never used again.
+    catch_unwind(AssertUnwindSafe(run)).map_err(|_| Status::internal("the handler panicked"))
 }
 
 impl Call {
@@ -229,24 +239,47 @@ impl Call {
 
     /// Counts the call; gives the place of its method.
     fn end(&mut self, began: Instant) -> usize {
-        let worker = &self.origin.worker;
-        let method = match &self.method {
-            Method::Known(method) => *method,
-            Method::New(path) => worker.learn(path, self.code),
-        };
-        worker.ended(method, self.code);
-        if let Some(trace) = self.trace.take() {
-            let (peer, code) = (&self.origin.peer, name_of(self.code));
-            let Trace { path, timeout } = *trace;
-            let elapsed = began.elapsed();
-            tracing::info!(target: "grpc_server::access", %peer, path, code, ?elapsed, ?timeout, "call");
+        if let Some(outcome) = &self.outcome {
+            self.code = outcome.code();
         }
-        method
+        end(&self.origin, &self.method, self.code, self.trace.take(), began)
+    }
+}
+
+/// Counts a call; gives the place of its method.
+fn end(origin: &Origin, method: &Method, code: Code, trace: Option<Box<Trace>>, began: Instant) -> usize {
+    let method = match method {
+        Method::Known(method) => *method,
+        Method::New(path) => origin.worker.learn(path, code),
+    };
+    origin.worker.ended(method, code);
+    if let Some(trace) = trace {
+        let (peer, code, elapsed) = (&origin.peer, name_of(code), began.elapsed());
+        let Trace { path, timeout } = *trace;
+        tracing::info!(target: "grpc_server::access", %peer, path, code, ?elapsed, ?timeout, "call");
+    }
+    method
+}
+
+/// A call that hyper answers: counted when this is dropped.
+pub(super) struct Ended {
+    pub(super) origin: Rc<Origin>,
+    pub(super) method: Method,
+    pub(super) trace: Option<Box<Trace>>,
+    pub(super) outcome: Outcome,
+    pub(super) began: Instant,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let Self { origin, method, trace, outcome, began } = self;
+        let method = end(origin, method, outcome.code(), trace.take(), *began);
+        origin.worker.took(method, began.elapsed());
     }
 }
 
 /// The code that headers or trailers tell.
-fn code_of(headers: &HeaderMap) -> Code {
+pub(super) fn code_of(headers: &HeaderMap) -> Code {
     headers.get(Status::GRPC_STATUS).map_or(Code::Unknown, |code| Code::from_bytes(code.as_bytes()))
 }
 

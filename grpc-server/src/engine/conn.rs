@@ -14,6 +14,7 @@ use server_runtime::Connection;
 use tokio::time::Instant;
 
 use super::call;
+use super::h1;
 use super::meter::Meter;
 use super::origin::{End, Origin};
 use super::watch::{Watch, Wish};
@@ -26,13 +27,33 @@ type Arrival = (Request<RecvStream>, SendResponse<Bytes>);
 
 /// Serves a connection to its end.
 pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
-    let Connection { stream, peer, shutdown, place, .. } = connection;
+    let Connection { mut stream, peer, shutdown, place, .. } = connection;
     let end = End::of(&stream);
     let origin = Rc::new(Origin { worker, peer, end, shutdown });
-    let limits = &origin.worker.options.limits;
-    let meter = (limits.control_frames > 0).then(|| Meter::new(limits.control_frames));
+    let options = Rc::clone(&origin.worker.options);
     let is_flooded = Rc::<Cell<bool>>::default();
-    let wire = Wire::new(stream, Bytes::new(), meter, Rc::clone(&is_flooded));
+    let mut read = Vec::new();
+    if let Some(web) = &options.web {
+        let found = tokio::select! {
+            found = tokio::time::timeout(options.timeouts.handshake, h1::is_http2(&mut stream, &mut read)) => found,
+            () = origin.shutdown.triggered() => return,
+        };
+        match found {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => {
+                let wire = Wire::new(stream, read.into(), None, is_flooded);
+                if let Err(error) = h1::serve(&origin, web, wire).await {
+                    tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
+                }
+                return drop(place);
+            }
+            Ok(Err(_)) => return,
+            Err(_) => return origin.worker.figures().timeouts.add(1),
+        }
+    }
+    let most = options.limits.control_frames;
+    let meter = (most > 0).then(|| Meter::new(most));
+    let wire = Wire::new(stream, read.into(), meter, Rc::clone(&is_flooded));
     if let Err(error) = serve_http2(&origin, wire, is_flooded).await {
         tracing::debug!(peer = %origin.peer, "HTTP/2: {error}");
     }

@@ -3,6 +3,7 @@
 mod admit;
 mod call;
 mod conn;
+mod h1;
 mod inbound;
 mod meter;
 mod origin;
@@ -10,6 +11,7 @@ mod service;
 mod stats;
 mod timeout;
 mod watch;
+mod web;
 mod wire;
 mod worker;
 

@@ -21,6 +21,8 @@ pub fn serve(routes: Routes, mut options: Options) -> Result<Running, Error> {
         && tls.alpn.is_empty()
     {
         tls.alpn = vec![b"h2".to_vec()];
+        // Browsers that cannot do HTTP/2.
+        tls.alpn.extend(options.web.iter().map(|_| b"http/1.1".to_vec()));
     }
     let (routes, health) = if options.health { health::add(routes) } else { (routes, None) };
     let routes = reflection::add(routes, &options.descriptors)?;

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use grpc_server::Routes;
+use grpc_server::greeter::{Greeter, pb::greeter_server::GreeterServer};
 use tokio_stream::StreamExt as _;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -59,6 +61,27 @@ fn a_panic_is_internal_and_harms_nobody_else() {
 }
 
 #[test]
+fn interceptors_refuse_and_panic() {
+    run(async {
+        let intercept = |request: tonic::Request<()>| match request.metadata().get("do") {
+            None => Ok(request),
+            Some(what) if what == "panic" => panic!("as the test wants it"),
+            Some(_) => Err(tonic::Status::unauthenticated("who are you?")),
+        };
+        let routes = Routes::new().add_service(GreeterServer::with_interceptor(Greeter, intercept));
+        let server = Server::with(routes, options());
+        let mut raw = server.raw().await;
+        let request = |what: &str| post(SAY_HELLO).header("do", what).body(()).unwrap();
+        for (what, code) in [("panic", "13"), ("refuse", "16"), ("panic", "13")] {
+            let reply = raw.call(request(what), hello("Ann")).await;
+            assert_eq!(reply.code(), Some(code), "{reply:?}");
+        }
+        let reply = raw.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
+        assert_eq!(reply.code(), Some("0"), "{reply:?}");
+    });
+}
+
+#[test]
 fn too_many_calls_are_shed() {
     run(async {
         let mut options = options();
@@ -68,9 +91,10 @@ fn too_many_calls_are_shed() {
         let request = || post(SAY_HELLO).body(()).unwrap();
         let first = raw.begin(request(), hello("never")).await.unwrap();
         let second = raw.begin(request(), hello("never")).await.unwrap();
-        until("two wait", || odd.begun.load(Relaxed) == 2).await;
-        let reply = raw.call(request(), hello("Ann")).await;
-        assert_eq!(reply.code(), Some("8"), "{reply:?}");
+        for name in ["Ann", "never", "slow"] {
+            let reply = raw.call(request(), hello(name)).await;
+            assert_eq!(reply.code(), Some("8"), "{reply:?}");
+        }
         assert_eq!(odd.begun.load(Relaxed), 2, "the handler has not seen it");
         // Who gives up makes place.
         for (_, mut stream) in [first, second] {

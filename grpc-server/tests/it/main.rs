@@ -12,3 +12,4 @@ mod odd;
 mod shutdown;
 mod support;
 mod tls;
+mod web;

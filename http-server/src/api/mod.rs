@@ -29,6 +29,7 @@ use crate::redis::{Failure, Redis};
 use access::Access;
 
 pub use args::{RedisArgs, routes};
+pub(crate) use format::Format;
 
 /// What all requests share.
 #[derive(Clone, Debug)]

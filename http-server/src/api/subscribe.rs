@@ -19,6 +19,7 @@ use tokio::time::{Instant, Interval, interval_at};
 use super::answer::Refusal;
 use super::format::{Format, json_bytes};
 use super::{Api, cors};
+use crate::Endless;
 use crate::redis::{Event, Subscription, Topic};
 
 /// How often a silent connection is told that it lives, and a dead one is found: below the idle time-outs of usual proxies.
@@ -102,6 +103,7 @@ async fn listen(api: &Api, request: Request, topics: Topics) -> Result<Response,
 fn event_stream(subscription: Subscription) -> Response {
     let stream = EventStream { subscription, alive: keep_alive(), ended: false };
     let mut response = Response::new(Body::new(stream));
+    response.extensions_mut().insert(Endless);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     // Events are worth something only if nobody on the way collects them.

@@ -18,7 +18,7 @@ impl Clock {
         clock
     }
 
-    /// Looks at the clock. Once for each batch of requests, because it costs as much as the rest of a small answer.
+    /// Looks at the clock. Several times a second, not for each answer: that would cost as much as the rest of a small one.
     pub(super) fn look(&mut self) {
         let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()).min(LAST);
         if second != self.second {

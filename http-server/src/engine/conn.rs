@@ -26,11 +26,12 @@ use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
 use super::later::{Queue, Turn};
 use super::output::Output;
-use super::sending::{Sending, framing};
+use super::sending::{Endless, Sending, framing};
 use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
 use super::worker::{Drain, Scratch, Worker};
 use super::{h2, upgrade};
+use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
 use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES};
@@ -310,7 +311,6 @@ impl Conn {
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
             Poll::Ready(Ok(count)) => {
                 self.worker.stats().received.add(count as u64);
-                self.worker.clock.borrow_mut().look();
                 Ok(Poll::Ready(count))
             }
             Poll::Ready(Err(error)) => Err(error),
@@ -319,7 +319,7 @@ impl Conn {
     }
 
     /// Writes answers that have come; whether there were any.
-    fn answers(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> bool {
+    fn answers(&mut self, cx: &Context<'_>, scratch: &mut Scratch) -> bool {
         let mut any = false;
         while !self.later.is_empty() && scratch.out.len() < GATHER_MAX {
             let (turn, ends) = self.later.turn(cx, scratch);
@@ -333,6 +333,11 @@ impl Conn {
                 Turn::Written => self.sent(close),
                 Turn::Response(response) => {
                     self.encode(*response, false, false, close, scratch);
+                    return true;
+                }
+                Turn::Packed(response, encoding) => {
+                    let future = Box::pin(compress::apply(*response, encoding, false));
+                    self.state = State::Calling(Call { future, upload: None, is_http10: false, ends, is_head: false });
                     return true;
                 }
             }
@@ -475,7 +480,8 @@ impl Conn {
     fn answer(&mut self, mut response: Response, scratch: &mut Scratch) {
         let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
         let Call { mut upload, is_http10, ends, is_head, .. } = call;
-        let mut ends = ends || wants_close(response.headers()) || self.worker.is_draining();
+        let is_last = self.worker.is_draining() && self.later.is_empty();
+        let mut ends = ends || wants_close(response.headers()) || is_last;
         if let Some(upload) = &mut upload {
             upload.discard(&mut self.input);
             if let Some((status, reason)) = upload.error().and_then(BodyError::refusal) {
@@ -506,15 +512,15 @@ impl Conn {
             (Close::No, true) => Ending::KeepAlive,
             (Close::No, false) => Ending::Silent,
         };
+        let is_endless = response.extensions().get::<Endless>().is_some();
         let (parts, body) = response.into_parts();
-        let mut clock = self.worker.clock.borrow_mut();
-        clock.look();
+        let clock = self.worker.clock.borrow();
         h1::encode_head(parts.status, &parts.headers, framed, ending, clock.date(), &mut scratch.out);
         drop(clock);
         if is_bodyless {
             self.sent(close);
         } else {
-            self.state = State::Sending(Sending::new(body, framed), close);
+            self.state = State::Sending(Sending::new(body, framed, is_endless), close);
         }
     }
 
@@ -535,6 +541,7 @@ impl Conn {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),
+                Poll::Pending if sending.is_endless() && self.is_half_closed => return Ok(Step::Ended(Served::Over)),
                 Poll::Pending => {
                     if self.output.len() == 0 {
                         self.slot.stay(Phase::Busy);
@@ -557,8 +564,7 @@ impl Conn {
     fn refuse(&mut self, status: StatusCode, reason: &str, scratch: &mut Scratch) {
         self.worker.stats().refused.add(1);
         self.worker.stats().response(status);
-        let mut clock = self.worker.clock.borrow_mut();
-        clock.look();
+        let clock = self.worker.clock.borrow();
         h1::refusal(status, reason, clock.date(), &mut scratch.out);
         drop(clock);
         self.state = State::Waiting;

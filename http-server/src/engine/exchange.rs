@@ -102,7 +102,7 @@ fn health(path: &str, is_draining: bool) -> Option<(StatusCode, &'static str)> {
     }
 }
 
-/// The router's answer; a panic ends the request and nothing else.
+/// The router's answer; a panic ends the request and nothing else, and so does its time's end.
 async fn route(worker: &Worker, request: Request<Body>) -> Response {
     let target = request.uri().path().to_owned();
     let call = worker.router.borrow_mut().call(request);
@@ -112,7 +112,18 @@ async fn route(worker: &Worker, request: Request<Body>) -> Response {
         Ok(Poll::Pending) => Poll::Pending,
         Err(_) => Poll::Ready(None),
     });
-    result.await.unwrap_or_else(|| {
+    let result = match worker.settings.options.timeouts.handler {
+        None => result.await,
+        Some(limit) => match tokio::time::timeout(limit, result).await {
+            Ok(result) => result,
+            Err(_) => {
+                worker.stats().slow_handlers.add(1);
+                tracing::warn!(path = target.escape_default().to_string(), "a handler took longer than {limit:?}");
+                return (StatusCode::SERVICE_UNAVAILABLE, "the answer took too long\n").into_response();
+            }
+        },
+    };
+    result.unwrap_or_else(|| {
         worker.stats().panics.add(1);
         tracing::error!(path = target.escape_default().to_string(), "a handler panicked");
         (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()

@@ -61,14 +61,14 @@ pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64
         Err(reject) => return not_http1(input, requests, reject),
     };
     let ends = !head.keep_alive || worker.is_draining() || requests + 1 == limits.requests;
-    if let Some(id) = worker.later(&head) {
-        return Found::Later { entry: Entry { id, ends }, len: head.len };
+    if !is_behind && let Some(answer) = worker.instant(&head) {
+        return Found::Instant { answer, ends, len: head.len };
+    }
+    if let Some((id, encoding)) = worker.later(&head) {
+        return Found::Later { entry: Entry { id, encoding, ends }, len: head.len };
     }
     if is_behind {
         return Found::Behind;
-    }
-    if let Some(answer) = worker.instant(&head) {
-        return Found::Instant { answer, ends, len: head.len };
     }
     if head.upgrade && head.framing == Framing::None {
         return Found::Upgrade;

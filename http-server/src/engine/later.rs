@@ -7,14 +7,17 @@ use std::task::{Context, Poll};
 use axum::response::Response;
 
 use super::worker::{Scratch, Worker};
+use crate::compress::Encoding;
 use crate::later::{self, Reply};
-use crate::tuning::MAX_LATER;
+use crate::tuning::{COMPRESS_MIN, MAX_LATER};
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// What [`Later`](crate::Later) calls it.
     pub(super) id: u64,
+    /// How its answer is to be compressed, if that is worth it.
+    pub(super) encoding: Option<Encoding>,
     /// Whether its answer ends the connection.
     pub(super) ends: bool,
 }
@@ -33,6 +36,8 @@ pub(super) enum Turn {
     Written,
     /// Its answer is this one.
     Response(Box<Response>),
+    /// Its answer is this one, to be compressed.
+    Packed(Box<Response>, Encoding),
 }
 
 impl Queue {
@@ -64,13 +69,18 @@ impl Queue {
         // A shutdown is told by the last answer: those behind it are under way.
         let ends = first.ends || (worker.is_draining() && entries.len() == 1);
         let mut turn = Turn::Waits;
-        let mut take = |reply: Reply<'_>| match reply {
-            Reply::Body { status, fields, body } => {
+        let mut take = |reply: Reply<'_>| match (reply, first.encoding) {
+            (reply, Some(encoding)) if reply.len() >= COMPRESS_MIN => {
+                let response = reply.into_response();
+                worker.count_instant(response.status());
+                turn = Turn::Packed(Box::new(response), encoding);
+            }
+            (Reply::Body { status, fields, body }, _) => {
                 later::write(status, fields, body, worker.clock.borrow().date(), ends, &mut scratch.out);
                 worker.count_instant(status);
                 turn = Turn::Written;
             }
-            Reply::Response(response) => {
+            (Reply::Response(response), _) => {
                 worker.count_instant(response.status());
                 turn = Turn::Response(Box::new(response));
             }

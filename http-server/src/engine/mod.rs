@@ -20,4 +20,5 @@ mod upload;
 mod watch;
 mod worker;
 
+pub use sending::Endless;
 pub use service::serve;

@@ -12,9 +12,16 @@ use http_body::Body as _;
 use super::output::Output;
 use crate::h1::{self, Framed};
 
+/// In the [extensions](http::Response::extensions_mut) of a response: its body goes on until the client leaves, as a
+/// stream of events does. A client that ends its half of the connection counts as gone then; others may still wait for
+/// their answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Endless;
+
 /// A body that is being sent.
 pub(super) struct Sending {
     body: Body,
+    is_endless: bool,
     framed: Framed,
     /// What is left of the length that was announced.
     left: u64,
@@ -42,9 +49,14 @@ pub(super) fn framing(response: &Response, is_head: bool, is_http10: bool) -> (F
 }
 
 impl Sending {
-    pub(super) fn new(body: Body, framed: Framed) -> Self {
+    pub(super) fn new(body: Body, framed: Framed, is_endless: bool) -> Self {
         let left = if let Framed::Length(length) = framed { length } else { 0 };
-        Self { body, framed, left }
+        Self { body, is_endless, framed, left }
+    }
+
+    /// Whether the body is of use only to a client that has not ended its half of the connection.
+    pub(super) fn is_endless(&self) -> bool {
+        self.is_endless
     }
 
     /// Takes the next piece of the body to the output. `None` at its end.

@@ -11,7 +11,7 @@ use crate::options::Timeouts;
 const SWEEPS: u32 = 4;
 
 /// The longest pause between sweeps.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// The shortest.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
@@ -121,14 +121,15 @@ impl Watch {
         slot
     }
 
-    /// Sweeps for ever.
-    pub(super) async fn run(&self) {
+    /// Sweeps for ever, and does what else is due several times a second.
+    pub(super) async fn run(&self, also: impl Fn()) {
         let mut ticks = tokio::time::interval(self.pause);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             self.now.set(self.now.get().wrapping_add(1));
             self.sweep();
+            also();
         }
     }
 
@@ -175,7 +176,7 @@ mod tests {
         head.enter(Phase::Head);
         busy.enter(Phase::Busy);
         let expired = || (idle.is_expired(), head.is_expired(), busy.is_expired());
-        let sweep_for = |seconds| tokio::time::timeout(Duration::from_secs(seconds), watch.run());
+        let sweep_for = |seconds| tokio::time::timeout(Duration::from_secs(seconds), watch.run(|| ()));
         let _ = sweep_for(3).await;
         assert_eq!(expired(), (false, false, false));
         head.stay(Phase::Head);

@@ -12,6 +12,7 @@ use server_runtime::metrics::Histogram;
 use super::clock::Clock;
 use super::stats::Stats;
 use super::watch::Watch;
+use crate::compress::{self, Encoding};
 use crate::h1::{Framing, Head};
 use crate::instant::{Answer, Kind};
 use crate::later;
@@ -90,8 +91,10 @@ impl Worker {
         if self.is_watched.replace(true) {
             return;
         }
+        // The first request may be answered before the task below has its first turn.
+        self.clock.borrow_mut().look();
         let worker = Rc::clone(self);
-        tokio::task::spawn_local(async move { worker.watch.run().await });
+        tokio::task::spawn_local(async move { worker.watch.run(|| worker.clock.borrow_mut().look()).await });
         let (worker, shutdown) = (Rc::clone(self), shutdown.clone());
         tokio::task::spawn_local(async move {
             shutdown.triggered().await;
@@ -118,10 +121,11 @@ impl Worker {
     }
 
     /// The number of a request that is answered later without the router, if it is one of those that are, and nobody wants
-    /// to see more of it. It is under way then.
+    /// to see more of it; and the coding for its answer. It is under way then.
     #[inline]
-    pub(super) fn later(&self, head: &Head<'_, '_>) -> Option<u64> {
-        let later = self.settings.options.later.as_ref()?;
+    pub(super) fn later(&self, head: &Head<'_, '_>) -> Option<(u64, Option<Encoding>)> {
+        let options = &self.settings.options;
+        let later = options.later.as_ref()?;
         if !is_plain(head) {
             return None;
         }
@@ -129,7 +133,11 @@ impl Worker {
         if !head.headers.iter().all(|header| later::is_plain(header.name)) || self.is_sampled() {
             return None;
         }
-        later.ask(query)
+        let id = later.ask(query)?;
+        let codings = || head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept-encoding"));
+        let lines = || codings().filter_map(|header| std::str::from_utf8(header.value).ok());
+        let may_compress = options.compress && codings().next().is_some();
+        Some((id, if may_compress { compress::best(lines) } else { None }))
     }
 
     /// Whether the next request is one that the access log shows.

@@ -67,9 +67,9 @@ pub enum Reject {
     Version,
     /// `Host` is missing, said twice, or no host.
     Host,
-    /// Length and coding together, or either of them twice, or no number.
+    /// Length and coding together, or either of them twice, or no number, or a coding that is not `chunked` in the end.
     AmbiguousLength,
-    /// A transfer coding other than `chunked`.
+    /// A transfer coding within `chunked`.
     UnknownCoding,
     /// An expectation other than `100-continue`.
     UnknownExpectation,
@@ -227,6 +227,24 @@ struct Fields {
     connection_upgrade: bool,
 }
 
+/// What reg-name, IP literals and ports are made of (RFC 3986); no user information. A table, because every request has a
+/// host.
+const OF_HOST: [bool; 256] = {
+    let mut table = [false; 256];
+    let others = b"-._~!$&'()*+,;=:[]%";
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < others.len() {
+        table[others[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 impl Fields {
     fn read(headers: &[Header<'_>], minor: u8) -> Result<Self, Reject> {
         let mut fields = Self { keep_alive: minor == 1, ..Self::default() };
@@ -250,9 +268,7 @@ impl Fields {
 
     fn host(&mut self, value: &[u8]) -> Result<(), Reject> {
         self.hosts += 1;
-        // What reg-name, IP literals and ports are made of (RFC 3986); no user information.
-        let valid = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(byte);
-        if value.iter().all(valid) { Ok(()) } else { Err(Reject::Host) }
+        if value.iter().all(|byte| OF_HOST[usize::from(*byte)]) { Ok(()) } else { Err(Reject::Host) }
     }
 
     fn expect(&mut self, value: &[u8]) -> Result<(), Reject> {
@@ -286,11 +302,14 @@ impl Fields {
         if self.chunked {
             return Err(Reject::AmbiguousLength);
         }
-        if !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(Reject::UnknownCoding);
+        self.chunked = value.eq_ignore_ascii_case(b"chunked");
+        let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default().trim_ascii();
+        match (self.chunked, last.eq_ignore_ascii_case(b"chunked")) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Reject::UnknownCoding),
+            // Without chunks at the end, the end is not known (RFC 9112 section 6.3).
+            (false, false) => Err(Reject::AmbiguousLength),
         }
-        self.chunked = true;
-        Ok(())
     }
 
     fn framing(&self, minor: u8) -> Result<Framing, Reject> {

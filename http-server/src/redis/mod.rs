@@ -9,7 +9,7 @@ mod client;
 mod connect;
 mod embedded;
 mod failure;
-mod mux;
+pub(crate) mod mux;
 pub(crate) mod reply;
 mod session;
 mod settings;

@@ -60,6 +60,21 @@ fn slow_bodies() {
 }
 
 #[test]
+fn slow_handlers() {
+    let mut options = options();
+    options.timeouts.handler = Some(Duration::from_millis(50));
+    let server = Server::with(options);
+    let mut client = server.client();
+    let answer = client.get("/t/slow").unwrap();
+    assert_eq!((answer.status, answer.text()), (503, "the answer took too long\n"));
+    assert_eq!(client.get("/ann").unwrap().status, 200, "the connection goes on");
+    // A handler that waits for a body waits no longer; what comes of it later would be taken for a request.
+    client.send("POST /t/count HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhello");
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.status, answer.header("connection")), (503, Some("close")));
+}
+
+#[test]
 fn idle_connections_end_without_a_word() {
     let mut options = options();
     options.timeouts.idle = Duration::from_millis(100);

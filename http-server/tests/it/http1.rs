@@ -100,6 +100,20 @@ fn bad_requests() {
     ends("POST /t/echo HTTP/1.1\r\nHost: h\r\nExpect: more\r\nContent-Length: 1\r\n\r\n", 417);
 }
 
+/// The suite of <https://github.com/dropseed/h1spec>, where `H1SPEC` names its program. It is in no package registry, and
+/// the tables above hold what it looks for.
+#[test]
+fn h1spec() {
+    let Some(program) = std::env::var_os("H1SPEC") else {
+        return eprintln!("skipped: H1SPEC names no program (pip install git+https://github.com/dropseed/h1spec)");
+    };
+    let server = Server::start();
+    let output = std::process::Command::new(program).arg("--strict").arg(server.addr.to_string()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    eprintln!("h1spec: {}", text.trim_end().lines().last().unwrap_or_default());
+    assert!(output.status.success(), "{text}");
+}
+
 #[test]
 fn limits() {
     let mut options = options();

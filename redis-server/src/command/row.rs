@@ -15,6 +15,9 @@ pub type Result<T = ()> = std::result::Result<T, Error>;
 /// Positions of keys among the arguments, and how each is used.
 pub type KeyPositions = SmallVec<[(usize, Access); 8]>;
 
+/// Positions of keys among the arguments, and what happens to each in the words of a key specification.
+pub type KeyUses = SmallVec<[(usize, &'static str); 8]>;
+
 /// What runs when a command is called.
 pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
@@ -183,6 +186,31 @@ impl Command {
         self.subcommands.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
+    /// Positions of the keys in `args` with what would happen to each, in the words of `COMMAND GETKEYSANDFLAGS`; none when
+    /// the arguments do not fit. As in the genuine server, the specifications come first where they can say it.
+    pub fn key_uses(&self, args: Args<'_>) -> Option<KeyUses> {
+        let is_unknown = |spec: &KeySpec| spec.begin == Begin::Unknown;
+        if let Some(finder) = self.finder.filter(|_| self.keys.iter().any(is_unknown)) {
+            let flags = |access| self.keys.iter().find(|spec| spec.usage.access == access).map(|spec| spec.usage.flags);
+            let found: KeyUses =
+                finder(args).into_iter().map(|(at, access)| (at, flags(access).unwrap_or_default())).collect();
+            return (!found.is_empty()).then_some(found);
+        }
+        let mut uses = KeyUses::new();
+        for spec in self.keys {
+            let mut found = SmallVec::new();
+            let fits = spec.find(args, &mut found).is_some();
+            // Further keys may be missing where their number is open: `PFMERGE destination`.
+            let may_miss = self.arity < 0 && matches!(spec.find, Find::Range { .. });
+            if !fits && !may_miss && !self.flags.has(Flags::NO_MANDATORY_KEYS) {
+                return None;
+            }
+            let flags = usage(self.name, spec.usage.flags, args);
+            uses.extend(found.iter().map(|(at, _)| (*at, flags)));
+        }
+        (!uses.is_empty() || self.flags.has(Flags::NO_MANDATORY_KEYS)).then_some(uses)
+    }
+
     /// Positions of the keys in `args` and how each is used; empty when the arguments do not fit.
     pub fn key_positions(&self, args: Args<'_>) -> KeyPositions {
         if let Some(finder) = self.finder {
@@ -197,5 +225,19 @@ impl Command {
             }
         }
         found
+    }
+}
+
+/// Flags of a key; for a few commands they depend on the options of the call.
+fn usage(name: &str, flags: &'static str, args: Args<'_>) -> &'static str {
+    if !flags.contains("variable_flags") {
+        return flags;
+    }
+    let has = |from: usize, words: &[&str]| (from..args.len()).any(|at| words.iter().any(|word| args.is(at, word)));
+    match name {
+        "set" if has(3, &["GET"]) => "RW access update",
+        "set" => "OW update",
+        "bitfield" if !has(2, &["SET", "INCRBY"]) => "RO access",
+        _ => "RW access update",
     }
 }

@@ -24,6 +24,8 @@ mod string;
 mod transaction;
 mod wait;
 
+pub(crate) use connection::describe as describe_client;
+
 use crate::client::Client;
 use crate::command::{Ctx, Family};
 use crate::error::Error;

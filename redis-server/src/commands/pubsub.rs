@@ -1,7 +1,8 @@
 //! Publish and subscribe (<https://redis.io/docs/latest/commands/?group=pubsub>).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
 
 use bytes::Bytes;
 
@@ -54,7 +55,21 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
         confirm(cx, kind, word, Some(&name));
     }
     note_subscriptions(cx.client);
+    recheck(cx, kind);
     Ok(())
+}
+
+/// A right that was withdrawn at this very moment was withdrawn before we were among the subscribers.
+fn recheck(cx: &mut Ctx<'_>, kind: Kind) {
+    fence(SeqCst);
+    let client = &mut *cx.client;
+    if client.identity.is_cleared(&cx.instance.acl) {
+        return;
+    }
+    client.identity.refresh(&cx.instance.acl);
+    let names = client.subscriptions.iter().flat_map(|subscriptions| &subscriptions.sets[kind as usize]);
+    let user = client.identity.user();
+    client.close |= !names.into_iter().all(|name| user.may_listen(name, kind == Kind::Pattern));
 }
 
 fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::acl;
 use crate::command::{
     Args, Begin, Categories, Ctx, Event, Family, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Use, cmd, read,
 };
@@ -68,6 +69,18 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
+    /// Refuses patterns, which may name any key, to a user that may not read all keys. `args` is the call itself.
+    fn permitted(&self, cx: &Ctx<'_>, args: Args<'_>) -> Result {
+        let looks = self.by.is_some_and(|pattern| pattern.contains(&b'*'));
+        if !looks && self.get.is_empty() || acl::reads_all_keys(cx, args) {
+            return Ok(());
+        }
+        Err(Error::Static(match looks {
+            true => "ERR BY option of SORT denied due to insufficient ACL permissions.",
+            false => "ERR GET option of SORT denied due to insufficient ACL permissions.",
+        }))
+    }
+
     /// Whether BY names a constant: then nothing is sorted.
     fn keeps_order(&self) -> bool {
         self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
@@ -116,6 +129,7 @@ fn footprint(args: Args<'_>) -> Footprint {
 
 fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let mut options = Options::parse(args, may_store)?;
+    options.permitted(cx, args)?;
     let source = cx.db.value(args.key(0));
     if options.target.is_some() && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
         // A set has no order to keep: what is stored is put in one that is always the same.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::acl;
 use crate::client::{Client, Multi, count, flag};
 use crate::command::{Args, Begin, Categories, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd};
 use crate::db::Access;
@@ -37,7 +38,13 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     cx.reply.array(multi.queue.len());
     let may_block = std::mem::replace(&mut cx.may_block, false);
     for (row, args) in &multi.queue {
-        dispatch::run_queued(cx, row, args.args());
+        match acl::recheck(cx, row, args.args()) {
+            Ok(()) => dispatch::run_queued(cx, row, args.args()),
+            Err(error) => {
+                cx.worker.refused(Some(row), &error);
+                cx.reply.error(&error);
+            }
+        }
     }
     cx.may_block = may_block;
     Ok(())

@@ -14,7 +14,7 @@ use super::setting::{Flags, Id};
 use super::store::{Config, Draft, default};
 use super::value;
 use super::{parse, settings};
-use crate::glob;
+use crate::{acl, glob};
 
 /// How deep files may include each other: enough for any layout, little for a circle.
 const MAX_INCLUDE_DEPTH: usize = 16;
@@ -79,6 +79,8 @@ impl Directive {
 struct Loader {
     draft: Draft,
     warnings: Vec<Warning>,
+    /// The lines that define users.
+    users: Vec<Directive>,
 }
 
 impl Loader {
@@ -136,6 +138,9 @@ impl Loader {
         })?;
         if id.setting().name == INCLUDE {
             self.include(&words[0], origin, depth)?;
+        }
+        if id == settings::USER.id() {
+            self.users.push(directive.clone());
         }
         self.warn_of_no_effect(id, origin);
         Ok(())
@@ -207,9 +212,31 @@ impl Loader {
                 },
             });
         }
+        check_users(&config, &self.users)?;
         Ok((config, self.warnings))
     }
 }
+
+/// Whether the lines that define users can be followed.
+fn check_users(config: &Config, lines: &[Directive]) -> Result<(), ConfigError> {
+    let words: Vec<Vec<Bytes>> = lines.iter().map(|line| line.words.clone()).collect();
+    let wrong = match acl::check_lines(&words, config.user_defaults()) {
+        Err(wrong) => Some(wrong),
+        Ok(_) if !lines.is_empty() && !config.text(settings::ACLFILE).is_empty() => Some((0, TWO_PLACES.to_owned())),
+        Ok(_) => None,
+    };
+    let Some((at, reason)) = wrong else { return Ok(()) };
+    let name = words[at].first().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned());
+    Err(ConfigError {
+        origin: lines[at].origin.clone(),
+        directive: format!("user {name} (rules hidden)"),
+        reason: Reason::User(reason),
+    })
+}
+
+const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is \
+    invalid. This setup is very likely to lead to configuration errors and security holes, please define either an ACL \
+    file or declare users directly in your redis.conf, but not both.";
 
 const INCLUDE: &str = "include";
 

@@ -28,6 +28,7 @@ mod value;
 
 pub use args::{Launch, Request};
 pub use error::{ConfigError, Origin, SetError, Warning};
+pub(crate) use rewrite::replace as replace_file;
 pub use setting::{Flags, Group, Id, Kind, Lines, Number, Setting, Switch, Text, Words};
 pub use special::event_bit;
 pub use store::{Caller, Config, OutputLimit, SavePoint};

@@ -56,6 +56,8 @@ settings! {
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
         BUSY_REPLY_THRESHOLD "busy-reply-threshold",
         SCRIPT_MEMORY_LIMIT "script-memory-limit",
+        ACLLOG_MAX_LEN "acllog-max-len",
+        ACL_PUBSUB_DEFAULT "acl-pubsub-default",
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
@@ -73,6 +75,7 @@ settings! {
         TLS_KEY_FILE "tls-key-file",
         TLS_CA_CERT_FILE "tls-ca-cert-file",
         REQUIREPASS "requirepass",
+        ACLFILE "aclfile",
         LOGFILE "logfile",
         METRICS_LISTEN "metrics-listen",
         PIDFILE "pidfile",
@@ -85,5 +88,6 @@ settings! {
     }
     Lines lines {
         RENAME_COMMAND "rename-command",
+        USER "user",
     }
 }

@@ -13,8 +13,6 @@ const SPARSE: usize = 8;
 
 /// Random records that are looked at for one that is not stale, before they are gone through: up to two thirds are.
 const PICK_TRIES: usize = 16;
-/// Of so few records, nearly all may be stale.
-const FEW: usize = 2 * REBUILD_MIN;
 
 /// The expiring entries of one shard: deadline in milliseconds of Unix time, and the hash of the key.
 ///
@@ -79,8 +77,8 @@ impl ExpiryIndex {
             return false;
         }
         let mut offer = |Reverse((deadline, hash)): &Reverse<(u64, u64)>| take(*deadline, *hash);
-        let tries = if records.len() > FEW { PICK_TRIES } else { 0 };
-        if (0..tries).any(|_| offer(&records[random() as usize % records.len()])) {
+        // The walk would favour those that stand behind many stale ones.
+        if (0..PICK_TRIES).any(|_| offer(&records[random() as usize % records.len()])) {
             return true;
         }
         let (head, tail) = records.split_at(random() as usize % records.len());

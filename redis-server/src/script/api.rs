@@ -6,7 +6,6 @@ use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use super::vm::Registered;
 use super::{ScriptFlags, call, lock, raw};
-use crate::dispatch;
 
 /// What a function that may fail returns: the text of its error, code first, or its value.
 pub(super) type Outcome = mlua::Result<Result<Value, String>>;
@@ -204,10 +203,8 @@ fn acl_check_cmd(lua: &Lua, arguments: &[Value]) -> Outcome {
             None => return Ok(Err("ERR Lua redis lib command arguments must be strings or integers".to_owned())),
         }
     }
-    Ok(call::with(|running| match running {
-        Some(running) if dispatch::find(&running.worker().instance, words.args()).is_some() => Ok(Value::Boolean(true)),
-        _ => Err("ERR Invalid command passed to redis.acl_check_cmd()".to_owned()),
-    }))
+    let may = call::with(|running| running.and_then(|running| running.may(words.args())));
+    Ok(may.map(Value::Boolean).ok_or_else(|| "ERR Invalid command passed to redis.acl_check_cmd()".to_owned()))
 }
 
 /// The state of `math.random`: the 48-bit generator of POSIX, the same in every script of the same seed.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::status::Slow;
 use super::{ScriptFlags, raw};
+use crate::acl::{self, Identity};
 use crate::client::{Client, ClientShared, ReplyMode};
 use crate::command::{Args, Ctx, Flags, OwnedArgs, Ready};
 use crate::config::settings;
@@ -128,7 +129,7 @@ impl Running {
         let nobody = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
         Self {
             worker: worker.alone(),
-            client: Client::new(Arc::new(nobody), true),
+            client: Client::new(Arc::new(nobody), Identity::newcomer(&worker.instance.acl)),
             args: OwnedArgs::default(),
             reply: Reply::default(),
             flat: Vec::new(),
@@ -147,10 +148,18 @@ impl Running {
     }
 
     /// A script begins for the client of `cx`.
-    pub(super) fn begin(&mut self, cx: &mut Ctx<'_>, kind: Kind, name: &str, flags: Option<ScriptFlags>, read_only: bool) {
+    pub(super) fn begin(
+        &mut self,
+        cx: &mut Ctx<'_>,
+        kind: Kind,
+        name: &str,
+        flags: Option<ScriptFlags>,
+        read_only: bool,
+    ) {
         self.worker.same_time_as(cx.worker);
         self.worker.goes_on.set(cx.worker.goes_on.get());
         self.client.shared = Arc::clone(&cx.client.shared);
+        self.client.identity = cx.client.identity.clone();
         self.client.tracking = cx.client.tracking.take();
         self.client.db = cx.client.db;
         self.client.resp3 = false;
@@ -201,9 +210,11 @@ impl Running {
         self.kind
     }
 
-    /// The worker that runs its commands.
-    pub(super) fn worker(&self) -> &Worker {
-        &self.worker
+    /// Whether the script's caller may run a command; `None` if there is no such command.
+    pub(super) fn may(&mut self, args: Args<'_>) -> Option<bool> {
+        let instance = &self.worker.instance;
+        let row = dispatch::find(instance, args)?;
+        Some(acl::may(instance, &mut self.client, row, args))
     }
 
     /// Keeps the text of an error until the next command.
@@ -289,6 +300,10 @@ impl Running {
         let writes = flags.has(Flags::WRITE);
         let refusal = if flags.has(Flags::NOSCRIPT) {
             Some(Error::Static("ERR This Redis command is not allowed from script"))
+        } else if let Err(denied) =
+            acl::check(instance, &mut self.client, row, args, acl::Context::Lua, self.worker.now_ms())
+        {
+            Some(acl::script_error(denied))
         } else if self.read_only && (writes || flags.has(Flags::MAY_REPLICATE)) {
             Some(Error::Static("ERR Write commands are not allowed from read-only scripts."))
         } else if self.is_short_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {

@@ -213,7 +213,7 @@ impl Job {
     }
 
     fn prepare(&mut self, worker: &Worker, client: &mut Client, call: Call<'_>, alone: Alone) {
-        let lent = Client::new(Arc::clone(&client.shared), client.authenticated);
+        let lent = Client::new(Arc::clone(&client.shared), client.identity.clone());
         self.worker.same_time_as(worker);
         self.worker.goes_on.set(worker.goes_on.get());
         self.row = call.row;

@@ -68,7 +68,7 @@ impl Conn {
     ) -> Result<Progress, ProtocolError> {
         let limits = RequestLimits {
             max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.authenticated || !self.worker.instance.needs_password(),
+            authenticated: self.client.identity.may_enter(&self.worker.instance.acl),
         };
         if !self.parser.in_command() && input.get(*used).is_some_and(|&byte| byte != b'*') {
             return self.process_inline(scratch, &input[*used..], used);
@@ -128,7 +128,7 @@ impl Conn {
                 continue;
             }
             let args = owner.map_or_else(|| Args::new(input, spans), |owner| Args::shared(owner, spans));
-            let gate = dispatch::gate(&self.worker, &self.client, args);
+            let gate = dispatch::gate(&self.worker, &mut self.client, args);
             if let Gate::Run(row) = gate
                 && row.command.batched
             {
@@ -194,7 +194,7 @@ impl Conn {
             return Ok(Progress::Done);
         }
         let args = Args::new(&inline.bytes, &inline.spans);
-        let gate = dispatch::gate(&self.worker, &self.client, args);
+        let gate = dispatch::gate(&self.worker, &mut self.client, args);
         let progress = self.pass(scratch, gate, args);
         if !matches!(progress, Progress::Held) || self.client.awaits_answer() {
             *used += len;

@@ -30,6 +30,8 @@ use crate::worker::{Scratch, Worker, now_ms};
 /// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
 pub(super) const MAX_UNSENT: usize = 64 * 1024 * 1024;
 
+/// Bytes of replies that may wait for a client that has not authenticated and does not read them.
+const MAX_UNSENT_UNAUTHENTICATED: u64 = 1024;
 /// Replies below this size are sent without a look at `client-output-buffer-limit`.
 const LOOK_AT_LIMIT: usize = 64 * 1024;
 /// Arguments from this length on are received in a buffer of their own by the genuine server.
@@ -88,7 +90,9 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
 fn is_denied(worker: &Worker, peer: &Peer) -> bool {
     let instance = &worker.instance;
     let is_remote = peer.socket_addr().is_some_and(|addr| !addr.ip().is_loopback());
-    is_remote && instance.config.is_on(settings::PROTECTED_MODE) && !instance.needs_password()
+    is_remote
+        && instance.config.is_on(settings::PROTECTED_MODE)
+        && instance.acl.default_account().user().has_no_password()
 }
 
 fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Guest {
@@ -267,10 +271,11 @@ impl Conn {
             Some(len) if len >= LARGE => self.parser.needed() - (len + 2),
             _ => 0,
         };
+        let (room, output) = (self.input.capacity() as u64, self.output.len() as u64);
+        crowd::note(&self.worker.instance, shared, [room, output], self.worker.now_ms());
         shared.input.store(self.input.len().saturating_sub(parsed) as u64, Relaxed);
-        shared.input_room.store(self.input.capacity() as u64, Relaxed);
-        shared.output.store(self.output.len() as u64, Relaxed);
-        crowd::note(&self.worker.instance, shared, self.worker.now_ms());
+        shared.input_room.store(room, Relaxed);
+        shared.output.store(output, Relaxed);
     }
 
     pub(super) fn wait(&mut self, waiting: Waiting) {
@@ -382,7 +387,8 @@ impl Conn {
             let now = now_ms();
             now - *self.soft_limit_since.get_or_insert(now) >= limit.soft_seconds * 1000
         };
-        let over = too_long || limit.hard != 0 && len > limit.hard;
+        let unknown = len > MAX_UNSENT_UNAUTHENTICATED && !self.client.identity.may_enter(&self.worker.instance.acl);
+        let over = unknown || too_long || limit.hard != 0 && len > limit.hard;
         if over {
             let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
             tracing::warn!(id, addr, len, "closing client: its output passed client-output-buffer-limit");

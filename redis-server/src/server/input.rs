@@ -19,6 +19,9 @@ const MAX_TAIL: usize = 16 * 1024;
 const MIN_ROOM: usize = 16 * 1024;
 /// Room below which it is made larger before a read.
 const MIN_READ: usize = 1024;
+/// Room of less than one part in so many of what has come is made by doubling: or a request of many arguments would be
+/// copied for each of them.
+const SMALL_PART: usize = 4;
 /// Longest rest of an argument for which room is made before anything of it has come.
 const ROOM_AT_ONCE: usize = 64 * 1024;
 /// Room for more is this many times what has come: then hardly anything is copied when the buffer grows.
@@ -70,8 +73,16 @@ impl Conn {
         // Of an argument whose end is near, no more is needed than that.
         let missing = self.parser.pending_bulk().map(|_| self.parser.needed().saturating_sub(self.input.len()));
         let least = missing.map_or(MIN_READ, |missing| missing.clamp(1, MIN_READ));
-        if self.input.capacity() - self.input.len() < least {
-            self.input.reserve(self.room_for(self.input.len()));
+        let len = self.input.len();
+        if self.input.capacity() - len < least {
+            let room = self.room_for(len);
+            if missing.is_some() && room >= len / SMALL_PART {
+                // The usual growth would double the buffer, and the argument needs no more than this.
+                let small = std::mem::replace(&mut self.input, BytesMut::with_capacity(len + room));
+                self.input.extend_from_slice(&small);
+            } else {
+                self.input.reserve(room);
+            }
         }
         pin!(self.stream.read_buf(&mut self.input)).poll(cx)
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
 
 use super::{conn, cron, housekeeping};
+use crate::acl::LoadError;
 use crate::config::{Config, settings};
 use crate::guest::Guest;
 use crate::instance::Instance;
@@ -69,6 +70,8 @@ pub enum StartError {
     Tls,
     /// `tls-auth-clients` without the authorities of their certificates.
     TlsClients,
+    /// A user of the configuration, or of its file of users, cannot be made.
+    Users(LoadError),
     /// The runtime refused.
     Runtime(server_runtime::Error),
 }
@@ -90,6 +93,7 @@ impl std::fmt::Display for StartError {
                 "tls-auth-clients, which is yes by default, needs tls-ca-cert-file; \"tls-auth-clients no\" serves clients \
                  without certificates",
             ),
+            Self::Users(error) => error.fmt(f),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -112,7 +116,7 @@ pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
 /// As [`start`].
 pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Instance>), StartError> {
     let options = options(places, &config)?;
-    let instance = Arc::new(Instance::new(Arc::new(config)));
+    let instance = Arc::new(Instance::try_new(Arc::new(config)).map_err(StartError::Users)?);
     let figures = Arc::clone(&instance);
     options.metrics.collect(move |out| metrics::render(&figures, out));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });

@@ -168,6 +168,46 @@ fn hit_share(stream: &mut (impl Read + Write), policy: &str) -> f64 {
     hits as f64 / gets as f64
 }
 
+/// Half of the keys, which were used last one after the other, or each a bit more often than the one before, have to go:
+/// the share of the later half among those that stay.
+fn better_share(stream: &mut (impl Read + Write), policy: &str, option: &str) -> f64 {
+    const KEYS: usize = 4000;
+    let empty = figure(stream, "used_memory:");
+    ask(stream, &["CONFIG", "SET", "maxmemory-policy", policy]);
+    ask(stream, &["SET", "value", &"x".repeat(300)]);
+    let Value::Bulk(payload) = ask(stream, &["DUMP", "value"]) else { panic!("a payload") };
+    ask(stream, &["DEL", "value"]);
+    for number in 0..KEYS {
+        let (key, idle) = (format!("key:{number}"), (KEYS - number) * 10);
+        let used = if option == "FREQ" { number / 16 } else { idle }.to_string();
+        let words: [&[u8]; 6] = [b"RESTORE", key.as_bytes(), b"0", &payload, option.as_bytes(), used.as_bytes()];
+        stream.write_all(&request(&words)).unwrap();
+        let mut reply = [0; 5];
+        stream.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"+OK\r\n");
+    }
+    let full = figure(stream, "used_memory:");
+    let limit = empty + (full - empty) / 2;
+    ask(stream, &["CONFIG", "SET", "maxmemory", &limit.to_string()]);
+    until("half of them are gone", || figure(stream, "used_memory:") <= limit + (16 << 10));
+    let asked: Vec<_> = (0..KEYS).map(|number| words(&["EXISTS", &format!("key:{number}")])).collect();
+    let stay: Vec<_> = pipeline(stream, &asked).iter().map(|reply| *reply == Value::Int(1)).collect();
+    let count = |stay: &[bool]| stay.iter().filter(|stays| **stays).count() as f64;
+    count(&stay[KEYS / 2..]) / count(&stay)
+}
+
+#[test]
+fn as_good_a_choice_as_the_genuine_server_makes() {
+    for (policy, option) in [("allkeys-lru", "IDLETIME"), ("allkeys-lfu", "FREQ")] {
+        let Some(genuine) = Genuine::start(&[]) else { return };
+        let theirs = better_share(&mut genuine.connect(), policy, option);
+        let process = Process::start(&format!("choice-{policy}"), &[]);
+        let ours = better_share(&mut process.connect(), policy, option);
+        println!("{policy}: {ours:.3} of what stays is of the better half, {theirs:.3} with the genuine server");
+        assert!(ours > theirs - 0.04, "{policy}: {ours:.3} is of the better half, {theirs:.3} with the genuine server");
+    }
+}
+
 #[test]
 fn as_many_hits_as_with_the_genuine_server() {
     for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {

@@ -45,6 +45,11 @@ impl Shape {
         format!("{}@{}{depth}", self.path, self.connections)
     }
 
+    /// Whether the server has to ask a Redis.
+    pub(super) fn needs_redis(&self) -> bool {
+        self.path.starts_with("/get")
+    }
+
     /// Runs it.
     pub(super) fn run(&self, server: &Server, seconds: u64, pin: Option<&Pinning>, folder: &Path) -> Result<Sample> {
         let mut words = vec!["wrk".to_owned(), "--latency".to_owned(), format!("-d{seconds}")];

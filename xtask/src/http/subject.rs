@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::sample::Shape;
 use crate::compare::{Pinning, pinned};
 use crate::process::{Server, free_port, run_quietly};
 
@@ -45,12 +46,12 @@ pub(super) const SUBJECTS: [Subject; 11] = [
 ];
 
 impl Subject {
-    /// Whether it has something to answer, with a Redis or without.
-    pub(super) fn is_for(&self, redis: Option<&str>) -> bool {
+    /// Whether it has something to answer.
+    pub(super) fn answers(&self, shape: &Shape) -> bool {
         match self.make {
             Make::Ours => true,
-            Make::GoRedis(_) => redis.is_some(),
-            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => redis.is_none(),
+            Make::GoRedis(_) => shape.needs_redis(),
+            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => !shape.needs_redis(),
         }
     }
 
@@ -104,10 +105,11 @@ impl Subject {
                 command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
                 command.extend(redis.iter().flat_map(|place| ["--redis".to_owned(), (*place).to_owned()]));
             }
-            Make::Rust(_) | Make::Go(_) | Make::GoRedis(_) | Make::Script { .. } => {
+            Make::GoRedis(_) => {
                 command.push(port.to_string());
                 command.extend(redis.map(str::to_owned));
             }
+            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => command.push(port.to_string()),
         }
         let command = pinned(pin.map(Pinning::server), command);
         Server::start_when(answers, &command, port, folder).with_context(|| self.name)
@@ -115,7 +117,7 @@ impl Subject {
 }
 
 /// Whether a server on this port of the loopback interface answers `/` with 200.
-fn answers(port: u16) -> bool {
+pub(crate) fn answers(port: u16) -> bool {
     use std::io::{Read, Write};
     let get = || -> std::io::Result<bool> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;

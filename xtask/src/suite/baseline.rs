@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::runner::Runner;
+use super::ALONE;
+use super::runner::{Against, Runner};
 use crate::process::{Server, free_port};
 
 /// Where Debian installs the genuine server.
@@ -31,9 +32,13 @@ pub(super) fn of(runner: &Runner, unit: &str, fresh: bool) -> Result<Option<Base
         println!("no {GENUINE}: tests of {unit} that are never reached cannot be counted");
         return Ok(None);
     }
-    let port = free_port()?;
-    let server = Server::start(&command(port), port, runner.cache())?;
-    let outcome = runner.run(unit, server.port(), &[])?;
+    let outcome = if ALONE.contains(&unit) {
+        runner.run(unit, Against::Program(Path::new(GENUINE)), &[])?
+    } else {
+        let port = free_port()?;
+        let server = Server::start(&command(port), port, runner.cache())?;
+        runner.run(unit, Against::Port(server.port()), &[])?
+    };
     fs::create_dir_all(folder)?;
     fs::write(file, outcome.passed.join("\n"))?;
     let failed = outcome.failed.into_iter().map(|(name, _)| name).chain(outcome.hung).collect();

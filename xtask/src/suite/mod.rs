@@ -21,7 +21,7 @@ use crate::process::{Server, answers, free_port};
 use known::Known;
 use output::Outcome;
 use report::Report;
-use runner::Runner;
+use runner::{Against, Runner};
 
 /// The files that concern what this server supports.
 const UNITS: &[&str] = &[
@@ -54,6 +54,9 @@ const UNITS: &[&str] = &[
     "unit/lazyfree",
     "unit/pause",
     "unit/other",
+    "unit/acl",
+    "unit/acl-v2",
+    "unit/auth",
     "unit/maxmemory",
     "unit/client-eviction",
     "unit/memefficiency",
@@ -66,6 +69,9 @@ const UNITS: &[&str] = &[
     "unit/scripting",
     "unit/functions",
 ];
+
+/// Of them, those that start servers with settings of their own.
+const ALONE: &[&str] = &["unit/acl", "unit/acl-v2", "unit/auth"];
 
 /// Options of `cargo xtask suite`.
 #[derive(Args)]
@@ -139,6 +145,9 @@ impl Subject {
 
     /// Runs one file; a server that does not answer afterwards counts as a test that hangs.
     fn run(&self, runner: &Runner, unit: &str, left_out: &[String]) -> Result<Outcome> {
+        if ALONE.contains(&unit) {
+            return runner.run(unit, Against::Program(&self.program()?), left_out);
+        }
         let (port, _server) = match self {
             Self::Running(port) => (*port, None),
             Self::Fresh { command, folder } => {
@@ -146,11 +155,22 @@ impl Subject {
                 (port, Some(Server::start(&command(port), port, folder)?))
             }
         };
-        let mut outcome = runner.run(unit, port, left_out)?;
+        let mut outcome = runner.run(unit, Against::Port(port), left_out)?;
         if !answers(port) {
             outcome.hung.push("(the server does not answer after this file)".to_owned());
         }
         Ok(outcome)
+    }
+}
+
+impl Subject {
+    /// The program, for files that start it.
+    fn program(&self) -> Result<PathBuf> {
+        match self {
+            Self::Running(_) => bail!("this file starts servers itself: leave out --port"),
+            // The port does not matter: the program alone is wanted.
+            Self::Fresh { command, .. } => Ok(PathBuf::from(&command(0)[0])),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Runs one file of the suite against one port, with a limit on its time.
 
 use std::fs::{self, File};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,6 +25,15 @@ const TAGS: &str = "-needs:repl -needs:save";
 /// Left out for every server: kills the child process of a BGSAVE, which an external run cannot know, and when it fails
 /// half-way it leaves settings behind that break the tests after it.
 const UNFIT: &str = "SRANDMEMBER with a dict containing long chain";
+
+/// What a file of the suite is run against.
+#[derive(Clone, Copy)]
+pub(super) enum Against<'a> {
+    /// The server that listens on this port.
+    Port(u16),
+    /// Servers that the file itself starts and configures, of this program.
+    Program(&'a Path),
+}
 
 /// Runs files of the suite.
 pub(super) struct Runner {
@@ -48,11 +58,11 @@ impl Runner {
     ///
     /// # Errors
     /// When the suite cannot be started.
-    pub(super) fn run(&self, unit: &str, port: u16, left_out: &[String]) -> Result<Outcome> {
+    pub(super) fn run(&self, unit: &str, against: Against<'_>, left_out: &[String]) -> Result<Outcome> {
         let deadline = Instant::now() + self.time_limit;
         let mut hung: Vec<String> = Vec::new();
         loop {
-            let mut outcome = self.run_once(unit, port, &[left_out, &hung].concat(), deadline)?;
+            let mut outcome = self.run_once(unit, against, &[left_out, &hung].concat(), deadline)?;
             let stalled = std::mem::take(&mut outcome.hung);
             let repeated = stalled.iter().all(|name| hung.contains(name));
             hung.extend(stalled);
@@ -63,14 +73,20 @@ impl Runner {
         }
     }
 
-    fn run_once(&self, unit: &str, port: u16, skipped: &[String], deadline: Instant) -> Result<Outcome> {
+    fn run_once(&self, unit: &str, against: Against<'_>, skipped: &[String], deadline: Instant) -> Result<Outcome> {
         let logs = self.cache.join("logs");
         fs::create_dir_all(&logs)?;
-        let log = logs.join(format!("{}-{port}.log", unit.replace('/', "-")));
+        let log = logs.join(format!("{}-{}.log", unit.replace('/', "-"), std::process::id()));
         let output = File::create(&log)?;
         let (unit, unfit) = unlocked::prepare(&self.tree, unit)?;
         let mut command = Command::new("./runtest");
-        command.current_dir(&self.tree).args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+        command.current_dir(&self.tree);
+        match against {
+            Against::Port(port) => {
+                command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+            }
+            Against::Program(_) => {}
+        }
         command.args(["--baseport", &base_port().to_string()]);
         // Durable: an exception ends one test, not the file.
         command.args(["--single", &unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
@@ -82,6 +98,10 @@ impl Runner {
             command.args(["--skiptest", name]);
         });
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
+        let _installed = match against {
+            Against::Port(_) => None,
+            Against::Program(program) => Some(Installed::new(&self.tree, program)?),
+        };
         let mut child = command.spawn().context("cannot start the suite")?;
         let in_time = wait(&mut child, deadline)?;
         let mut outcome = parse(&String::from_utf8_lossy(&fs::read(&log)?));
@@ -89,6 +109,39 @@ impl Runner {
             outcome.hung.push(format!("({unit}: over its time limit)"));
         }
         Ok(outcome)
+    }
+}
+
+/// A program in the place where the suite looks for the server, as long as this lives; then what was there is there again.
+struct Installed {
+    place: PathBuf,
+    before: Option<PathBuf>,
+}
+
+impl Installed {
+    /// The suite waits for what the genuine server logs, its process number and that it is ready: a script says it.
+    fn new(tree: &Path, program: &Path) -> Result<Self> {
+        let place = tree.join("src/redis-server");
+        let before = fs::read_link(&place).ok();
+        // Never through the link, into the program that it names.
+        if before.is_some() || place.exists() {
+            fs::remove_file(&place)?;
+        }
+        let script = format!(
+            "#!/bin/bash\necho \" PID: $$\"\nexec {} \"$@\" > >(sed -u 's/ ready to accept/ Ready to accept/')\n",
+            program.display()
+        );
+        fs::write(&place, script)?;
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
+        Ok(Self { place, before })
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        // What cannot be put back is linked anew when the suite is next fetched.
+        let _ = fs::remove_file(&self.place);
+        let _ = self.before.as_ref().map(|before| symlink(before, &self.place));
     }
 }
 

@@ -59,10 +59,20 @@ fn both_ways_answer_alike() {
         let asked = plain.status == 200 || plain.status == 404 || query.ends_with("list");
         assert_eq!(plain.header("x-request-id").is_none(), asked, "{path} goes the short way");
     }
-    assert_eq!(
-        http.send("GET", "/get?key=packed", &[("Accept-Encoding", "gzip")], b"").header("content-encoding"),
-        Some("gzip")
-    );
+    let get = "GET /get?key=packed HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n";
+    http.0
+        .get_mut()
+        .write_all(get.repeat(3).replace("packed", "large").replacen("large", "packed", 1).as_bytes())
+        .unwrap();
+    let answers = [http.answer(false), http.answer(false), http.answer(false)];
+    for (answer, len) in answers.iter().zip([8000, 300_000, 300_000]) {
+        assert_eq!((answer.header("content-encoding"), answer.header("x-request-id")), (Some("gzip"), None));
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(&answer.body[..]).read_to_end(&mut plain).unwrap();
+        assert_eq!(plain.len(), len);
+    }
+    let small = http.send("GET", "/get?key=text", &[("Accept-Encoding", "gzip")], b"");
+    assert_eq!((small.header("content-encoding"), small.header("x-request-id")), (None, None));
     assert_eq!(http.send("HEAD", "/get?key=text", &[], b"").header("content-length"), Some("7"));
 }
 

@@ -43,10 +43,16 @@ fn events() {
         let message = r#""channel":"b/c","message":{"base64":"/w=="}}"#;
         assert_eq!(next_event(&mut both), format!(r#"{{"event":"message",{message}"#));
         assert_eq!(next_event(&mut pattern), format!(r#"{{"event":"message","pattern":"b*",{message}"#));
-        drop((both, pattern));
-        // Whoever has gone is given up when something is to be written, if not before.
-        while front.get("/v1/PUBSUB/NUMPAT").text() != r#"{"result":0}"# {
-            front.get("/v1/PUBLISH/b/x");
+        let mut socket = front.connect();
+        socket.ask("GET", "/v1/subscribe/s", &UPGRADE, b"");
+        assert_eq!(socket.head().0, 101);
+        assert_eq!(next_frame(&mut socket), r#"{"event":"subscribed","channel":"s"}"#);
+        drop((both, pattern, socket));
+        // Whoever has gone is given up although nothing is to be written.
+        while front.get("/v1/PUBSUB/NUMPAT").text() != r#"{"result":0}"#
+            || front.get("/v1/PUBSUB/CHANNELS").text() != r#"{"result":[]}"#
+        {
+            std::thread::yield_now();
         }
     }
 }

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::acl::{Account, Table};
 use crate::client::{ClientShared, count, flag};
 use crate::command::{Args, Ctx, Result};
 use crate::error::Error;
+use crate::instance::Instance;
 
 /// The classes by which clients are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,8 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let mut text = String::new();
     for client in &clients {
-        describe(cx, args, client, &mut text);
+        let asks = Arc::ptr_eq(client, &cx.client.shared).then_some(args);
+        text.push_str(&describe(cx.instance, client, cx.now(), asks));
     }
     cx.reply.verbatim("txt", text.as_bytes());
     Ok(())
@@ -59,35 +62,36 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLIENT INFO
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let mut text = String::new();
-    describe(cx, args, &cx.client.shared, &mut text);
+    let text = describe(cx.instance, &cx.client.shared, cx.now(), Some(args));
     cx.reply.verbatim("txt", text.as_bytes());
     Ok(())
 }
 
-/// Appends a client's line; `args` is the call that asks.
-fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut String) {
-    let asks = Arc::ptr_eq(client, &cx.client.shared);
+/// A client's line at `now`, in milliseconds of Unix time; `call` is what it calls, if it is the one that asks.
+pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, call: Option<Args<'_>>) -> String {
+    let mut text = String::new();
     let count = |which: usize| client.counts[which].load(Relaxed);
-    let since = |at: u64| cx.now().saturating_sub(at) / 1000;
+    let since = |at: u64| now.saturating_sub(at) / 1000;
     let labels = client.labels().clone();
     let input = client.input.load(Relaxed);
     let output = client.output.load(Relaxed) + client.mail_bytes() as u64;
     let memory = client.queued.load(Relaxed);
-    let argv = if asks { args.iter().map(<[u8]>::len).sum() } else { 0 };
+    let argv = call.map_or(0, |args| args.iter().map(<[u8]>::len).sum());
+    let user =
+        labels.account.as_ref().map_or_else(|| "default".into(), |account| String::from_utf8_lossy(account.name()));
     // A String takes any write.
     let _ = writeln!(
         text,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
          qbuf-free={} argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
-         cmd={} user=default redir={} resp={} lib-name={} lib-ver={}",
+         cmd={} user={user} redir={} resp={} lib-name={} lib-ver={}",
         client.id,
         client.addr,
         client.laddr,
         client.fd,
         labels.name,
         since(client.connected_at),
-        if asks { 0 } else { since(client.active_at.load(Relaxed)) },
+        if call.is_some() { 0 } else { since(client.active_at.load(Relaxed)) },
         flags(client),
         client.db.load(Relaxed),
         count(count::CHANNELS),
@@ -100,11 +104,12 @@ fn describe(cx: &Ctx<'_>, args: Args<'_>, client: &Arc<ClientShared>, text: &mut
         client.memory() + argv as u64,
         if output > 0 { "rw" } else { "r" },
         client.last_command(),
-        cx.instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),
+        instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),
         if client.is_resp3() { 3 } else { 2 },
         labels.lib_name,
         labels.lib_version,
     );
+    text
 }
 
 fn flags(client: &ClientShared) -> String {
@@ -134,11 +139,12 @@ struct Filters<'a> {
     class: Option<Class>,
     addr: Option<&'a [u8]>,
     laddr: Option<&'a [u8]>,
+    user: Option<Arc<Account>>,
     with_me: bool,
 }
 
 impl<'a> Filters<'a> {
-    fn parse(args: Args<'a>) -> Result<Self> {
+    fn parse(acl: &Table, args: Args<'a>) -> Result<Self> {
         let mut filters = Self::default();
         let mut at = 2;
         while at < args.len() {
@@ -151,10 +157,9 @@ impl<'a> Filters<'a> {
                 b"type" => filters.class = Some(Class::parse(value)?),
                 b"addr" => filters.addr = Some(value),
                 b"laddr" => filters.laddr = Some(value),
-                b"user" if value == b"default" => {}
                 b"user" => {
-                    let user = String::from_utf8_lossy(value);
-                    return Err(Error::Message(format!("ERR No such user '{user}'")));
+                    let unknown = || format!("ERR No such user '{}'", String::from_utf8_lossy(value));
+                    filters.user = Some(acl.account(value).ok_or_else(|| Error::Message(unknown()))?);
                 }
                 b"skipme" => {
                     filters.with_me = match value.to_ascii_lowercase().as_slice() {
@@ -175,6 +180,7 @@ impl<'a> Filters<'a> {
             && self.class.is_none_or(|class| Class::of(client) == class)
             && self.addr.is_none_or(|addr| client.addr.as_bytes() == addr)
             && self.laddr.is_none_or(|laddr| client.laddr.as_bytes() == laddr)
+            && self.user.as_ref().is_none_or(|user| client.acts_for(user))
     }
 }
 
@@ -184,7 +190,7 @@ pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let filters = if old_form {
         Filters { addr: Some(args.at(2)), with_me: true, ..Filters::default() }
     } else {
-        Filters::parse(args)?
+        Filters::parse(&cx.instance.acl, args)?
     };
     let mut killed = 0;
     for client in cx.instance.clients().iter().filter(|client| filters.select(client)) {

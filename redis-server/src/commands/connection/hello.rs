@@ -1,8 +1,9 @@
 //! Who the client is, and which protocol it speaks.
 
+use super::clients::describe;
+use crate::acl::{Context, Entry, Identity, Reason};
 use crate::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::config::settings;
 use crate::error::Error;
 
 const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
@@ -26,7 +27,7 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     while at < args.len() {
         let left = args.len() - at - 1;
         if args.is(at, "auth") && left >= 2 {
-            authenticate(cx, args.at(at + 1), args.at(at + 2))?;
+            authenticate(cx, args, args.at(at + 1), args.at(at + 2))?;
             at += 3;
         } else if args.is(at, "setname") && left >= 1 {
             set_name(cx, args.at(at + 1))?;
@@ -36,7 +37,7 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             return Err(Error::Message(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
-    if !cx.client.authenticated && cx.instance.needs_password() {
+    if !cx.client.identity.may_enter(&cx.instance.acl) {
         return Err(HELLO_NEEDS_AUTH);
     }
     set_protocol(cx, resp3);
@@ -75,28 +76,33 @@ fn set_protocol(cx: &mut Ctx<'_>, resp3: bool) {
 /// `AUTH [username] password`
 pub(super) fn auth(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match args.len() {
-        2 if !cx.instance.needs_password() => return Err(NO_PASSWORD),
-        2 => authenticate(cx, b"default", args.at(1))?,
-        3 => authenticate(cx, args.at(1), args.at(2))?,
+        2 if cx.instance.acl.default_account().user().has_no_password() => return Err(NO_PASSWORD),
+        2 => authenticate(cx, args, b"default", args.at(1))?,
+        3 => authenticate(cx, args, args.at(1), args.at(2))?,
         _ => return Err(Error::Syntax),
     }
     cx.reply.ok();
     Ok(())
 }
 
-fn authenticate(cx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Result {
-    let expected = cx.instance.config.text(settings::REQUIREPASS);
-    // Without a password, the default user is let in with any.
-    if user != b"default" || !expected.is_empty() && !same(&expected, password) {
+/// Makes the client act for a user, if the password is right; `args` is the call that says so.
+fn authenticate(cx: &mut Ctx<'_>, args: Args<'_>, user: &[u8], password: &[u8]) -> Result {
+    let acl = &cx.instance.acl;
+    let Some(account) = acl.authenticate(user, password) else {
+        let entry = Entry {
+            reason: Reason::Auth,
+            context: if cx.may_block { Context::Toplevel } else { Context::Multi },
+            object: args.at(0).to_vec(),
+            user: user.to_vec(),
+            client: describe(cx.instance, &cx.client.shared, cx.now(), Some(args)),
+            count: 1,
+            time: cx.now(),
+        };
+        acl.log(entry, &cx.instance.config);
         return Err(WRONG_PASSWORD);
-    }
-    cx.client.authenticated = true;
+    };
+    cx.client.become_user(Identity::new(acl, account, true));
     Ok(())
-}
-
-/// Compares in a time that does not depend on where the two differ.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && std::hint::black_box(a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b))) == 0
 }
 
 /// Names the connection; an empty name takes its name away.
@@ -117,7 +123,7 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     cx.select(0);
     set_protocol(cx, false);
     let client = &mut *cx.client;
-    client.authenticated = !cx.instance.needs_password();
+    client.become_user(Identity::newcomer(&cx.instance.acl));
     client.reply_mode = ReplyMode::On;
     client.no_touch = false;
     client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);

@@ -5,6 +5,8 @@ mod clients;
 mod hello;
 mod tracking;
 
+pub(crate) use clients::describe;
+
 use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
 use crate::error::Error;
 

@@ -2,7 +2,7 @@
 
 use super::docs::docs;
 use super::{ANY_TIME, help, sub, with_subcommands};
-use crate::command::{Args, Begin, Categories, Command, Ctx, Find, Flags, KeySpec, Result, cmd};
+use crate::command::{Args, Begin, Categories, Command, Ctx, Find, KeySpec, Result, cmd};
 use crate::dispatch;
 use crate::error::Error;
 use crate::glob;
@@ -183,42 +183,8 @@ fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
     if command.keys.is_empty() {
         return Err(Error::Static("ERR The command has no key arguments"));
     }
-    let mut keys = Vec::new();
-    // As in the genuine server, the specifications come first where they can say it.
-    if let Some(finder) = command.finder.filter(|_| command.keys.iter().any(|spec| spec.begin == Begin::Unknown)) {
-        let flags = |access| command.keys.iter().find(|spec| spec.usage.access == access).map(|spec| spec.usage.flags);
-        let found = finder(args).into_iter().map(|(at, access)| (args.at(at), flags(access).unwrap_or_default()));
-        keys.extend(found);
-        return if keys.is_empty() {
-            Err(Error::Static("ERR Invalid arguments specified for command"))
-        } else {
-            Ok(keys)
-        };
-    }
-    for spec in command.keys {
-        let mut found = smallvec::SmallVec::new();
-        let fits = spec.find(args, &mut found).is_some();
-        if !fits && !command.flags.has(Flags::NO_MANDATORY_KEYS) {
-            return Err(Error::Static("ERR Invalid arguments specified for command"));
-        }
-        let flags = usage(command.name, spec.usage.flags, args);
-        keys.extend(found.iter().map(|(at, _)| (args.at(*at), flags)));
-    }
-    Ok(keys)
-}
-
-/// Flags of a key; for a few commands they depend on the options of the call.
-fn usage(name: &str, flags: &'static str, args: Args<'_>) -> &'static str {
-    if !flags.contains("variable_flags") {
-        return flags;
-    }
-    let has = |from: usize, words: &[&str]| (from..args.len()).any(|at| words.iter().any(|word| args.is(at, word)));
-    match name {
-        "set" if has(3, &["GET"]) => "RW access update",
-        "set" => "OW update",
-        "bitfield" if !has(2, &["SET", "INCRBY"]) => "RO access",
-        _ => "RW access update",
-    }
+    let uses = command.key_uses(args).ok_or(Error::Static("ERR Invalid arguments specified for command"))?;
+    Ok(uses.into_iter().map(|(at, flags)| (args.at(at), flags)).collect())
 }
 
 /// `COMMAND GETKEYS command [arg …]`

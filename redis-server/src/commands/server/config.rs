@@ -32,7 +32,9 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let changed = instance.config.set_and(&pairs, caller(cx), |changed| {
         changed.iter().try_for_each(|&id| apply(instance, id).map_err(|reason| (id, reason)))
     });
-    changed.map_err(refused)?;
+    if changed.map_err(refused)?.contains(&settings::REQUIREPASS.id()) {
+        instance.acl.set_default_password(&instance.config.text(settings::REQUIREPASS));
+    }
     instance.observers.refresh(&instance.config);
     instance.refresh_usage();
     crowd::recount(instance, cx.now());
@@ -82,7 +84,8 @@ const FIXED: [(Id, &str); 3] = [
 
 /// CONFIG REWRITE
 fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.instance.config.rewrite().map_err(refused)?;
+    let users = cx.instance.acl.config_lines(&cx.instance.config);
+    cx.instance.config.rewrite(&users).map_err(refused)?;
     cx.reply.ok();
     Ok(())
 }

@@ -22,6 +22,19 @@ impl Doc {
 /// All that is known, by name. The syntax is explained at [`super::parse`].
 #[rustfmt::skip]
 pub(super) const DOCS: &[Doc] = &[
+    doc("acl", "6.0.0", "O(1)", "Groups subcommands about users", ""),
+    doc("acl|cat", "6.0.0", "O(1)", "Returns the categories, or the commands of one", "[categoryname]"),
+    doc("acl|deluser", "6.0.0", "O(1)", "Removes users and closes their connections", "username..."),
+    doc("acl|dryrun", "7.0.0", "O(1)", "Tells whether a user may run a call", "username command [arg...]"),
+    doc("acl|genpass", "6.0.0", "O(1)", "Makes a random password", "[bits:i]"),
+    doc("acl|getuser", "6.0.0", "O(N)", "Returns the rules of a user", "username"),
+    doc("acl|list", "6.0.0", "O(N)", "Returns all users as lines of a configuration", ""),
+    doc("acl|load", "6.0.0", "O(N)", "Reads the users from their file", ""),
+    doc("acl|log", "6.0.0", "O(N)", "Returns what was refused of late", "[operation=(count:i|RESET)]"),
+    doc("acl|save", "6.0.0", "O(N)", "Writes the users into their file", ""),
+    doc("acl|setuser", "6.0.0", "O(N)", "Makes or changes a user", "username [rule...]"),
+    doc("acl|users", "6.0.0", "O(N)", "Returns the names of all users", ""),
+    doc("acl|whoami", "6.0.0", "O(1)", "Returns the name of the connection's user", ""),
     doc("append", "2.0.0", "O(1)", "Puts a value behind a string", "key:k value"),
     doc("auth", "1.0.0", "O(1)", "Authenticates the connection", "[username] password"),
     doc("bitcount", "2.6.0", "O(N)", "Counts the bits that are set in a string, or in a part of it", "key:k [index=<start:i end:i [index_unit=(BYTE|BIT)]>]"),

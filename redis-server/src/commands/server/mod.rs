@@ -1,5 +1,6 @@
 //! The server (<https://redis.io/docs/latest/commands/?group=server>).
 
+mod acl;
 mod basics;
 mod command;
 mod config;
@@ -29,6 +30,7 @@ const QUERY: Flags = ANY_TIME.and(Flags::FAST);
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
+    acl::COMMAND,
     command::COMMAND,
     config::COMMAND,
     debug::COMMAND,

@@ -19,9 +19,7 @@ use corosensei::Yielder;
 use mlua::ffi::*;
 use mlua::{Function, IntoLuaMulti, Lua};
 
-pub(super) use sandbox::{
-    error_handler, fallible, guarded, mark, missing, pairs, plain_pcall, read_only, seeing,
-};
+pub(super) use sandbox::{error_handler, fallible, guarded, mark, missing, pairs, plain_pcall, read_only, seeing};
 use values::{push_reply, push_value};
 
 use super::call::{self, Interrupt, Ran, Refused};

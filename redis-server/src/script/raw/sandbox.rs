@@ -214,4 +214,3 @@ pub(in crate::script) unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -
     }
     3
 }
-

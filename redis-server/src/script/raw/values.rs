@@ -258,4 +258,3 @@ fn take_bytes<'a>(left: &mut &'a [u8], len: usize) -> &'a [u8] {
     *left = left.get(len + 2..).unwrap_or_default();
     bytes
 }
-

@@ -1,0 +1,21 @@
+//! Any words make a user or an error; a user is told back in words that make it again, as in its file.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use redis_server::acl::{Defaults, User};
+
+fuzz_target!(|text: &[u8]| {
+    let Some((&first, text)) = text.split_first() else { return };
+    let defaults = Defaults { all_channels: first & 1 == 1 };
+    let words: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    match User::new(defaults).changed(&words, defaults) {
+        Ok(user) => {
+            let told = user.describe();
+            assert!(!told.contains(&b'\n'), "it stays on its line");
+            let words: Vec<&[u8]> = told.split(|byte| *byte == b' ').collect();
+            assert_eq!(User::new(defaults).changed(&words, defaults).as_ref(), Ok(&user));
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});

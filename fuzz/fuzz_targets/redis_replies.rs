@@ -1,0 +1,6 @@
+//! Whatever a Redis sends to http-server: nothing panics, and every caller gets its own answer, whole, or none.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| http_server::fuzzing::replies_of_redis(bytes));

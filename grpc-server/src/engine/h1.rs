@@ -1,0 +1,110 @@
+//! HTTP/1.1, by hyper, for gRPC-Web: browsers speak HTTP/2 over TLS alone.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::Request;
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use server_runtime::Stream;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::Instant;
+use tonic::Status;
+use tonic::body::Body;
+
+use super::admit::{Admitted, not_grpc};
+use super::call::{Ended, Stage};
+use super::inbound::Inbound;
+use super::origin::Origin;
+use super::web;
+use super::wire::Wire;
+use crate::options::Web;
+
+/// What HTTP/2 begins with (RFC 9113 section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Reads as much as it takes to know whether this is HTTP/2, and tells it.
+pub(super) async fn is_http2(stream: &mut Stream, read: &mut Vec<u8>) -> io::Result<bool> {
+    match stream.alpn_protocol() {
+        Some(b"h2") => return Ok(true),
+        Some(_) => return Ok(false),
+        None => {}
+    }
+    while read.len() < PREFACE.len() && PREFACE.starts_with(read) {
+        if stream.take((PREFACE.len() - read.len()) as u64).read_buf(read).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(PREFACE.starts_with(read))
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve(origin: &Rc<Origin>, web: &Web, wire: Wire) -> Result<(), hyper::Error> {
+    let service = service_fn(move |request: Request<Incoming>| answer(origin, web, request));
+    let conn = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(origin.worker.options.timeouts.handshake)
+        .serve_connection(TokioIo::new(wire), service);
+    let (mut conn, mut triggered) = (pin!(conn), pin!(origin.shutdown.triggered()));
+    let mut is_ending = false;
+    poll_fn(|cx| {
+        if !is_ending && triggered.as_mut().poll(cx).is_ready() {
+            is_ending = true;
+            conn.as_mut().graceful_shutdown();
+        }
+        conn.as_mut().poll(cx)
+    })
+    .await
+}
+
+async fn answer(
+    origin: &Rc<Origin>,
+    web: &Web,
+    request: Request<Incoming>,
+) -> Result<http::Response<Counted>, Infallible> {
+    let began = Instant::now();
+    let (admitted, outcome) = if web::is_web(&request) {
+        web::admit(origin, web, request.map(|body| Inbound::from(Body::new(body))))
+    } else {
+        (Admitted::answered(not_grpc(request.method())), None)
+    };
+    let Admitted { stage, method, trace, .. } = admitted;
+    let response = match stage {
+        Stage::Handling(answer) => answer.await?,
+        Stage::Answering(response) => *response,
+        Stage::Sending(_) | Stage::Over => Status::internal("there is no answer").into_http(),
+    };
+    let ended = outcome.map(|outcome| Ended { origin: Rc::clone(origin), method, trace, outcome, began });
+    Ok(response.map(|body| Counted { body, _ended: ended }))
+}
+
+/// A body whose call is counted when it is over.
+struct Counted {
+    body: Body,
+    _ended: Option<Ended>,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

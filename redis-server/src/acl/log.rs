@@ -1,0 +1,120 @@
+//! What ACL LOG shows: what was not allowed.
+
+use std::collections::VecDeque;
+
+/// Entries among which a like one is looked for.
+const LOOKED_AT: usize = 10;
+/// Milliseconds after which a like event is one of its own.
+const GROUPED_MS: u64 = 60_000;
+
+/// Why something was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The command.
+    Command,
+    /// A key.
+    Key,
+    /// A channel.
+    Channel,
+    /// A wrong password, or a user that is off.
+    Auth,
+}
+
+impl Reason {
+    /// The word in ACL LOG.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Key => "key",
+            Self::Channel => "channel",
+            Self::Auth => "auth",
+        }
+    }
+}
+
+/// Something that was refused, perhaps more than once.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Why.
+    pub reason: Reason,
+    /// From where it came.
+    pub context: super::Context,
+    /// The name of the command, key or channel.
+    pub object: Vec<u8>,
+    /// The name of the user.
+    pub user: Vec<u8>,
+    /// The client's line of CLIENT LIST, at the last time.
+    pub client: String,
+    /// How often.
+    pub count: u64,
+    /// When it last happened, in milliseconds of Unix time.
+    pub time: u64,
+}
+
+impl Entry {
+    fn is_like(&self, other: &Self) -> bool {
+        self.reason == other.reason
+            && self.context == other.context
+            && self.object == other.object
+            && self.user == other.user
+            && self.time.abs_diff(other.time) <= GROUPED_MS
+    }
+}
+
+/// The log.
+#[derive(Debug, Default)]
+pub struct Log {
+    /// The latest first.
+    entries: VecDeque<Entry>,
+}
+
+impl Log {
+    /// Adds an entry, or counts it with a like one; of all, `most` are kept.
+    pub fn add(&mut self, entry: Entry, most: usize) {
+        let like = self.entries.iter().take(LOOKED_AT).position(|known| known.is_like(&entry));
+        let before = like.and_then(|at| self.entries.remove(at)).map_or(0, |known| known.count);
+        self.entries.push_front(Entry { count: entry.count + before, ..entry });
+        self.entries.truncate(most);
+    }
+
+    /// The latest entries.
+    pub fn latest(&self, most: usize) -> Vec<Entry> {
+        self.entries.iter().take(most).cloned().collect()
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Context;
+    use super::*;
+
+    #[test]
+    fn like_events_are_counted_together() {
+        let mut log = Log::default();
+        let event = |object: &str, time: u64| Entry {
+            reason: Reason::Key,
+            context: Context::Toplevel,
+            object: object.into(),
+            user: b"bob".to_vec(),
+            client: String::new(),
+            count: 1,
+            time,
+        };
+        let counts =
+            |log: &Log| log.latest(9).iter().map(|entry| (entry.object.clone(), entry.count)).collect::<Vec<_>>();
+        for (object, time) in [("a", 0), ("b", 1), ("a", 2)] {
+            log.add(event(object, time), 3);
+        }
+        assert_eq!(counts(&log), [(b"a".to_vec(), 2), (b"b".to_vec(), 1)]);
+        log.add(event("a", GROUPED_MS + 3), 3);
+        log.add(event("c", GROUPED_MS + 3), 3);
+        assert_eq!(counts(&log), [(b"c".to_vec(), 1), (b"a".to_vec(), 1), (b"a".to_vec(), 2)]);
+        log.clear();
+        assert!(log.latest(9).is_empty());
+    }
+}
