@@ -69,13 +69,13 @@ pub struct Interrupted {
 
 /// Becomes ready when an interrupted command has ended.
 #[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Finished>);
+pub struct Pending(oneshot::Receiver<Box<Finished>>);
 
 impl Future for Pending {
     /// `None` when the command has panicked, or the server ends.
-    type Output = Option<Finished>;
+    type Output = Option<Box<Finished>>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Finished>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Box<Finished>>> {
         Pin::new(&mut self.0).poll(cx).map(Result::ok)
     }
 }
@@ -92,7 +92,7 @@ pub struct Finished {
 /// A command that was interrupted.
 struct Slow {
     turn: Turn,
-    answer: Option<oneshot::Sender<Finished>>,
+    answer: Option<oneshot::Sender<Box<Finished>>>,
     instance: Arc<Instance>,
 }
 
@@ -154,7 +154,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
 
 /// Takes apart what has ended.
 fn finish(worker: &Worker, turn: Turn, mut job: Box<Job>, ended: std::thread::Result<()>) -> Finished {
-    let client = job.client.take().expect("a job has its client until it ends");
+    let mut client = job.client.take().expect("a job has its client until it ends");
     let reply = std::mem::take(&mut job.reply);
     job.alone = None;
     job.args.clear();
@@ -163,6 +163,7 @@ fn finish(worker: &Worker, turn: Turn, mut job: Box<Job>, ended: std::thread::Re
     spare.job = Some(job);
     drop(spare);
     if let Err(panic) = ended {
+        crate::commands::leave(&worker.instance, &mut client);
         // The connection is closed, as for every command that panics.
         resume_unwind(panic);
     }
@@ -199,7 +200,7 @@ fn end(worker: &Worker, mut slow: Slow, mut job: Box<Job>, ended: std::thread::R
         // Its connection learns of it from the sender that is dropped.
         return tracing::error!(command = job.row.name(), "a command panicked");
     }
-    let sent = slow.answer.take().map(|answer| answer.send(Finished { client, reply }));
+    let sent = slow.answer.take().map(|answer| answer.send(Box::new(Finished { client, reply })));
     if let Some(Err(mut finished)) = sent {
         // The connection has gone meanwhile.
         crate::commands::leave(&instance, &mut finished.client);

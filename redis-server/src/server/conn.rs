@@ -314,7 +314,8 @@ impl Conn {
         if let Some(running) = &mut self.client.running {
             let Poll::Ready(finished) = Pin::new(running).poll(cx) else { return Ok(false) };
             match finished {
-                Some(mut finished) => {
+                Some(finished) => {
+                    let mut finished = *finished;
                     self.client.take_back(finished.client);
                     scratch.reply.append(&mut finished.reply);
                 }
