@@ -16,14 +16,34 @@ use libfuzzer_sys::fuzz_target;
 #[derive(Arbitrary, Debug)]
 enum Action<'a> {
     /// Any datagram.
-    Comes { from: u8, bytes: &'a [u8] },
+    Comes {
+        from: u8,
+        bytes: &'a [u8],
+    },
     /// The last request that was sent, made into an answer: likely to be taken for one.
-    Answered { from: u8, esv: u8, list: &'a [u8] },
-    Ask { node: u8, eoj: [u8; 3], kind: u8, epcs: &'a [u8], value: &'a [u8], fresh: bool },
-    AskAll { epcs: &'a [u8] },
+    Answered {
+        from: u8,
+        esv: u8,
+        list: &'a [u8],
+    },
+    Ask {
+        node: u8,
+        eoj: [u8; 3],
+        kind: u8,
+        epcs: &'a [u8],
+        value: &'a [u8],
+        fresh: bool,
+    },
+    AskAll {
+        epcs: &'a [u8],
+    },
     Discover,
-    Cancel { which: u8 },
-    Wait { millis: u16 },
+    Cancel {
+        which: u8,
+    },
+    Wait {
+        millis: u16,
+    },
     Send,
     Take,
 }
@@ -31,7 +51,8 @@ enum Action<'a> {
 const LIMIT: usize = 8;
 
 fn node(number: u8) -> NodeAddr {
-    let addr = if number < 128 { format!("10.0.0.{}", number % 12) } else { format!("fe80::{}%{}", number % 6, number % 2) };
+    let addr =
+        if number < 128 { format!("10.0.0.{}", number % 12) } else { format!("fe80::{}%{}", number % 6, number % 2) };
     addr.parse().expect("it is an address")
 }
 

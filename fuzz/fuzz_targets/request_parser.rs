@@ -29,7 +29,8 @@ impl Stream {
         self.input.extend_from_slice(bytes);
         let mut at = 0;
         while self.commands.1.is_none() && at < self.input.len() {
-            let taken = if self.parser.in_command() || self.input[at] == b'*' { self.multibulk(at) } else { self.inline(at) };
+            let taken =
+                if self.parser.in_command() || self.input[at] == b'*' { self.multibulk(at) } else { self.inline(at) };
             let Some(end) = taken else { break };
             assert!(end > at && end <= self.input.len(), "a command ends inside of the input");
             at = end;

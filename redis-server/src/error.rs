@@ -17,6 +17,8 @@ pub enum Error {
     Syntax,
     /// Not a 64-bit integer.
     NotInteger,
+    /// A 64-bit integer where one of 32 bits is needed.
+    NotInt32,
     /// Not a double.
     NotFloat,
     /// No such key, where one is needed.
@@ -51,6 +53,7 @@ impl fmt::Display for Error {
             Self::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
             Self::Syntax => "ERR syntax error",
             Self::NotInteger => "ERR value is not an integer or out of range",
+            Self::NotInt32 => "ERR value is out of range, value must between -2147483648 and 2147483647",
             Self::NotFloat => "ERR value is not a valid float",
             Self::NoSuchKey => "ERR no such key",
             Self::IndexOutOfRange => "ERR index out of range",

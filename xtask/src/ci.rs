@@ -43,10 +43,27 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let suite = gate("Redis' own suite", cargo(&["run", "--quiet", "--package", "xtask", "--", "suite"]))?;
         suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
     }
+    differ()?;
     fuzz(options.fuzz_seconds)?;
     // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
     summaries.for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+/// Random commands to ours and a genuine server, where one is installed.
+fn differ() -> Result<()> {
+    if Command::new("redis-server").arg("--version").output().is_err() {
+        if env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1") {
+            bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
+        }
+        println!("skipped: random commands (no redis-server is installed to compare with)");
+        return Ok(());
+    }
+    // As many as there is time for, from the same seed each time: whether the gate holds does not depend on luck.
+    let task = ["run", "--quiet", "--package", "xtask", "--", "differ", "--commands", "10000000", "--seconds", "20"];
+    let output = gate("random commands", cargo(&task))?;
+    output.lines().filter(|line| line.starts_with("differ:")).for_each(|line| println!("{line}"));
     Ok(())
 }
 

@@ -5,7 +5,9 @@
 mod bare;
 mod ci;
 mod compare;
+mod differ;
 mod echonet;
+mod grpc;
 mod http;
 mod instructions;
 mod load;
@@ -36,6 +38,8 @@ enum Task {
     Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
+    /// Random commands to our server and a genuine one, whose replies must be the same.
+    Differ(differ::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
@@ -44,7 +48,9 @@ enum Task {
     Loadgen(loadgen::Options),
     /// Interleaved measurement of http-server against its peers by wrk.
     Http(http::Options),
-    /// Instructions per request of redis-server, or with --http of http-server, counted by callgrind.
+    /// Interleaved measurement of grpc-server against its peers by h2load, ghz and our own generator.
+    Grpc(grpc::Options),
+    /// Instructions per request of redis-server, with --http of http-server, with --grpc of grpc-server, by callgrind.
     Instructions(instructions::Options),
 }
 
@@ -54,10 +60,12 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run(),
         Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
+        Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
+        Task::Grpc(options) => grpc::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };
     match result {

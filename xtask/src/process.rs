@@ -86,8 +86,23 @@ impl Server {
 
     /// Resident memory in bytes (`VmRSS`).
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The most resident memory since its start, or since [`Server::reset_peak`] (`VmHWM`).
+    pub(crate) fn peak_bytes(&self) -> Result<u64> {
+        self.status_bytes("VmHWM:")
+    }
+
+    /// Lets [`Server::peak_bytes`] begin anew.
+    pub(crate) fn reset_peak(&self) -> Result<()> {
+        // "To reset the peak resident set size to the process's current resident set size value" (proc(5)).
+        Ok(fs::write(format!("/proc/{}/clear_refs", self.pid()), "5")?)
+    }
+
+    fn status_bytes(&self, name: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS line")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kib * 1024)
     }
@@ -138,6 +153,12 @@ pub(crate) fn answers(port: u16) -> bool {
         Ok(&reply == b"+PONG\r\n")
     };
     ping().unwrap_or(false)
+}
+
+/// The words of a command line. Paths become absolute, because servers run in folders of their own.
+pub(crate) fn words(command: &str) -> Vec<String> {
+    let whole = |word: &str| fs::canonicalize(word).map_or_else(|_| word.to_owned(), |path| path.display().to_string());
+    command.split_whitespace().map(whole).collect()
 }
 
 /// Runs a command quietly.

@@ -1,4 +1,4 @@
-//! Tests of the whole server over sockets: calls, features, faults, shutdown.
+//! Tests of the whole server over sockets: calls, features, faults, shutdown, genuine clients.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
@@ -9,6 +9,7 @@ mod features;
 mod floods;
 mod frames;
 mod odd;
+mod peers;
 mod shutdown;
 mod support;
 mod tls;

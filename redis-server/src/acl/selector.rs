@@ -41,6 +41,10 @@ impl<'a> Asked<'a> {
     /// Where the keys are, and what is to happen to them.
     pub(super) fn keys(&self) -> &[(usize, Permission)] {
         self.keys.get_or_init(|| {
+            // A script may ask about a call that could not be made.
+            if !self.row.command.accepts(self.args.len()) {
+                return Keys::new();
+            }
             // Where the arguments do not fit, the command finds no keys either, and says what is wrong.
             let uses = self.row.command.key_uses(self.args).unwrap_or_default();
             let uses = uses.into_iter().filter(|(_, flags)| !flags.contains("not_key"));
@@ -60,7 +64,7 @@ impl<'a> Asked<'a> {
 /// or only gives them up.
 fn channels(name: &str, args: Args<'_>) -> Option<(bool, std::ops::Range<usize>)> {
     match name {
-        "publish" | "spublish" => Some((false, 1..2)),
+        "publish" | "spublish" => Some((false, 1..args.len().min(2))),
         "subscribe" | "ssubscribe" => Some((false, 1..args.len())),
         "psubscribe" => Some((true, 1..args.len())),
         _ => None,

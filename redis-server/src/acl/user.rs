@@ -203,3 +203,109 @@ impl User {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: &[&str] = &[
+        "on",
+        "off",
+        "nopass",
+        ">a",
+        "<a",
+        ">b",
+        "resetpass",
+        "reset",
+        "allkeys",
+        "resetkeys",
+        "~a*",
+        "~b",
+        "%R~a*",
+        "%W~c",
+        "%R",
+        "%RW~",
+        "~",
+        "~)",
+        "~(",
+        "&*",
+        "&a",
+        "&a*",
+        "resetchannels",
+        "allcommands",
+        "-@all",
+        "+@read",
+        "-@read",
+        "+@write",
+        "-@slow",
+        "+@connection",
+        "+get",
+        "-get",
+        "+client",
+        "-client|id",
+        "+client|id",
+        "-client",
+        "+config|get",
+        "-config",
+        "+debug|a",
+        "+debug|b",
+        "-debug",
+        "+select|0",
+        "(~x",
+        "+set",
+        "-@dangerous)",
+        "(+get)",
+        "()",
+        "(",
+        ")",
+        "(~a &b +@all)",
+        "(%R~a) b)",
+        "clearselectors",
+        "sanitize-payload",
+        "skip-sanitize-payload",
+        "",
+        "nonesuch",
+        "+nonesuch",
+        "~a b",
+    ];
+
+    /// Whatever makes a user, the words that it is told back in make it again: in a file, nothing is lost or gained.
+    #[test]
+    fn what_is_told_back_makes_the_same_user() {
+        let mut seed = 11_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % below
+        };
+        let mut made = 0;
+        for round in 0..20_000 {
+            let defaults = Defaults { all_channels: round % 2 == 0 };
+            let words: Vec<&[u8]> = (0..1 + random(7)).map(|_| WORDS[random(WORDS.len())].as_bytes()).collect();
+            let Ok(user) = User::new(defaults).changed(&words, defaults) else { continue };
+            let told = user.describe();
+            let again: Vec<&[u8]> = told.split(|byte| *byte == b' ').collect();
+            let shown = String::from_utf8_lossy(&told);
+            assert_eq!(User::new(defaults).changed(&again, defaults).as_ref(), Ok(&user), "{shown}");
+            made += 1;
+        }
+        assert!(made > 2000, "{made}");
+    }
+
+    #[test]
+    fn a_change_takes_effect_as_a_whole_or_not_at_all() {
+        let user = User::new(Defaults::default());
+        let check = |words: &[&str], expected: SetError| {
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            assert_eq!(user.changed(&words, Defaults::default()), Err(expected), "{words:?}");
+        };
+        let rule = |word: &str, error| SetError::Rule(word.to_owned(), error);
+        check(&["on", "+nonesuch"], rule("+nonesuch", RuleError::Unknown));
+        check(&["(~a", "+get"], SetError::Unmatched("(~a".to_owned()));
+        check(&["(~a", "+nonesuch)"], rule("(~a +nonesuch)", RuleError::Unknown));
+        check(&["(~a)", "b)"], rule("b)", RuleError::Syntax));
+        check(&["<a"], rule("<a", RuleError::NoSuchPassword));
+        check(&["#a"], rule("#a", RuleError::BadHash));
+        check(&["~*", "~a"], rule("~a", RuleError::AllKeys));
+        check(&["&*", "&a"], rule("&a", RuleError::AllChannels));
+    }
+}

@@ -1,6 +1,7 @@
 //! What each command does: one file per family, ending in its table.
 
 mod bitmap;
+mod cluster;
 mod connection;
 mod databases;
 mod function;
@@ -52,6 +53,7 @@ pub const FAMILIES: &[&Family] = &[
     &transaction::FAMILY,
     &script::FAMILY,
     &connection::FAMILY,
+    &cluster::FAMILY,
     &server::FAMILY,
 ];
 

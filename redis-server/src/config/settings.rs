@@ -28,6 +28,7 @@ settings! {
         PROTO_MAX_BULK_LEN "proto-max-bulk-len",
         ENABLE_PROTECTED_CONFIGS "enable-protected-configs",
         ENABLE_DEBUG_COMMAND "enable-debug-command",
+        ENABLE_MODULE_COMMAND "enable-module-command",
         MAXMEMORY "maxmemory",
         MAXMEMORY_CLIENTS "maxmemory-clients",
         MAXMEMORY_POLICY "maxmemory-policy",

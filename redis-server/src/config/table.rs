@@ -90,7 +90,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Security, "rename-command",    Lines { min: 2, max: 2 }, "", IMM, "give a command another name, or none (\"\")"),
     row(Security, "enable-protected-configs", LOCAL, "no", IMM, "whether CONFIG SET may change dir and dbfilename"),
     row(Security, "enable-debug-command", LOCAL, "no", IMM, "whether DEBUG is served"),
-    row(Security, "enable-module-command", LOCAL, "no", IMM_INERT, "whether MODULE is served"),
+    row(Security, "enable-module-command", LOCAL, "no", IMM, "whether MODULE LOAD says more than that it is not allowed"),
     row(Security, "user",              Lines { min: 1, max: usize::MAX }, "", IMM, "define a user: name and rules"),
     row(Security, "aclfile",           Text, "", IMM, "file of users"),
     row(Security, "acllog-max-len",    U63, "128", MUT, "entries kept by ACL LOG"),

@@ -9,6 +9,7 @@
 mod api;
 mod call;
 mod engine;
+pub mod lib;
 mod library;
 mod raw;
 mod shebang;

@@ -27,7 +27,16 @@ for _, name in pairs { "concat", "foreach", "foreachi", "getn", "maxn" } do
 end
 G.math.random, G.math.randomseed = native.random, native.randomseed
 
+-- An error of a library of ours is an object of its own until somebody catches it.
+local plain, xpcall, resume = native.plain, xpcall, coroutine.resume
+local function caught(ok, ...)
+    if ok then return ok, ... end
+    return ok, plain((...))
+end
+G.coroutine.resume = function(...) return caught(resume(...)) end
+
 local globals = {
+    xpcall = function(call, handler) return xpcall(call, function(e) return handler(plain(e)) end) end,
     redis = redis,
     pcall = native.pcall,
     next = native.next,
@@ -66,7 +75,7 @@ local globals = {
     end,
 }
 for _, name in pairs {
-    "xpcall", "tostring", "assert", "tonumber", "rawequal", "getmetatable", "coroutine", "type", "select",
+    "tostring", "assert", "tonumber", "rawequal", "getmetatable", "coroutine", "type", "select",
     "gcinfo", "ipairs", "_VERSION", "error", "string", "math", "table", "cjson", "cmsgpack", "bit", "struct",
 } do
     globals[name] = G[name]

@@ -44,6 +44,7 @@ impl Vm {
     /// A fresh state; `is_eval`: with what only scripts for EVAL have.
     pub(super) fn new(is_eval: bool) -> mlua::Result<Self> {
         let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::new())?;
+        super::lib::register(&lua)?;
         let plain = lua.create_function(api::plain)?;
         let handler = raw::closure(&lua, raw::error_handler, plain.clone())?;
         let native = natives(&lua, plain)?;
@@ -122,6 +123,7 @@ fn natives(lua: &Lua, plain: Function) -> mlua::Result<Table> {
     let next = raw::closure(lua, raw::seeing, globals.raw_get::<Function>("next")?)?;
     native.raw_set("pairs", raw::closure(lua, raw::pairs, next.clone())?)?;
     native.raw_set("next", next)?;
+    native.raw_set("plain", &plain)?;
     native.raw_set("pcall", raw::closure(lua, raw::plain_pcall, plain)?)?;
     let guarded = |lua: &Lua, function: Function| raw::closure(lua, raw::guarded, function);
     let seeing = |lua: &Lua, function: Function| raw::closure(lua, raw::seeing, function);

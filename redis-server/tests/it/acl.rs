@@ -24,6 +24,7 @@ fn user(server: &Server, name: &str, rules: &str) -> Client {
 
 /// What must not get past a user's rules, and how it is refused.
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn there_is_no_way_around_a_rule() {
     let server = Server::start();
     let check = |rules: &str, lines: &[&str], refused: &str| {

@@ -128,7 +128,7 @@ impl Installed {
             fs::remove_file(&place)?;
         }
         let script = format!(
-            "#!/bin/bash\necho \" PID: $$\"\nexec {} \"$@\" > >(sed -u 's/ ready to accept/ Ready to accept/')\n",
+            "#!/bin/bash\necho \" PID: $$\"\nexec {} \"$@\" > >(sed -u 's/ ready to accept/ Ready to accept/') 2>&1\n",
             program.display()
         );
         fs::write(&place, script)?;

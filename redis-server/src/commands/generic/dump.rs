@@ -80,7 +80,8 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let expire_at = match ttl {
         0 => None,
         at if options.absolute => Some(at),
-        ttl => Some(now.saturating_add(ttl)),
+        // A time beyond the largest is one before all others: there the sum wraps.
+        ttl => Some(now.checked_add(ttl).filter(|at| i64::try_from(*at).is_ok()).unwrap_or(0)),
     };
     if expire_at.is_some_and(|at| at <= now) {
         if is_replaced {

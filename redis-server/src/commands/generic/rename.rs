@@ -6,7 +6,6 @@ use crate::db::{Entry, Key};
 use crate::error::Error;
 
 const SAME_OBJECT: Error = Error::Static("ERR source and destination objects are the same");
-const NOT_INT32: Error = Error::Static("ERR value is out of range, value must between -2147483648 and 2147483647");
 
 /// RENAME key newkey
 pub(super) fn rename(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -125,6 +124,6 @@ fn in_database<R>(cx: &mut Ctx<'_>, db: usize, run: impl FnOnce(&mut Ctx<'_>) ->
 
 /// Argument `index` as the number of a database.
 fn database(cx: &Ctx<'_>, args: Args<'_>, index: usize) -> Result<usize> {
-    let number = i32::try_from(args.int(index)?).map_err(|_| NOT_INT32)?;
+    let number = i32::try_from(args.int(index)?).map_err(|_| Error::NotInt32)?;
     usize::try_from(number).ok().filter(|&db| db < cx.instance.databases().len()).ok_or(Error::DbIndex)
 }

@@ -88,8 +88,12 @@ fn digest(cx: &mut Ctx<'_>) {
     let mut digest = Digest::default();
     for db in 0..cx.instance.databases().len() {
         let view = if db == cx.client.db { &cx.db } else { &cx.others[db] };
+        let mut is_empty = true;
         view.for_each(|entry| {
-            digest.add_entry(db, entry);
+            if std::mem::take(&mut is_empty) {
+                digest.begin_database(db);
+            }
+            digest.add_entry(entry);
             true
         });
     }

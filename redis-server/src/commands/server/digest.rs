@@ -1,89 +1,97 @@
-//! `DEBUG DIGEST`: a fingerprint of data that does not depend on how it is stored.
-//!
-//! Equal data has equal digests within this program; the genuine server's digests of the same data are others.
+//! `DEBUG DIGEST`: a fingerprint of data that does not depend on how it is stored, by the genuine server's rules, so that
+//! equal data has equal digests in both.
 
-use std::hash::{BuildHasher as _, Hasher as _};
-
-use foldhash::quality::FixedState;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest as sha1};
 
 use crate::db::{Entry, ValueRef};
+use crate::number::format_f64;
 use crate::types::StreamId;
-
-/// Independent hash functions whose results make up a digest.
-const LANES: [u64; 3] = [1, 2, 3];
 
 /// A fingerprint; all zeros for no data at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Digest([u64; LANES.len()]);
+pub(super) struct Digest([u8; 20]);
 
 impl Digest {
-    /// Of parts in their order.
-    fn of(parts: &[&[u8]]) -> Self {
-        Self(LANES.map(|seed| {
-            let mut hasher = FixedState::with_seed(seed).build_hasher();
-            for part in parts {
-                hasher.write_usize(part.len());
-                hasher.write(part);
-            }
-            hasher.finish()
-        }))
-    }
-
-    /// Adds something whose place does not matter.
-    fn add(&mut self, other: Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(lane, other)| *lane ^= other);
+    /// Adds something whose place among its likes does not matter.
+    fn add(&mut self, bytes: &[u8]) {
+        let hash = sha1(&SHA1_FOR_LEGACY_USE_ONLY, bytes);
+        self.0.iter_mut().zip(hash.as_ref()).for_each(|(byte, other)| *byte ^= other);
     }
 
     /// Adds something behind what there is.
     fn append(&mut self, bytes: &[u8]) {
-        *self = Self::of(&[&self.bytes(), bytes]);
+        self.add(bytes);
+        let hash = sha1(&SHA1_FOR_LEGACY_USE_ONLY, &self.0);
+        self.0.copy_from_slice(hash.as_ref());
     }
 
-    /// Adds an entry of database `db`.
-    pub(super) fn add_entry(&mut self, db: usize, entry: &Entry) {
-        let mut one = Self::of(&[&db.to_le_bytes(), entry.key()]);
-        one.append(&Self::value(entry).bytes());
-        self.add(one);
+    /// Of parts in their order.
+    fn of(parts: [&[u8]; 2]) -> Self {
+        let mut digest = Self::default();
+        parts.iter().for_each(|part| digest.append(part));
+        digest
     }
 
-    /// Of an entry's value, its type and its expiry.
+    /// Begins a database that holds something.
+    pub(super) fn begin_database(&mut self, db: usize) {
+        self.append(&(db as u32).to_be_bytes());
+    }
+
+    /// Adds an entry of the database that was begun last.
+    pub(super) fn add_entry(&mut self, entry: &Entry) {
+        let mut one = Self::default();
+        one.append(entry.key());
+        one.append_value(entry);
+        self.add(&one.0);
+    }
+
+    /// Of an entry's value, its type and whether it expires.
     pub(super) fn value(entry: &Entry) -> Self {
+        let mut digest = Self::default();
+        digest.append_value(entry);
+        digest
+    }
+
+    fn append_value(&mut self, entry: &Entry) {
         let value = entry.value();
-        let mut digest = Self::of(&[value.type_name().as_bytes()]);
+        self.append(&kind(value).to_be_bytes());
         match value {
-            ValueRef::Str(string) => string.with(|bytes| digest.append(bytes)),
-            ValueRef::List(list) => list.iter().for_each(|element| digest.append(&element)),
-            ValueRef::Set(set) => set.iter().for_each(|member| digest.add(Self::of(&[&member]))),
-            ValueRef::Hash(hash) => {
-                hash.iter().for_each(|(field, value)| digest.add(Self::of(&[&field, &value])));
-            }
+            ValueRef::Str(string) => string.with(|bytes| self.append(bytes)),
+            ValueRef::List(list) => list.iter().for_each(|element| self.append(&element)),
+            ValueRef::Set(set) => set.iter().for_each(|member| self.add(&member)),
+            ValueRef::Hash(hash) => hash.iter().for_each(|(field, value)| self.add(&Self::of([&field, &value]).0)),
             ValueRef::SortedSet(set) => {
-                set.iter().for_each(|(member, score)| digest.add(Self::of(&[&member, &score.to_le_bytes()])));
+                set.iter().for_each(|(member, score)| self.add(&Self::of([&member, &format_f64(score)]).0));
             }
             ValueRef::Stream(stream) => {
                 for entry in stream.log.range(StreamId::MIN, StreamId::MAX) {
-                    digest.append(&entry.id.to_be_bytes());
+                    self.append(format!("{}.{}", entry.id.ms, entry.id.seq).as_bytes());
                     for (field, value) in entry.fields {
-                        digest.append(&field);
-                        digest.append(&value);
+                        self.append(&field);
+                        self.append(&value);
                     }
                 }
             }
         }
-        if let Some(at) = entry.expire_at() {
-            digest.append(&at.to_le_bytes());
+        if entry.expire_at().is_some() {
+            self.add(b"!!expire!!");
         }
-        digest
     }
 
-    fn bytes(self) -> Vec<u8> {
-        self.0.iter().flat_map(|lane| lane.to_le_bytes()).collect()
-    }
-
-    /// Forty hexadecimal digits, as many as the genuine server prints.
+    /// Forty hexadecimal digits.
     pub(super) fn hex(self) -> String {
-        let mut text: String = self.0.iter().map(|lane| format!("{lane:016x}")).collect();
-        text.truncate(40);
-        text
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The number of a type in Redis.
+fn kind(value: ValueRef<'_>) -> u32 {
+    match value {
+        ValueRef::Str(_) => 0,
+        ValueRef::List(_) => 1,
+        ValueRef::Set(_) => 2,
+        ValueRef::SortedSet(_) => 3,
+        ValueRef::Hash(_) => 4,
+        ValueRef::Stream(_) => 6,
     }
 }

@@ -10,6 +10,7 @@ mod docs;
 mod info;
 mod latency;
 mod memory;
+mod module;
 mod slowlog;
 
 pub(super) use basics::stop_monitoring;
@@ -37,6 +38,7 @@ pub(super) static FAMILY: Family = Family { group: "server", category: Categorie
     info::COMMAND,
     latency::COMMAND,
     memory::COMMAND,
+    module::COMMAND,
     slowlog::COMMAND,
     cmd("lastsave",  1, basics::last_save, QUERY,                                 &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
     cmd("lolwut",   -1, basics::lolwut,    Flags::READONLY.and(Flags::FAST),      &[]),

@@ -1,5 +1,9 @@
 //! Instructions per request, counted by callgrind: the same figure on a busy machine. Of redis-server for pipelined GET and
-//! SET, of http-server for its hot paths.
+//! SET, of http-server for its hot paths, of grpc-server per call and message.
+
+mod grpc;
+mod h2;
+mod profile;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -36,6 +40,12 @@ pub(crate) struct Options {
     /// Count http-server's instead, which is built if need be; `/get` with a genuine redis-server behind it.
     #[arg(long)]
     http: bool,
+    /// Count grpc-server's, and the default tonic greeter's for comparison, by library; --server names another greeter.
+    #[arg(long, conflicts_with = "http")]
+    grpc: bool,
+    /// With --grpc, write the figures to xtask/record/instructions-grpc.txt.
+    #[arg(long, requires = "grpc", conflicts_with = "server")]
+    record: bool,
 }
 
 /// What is asked of http-server.
@@ -54,6 +64,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&folder)?;
     if options.http {
         return http(options, &folder);
+    }
+    if options.grpc {
+        return grpc::run(options, &folder);
     }
     let port = free_port()?;
     let server_command = options.server.clone().unwrap_or_else(|| crate::release_server().display().to_string());
@@ -74,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         control(&server, &["-z"])?;
         connection.pipeline(request, options.requests, options.depth, options.keys)?;
         control(&server, &["-d"])?;
-        let total = total(&format!("{}.{}", output.display(), dump + 1))?;
+        let total = profile::total(&dumped(&output, dump + 1)?)?;
         let counted = options.requests / options.depth * options.depth;
         println!("{name}: {:.0} instructions per request", total as f64 / counted as f64);
     }
@@ -105,7 +118,7 @@ fn http(options: &Options, folder: &Path) -> Result<()> {
         control(&server, &["-z"])?;
         ask(&mut connections, path, turns)?;
         control(&server, &["-d"])?;
-        let total = total(&format!("{}.{}", output.display(), dump + 1))?;
+        let total = profile::total(&dumped(&output, dump + 1)?)?;
         println!("{path}: {:.0} instructions per request", total as f64 / (turns * CONNECTIONS) as f64);
     }
     Ok(())
@@ -139,10 +152,8 @@ fn control(server: &Server, arguments: &[&str]) -> Result<()> {
     run_quietly(Command::new("callgrind_control").args(arguments).arg(server.pid().to_string())).map(drop)
 }
 
-/// The number of instructions in a dump.
-fn total(path: &str) -> Result<u64> {
-    let text = fs::read_to_string(path).with_context(|| format!("no dump {path}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("summary:").or_else(|| line.strip_prefix("totals:")));
-    let number = line.and_then(|line| line.split_whitespace().next()).context("a dump has a summary")?;
-    Ok(number.parse()?)
+/// What callgrind has written by its dump of this number; they begin with 1.
+fn dumped(output: &Path, number: usize) -> Result<String> {
+    let path = format!("{}.{number}", output.display());
+    fs::read_to_string(&path).with_context(|| format!("no dump {path}"))
 }

@@ -1,0 +1,77 @@
+//! Genuine clients and tools, unmodified, over cleartext and TLS.
+
+mod h2spec;
+mod install;
+pub(crate) mod interop;
+mod languages;
+mod tools;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use clap::Parser as _;
+use grpc_server::{Args, Routes, serve};
+use server_runtime::Running;
+
+/// A server at two places, for as long as this lives.
+struct Both {
+    plain: SocketAddr,
+    tls: SocketAddr,
+    /// What clients trust.
+    certificate: PathBuf,
+    _running: Running,
+}
+
+impl Both {
+    /// What the program serves by its flags.
+    fn greeter() -> Self {
+        Self::start(Args::routes)
+    }
+
+    /// Other services, served as the program does it.
+    fn start(routes: impl Fn(&Args) -> Routes) -> Self {
+        let folder = folder("both");
+        let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+        let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+        std::fs::write(&certificate, certified.cert.pem()).unwrap();
+        std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
+        let flags = ["grpc-server", "--listen", "127.0.0.1:0", "--listen", "tls:127.0.0.1:0", "--workers", "2"];
+        let files = ["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+        let args = Args::parse_from([&flags[..], &files].concat());
+        let running = serve(routes(&args), args.options().unwrap()).unwrap();
+        let [plain, tls] = running.local_addrs()[..] else { panic!("two places are expected") };
+        Self { plain, tls, certificate, _running: running }
+    }
+}
+
+/// A fresh folder below the target folder.
+fn folder(name: &str) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{number}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Says that something needed is not there: a note, or with `REQUIRE_PEERS=1` a failure.
+#[track_caller]
+fn skip(reason: &str) {
+    assert!(std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"), "REQUIRE_PEERS=1, but {reason}");
+    eprintln!("skipped: {reason}");
+}
+
+/// What a program prints, run for at most two minutes.
+#[track_caller]
+fn printed(command: &Command) -> String {
+    let mut bounded = Command::new("timeout");
+    bounded.arg("120").arg(command.get_program()).args(command.get_args());
+    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.get_current_dir().map(|folder| bounded.current_dir(folder));
+    let output = bounded.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
+    text.into_owned()
+}

@@ -1,0 +1,69 @@
+//! `MODULE`: there are none, and none can be loaded: they are shared objects for the genuine server.
+
+use super::config::caller;
+use super::{ANY_TIME, help, sub};
+use crate::command::{Args, Command, Ctx, Flags, Result, container};
+use crate::config::{Caller, settings};
+use crate::error::Error;
+
+/// MODULE LIST
+fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    cx.reply.array(0);
+    Ok(())
+}
+
+/// `MODULE LOAD path [arg …]`, `MODULE LOADEX path [CONFIG name value …] [ARGS arg …]`
+fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    permitted(cx)?;
+    tracing::warn!("MODULE: {} is not loaded, modules are not supported", String::from_utf8_lossy(args.at(2)));
+    Err(Error::Static("ERR Error loading the extension. Please check the server logs."))
+}
+
+/// MODULE UNLOAD name
+fn unload(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    permitted(cx)?;
+    Err(Error::Static("ERR Error unloading module: no such module with that name"))
+}
+
+/// Whether `enable-module-command` lets this client.
+fn permitted(cx: &Ctx<'_>) -> Result {
+    match cx.instance.config.word(settings::ENABLE_MODULE_COMMAND) {
+        "yes" => Ok(()),
+        "local" if caller(cx) == Caller::Local => Ok(()),
+        _ => Err(Error::Static(
+            "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a \
+             local connection, otherwise you need to set this option in the configuration file, and then restart the \
+             server.",
+        )),
+    }
+}
+
+/// MODULE HELP
+fn module_help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    help(cx, "MODULE", HELP);
+    Ok(())
+}
+
+const HELP: &[&str] = &[
+    "LIST",
+    "    Return a list of loaded modules.",
+    "LOAD <path> [<arg> ...]",
+    "    Load a module library from <path>, passing to it any optional arguments.",
+    "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
+    "    Load a module library from <path>, while passing it module configurations and optional arguments.",
+    "UNLOAD <name>",
+    "    Unload a module.",
+];
+
+const ADMIN: Flags = Flags::ADMIN.and(Flags::NOSCRIPT);
+const LOADING: Flags = ADMIN.and(Flags::NO_ASYNC_LOADING);
+
+/// The row.
+#[rustfmt::skip]
+pub(super) const COMMAND: Command = container("module", -2, &[
+    sub("help",    2, module_help, ANY_TIME, &[]),
+    sub("list",    2, list,        ADMIN,    &[]).tips(&["nondeterministic_output_order"]),
+    sub("load",   -3, load,        LOADING,  &[]),
+    sub("loadex", -3, load,        LOADING,  &[]),
+    sub("unload",  3, unload,      LOADING,  &[]),
+]);

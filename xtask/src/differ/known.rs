@@ -1,0 +1,65 @@
+//! Differences that are meant, each with its reason.
+
+use anyhow::{Context, Result, bail};
+
+/// The list: `command | ours | genuine | reason`, in patterns where `*` stands for anything.
+const LIST: &str = include_str!("../../differ/known.txt");
+
+/// A deviation.
+pub(super) struct Known {
+    command: &'static str,
+    ours: &'static str,
+    genuine: &'static str,
+}
+
+/// All of them.
+///
+/// # Errors
+/// When a line of the list is not of its form.
+pub(super) fn load() -> Result<Vec<Known>> {
+    let mut all = Vec::new();
+    for line in LIST.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        let parts: Vec<&str> = line.split(" | ").map(str::trim).collect();
+        let [command, ours, genuine, reason] = parts[..] else {
+            bail!("differ/known.txt: `{line}` has not four parts")
+        };
+        Some(())
+            .filter(|()| !reason.is_empty())
+            .with_context(|| format!("differ/known.txt: `{line}` has no reason"))?;
+        all.push(Known { command, ours, genuine });
+    }
+    Ok(all)
+}
+
+impl Known {
+    /// Whether this is the deviation that was found.
+    pub(super) fn is(&self, command: &str, ours: &str, genuine: &str) -> bool {
+        matches(self.command, &command.to_ascii_uppercase())
+            && matches(self.ours, ours)
+            && matches(self.genuine, genuine)
+    }
+}
+
+/// Whether `text` is `pattern`, whose `*` stand for anything.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(text) = text.strip_prefix(start) else { return false };
+    (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| matches(rest, &text[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match() {
+        let check =
+            |pattern: &str, text: &str, expected| assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        check("GET *", "GET a", true);
+        check("GET *", "GETX a", false);
+        check("*", "", true);
+        check("*b*", "abc", true);
+        check("a*c", "abd", false);
+        assert!(load().is_ok());
+    }
+}

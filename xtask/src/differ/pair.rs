@@ -1,0 +1,154 @@
+//! The two servers, and sending both the same.
+
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::grammar::Request;
+use super::reply::Reply;
+use super::rules::Follower;
+use crate::process::{Server, free_port};
+
+/// Commands sent at once: enough to hide the way there and back, few enough for the sockets to hold their replies.
+const BATCH: usize = 64;
+
+/// A server that does not answer for this long hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What both servers are told: nothing is written to disk; strings stay so small that a run of millions of commands does
+/// not consist of copying them; the digest may be asked for.
+const SETTINGS: &[&str] = &["--save", "", "--appendonly", "no", "--proto-max-bulk-len", "1mb"];
+
+/// Ours and a genuine one.
+pub(super) struct Pair {
+    ours: Server,
+    genuine: Server,
+}
+
+/// Two replies to the same command that do not agree.
+#[derive(Clone)]
+pub(super) struct Difference {
+    /// Which of the commands it was.
+    pub(super) at: usize,
+    /// What ours answers; nothing if it went away or stayed silent.
+    pub(super) ours: Option<Reply>,
+    /// What the genuine server answers.
+    pub(super) genuine: Option<Reply>,
+}
+
+impl Pair {
+    /// Starts both.
+    ///
+    /// # Errors
+    /// When one cannot be started.
+    pub(super) fn start(ours: &Path, genuine: &Path) -> Result<Self> {
+        let folder = crate::target_dir().join("differ");
+        let start = |program: &Path, more: &[&str]| -> Result<Server> {
+            let port = free_port()?;
+            let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
+            command.extend(["--port".to_owned(), port.to_string()]);
+            command.extend(SETTINGS.iter().chain(more).map(|word| (*word).to_owned()));
+            Server::start(&command, port, &folder)
+        };
+        let debug = ["--enable-debug-command", "yes"];
+        Ok(Self { ours: start(ours, &debug)?, genuine: start(genuine, &debug)? })
+    }
+
+    /// Which of these commands ours has.
+    ///
+    /// # Errors
+    /// When ours does not answer.
+    pub(super) fn known(&self, names: &[&str]) -> Result<Vec<bool>> {
+        let mut connection = Connection::open(self.ours.port())?;
+        let mut words: Vec<Vec<u8>> = vec![b"COMMAND".to_vec(), b"INFO".to_vec()];
+        words.extend(names.iter().map(|name| name.as_bytes().to_vec()));
+        connection.send(&[&words])?;
+        let reply = Reply::read(&mut connection.stream)?;
+        Ok(reply.elements().iter().map(|row| !matches!(row, Reply::Null(_))).collect())
+    }
+
+    /// What the genuine server makes of `words`, one command after the other.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub(super) fn ask_genuine(&self, commands: &[Vec<Vec<u8>>]) -> Result<Vec<Reply>> {
+        let mut connection = Connection::open(self.genuine.port())?;
+        connection.send(&commands.iter().collect::<Vec<_>>())?;
+        commands.iter().map(|_| Ok(Reply::read(&mut connection.stream)?)).collect()
+    }
+
+    /// Runs the commands on both, from an empty state, until replies do not agree that `is_known` does not excuse.
+    ///
+    /// # Errors
+    /// When a connection cannot be made.
+    pub(super) fn run(
+        &self,
+        requests: &[Request],
+        resp3: bool,
+        mut is_known: impl FnMut(&Request, &Difference) -> bool,
+    ) -> Result<Option<Difference>> {
+        let mut ours = Connection::prepared(self.ours.port(), resp3).context("our server")?;
+        let mut genuine = Connection::prepared(self.genuine.port(), resp3).context("the genuine server")?;
+        let mut follower = Follower::default();
+        for (batch, chunk) in requests.chunks(BATCH).enumerate() {
+            let words: Vec<_> = chunk.iter().map(|request| &request.words).collect();
+            // A server that is gone shows when its reply does not come.
+            let _ = (ours.send(&words), genuine.send(&words));
+            for (index, request) in chunk.iter().enumerate() {
+                let (a, b) = (Reply::read(&mut ours.stream).ok(), Reply::read(&mut genuine.stream).ok());
+                let difference = |ours, genuine| Difference { at: batch * BATCH + index, ours, genuine };
+                let (Some(a), Some(b)) = (&a, &b) else { return Ok(Some(difference(a, b))) };
+                if !follower.agree(&request.words, request.open, a, b) {
+                    let difference = difference(Some(a.clone()), Some(b.clone()));
+                    if !is_known(request, &difference) {
+                        return Ok(Some(difference));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+struct Connection {
+    stream: BufReader<TcpStream>,
+}
+
+impl Connection {
+    fn open(port: u16) -> Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { stream: BufReader::with_capacity(64 * 1024, stream) })
+    }
+
+    /// A connection of this protocol to a server that holds nothing.
+    fn prepared(port: u16, resp3: bool) -> Result<Self> {
+        let mut connection = Self::open(port)?;
+        let version = if resp3 { "3" } else { "2" };
+        let words = |words: &[&str]| -> Vec<Vec<u8>> { words.iter().map(|word| word.as_bytes().to_vec()).collect() };
+        let commands = [words(&["FLUSHALL"]), words(&["HELLO", version])];
+        connection.send(&commands.iter().collect::<Vec<_>>())?;
+        for _ in commands {
+            Reply::read(&mut connection.stream)?;
+        }
+        Ok(connection)
+    }
+
+    fn send(&mut self, commands: &[&Vec<Vec<u8>>]) -> Result<()> {
+        let mut bytes = Vec::new();
+        for words in commands {
+            write!(bytes, "*{}\r\n", words.len())?;
+            for word in *words {
+                write!(bytes, "${}\r\n", word.len())?;
+                bytes.extend_from_slice(word);
+                bytes.extend_from_slice(b"\r\n");
+            }
+        }
+        Ok(self.stream.get_mut().write_all(&bytes)?)
+    }
+}
