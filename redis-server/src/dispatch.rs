@@ -104,7 +104,7 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
-    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(command.name) {
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -117,7 +117,7 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     {
         return Gate::Wait(pause.until);
     }
-    if client.multi.is_some() && !runs_inside_multi(command.name) {
+    if client.multi.is_some() && !runs_inside_multi(own_name(row)) {
         if flags.has(Flags::NO_MULTI) {
             return Gate::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
         }
@@ -129,7 +129,7 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
 fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
-    match (&client.multi, row.command.name) {
+    match (&client.multi, own_name(row)) {
         (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
         (Some(_), "discard" | "quit" | "reset") => false,
         (Some(_), _) => true,
@@ -144,6 +144,11 @@ fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
         Footprint::Alone => instance.scripts.flags_of_call(row, args),
         _ => row.command.flags,
     }
+}
+
+/// The name of a command that is no subcommand: SLOWLOG RESET is not RESET.
+fn own_name(row: &Row) -> &'static str {
+    if row.parent.is_none() { row.command.name } else { "" }
 }
 
 fn allowed_while_subscribed(name: &str) -> bool {

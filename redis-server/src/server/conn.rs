@@ -23,7 +23,7 @@ use crate::config::{OutputLimit, settings};
 use crate::crowd;
 use crate::error::Error;
 use crate::guest::Guest;
-use crate::resp::{Parser, Span};
+use crate::resp::{Parser, Reply, Span};
 use crate::script::{self, Interrupted};
 use crate::worker::{Scratch, Worker, now_ms};
 
@@ -250,7 +250,8 @@ impl Conn {
     pub(super) fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
         if !scratch.reply.is_empty() {
             if scratch.reply.len() > LOOK_AT_LIMIT && self.is_too_much(scratch.reply.len()) {
-                scratch.reply.clear();
+                // Nobody will be sent as much again soon: the buffer goes too.
+                scratch.reply = Reply::default();
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
             let sent = self.output.send(cx, &mut self.stream, &mut scratch.reply)?;

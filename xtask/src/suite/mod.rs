@@ -66,6 +66,10 @@ const UNITS: &[&str] = &[
     "unit/info-command",
     "unit/replybufsize",
     "unit/violations",
+    "unit/info",
+    "unit/limits",
+    "unit/pubsubshard",
+    "unit/obuf-limits",
     "unit/scripting",
     "unit/functions",
 ];

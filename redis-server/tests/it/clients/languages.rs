@@ -99,6 +99,11 @@ fn ioredis() {
 }
 
 #[test]
+fn queues_locks_limiters_sessions() {
+    JS.check("node", &["--no-warnings", "applications.js"]);
+}
+
+#[test]
 fn node_redis() {
     JS.check("node", &["node-redis.js"]);
 }
