@@ -127,6 +127,11 @@ impl Parked {
         Some(sender)
     }
 
+    /// The command.
+    pub fn row(&self) -> &'static Row {
+        self.row
+    }
+
     /// For whom the command runs.
     fn identity(&self, instance: &Instance) -> Identity {
         let account = self.client.labels().account.clone();

@@ -89,10 +89,17 @@ impl Launch {
             launch.stdin = true;
             rest = before;
         }
+        // Like in the genuine server, what follows a flag is its value, whatever it begins with; but for `--save`.
+        let mut wants_value = false;
         for argument in rest {
-            if let Some(name) = argument.strip_prefix(b"--") {
-                launch.flags.push(flag(name)?);
-            } else if let Some(flag) = launch.flags.last_mut() {
+            if let Some(name) = argument.strip_prefix(b"--").filter(|_| !wants_value) {
+                let flag = flag(name)?;
+                wants_value = flag.words.is_empty() && !flag.name.eq_ignore_ascii_case(b"save");
+                launch.flags.push(flag);
+                continue;
+            }
+            wants_value = false;
+            if let Some(flag) = launch.flags.last_mut() {
                 flag.words.push(argument.clone());
             } else {
                 return Err(misplaced(argument, Reason::Misplaced));

@@ -24,6 +24,18 @@ impl Config {
     /// # Errors
     /// The text of the error reply; the file is as before then.
     pub fn rewrite(&self, users: &[Vec<u8>]) -> Result<(), SetError> {
+        self.rewrite_with(users, false)
+    }
+
+    /// [`Self::rewrite`], with defaults that the file does not have added too.
+    ///
+    /// # Errors
+    /// The text of the error reply; the file is as before then.
+    pub fn rewrite_all(&self, users: &[Vec<u8>]) -> Result<(), SetError> {
+        self.rewrite_with(users, true)
+    }
+
+    fn rewrite_with(&self, users: &[Vec<u8>], defaults: bool) -> Result<(), SetError> {
         let path = self.file().ok_or(SetError::NoFile)?;
         let _writer = self.lock_writer();
         let failed = |error: io::Error| SetError::Rewrite(error.to_string());
@@ -31,13 +43,13 @@ impl Config {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(failed)?,
         };
-        let new = with_users(&rewritten(&old, &self.read()), users);
+        let new = with_users(&rewritten(&old, &self.read(), defaults), users);
         if new != old { replace(path, &new).map_err(failed) } else { Ok(()) }
     }
 }
 
-/// The file's text with these values.
-fn rewritten(old: &[u8], values: &[Value]) -> Vec<u8> {
+/// The file's text with these values, `defaults` that are not in it included or not.
+fn rewritten(old: &[u8], values: &[Value], defaults: bool) -> Vec<u8> {
     let lines: Vec<(Option<Id>, &[u8])> =
         old.strip_suffix(b"\n").unwrap_or(old).split(|byte| *byte == b'\n').map(|line| (owner(line), line)).collect();
     let said = meaning(&lines);
@@ -59,7 +71,7 @@ fn rewritten(old: &[u8], values: &[Value]) -> Vec<u8> {
     let missing = |id: &Id| {
         // The directory is always written, like in the genuine server: "." means another place next time.
         let is_default = values[id.index()] == default(*id) && id.setting().kind != Kind::Directory;
-        id.setting().is_readable() && !said.is_touched(*id) && !is_default
+        id.setting().is_readable() && !said.is_touched(*id) && (defaults || !is_default)
     };
     let added: Vec<String> = Id::all().filter(missing).flat_map(|id| directives(id, &values[id.index()])).collect();
     if !added.is_empty() && !lines.iter().any(|(_, line)| *line == HEADING.as_bytes()) {

@@ -182,6 +182,9 @@ impl Flags {
     pub const SENSITIVE: Self = Self(8);
     /// Accepted because real configuration files carry it; changes nothing in this server.
     pub const NO_EFFECT: Self = Self(16);
+    /// The genuine server does not have it. What lists all settings and puts them back must not stumble over it, so that
+    /// one that is immutable can be set to what it is.
+    pub const OURS: Self = Self(32);
 
     /// Both sets of flags.
     #[must_use]

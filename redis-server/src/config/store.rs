@@ -217,6 +217,9 @@ impl Config {
             let id = Id::find(name).filter(|id| id.setting().is_readable());
             let id = id.ok_or_else(|| SetError::Unknown(String::from_utf8_lossy(name).into_owned()))?;
             let flags = id.setting().flags;
+            if flags.has(Flags::OURS) && self.format(id) == text {
+                continue;
+            }
             if flags.has(Flags::IMMUTABLE) {
                 return Err(failed(name, "can't set immutable config".into()));
             }

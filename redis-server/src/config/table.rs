@@ -13,7 +13,9 @@ use Kind::{Bool, Directory, Enum, FileName, Lines, Text};
 
 const MUT: F = F::MUTABLE;
 const IMM: F = F::IMMUTABLE;
+const OURS: F = F::IMMUTABLE.and(F::OURS);
 const INERT: F = F::NO_EFFECT;
+const HIDDEN_INERT: F = F::HIDDEN.and(F::NO_EFFECT);
 const IMM_INERT: F = F::IMMUTABLE.and(F::NO_EFFECT);
 const SECRET: F = F::SENSITIVE;
 const SECRET_INERT: F = F::SENSITIVE.and(F::NO_EFFECT);
@@ -31,8 +33,8 @@ const ADDRESSES: Kind = Kind::Words { max: 16, too_many: "Too many bind addresse
 #[rustfmt::skip]
 pub(super) const TABLE: &[Setting] = &[
     row(General, "port",               PORT, "6379", MUT, "TCP port; 0 turns TCP off"),
-    row(General, "workers",            int(0, 1024), "0", IMM, "threads that serve clients; 0 is one per core (ours)"),
-    row(General, "shards",             int(0, 65_536), "0", IMM, "parts of each database, a power of two; 0 follows the workers (ours)"),
+    row(General, "workers",            int(0, 1024), "0", OURS, "threads that serve clients; 0 is one per core (ours)"),
+    row(General, "shards",             int(0, 65_536), "0", OURS, "parts of each database, a power of two; 0 follows the workers (ours)"),
     row(General, "databases",          POSITIVE, "16", IMM, "number of databases for SELECT"),
     row(General, "dir",                Directory, ".", F::PROTECTED, "working directory, for every file that the server writes"),
     row(General, "drain-timeout",      U31, "5", MUT, "seconds that open connections get to end at shutdown (ours)"),
@@ -133,8 +135,8 @@ pub(super) const TABLE: &[Setting] = &[
 
     row(Observability, "loglevel",     Enum(&["debug", "verbose", "notice", "warning"]), "notice", MUT, "least severity that is logged"),
     row(Observability, "logfile",      Text, "", IMM, "file for the log; empty is standard output"),
-    row(Observability, "log-format",   Enum(&["text", "json"]), "text", IMM, "form of a log line (ours)"),
-    row(Observability, "metrics-listen", Text, "", IMM, "address of the Prometheus endpoint, like 127.0.0.1:9121 (ours)"),
+    row(Observability, "log-format",   Enum(&["text", "json"]), "text", OURS, "form of a log line (ours)"),
+    row(Observability, "metrics-listen", Text, "", OURS, "address of the Prometheus endpoint, like 127.0.0.1:9121 (ours)"),
     row(Observability, "slowlog-log-slower-than", int(-1, i64::MAX), "10000", MUT, "microseconds from which a command is slow; -1 never"),
     row(Observability, "slowlog-max-len", U63, "128", MUT, "entries kept by SLOWLOG"),
     row(Observability, "latency-monitor-threshold", U63, "0", MUT, "milliseconds from which LATENCY records; 0 never"),
@@ -155,6 +157,8 @@ pub(super) const TABLE: &[Setting] = &[
     row(Snapshots, "rdbchecksum",      Bool, "yes", IMM_INERT, "end snapshots with a checksum"),
     row(Snapshots, "sanitize-dump-payload", Enum(&["no", "yes", "clients"]), "no", INERT, "check what RESTORE loads in full"),
     row(Snapshots, "rdb-del-sync-files", Bool, "no", INERT, "remove files that replication left"),
+    row(Snapshots, "key-load-delay",   int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN_INERT, "microseconds that each key's loading is delayed, for tests"),
+    row(Snapshots, "rdb-key-save-delay", int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN_INERT, "microseconds that each key's saving is delayed, for tests"),
     row(Snapshots, "rdb-save-incremental-fsync", Bool, "yes", INERT, "sync a snapshot as it grows"),
 
     row(AppendOnly, "appendonly",      Bool, "no", INERT, "log every write to a file"),
@@ -195,7 +199,8 @@ pub(super) const TABLE: &[Setting] = &[
     row(Replication, "min-replicas-to-write", U31, "0", INERT, "good replicas that a write needs").alias("min-slaves-to-write"),
     row(Replication, "min-replicas-max-lag", U31, "10", INERT, "seconds of lag that a good replica may have").alias("min-slaves-max-lag"),
 
-    row(Scripting, "busy-reply-threshold", U63, "5000", INERT, "milliseconds after which a script is answered with BUSY").alias("lua-time-limit"),
+    row(Scripting, "busy-reply-threshold", U63, "5000", MUT, "milliseconds after which a script is answered with BUSY").alias("lua-time-limit"),
+    row(Scripting, "script-memory-limit", BYTES, "256mb", MUT, "bytes of Lua's values, of scripts and of functions each; 0: any (ours)"),
 
     row(Cluster, "cluster-enabled",    Bool, "no", IMM_INERT, "be a node of a cluster"),
     row(Cluster, "cluster-config-file", Text, "nodes.conf", IMM_INERT, "file of the cluster's state"),

@@ -66,6 +66,12 @@ const UNITS: &[&str] = &[
     "unit/info-command",
     "unit/replybufsize",
     "unit/violations",
+    "unit/info",
+    "unit/limits",
+    "unit/pubsubshard",
+    "unit/obuf-limits",
+    "unit/scripting",
+    "unit/functions",
 ];
 
 /// Of them, those that start servers with settings of their own.

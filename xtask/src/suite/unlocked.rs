@@ -36,6 +36,13 @@ const FILES: &[(&str, &[&str])] = &[
         ],
     ),
     ("unit/memefficiency", &[]),
+    ("unit/info", &[]),
+    ("unit/limits", &[]),
+    (
+        "unit/pubsubshard",
+        &["setup replication for following tests", "publish message to master and receive on replica"],
+    ),
+    ("unit/obuf-limits", &[]),
 ];
 
 /// The name by which the suite runs a file, whose copy is made if it needs one, and the tests to be left out.

@@ -6,6 +6,7 @@ use crate::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
 use crate::error::Error;
 use crate::instance::Pause;
+use crate::resp::Reply;
 
 /// CLIENT ID
 pub(super) fn id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
@@ -122,6 +123,9 @@ pub(super) fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
+/// What a client is told whose wait another one has ended.
+const UNBLOCKED: Error = Error::Static("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+
 /// `CLIENT UNBLOCK client-id [TIMEOUT | ERROR]`
 pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let with_error = match args.get(3) {
@@ -134,8 +138,16 @@ pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let target = u64::try_from(id).ok().and_then(|id| cx.instance.client(id));
     let parked = target.and_then(|target| target.blocked().clone());
     let done = parked.is_some_and(|parked| {
-        let error = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n";
-        parked.finish(if with_error { error.to_vec() } else { Parked::null(&parked) })
+        if !with_error {
+            return parked.finish(Parked::null(&parked));
+        }
+        let mut reply = Reply::default();
+        reply.error(&UNBLOCKED);
+        let done = parked.finish(reply.to_vec());
+        if done {
+            cx.worker.failed(parked.row(), &UNBLOCKED);
+        }
+        done
     });
     cx.reply.int(i64::from(done));
     Ok(())

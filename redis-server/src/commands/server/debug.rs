@@ -34,6 +34,11 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         | (b"pause-cron", 3)
         | (b"replicate", 4..) => cx.reply.ok(),
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
+        (b"config-rewrite-force-all", 2) => {
+            let users = cx.instance.acl.config_lines(&cx.instance.config);
+            cx.instance.config.rewrite_all(&users).map_err(|error| Error::Message(format!("ERR {error}")))?;
+            cx.reply.ok();
+        }
         (b"digest", 2) => digest(cx),
         (b"digest-value", _) => digest_values(cx, args),
         (b"error", 3) => return Err(Error::Message(String::from_utf8_lossy(args.at(2)).into_owned())),
@@ -314,6 +319,8 @@ const HELP: &[&str] = &[
     "CHANGE-REPL-ID, LOADAOF, PAUSE-CRON <0|1>, RELOAD, REPLYBUFFER <option> <value>,",
     "SET-SKIP-CHECKSUM-VALIDATION <0|1>, STRINGMATCH-TEST",
     "    Accepted without effect.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    Rewrite all configuration options, default ones included.",
     "DIGEST",
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",

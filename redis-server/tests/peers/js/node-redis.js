@@ -69,6 +69,22 @@ async function scans() {
   await assert.rejects(r.sendCommand(["NOSUCH"]), /unknown command/);
 }
 
+// A cache in the client, which the server tells of changes: RESP3 only.
+async function caching() {
+  const clientSideCache = { ttl: 0, maxEntries: 0, evictPolicy: "LRU" };
+  const cached = await createClient({ url: `redis://127.0.0.1:${port}`, RESP: 3, clientSideCache }).connect();
+  const gets = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await r.info("commandstats"))?.[1] ?? 0);
+  await r.set("cached", "1");
+  const before = await gets();
+  for (let n = 0; n < 10; n += 1) assert.equal(await cached.get("cached"), "1");
+  assert.equal((await gets()) - before, 1);
+  await r.set("cached", "2");
+  while ((await cached.get("cached")) !== "2") await new Promise((resolve) => setTimeout(resolve, 1));
+  await r.flushAll();
+  while ((await cached.get("cached")) !== null) await new Promise((resolve) => setTimeout(resolve, 1));
+  cached.destroy();
+}
+
 await r.connect();
 await r.flushAll();
-await run([strings, collections, blocking, pipelines, pubsub, scans], protocol);
+await run([strings, collections, blocking, pipelines, pubsub, scans, caching], protocol);
