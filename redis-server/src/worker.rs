@@ -223,7 +223,8 @@ impl Worker {
         self.error_sent(error);
     }
 
-    fn error_sent(&self, error: &Error) {
+    /// Counts an error reply.
+    pub(crate) fn error_sent(&self, error: &Error) {
         self.stats.errors.add(1);
         self.instance.stats.count_error(error.code());
     }

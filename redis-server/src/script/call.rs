@@ -298,7 +298,7 @@ impl Running {
         };
         let row = row?;
         let writes = flags.has(Flags::WRITE);
-        let refusal = if flags.has(Flags::NOSCRIPT) {
+        let refusal = if flags.has(Flags::NOSCRIPT) && !instance.scripts.allows_all() {
             Some(Error::Static("ERR This Redis command is not allowed from script"))
         } else if let Err(denied) =
             acl::check(instance, &mut self.client, row, args, acl::Context::Lua, self.worker.now_ms())
@@ -332,8 +332,7 @@ impl Running {
             reply: &mut self.reply,
             client: &mut self.client,
             may_block: false,
-            // What is read counts as read by the script's caller, not by this call.
-            serving: true,
+            serving: false,
             block: None,
             ready: Vec::new(),
             dirty: Cell::new(0),

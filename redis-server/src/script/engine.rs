@@ -209,7 +209,11 @@ impl Engine {
         if !errors.is_empty() {
             count_errors(cx, args, &errors);
         }
-        failed.map_or(Ok(()), |failure| fail(cx, name, failure))
+        let Some(failure) = failed else { return Ok(()) };
+        if failure.is_counted {
+            count_errors(cx, args, std::slice::from_ref(&failure));
+        }
+        fail(cx, name, failure)
     }
 
     /// Adds a library, in place of one of the same name if it may.
@@ -433,10 +437,12 @@ fn may_run(cx: &Ctx<'_>, flags: Option<ScriptFlags>, read_only: bool) -> Result 
 }
 
 /// Counts errors that a script has returned as part of its reply.
-fn count_errors(cx: &Ctx<'_>, args: Args<'_>, errors: &[Vec<u8>]) {
-    let Some(row) = registry::lookup(args.at(0)) else { return };
-    for error in errors {
-        cx.worker.failed(row, &Error::Message(String::from_utf8_lossy(error).into_owned()));
+fn count_errors(cx: &Ctx<'_>, args: Args<'_>, errors: &[Failure]) {
+    if let Some(row) = registry::lookup(args.at(0)) {
+        cx.worker.stats.commands[usize::from(row.id)].failed.add(1);
+    }
+    for error in errors.iter().filter(|error| !error.is_counted) {
+        cx.worker.error_sent(&Error::Message(String::from_utf8_lossy(&error.text).into_owned()));
     }
 }
 

@@ -3,7 +3,7 @@
 local native, redis, mark = ...
 local G = _G
 local setmetatable, pairs, type, byte, match, concat = setmetatable, pairs, type, string.byte, string.match, table.concat
-local loadstring, collectgarbage, unpack, error, tonumber = loadstring, collectgarbage, unpack, error, tonumber
+local loadstring, collectgarbage = loadstring, collectgarbage
 
 -- A table in whose place scripts get an empty one, which looks up in it and refuses changes.
 local function shield(content)
@@ -56,18 +56,7 @@ local globals = {
         end
         return compile(concat(parts), name or "=(load)")
     end,
-    -- Lua's own counts the values with a sum that may overflow.
-    unpack = function(list, first, last)
-        local from, to = tonumber(first or 1), tonumber(last)
-        if from and to and to - from >= 8000 then error("too many results to unpack", 2) end
-        if from and (from < -2 ^ 31 or from >= 2 ^ 31) or to and (to < -2 ^ 31 or to >= 2 ^ 31) then
-            error("too many results to unpack", 2)
-        end
-        if from and not to and type(list) == "table" and #list - from >= 8000 then
-            error("too many results to unpack", 2)
-        end
-        return unpack(list, first, last)
-    end,
+    unpack = native.unpack,
     -- The collector's pace is the server's business: it serves all scripts.
     collectgarbage = function(option, argument)
         if option == "stop" or option == "restart" or option == "setpause" or option == "setstepmul" then return 0 end

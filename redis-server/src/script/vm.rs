@@ -122,6 +122,8 @@ fn natives(lua: &Lua, plain: Function) -> mlua::Result<Table> {
     let globals = lua.globals();
     let next = raw::closure(lua, raw::seeing, globals.raw_get::<Function>("next")?)?;
     native.raw_set("pairs", raw::closure(lua, raw::pairs, next.clone())?)?;
+    let unpack = globals.raw_get::<Function>("unpack")?;
+    native.raw_set("unpack", raw::closure(lua, raw::unpack, unpack)?)?;
     native.raw_set("next", next)?;
     native.raw_set("plain", &plain)?;
     native.raw_set("pcall", raw::closure(lua, raw::plain_pcall, plain)?)?;

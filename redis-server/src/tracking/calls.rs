@@ -69,7 +69,8 @@ pub fn deliver(client: &Client, reply: &mut Reply) {
 #[cold]
 pub fn after_call(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let row = call.row;
-    if row.command.flags.has(Flags::READONLY) && !cx.serving {
+    // What a script reads counts as read by its caller, when it has ended.
+    if row.command.flags.has(Flags::READONLY) && !cx.serving && !cx.worker.is_script {
         remember(cx, call.args);
     }
     if !cx.may_block || cx.serving {

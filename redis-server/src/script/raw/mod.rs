@@ -19,7 +19,9 @@ use corosensei::Yielder;
 use mlua::ffi::*;
 use mlua::{Function, IntoLuaMulti, Lua};
 
-pub(super) use sandbox::{error_handler, fallible, guarded, mark, missing, pairs, plain_pcall, read_only, seeing};
+pub(super) use sandbox::{
+    error_handler, fallible, guarded, mark, missing, pairs, plain_pcall, read_only, seeing, unpack,
+};
 use values::{push_reply, push_value};
 
 use super::call::{self, Interrupt, Ran, Refused};
@@ -79,8 +81,8 @@ pub(super) struct Request<'a> {
     pub(super) reply: &'a mut Reply,
     /// The result.
     pub(super) failed: Option<Failure>,
-    /// Errors in a result that has succeeded, which are to be counted.
-    pub(super) errors: Vec<Vec<u8>>,
+    /// Errors in a result that has succeeded.
+    pub(super) errors: Vec<Failure>,
 }
 
 /// Why a script has failed.

@@ -200,6 +200,27 @@ pub(in crate::script) unsafe extern "C-unwind" fn seeing(state: *mut lua_State) 
     }
 }
 
+/// `unpack`, with Lua's own as upvalue 1, which counts the values in a sum that may overflow.
+pub(in crate::script) unsafe extern "C-unwind" fn unpack(state: *mut lua_State) -> c_int {
+    const MAX: f64 = 8000.0;
+    // SAFETY: as in `guarded`; the arguments are only read.
+    unsafe {
+        let bound =
+            |at: c_int, default: f64| if lua_isnumber(state, at) != 0 { lua_tonumber(state, at) } else { default };
+        let first = bound(2, 1.0);
+        let len = if lua_type(state, 1) == LUA_TTABLE { lua_objlen(state, 1) as f64 } else { 0.0 };
+        let last = bound(3, len);
+        let is_int = |value: f64| value >= f64::from(i32::MIN) && value <= f64::from(i32::MAX);
+        if !is_int(first) || !is_int(last) || last - first >= MAX {
+            return argument_error(state, b"too many results to unpack");
+        }
+        match lua_tocfunction(state, lua_upvalueindex(1)) {
+            Some(function) => function(state),
+            None => 0,
+        }
+    }
+}
+
 /// `pairs`: upvalue 1 is our `next`.
 pub(in crate::script) unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls it.

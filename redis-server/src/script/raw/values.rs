@@ -95,9 +95,7 @@ unsafe fn push_form(state: *mut lua_State, request: &mut Request<'_>, name: &CSt
                 let failure = failure(state);
                 lua_pop(state, 1);
                 request.reply.error(&String::from_utf8_lossy(&failure.text));
-                if !failure.is_counted {
-                    request.errors.push(failure.text);
-                }
+                request.errors.push(failure);
             }
             b"ok" => request.reply.simple(&one_line(bytes)),
             b"double" => request.reply.double(lua_tonumber(state, -1)),
