@@ -134,9 +134,6 @@ pub fn changed(cx: &mut Ctx<'_>, key: &[u8]) {
 
 /// A call has emptied databases, which are locked.
 pub fn flushed(cx: &mut Ctx<'_>) {
-    if cx.instance.tracking.trackers().is_empty() {
-        return;
-    }
     if cx.instance.tracking.forget_all(&cx.instance.config, cx.client.shared.id)
         && let Some(own) = &mut cx.client.tracking
     {
