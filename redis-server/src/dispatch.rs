@@ -16,8 +16,10 @@ use crate::evict::{self, Room};
 use crate::instance::Instance;
 use crate::registry::{self, Row};
 use crate::resp::{Mark, Reply};
+use crate::script::{self, Interrupted};
 use crate::tracking;
 use crate::worker::{Worker, now_ms};
+use crate::world::Busy;
 
 /// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
 /// workers do not wait long.
@@ -69,6 +71,17 @@ pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Erro
     if row.command.accepts(args.len()) { Ok(row) } else { Err(Error::WrongArity(row.name().into())) }
 }
 
+/// The command that `args` name, with its subcommand, whatever the number of arguments.
+pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> {
+    let row = lookup(instance, args.at(0))?;
+    match args.get(1) {
+        Some(name) if !row.command.subcommands.is_empty() => {
+            row.subcommands().iter().find(|row| row.command.name.as_bytes().eq_ignore_ascii_case(name))
+        }
+        _ => Some(row),
+    }
+}
+
 /// Decides what becomes of a command in the client's present state.
 pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     let row = match resolve(&worker.instance, args) {
@@ -82,7 +95,13 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     {
         return Gate::Refuse(error, Some(row));
     }
-    if takes_memory(row, client) && worker.instance.is_short_of_memory() && evict::make_room(worker) == Room::None {
+    if worker.instance.scripts.world.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
+        return Gate::Refuse(worker.instance.scripts.busy_error(), Some(row));
+    }
+    if worker.instance.is_short_of_memory()
+        && takes_memory(&worker.instance, row, client, args)
+        && evict::make_room(worker) == Room::None
+    {
         return Gate::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
@@ -94,7 +113,7 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     }
     if worker.instance.may_be_paused()
         && let Some(pause) = worker.instance.paused(now_ms())
-        && held_back(row, client, pause.writes_only)
+        && held_back(&worker.instance, row, client, args, pause.writes_only)
     {
         return Gate::Wait(pause.until);
     }
@@ -108,13 +127,22 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
 }
 
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
-fn takes_memory(row: &Row, client: &Client) -> bool {
-    let denied = |row: &Row| row.command.flags.has(Flags::DENYOOM);
+fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+    let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
     match (&client.multi, own_name(row)) {
-        (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| denied(row)),
+        (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
         (Some(_), "discard" | "quit" | "reset") => false,
         (Some(_), _) => true,
-        (None, _) => denied(row),
+        (None, _) => denied(row, args),
+    }
+}
+
+/// The flags of a call: a script's own, where it has declared some.
+#[inline]
+fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
+    match row.command.footprint {
+        Footprint::Alone => instance.scripts.flags_of_call(row, args),
+        _ => row.command.flags,
     }
 }
 
@@ -144,12 +172,15 @@ fn runs_inside_multi(name: &str) -> bool {
 
 /// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run. A pause of everything holds
 /// CLIENT UNPAUSE too, as in the genuine server: it ends by its time alone.
-fn held_back(row: &Row, client: &Client, writes_only: bool) -> bool {
-    let stops = |flags: Flags| flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
+fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, writes_only: bool) -> bool {
+    let stops = |row: &Row, args: Args<'_>| {
+        let flags = flags_of(instance, row, args);
+        flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)
+    };
     match (&client.multi, row.command.name) {
         _ if !writes_only => true,
-        (Some(multi), "exec") => multi.queue.iter().any(|(row, _)| stops(row.command.flags)),
-        _ => stops(row.command.flags),
+        (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| stops(row, args.args())),
+        _ => stops(row, args),
     }
 }
 
@@ -160,6 +191,8 @@ pub enum Passed {
     Done,
     /// It waits for keys.
     Blocked(Waiting),
+    /// It runs, and takes so long that others have their turn meanwhile.
+    Interrupted(Interrupted),
     /// It has not run: CLIENT PAUSE holds it back until then, in milliseconds of Unix time.
     Paused(u64),
 }
@@ -169,6 +202,13 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
     match gate {
         Gate::Run(row) => {
             client.note_command(row);
+            if runs_alone(row, client) {
+                if worker.instance.is_short_of_memory() {
+                    // Scripts are told whether memory is still short then.
+                    evict::make_room(worker);
+                }
+                return script::run_alone(worker, client, Call { row, args }, reply);
+            }
             let waiting = run(worker, client, &[Call { row, args }], reply);
             reply.set_resp3(client.resp3);
             return waiting.map_or(Passed::Done, Passed::Blocked);
@@ -183,14 +223,27 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             }
             quiet_reply(client, || reply.simple("QUEUED"));
         }
-        Gate::Refuse(error, row) => {
-            let error = crate::commands::refused(&worker.instance, client, row, error);
-            worker.refused(row, &error);
-            quiet_reply(client, || reply.error(&error));
-        }
+        Gate::Refuse(error, row) => refuse(worker, client, row, error, reply),
         Gate::Wait(until) => return Passed::Paused(until),
     }
     Passed::Done
+}
+
+/// Whether a call runs alone with the data: a script, or a transaction with one.
+#[inline]
+fn runs_alone(row: &Row, client: &Client) -> bool {
+    let alone = |row: &Row| matches!(row.command.footprint, Footprint::Alone);
+    match &client.multi {
+        Some(multi) if row.command.name == "exec" => multi.queue.iter().any(|(row, _)| alone(row)),
+        _ => alone(row),
+    }
+}
+
+/// Answers a call that does not run.
+pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static Row>, error: Error, reply: &mut Reply) {
+    let error = crate::commands::refused(&worker.instance, client, row, error);
+    worker.refused(row, &error);
+    quiet_reply(client, || reply.error(&error));
 }
 
 /// A reply of the gate itself, unless CLIENT REPLY says no.
@@ -207,6 +260,17 @@ fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
 ///
 /// Returns what to wait for, when the (only) call blocks.
 pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {
+    let scripts = &worker.instance.scripts;
+    let _inside = match scripts.world.enter(&worker.gate) {
+        Ok(inside) => Some(inside),
+        Err(Busy) if calls.iter().all(|call| call.row.command.flags.has(Flags::ALLOW_BUSY)) => None,
+        Err(Busy) => {
+            for call in calls {
+                refuse(worker, client, Some(call.row), scripts.busy_error(), reply);
+            }
+            return None;
+        }
+    };
     while !calls.is_empty() {
         let (done, ready, waiting) = run_window(worker, client, calls, reply);
         if !ready.is_empty() {
@@ -335,6 +399,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
             }
             (database.lock(all.into_iter(), now), Vec::new())
         }
+        Footprint::Alone => (database.lock_none(now), Vec::new()),
         Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
         Footprint::Everything | Footprint::Depends(_) => {
             let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
@@ -370,7 +435,9 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
             // databases, which they must not wait for while they hold a part of one.
             _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
-            Footprint::WalkEverything | Footprint::Everything | Footprint::Depends(_) => return Footprint::Everything,
+            Footprint::WalkEverything | Footprint::Everything | Footprint::Alone | Footprint::Depends(_) => {
+                return Footprint::Everything;
+            }
             Footprint::Database(wanted) => {
                 access = access.max(wanted);
                 whole = true;
@@ -382,8 +449,28 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
     if whole { Footprint::Database(access) } else { Footprint::Keys }
 }
 
+/// Runs a command for one that is alone with the data, under locks of its own, and accounts for it.
+pub(crate) fn run_among_others(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
+    let (instance, worker) = (cx.instance, cx.worker);
+    let database = instance.database(cx.client.db);
+    let call = Call { row, args };
+    let mut keys: Keys<'_> = SmallVec::new();
+    collect_keys(database, &call, &mut keys);
+    (cx.db, cx.others) = lock(worker, cx.client, &[call], &mut keys);
+    if instance.may_be_paused() && instance.paused(cx.db.now()).is_some() {
+        cx.db.keep_expired();
+    }
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    timed(cx, &Call { row, args: args.with_keys(&keys) });
+    cx.others.clear();
+    cx.db = instance.database(cx.client.db).lock_none(worker.now_ms());
+}
+
 /// Runs a queued command inside EXEC, under EXEC's locks.
 pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
+    if cx.worker.is_alone {
+        return run_among_others(cx, row, args);
+    }
     let mut keys: Keys<'_> = SmallVec::new();
     let call = Call { row, args };
     collect_keys(cx.db.database(), &call, &mut keys);

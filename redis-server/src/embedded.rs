@@ -32,7 +32,7 @@ const EXPIRE_SLICE: usize = 64;
 
 /// Removes every expired key.
 pub fn expire(instance: &Instance) {
-    if !instance.active_expire() {
+    if !instance.active_expire() || instance.scripts.world.is_stopped() {
         return;
     }
     for database in instance.databases() {
@@ -154,6 +154,8 @@ impl Session {
         match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut self.reply) {
             Passed::Done => {}
             Passed::Blocked(waiting) => self.client.waiting = Some(waiting),
+            // Nobody interrupts scripts where nobody lets them go on.
+            Passed::Interrupted(_) => self.client.close = true,
             Passed::Paused(_) => return false,
         }
         true

@@ -7,6 +7,7 @@ use crate::acl::Identity;
 use crate::blocking::Waiting;
 use crate::client::{Client, ClientShared, flag};
 use crate::instance::Instance;
+use crate::script::Pending;
 
 /// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct Guest {
     client: Client,
     /// A blocking command's wait.
     pub(crate) waiting: Option<Waiting>,
+    /// A script that is interrupted every now and then.
+    pub(crate) running: Option<Pending>,
     instance: Arc<Instance>,
 }
 
@@ -25,7 +28,19 @@ impl Guest {
         let identity = Identity::newcomer(&instance.acl);
         shared.labels().account = Some(Arc::clone(identity.account()));
         let client = Client::new(shared, identity);
-        Self { client, waiting: None, instance: Arc::clone(instance) }
+        Self { client, waiting: None, running: None, instance: Arc::clone(instance) }
+    }
+
+    /// Whether a command of its own waits or runs: its answer comes later.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.waiting.is_some() || self.running.is_some()
+    }
+
+    /// Takes back what an interrupted command was lent.
+    pub(crate) fn take_back(&mut self, mut client: Client) {
+        client.close |= self.client.close;
+        self.running = None;
+        self.client = client;
     }
 
     /// Forgets that CLIENT PAUSE holds it back.

@@ -20,6 +20,7 @@ use crate::notify;
 use crate::observe::Observers;
 use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
+use crate::script::Scripts;
 use crate::stats::{Stats, Totals};
 use crate::tracking::Tracking;
 use crate::worker::now_ms;
@@ -47,6 +48,8 @@ pub struct Instance {
     pub shortage: Shortage,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
+    /// The script cache, the function libraries, and what runs them.
+    pub scripts: Scripts,
     /// Bytes in use when the server had started.
     pub startup_memory: AtomicU64,
     /// Who has read what, to keep it.
@@ -131,6 +134,7 @@ impl Instance {
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),
             pubsub,
+            scripts: Scripts::default(),
             tracking,
             databases,
             clients: Mutex::default(),

@@ -35,6 +35,7 @@ pub mod stats;
 pub mod tracking;
 pub mod types;
 pub mod worker;
+pub mod world;
 
 /// The version of Redis whose commands and replies are offered, as clients are told.
 pub const REDIS_VERSION: &str = "7.2.4";

@@ -110,24 +110,27 @@ impl Observers {
     /// Records a call that passed the threshold; `now` in milliseconds of Unix time.
     #[cold]
     pub fn record(&self, config: &Config, client: &ClientShared, db: usize, call: Observed<'_>, now: u64) {
-        let Observed { row, args, nanos } = call;
+        let Observed { row, args, nanos, by_script } = call;
         let micros = nanos / 1000;
         let slow = u64::try_from(config.int(settings::SLOWLOG_LOG_SLOWER_THAN)).is_ok_and(|limit| micros >= limit);
         if slow && !row.command.flags.has(Flags::SKIP_SLOWLOG) {
-            self.push_slow(config.size(settings::SLOWLOG_MAX_LEN), client, row, args, micros, now);
+            let addr = if by_script { "?:0" } else { &client.addr };
+            let by = (addr.to_owned(), client.labels().name.clone());
+            self.push_slow(config.size(settings::SLOWLOG_MAX_LEN), by, row, args, micros, now);
         }
         let event = if row.command.flags.has(Flags::FAST) { "fast-command" } else { "command" };
         self.latency(config, event, micros / 1000, now);
         if !row.command.flags.has(Flags::SKIP_MONITOR) && !row.command.flags.has(Flags::ADMIN) {
-            self.show(config, client, db, row, args, now);
+            let addr = if by_script { "lua" } else { &client.addr };
+            self.show(config, addr, db, row, args, now);
         }
     }
 
-    fn push_slow(&self, max: usize, client: &ClientShared, row: &Row, args: Args<'_>, micros: u64, now: u64) {
+    fn push_slow(&self, max: usize, by: (String, String), row: &Row, args: Args<'_>, micros: u64, now: u64) {
         let mut log = lock(&self.slow);
         let id = log.next;
         log.next += 1;
-        let (addr, name) = (client.addr.clone(), client.labels().name.clone());
+        let (addr, name) = by;
         log.calls.push_front(SlowCall { id, time: now / 1000, micros, args: shortened(row, args), addr, name });
         log.calls.truncate(max);
     }
@@ -195,12 +198,12 @@ impl Observers {
     }
 
     /// Shows a command to those who monitor.
-    fn show(&self, config: &Config, client: &ClientShared, db: usize, row: &Row, args: Args<'_>, now: u64) {
+    pub(crate) fn show(&self, config: &Config, addr: &str, db: usize, row: &Row, args: Args<'_>, now: u64) {
         let monitors = lock(&self.monitors);
         if monitors.is_empty() {
             return;
         }
-        let mut line = format!("+{}.{:06} [{db} {}]", now / 1000, now % 1000 * 1000, client.addr).into_bytes();
+        let mut line = format!("+{}.{:06} [{db} {addr}]", now / 1000, now % 1000 * 1000).into_bytes();
         for (at, arg) in args.iter().enumerate() {
             line.push(b' ');
             quote(&mut line, if is_secret(row, args, at) { REDACTED } else { arg });
@@ -226,6 +229,8 @@ pub struct Observed<'a> {
     pub args: Args<'a>,
     /// How long it took.
     pub nanos: u64,
+    /// Whether a script has called it.
+    pub by_script: bool,
 }
 
 /// The arguments as the slow log keeps them.

@@ -39,7 +39,10 @@ impl Row {
         // What only groups subcommands belongs to no family.
         let family = if self.command.subcommands.is_empty() { self.family.category } else { Categories(0) };
         let own = family.and(self.command.categories).and(speed);
-        implied.iter().filter(|(flag, _)| flags.has(*flag)).fold(own, |all, (_, category)| all.and(*category))
+        // What a script reads, the commands that it calls have said.
+        let is_script = self.family.category.0 & Categories::SCRIPTING.0 != 0;
+        let implies = |flag: Flags| flags.has(flag) && !(is_script && flag == Flags::READONLY);
+        implied.iter().filter(|(flag, _)| implies(*flag)).fold(own, |all, (_, category)| all.and(*category))
     }
 
     /// The rows of its subcommands, which stand right behind it.

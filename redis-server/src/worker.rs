@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::command::Ctx;
+use crate::command::{Args, Ctx};
 use crate::dispatch::Call;
 use crate::error::Error;
 use crate::evict::Evictor;
@@ -12,8 +12,10 @@ use crate::instance::Instance;
 use crate::observe::Observed;
 use crate::registry::Row;
 use crate::resp::{Reply, Span};
+use crate::script::Spare;
 use crate::stats::WorkerStats;
 use crate::tracking::ChangedKey;
+use crate::world::Gate;
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
 const INPUT: usize = 64 * 1024;
@@ -33,6 +35,16 @@ pub struct Worker {
     pub changed_keys: RefCell<Vec<ChangedKey>>,
     /// Whether somebody tells this worker's clients when the server ends.
     pub watches_shutdown: Cell<bool>,
+    /// Where this worker says that it is at work.
+    pub gate: Arc<Gate>,
+    /// Whether it works for one that is alone with the data ([`World`](crate::world::World)), and locks for each command.
+    pub is_alone: bool,
+    /// Whether it runs what scripts call.
+    pub is_script: bool,
+    /// What runs scripts, between two of them.
+    pub spare: RefCell<Spare>,
+    /// Whether somebody goes on with a script that was interrupted because it takes too long.
+    pub goes_on: Cell<bool>,
     random: Cell<u64>,
     clock: Clock,
 }
@@ -76,6 +88,7 @@ impl Worker {
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
         let now = Instant::now();
         let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time_of_day())) };
+        let gate = instance.scripts.world.gate();
         Self {
             instance,
             stats,
@@ -83,9 +96,41 @@ impl Worker {
             evictor: RefCell::default(),
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
+            gate,
+            is_alone: false,
+            is_script: false,
+            spare: RefCell::default(),
+            goes_on: Cell::new(false),
             random: Cell::new(random),
             clock,
         }
+    }
+
+    /// Another one on the same thread, with the same counters, for commands that run alone with the data.
+    pub(crate) fn alone(&self) -> Self {
+        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply: Reply::default() };
+        let clock = Clock { tick: self.clock.tick.clone(), base: self.clock.base.clone() };
+        Self {
+            instance: Arc::clone(&self.instance),
+            stats: Arc::clone(&self.stats),
+            scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
+            changed_keys: RefCell::default(),
+            watches_shutdown: Cell::new(true),
+            gate: Arc::clone(&self.gate),
+            is_alone: true,
+            is_script: self.is_alone,
+            spare: RefCell::default(),
+            goes_on: Cell::new(false),
+            random: Cell::new(self.random() | 1),
+            clock,
+        }
+    }
+
+    /// Takes over the time of another worker of this thread.
+    pub(crate) fn same_time_as(&self, other: &Self) {
+        self.clock.tick.set(other.clock.tick.get());
+        self.clock.base.set(other.clock.base.get());
     }
 
     /// Replaces the shared buffers, which a panic has left in any state.
@@ -147,8 +192,18 @@ impl Worker {
     pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
         // One that waits is recorded when it has run to its end.
         if cx.block.is_none() {
-            let observed = Observed { row: call.row, args: call.args, nanos };
+            let observed = Observed { row: call.row, args: call.args, nanos, by_script: self.is_script };
             self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
+        }
+    }
+
+    /// Shows a command to those who monitor before it runs.
+    pub(crate) fn show_to_monitors(&self, cx: &Ctx<'_>, args: Args<'_>) {
+        let observers = &self.instance.observers;
+        if observers.threshold() == 0
+            && let Some(row) = crate::registry::lookup(args.at(0))
+        {
+            observers.show(&self.instance.config, &cx.client.shared.addr, cx.client.db, row, args, cx.now());
         }
     }
 
@@ -168,7 +223,8 @@ impl Worker {
         self.error_sent(error);
     }
 
-    fn error_sent(&self, error: &Error) {
+    /// Counts an error reply.
+    pub(crate) fn error_sent(&self, error: &Error) {
         self.stats.errors.add(1);
         self.instance.stats.count_error(error.code());
     }

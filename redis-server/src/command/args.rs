@@ -92,6 +92,12 @@ impl<'a> Args<'a> {
         Self { spans: &self.spans[first.min(self.spans.len())..], ..self }
     }
 
+    /// The first `count` arguments.
+    #[inline]
+    pub fn first(self, count: usize) -> Self {
+        Self { spans: &self.spans[..count.min(self.spans.len())], ..self }
+    }
+
     /// The arguments one by one.
     pub fn iter(self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone {
         self.spans.iter().map(move |span| &self.buf[span.start as usize..][..span.len as usize])
@@ -159,6 +165,28 @@ impl OwnedArgs {
         self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
     }
 
+    /// Becomes a copy of other arguments, in the room that is there.
+    pub fn copy_from(&mut self, args: Args<'_>) {
+        self.clear();
+        args.iter().for_each(|arg| self.push(arg));
+    }
+
+    /// Forgets everything; keeps the room, unless it has become very large.
+    pub fn clear(&mut self) {
+        const KEPT: usize = 64 * 1024;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT);
+        self.spans.clear();
+        self.spans.shrink_to(KEPT / size_of::<Span>());
+    }
+
+    /// Appends an argument.
+    #[inline]
+    pub fn push(&mut self, arg: &[u8]) {
+        self.spans.push(Span { start: self.bytes.len() as u32, len: arg.len() as u32 });
+        self.bytes.extend_from_slice(arg);
+    }
+
     /// Replaces argument `index`.
     pub fn replace(&mut self, index: usize, value: &[u8]) {
         self.spans[index] = Span { start: self.bytes.len() as u32, len: value.len() as u32 };
@@ -169,10 +197,7 @@ impl OwnedArgs {
 impl<'a> FromIterator<&'a [u8]> for OwnedArgs {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(words: I) -> Self {
         let mut owned = Self::default();
-        for word in words {
-            owned.spans.push(Span { start: owned.bytes.len() as u32, len: word.len() as u32 });
-            owned.bytes.extend_from_slice(word);
-        }
+        words.into_iter().for_each(|word| owned.push(word));
         owned
     }
 }

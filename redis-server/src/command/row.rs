@@ -35,6 +35,8 @@ pub enum Footprint {
     Database(Access),
     /// Every shard of every database.
     Everything,
+    /// Nothing, because nobody else runs meanwhile: scripts, whose keys are not known before.
+    Alone,
     /// What the function makes of the arguments; never this variant again.
     Depends(fn(Args<'_>) -> Self),
 }

@@ -4,6 +4,7 @@ mod bitmap;
 mod cluster;
 mod connection;
 mod databases;
+mod function;
 mod generic;
 mod geo;
 mod hash;
@@ -13,6 +14,7 @@ mod list;
 mod pubsub;
 mod random;
 mod scan;
+mod script;
 mod server;
 mod set;
 mod sort;
@@ -49,6 +51,7 @@ pub const FAMILIES: &[&Family] = &[
     &wait::FAMILY,
     &pubsub::FAMILY,
     &transaction::FAMILY,
+    &script::FAMILY,
     &connection::FAMILY,
     &cluster::FAMILY,
     &server::FAMILY,

@@ -131,8 +131,9 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let mut options = Options::parse(args, may_store)?;
     options.permitted(cx, args)?;
     let source = cx.db.value(args.key(0));
-    if options.target.is_some() && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
-        // A set has no order to keep: what is stored is put in one that is always the same.
+    let must_be_certain = options.target.is_some() || cx.worker.is_script;
+    if must_be_certain && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
+        // A set has no order to keep: what is stored, or given to a script, is put in one that is always the same.
         options.by = None;
         options.alpha = true;
     }

@@ -55,6 +55,8 @@ settings! {
         TRACKING_TABLE_MAX_KEYS "tracking-table-max-keys",
         LATENCY_MONITOR_THRESHOLD "latency-monitor-threshold",
         NOTIFY_KEYSPACE_EVENTS "notify-keyspace-events",
+        BUSY_REPLY_THRESHOLD "busy-reply-threshold",
+        SCRIPT_MEMORY_LIMIT "script-memory-limit",
         ACLLOG_MAX_LEN "acllog-max-len",
         ACL_PUBSUB_DEFAULT "acl-pubsub-default",
     }

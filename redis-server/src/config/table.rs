@@ -199,7 +199,8 @@ pub(super) const TABLE: &[Setting] = &[
     row(Replication, "min-replicas-to-write", U31, "0", INERT, "good replicas that a write needs").alias("min-slaves-to-write"),
     row(Replication, "min-replicas-max-lag", U31, "10", INERT, "seconds of lag that a good replica may have").alias("min-slaves-max-lag"),
 
-    row(Scripting, "busy-reply-threshold", U63, "5000", INERT, "milliseconds after which a script is answered with BUSY").alias("lua-time-limit"),
+    row(Scripting, "busy-reply-threshold", U63, "5000", MUT, "milliseconds after which a script is answered with BUSY").alias("lua-time-limit"),
+    row(Scripting, "script-memory-limit", BYTES, "256mb", MUT, "bytes of Lua's values, of scripts and of functions each; 0: any (ours)"),
 
     row(Cluster, "cluster-enabled",    Bool, "no", IMM_INERT, "be a node of a cluster"),
     row(Cluster, "cluster-config-file", Text, "nodes.conf", IMM_INERT, "file of the cluster's state"),

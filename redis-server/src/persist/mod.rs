@@ -24,6 +24,9 @@ const NEWEST: u16 = 11;
 /// Version and checksum behind a payload.
 const FOOTER: usize = 2 + 8;
 
+/// Announces the code of a function library.
+const FUNCTION: u8 = 245;
+
 /// The types of values, as the format numbers them.
 mod kind {
     pub(super) const STRING: u8 = 0;
@@ -68,16 +71,60 @@ pub fn sign(bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&crc::crc64(bytes).to_le_bytes());
 }
 
-/// The value that a payload of `DUMP` holds.
+/// Why a payload of `FUNCTION DUMP` cannot be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionsRefused {
+    /// Its version is too new, or its checksum is another one.
+    Footer,
+    /// It holds something else than libraries.
+    Type,
+    /// A library is cut off.
+    Content,
+}
+
+/// Function libraries as `FUNCTION DUMP` answers them.
+pub fn dump_functions<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for code in codes {
+        bytes.push(FUNCTION);
+        save::string(&mut bytes, code);
+    }
+    sign(&mut bytes);
+    bytes
+}
+
+/// The code of the libraries that a payload of `FUNCTION DUMP` holds.
 ///
 /// # Errors
 /// It is none.
-pub fn restore(payload: &[u8], limits: &Limits) -> Result<Loaded, Refused> {
+pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>, FunctionsRefused> {
+    let body = body(payload).map_err(|_| FunctionsRefused::Footer)?;
+    let mut reader = reader::Reader(body);
+    let mut codes = Vec::new();
+    while let Some(opcode) = reader.byte() {
+        if opcode != FUNCTION {
+            return Err(FunctionsRefused::Type);
+        }
+        codes.push(reader.string().ok_or(FunctionsRefused::Content)?.into_owned());
+    }
+    Ok(codes)
+}
+
+/// What is restored of a payload, whose footer is right.
+fn body(payload: &[u8]) -> Result<&[u8], Refused> {
     let body = payload.len().checked_sub(FOOTER).ok_or(Refused::Footer)?;
     let (signed, checksum) = payload.split_at(body + 2);
     let version = u16::from_le_bytes([payload[body], payload[body + 1]]);
     if version > NEWEST || checksum != crc::crc64(signed).to_le_bytes() {
         return Err(Refused::Footer);
     }
-    load::value(&payload[..body], limits).ok_or(Refused::Content)
+    Ok(&payload[..body])
+}
+
+/// The value that a payload of `DUMP` holds.
+///
+/// # Errors
+/// It is none.
+pub fn restore(payload: &[u8], limits: &Limits) -> Result<Loaded, Refused> {
+    load::value(body(payload)?, limits).ok_or(Refused::Content)
 }

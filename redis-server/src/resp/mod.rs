@@ -7,4 +7,4 @@ mod reply;
 mod request;
 
 pub use reply::{Mark, Reply};
-pub use request::{Inline, Parser, ProtocolError, RequestLimits, Span, split_inline};
+pub use request::{Inline, Parser, ProtocolError, RequestLimits, Span, split_inline, split_words};

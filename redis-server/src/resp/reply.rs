@@ -101,6 +101,14 @@ impl Reply {
         self.blobs.push((self.buf.len(), message.clone()));
     }
 
+    /// Takes over what another reply holds.
+    pub fn append(&mut self, other: &mut Self) {
+        let before = self.buf.len();
+        self.buf.extend_from_slice(&other.buf);
+        self.blobs.extend(other.blobs.drain(..).map(|(at, blob)| (before + at, blob)));
+        other.clear();
+    }
+
     /// `+OK`
     #[inline]
     pub fn ok(&mut self) {

@@ -248,6 +248,12 @@ pub fn split_inline(input: &[u8]) -> Result<Option<(Inline, usize)>, ProtocolErr
     Ok(Some((inline, end + 1)))
 }
 
+/// The words of a line, with the quoting rules of inline commands; `None` if a quote is not closed.
+pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let Inline { bytes, spans } = unquote(line)?;
+    Some(spans.iter().map(|span| bytes[span.start as usize..][..span.len as usize].to_vec()).collect())
+}
+
 /// Splits a line into words with the quoting rules of `redis-cli`: `"…"` with escapes, `'…'` with `\'` only.
 fn unquote(line: &[u8]) -> Option<Inline> {
     let mut inline = Inline::default();

@@ -139,7 +139,7 @@ impl Conn {
             self.run_window(scratch, &mut window);
             match self.pass(scratch, gate, args) {
                 Progress::Done => *used = end,
-                Progress::Held if self.client.waiting.is_some() => {
+                Progress::Held if self.client.awaits_answer() => {
                     *used = end;
                     return Progress::Held;
                 }
@@ -171,6 +171,10 @@ impl Conn {
                 self.wait(waiting);
                 Progress::Held
             }
+            Passed::Interrupted(interrupted) => {
+                self.let_run(interrupted);
+                Progress::Held
+            }
             Passed::Paused(until) => {
                 self.pause(until);
                 Progress::Held
@@ -192,7 +196,7 @@ impl Conn {
         let args = Args::new(&inline.bytes, &inline.spans);
         let gate = dispatch::gate(&self.worker, &mut self.client, args);
         let progress = self.pass(scratch, gate, args);
-        if !matches!(progress, Progress::Held) || self.client.waiting.is_some() {
+        if !matches!(progress, Progress::Held) || self.client.awaits_answer() {
             *used += len;
         }
         Ok(progress)

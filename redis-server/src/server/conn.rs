@@ -24,6 +24,7 @@ use crate::crowd;
 use crate::error::Error;
 use crate::guest::Guest;
 use crate::resp::{Parser, Reply, Span};
+use crate::script::{self, Interrupted};
 use crate::worker::{Scratch, Worker, now_ms};
 
 /// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
@@ -188,7 +189,7 @@ impl Conn {
             }
             match self.read(cx, scratch) {
                 // A client that has sent all it has to say may still read what is on its way.
-                Poll::Ready(Ok(0)) if !self.output.is_empty() && self.client.waiting.is_none() => {
+                Poll::Ready(Ok(0)) if !self.output.is_empty() && !self.client.awaits_answer() => {
                     self.client.close = true
                 }
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Served::Over)),
@@ -205,7 +206,7 @@ impl Conn {
     }
 
     pub(super) fn is_held(&self) -> bool {
-        self.client.waiting.is_some() || self.timer.is_some()
+        self.client.awaits_answer() || self.timer.is_some()
     }
 
     /// The worker where the connection is wanted, if it has nothing under way that it would have to take along.
@@ -283,6 +284,12 @@ impl Conn {
         self.client.waiting = Some(waiting);
     }
 
+    /// Begins to wait until a script ends that is interrupted every now and then.
+    pub(super) fn let_run(&mut self, interrupted: Interrupted) {
+        self.client.running = Some(interrupted.pending);
+        tokio::task::spawn_local(script::go_on(Rc::clone(&self.worker)));
+    }
+
     /// Begins to wait until CLIENT PAUSE is over, or taken back.
     pub(super) fn pause(&mut self, until: u64) {
         self.timer = Some(sleep_until(until));
@@ -305,6 +312,20 @@ impl Conn {
 
     /// Looks whether the wait is over; its answer is in the scratch reply then.
     fn poll_wait(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
+        if let Some(running) = &mut self.client.running {
+            let Poll::Ready(finished) = Pin::new(running).poll(cx) else { return Ok(false) };
+            match finished {
+                Some(finished) => {
+                    let mut finished = *finished;
+                    self.client.take_back(finished.client);
+                    scratch.reply.append(&mut finished.reply);
+                }
+                // It has panicked.
+                None => self.client.close = true,
+            }
+            self.client.running = None;
+            return Ok(true);
+        }
         if let Some(waiting) = &mut self.client.waiting
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {

@@ -60,7 +60,7 @@ impl Expiry {
         let all = shards * instance.databases().len();
         let mut visited = 0;
         while visited < all {
-            if instance.paused(now_ms()).is_some() || !instance.active_expire() {
+            if instance.paused(now_ms()).is_some() || !instance.active_expire() || instance.scripts.world.is_stopped() {
                 return;
             }
             let (database, shard) = (instance.database(self.next / shards), self.next % shards);

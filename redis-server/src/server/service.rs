@@ -37,6 +37,7 @@ impl Service for Server {
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
+        worker.goes_on.set(true);
         if index == 0 {
             tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
             tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));

@@ -69,7 +69,8 @@ pub fn deliver(client: &Client, reply: &mut Reply) {
 #[cold]
 pub fn after_call(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let row = call.row;
-    if row.command.flags.has(Flags::READONLY) && !cx.serving {
+    // What a script reads counts as read by its caller, when it has ended.
+    if row.command.flags.has(Flags::READONLY) && !cx.serving && !cx.worker.is_script {
         remember(cx, call.args);
     }
     if !cx.may_block || cx.serving {
@@ -133,9 +134,6 @@ pub fn changed(cx: &mut Ctx<'_>, key: &[u8]) {
 
 /// A call has emptied databases, which are locked.
 pub fn flushed(cx: &mut Ctx<'_>) {
-    if cx.instance.tracking.trackers().is_empty() {
-        return;
-    }
     if cx.instance.tracking.forget_all(&cx.instance.config, cx.client.shared.id)
         && let Some(own) = &mut cx.client.tracking
     {

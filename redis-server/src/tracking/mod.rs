@@ -220,7 +220,10 @@ impl Tracking {
     /// Everything in some database has gone. Keys are tracked whatever their database, so that all clients are told to
     /// forget all. Returns whether client `by` has to be told behind its reply.
     fn forget_all(&self, config: &Config, by: u64) -> bool {
-        self.table.clear();
+        // Also where nobody tracks now: who did may do so again, and has not read these keys any more.
+        if self.table.keys() != 0 {
+            self.table.clear();
+        }
         let trackers = self.trackers();
         let mut message = Message { keys: None, encoded: [None, None] };
         for tracker in trackers.values() {

@@ -10,6 +10,7 @@ mod connections;
 mod eviction;
 mod limits;
 mod model;
+mod scripts;
 mod settings;
 mod support;
 mod tls;

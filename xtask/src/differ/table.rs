@@ -75,7 +75,7 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(2, X, "EXPIRE k* seconds [ ( NX | XX | GT | LT ) ]"), t(1, X, "PEXPIRE k* millis [ ( NX | XX | GT | LT ) ]"),
     t(1, X, "EXPIREAT k* at [ ( NX | XX | GT | LT ) ]"), t(1, X, "PEXPIREAT k* atms [ ( NX | XX | GT | LT ) ]"),
     t(2, TIME, "TTL k*"), t(1, TIME, "PTTL k*"), t(1, TIME, "EXPIRETIME k*"), t(1, TIME, "PEXPIRETIME k*"), t(1, X, "PERSIST k*"),
-    t(6, X, "OBJECT ENCODING k*"), t(1, X, "OBJECT REFCOUNT k*"), t(1, TIME, "OBJECT IDLETIME k*"), t(1, X, "OBJECT FREQ k*"),
+    t(6, X, "OBJECT ENCODING k*"), t(1, CONTENT, "OBJECT REFCOUNT k*"), t(1, TIME, "OBJECT IDLETIME k*"), t(1, X, "OBJECT FREQ k*"),
     t(2, CONTENT, "DUMP k*"), t(3, X, "RESTORE k* ( 0 | millis ) dump [ REPLACE ] [ ABSTTL ] [ ( FREQ int | IDLETIME int ) ]"),
     t(1, Open::Scan(1), "SCAN 0 COUNT 100000 [ MATCH glob ] [ TYPE ( string | list | zset | stream | hash | set | x ) ]"),
     t(1, X, "FLUSHDB [ ( ASYNC | SYNC ) ]"),

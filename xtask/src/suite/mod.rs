@@ -71,6 +71,8 @@ const UNITS: &[&str] = &[
     "unit/limits",
     "unit/pubsubshard",
     "unit/obuf-limits",
+    "unit/scripting",
+    "unit/functions",
 ];
 
 /// Of them, those that start servers with settings of their own.

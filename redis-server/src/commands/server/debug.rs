@@ -30,7 +30,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match (name.as_slice(), args.len()) {
         (b"change-repl-id" | b"client-eviction" | b"stringmatch-test" | b"loadaof", 2)
         | (b"reload", _)
-        | (b"set-skip-checksum-validation" | b"set-disable-deny-scripts" | b"aof-flush-sleep" | b"leak", 3)
+        | (b"set-skip-checksum-validation" | b"aof-flush-sleep" | b"leak", 3)
         | (b"pause-cron", 3)
         | (b"replicate", 4..) => cx.reply.ok(),
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
@@ -58,6 +58,10 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (b"quicklist", 3 | 4) => describe(cx, args, "Quicklist", "quicklist")?,
         (b"quicklist-packed-threshold", 3) => packed_threshold(cx, args)?,
         (b"sdslen", 3) => string_lengths(cx, args)?,
+        (b"set-disable-deny-scripts", 3) => {
+            cx.instance.scripts.set_allow_all(leading_number(args.at(2)) as i64 != 0);
+            cx.reply.ok();
+        }
         (b"set-active-expire", 3) => {
             cx.instance.set_active_expire(leading_number(args.at(2)) as i64 != 0);
             cx.reply.ok();

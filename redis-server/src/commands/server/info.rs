@@ -159,6 +159,7 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("used_memory_dataset_perc", format_args!("{:.2}%", percent.min(100.0)));
     fields.add("used_memory_peak_perc", format_args!("{:.2}%", used as f64 * 100.0 / peak.max(1) as f64));
     fields.bytes("total_system_memory", memory::of_system());
+    scripts(cx, fields);
     fields.bytes("maxmemory", config.uint(settings::MAXMEMORY));
     fields.add("maxmemory_policy", config.word(settings::MAXMEMORY_POLICY));
     fields.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
@@ -170,6 +171,23 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("mem_clients_normal", client_buffers(cx.instance));
     fields.add("mem_allocator", "mimalloc");
     fields.add("active_defrag_running", 0);
+}
+
+/// What scripts and functions take, as it was when the last one ended.
+fn scripts(cx: &Ctx<'_>, fields: &mut Fields) {
+    let figures = &cx.instance.scripts.figures;
+    let (eval, functions) = (figures.eval_vm.load(Relaxed), figures.functions_vm.load(Relaxed));
+    let (scripts, libraries) = (figures.scripts_bytes.load(Relaxed), figures.libraries_bytes.load(Relaxed));
+    fields.bytes("used_memory_lua", eval);
+    fields.add("used_memory_vm_eval", eval);
+    fields.add("used_memory_scripts_eval", scripts);
+    fields.add("number_of_cached_scripts", figures.scripts.load(Relaxed));
+    fields.add("number_of_functions", figures.functions.load(Relaxed));
+    fields.add("number_of_libraries", figures.libraries.load(Relaxed));
+    fields.add("used_memory_vm_functions", functions);
+    fields.bytes("used_memory_vm_total", eval + functions);
+    fields.add("used_memory_functions", libraries);
+    fields.bytes("used_memory_scripts", scripts + libraries);
 }
 
 /// Bytes that clients hold.

@@ -32,6 +32,15 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
+    /// Scripts cannot wait, and are told so.
+    fn permitted(&self, cx: &Ctx<'_>, args: Args<'_>) -> Result {
+        if self.block.is_none() || !cx.worker.is_script {
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(args.at(0)).into_owned();
+        Err(Error::Message(format!("ERR {name} command is not allowed with BLOCK option from scripts")))
+    }
+
     fn parse(args: Args<'a>, is_group: bool) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 1;
@@ -116,6 +125,7 @@ fn keys(args: Args<'_>, is_group: bool, access: Access) -> KeyPositions {
 /// `XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key …] id [id …]`
 pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, false)?;
+    options.permitted(cx, args)?;
     if cx.serving {
         return serve(cx, args, &options);
     }
@@ -208,6 +218,7 @@ fn serve(cx: &mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) -> Result {
 /// `XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key …] id [id …]`
 pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, true)?;
+    options.permitted(cx, args)?;
     let Some(reader) = options.reader else { return Err(Error::Syntax) };
     if cx.serving {
         return serve(cx, args, &options);
