@@ -23,8 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 const MAX_LINES: usize = 800;
 
 /// Sources of redis-server outside of `server/` that may name tokio: the program's ends, and the hand-over of a parked
-/// command's reply to its waiting connection (a channel's sender; it does not wait itself).
-const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "blocking.rs"];
+/// command's reply, or a script's, to its waiting connection (a channel's sender; it does not wait itself).
+const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "blocking.rs", "script/task.rs"];
 
 /// Documents that every reader looks for.
 const DOCUMENTS: &[&str] =

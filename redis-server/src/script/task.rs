@@ -8,7 +8,6 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -177,17 +176,19 @@ fn keep_reply(worker: &Worker, reply: Reply) {
     }
 }
 
-/// Lets the interrupted command of this worker go on until it ends; others have their turn in between.
-pub async fn go_on(worker: Rc<Worker>) {
-    loop {
-        tokio::task::yield_now().await;
-        let Some(mut slow) = worker.spare.borrow_mut().interrupted.take() else { return };
-        let resumed = slow.turn.resume(());
-        match resumed {
-            CoroutineResult::Yield(()) => worker.spare.borrow_mut().interrupted = Some(slow),
-            CoroutineResult::Return((job, ended)) => return end(&worker, slow, job, ended),
+/// Lets the interrupted command of this worker go on for a while; others have their turn in between.
+/// True if it is to be called again.
+pub fn go_on(worker: &Worker) -> bool {
+    let Some(mut slow) = worker.spare.borrow_mut().interrupted.take() else { return false };
+    let resumed = slow.turn.resume(());
+    match resumed {
+        CoroutineResult::Yield(()) => worker.spare.borrow_mut().interrupted = Some(slow),
+        CoroutineResult::Return((job, ended)) => {
+            end(worker, slow, job, ended);
+            return false;
         }
     }
+    true
 }
 
 /// Sends what an interrupted command has come to.

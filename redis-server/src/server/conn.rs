@@ -287,7 +287,12 @@ impl Conn {
     /// Begins to wait until a script ends that is interrupted every now and then.
     pub(super) fn let_run(&mut self, interrupted: Interrupted) {
         self.client.running = Some(interrupted.pending);
-        tokio::task::spawn_local(script::go_on(Rc::clone(&self.worker)));
+        let worker = Rc::clone(&self.worker);
+        tokio::task::spawn_local(async move {
+            while script::go_on(&worker) {
+                tokio::task::yield_now().await;
+            }
+        });
     }
 
     /// Begins to wait until CLIENT PAUSE is over, or taken back.
