@@ -262,13 +262,19 @@ impl<'a> View<'a> {
 
     /// Whether there is an entry of `key`, even one whose time is over.
     pub fn holds(&self, key: &Key<'_>) -> bool {
-        self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes).is_some()
+        self.stored(key).is_some()
+    }
+
+    /// The entry of `key`, even one whose time is over, looked at without a trace.
+    #[inline]
+    pub fn stored(&self, key: &Key<'_>) -> Option<&Entry> {
+        self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes).map(|(entry, _)| entry)
     }
 
     /// The live entry of `key`, looked at without a trace.
     #[inline]
     pub fn peek(&self, key: &Key<'_>) -> Option<&Entry> {
-        let (entry, _) = self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes)?;
+        let entry = self.stored(key)?;
         if entry.is_expired(self.now) {
             self.met.push(key);
             return None;

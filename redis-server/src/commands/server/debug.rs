@@ -118,9 +118,9 @@ fn digest_values(cx: &mut Ctx<'_>, args: Args<'_>) {
     }
 }
 
-/// Looks up argument 2, a key that the row does not declare.
+/// Looks up argument 2, a key that the row does not declare; what has expired is there as long as nobody has removed it.
 fn entry<'a>(cx: &'a Ctx<'_>, args: Args<'_>) -> Result<&'a Entry> {
-    cx.db.peek(&cx.db.key(args.at(2))).ok_or(Error::NoSuchKey)
+    cx.db.stored(&cx.db.key(args.at(2))).ok_or(Error::NoSuchKey)
 }
 
 /// DEBUG OBJECT key
