@@ -39,7 +39,7 @@ pub struct GrpcArgs {
     #[arg(long, value_name = "CODING")]
     pub compress: Option<Coding>,
 
-    /// Serve gRPC-Web too, to pages of this origin (https://example.com; * is every one); may be given several times.
+    /// Serve gRPC-Web too, to pages of this origin (`https://example.com`; `*` is every one); may be given several times.
     #[arg(long = "web-origin", value_name = "ORIGIN")]
     pub web_origins: Vec<String>,
 
