@@ -1,7 +1,7 @@
 //! Every command of the data families as a template, with what its reply leaves open.
 //!
 //! A template is words: capitals stand for themselves, `kX` is a key of the type X (`*`: of any), other small words are in
-//! `[word]`. `[ … ]` may be left out, `( … | … )` is one of the alternatives, `{ … }` comes once to a few times.
+//! `word`. `[ … ]` may be left out, `( … | … )` is one of the alternatives, `{ … }` comes once to a few times.
 
 use super::draw::Draw;
 use super::rules::Open;
