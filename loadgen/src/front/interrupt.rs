@@ -20,10 +20,13 @@ impl Interrupt {
     /// Takes SIGINT and SIGTERM over from the system.
     pub(crate) fn install() -> io::Result<Self> {
         let interrupt = Self::default();
+        let asked_before = Arc::<AtomicBool>::default();
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first handler sees what the second one did at the last signal.
-            flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&interrupt.asked))?;
+            // In this order: from the first line on no signal is lost, and the second handler sees what the third one did
+            // at the last signal.
             flag::register(signal, Arc::clone(&interrupt.asked))?;
+            flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&asked_before))?;
+            flag::register(signal, Arc::clone(&asked_before))?;
         }
         Ok(interrupt)
     }
