@@ -42,6 +42,10 @@ pub struct RuntimeArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 0, help_heading = "Network")]
     pub workers: usize,
 
+    /// Whether each of these threads stays on a core of its own, if there are as many as cores [default: the server's choice].
+    #[arg(long, value_name = "BOOL", help_heading = "Network")]
+    pub pin_workers: Option<bool>,
+
     /// Connections that may be open at one time; further ones are refused.
     #[arg(long, value_name = "COUNT", default_value_t = Options::default().max_connections, help_heading = "Network")]
     pub max_connections: usize,
@@ -104,6 +108,7 @@ impl RuntimeArgs {
         Ok(Options {
             listen,
             workers: self.workers,
+            pin_workers: self.pin_workers.unwrap_or_default(),
             max_connections: self.max_connections,
             drain: self.drain_timeout,
             tls: self.tls(),
@@ -170,6 +175,8 @@ mod tests {
         }
         check("", Ok("127.0.0.1:80 0 10s None"));
         check("--listen 81 --listen unix:/s --workers 3 --drain-timeout 0.5", Ok("[::]:81,unix:/s 3 500ms None"));
+        check("--pin-workers true --listen 1", Ok("[::]:1 0 10s None"));
+        check("--pin-workers 1", Err("'--pin-workers <BOOL>'"));
         check("--tls-listen 443 --tls-cert c --tls-key k", Ok("tls:[::]:443 0 10s Some(None)"));
         check("--listen tls:443 --tls-cert c --tls-key k --tls-client-ca a", Ok("tls:[::]:443 0 10s Some(Required)"));
         check(

@@ -2,7 +2,8 @@
 //!
 //! A worker costs least per request when it is busy: every time it wakes up, it finds more to do. So connections gather
 //! on as few workers as can carry them, and spread over more as soon as those are busy and there is a processor to
-//! spare. Where no processor is free, another thread would only take turns with those that run.
+//! spare. Where no processor is free, another thread would only take turns with those that run. Nor does it help where
+//! most of the work is [done by one worker at a time](crate::Service::serial_nanos).
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -21,6 +22,12 @@ const FULL: f64 = 0.75;
 const CROWDED: f64 = 0.9;
 /// Processors that must be free for that, of all that the machine has.
 const SPARE: f64 = 0.3;
+/// Processors that must be free for that where workers now and then wait for each other: less would not make up for it.
+const SPARE_FOR_SERIAL: f64 = 1.0;
+/// Share of all work that only one worker can do at a time, from which on workers now and then wait for each other.
+const PARTLY_SERIAL: f64 = 0.1;
+/// The same, from which on two do hardly more than one.
+const MOSTLY_SERIAL: f64 = 0.5;
 /// Difference of load below which moving connections is not worth it.
 const UNEVEN: f64 = 0.25;
 /// Two workers with less than this together gather on one: far from [`CROWDED`], so that they do not part again.
@@ -49,11 +56,12 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// One look at the share of its time that each worker was busy, and at the number of processors without work.
-    pub(crate) fn look(&mut self, loads: &[f64], spare: f64) -> Vec<Order> {
+    /// One look at the share of its time that each worker was busy, at the share of all their work that only one can do
+    /// at a time, and at the number of processors without work.
+    pub(crate) fn look(&mut self, loads: &[f64], serial: f64, spare: f64) -> Vec<Order> {
         let mut by_load: Vec<usize> = (0..loads.len()).collect();
         by_load.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
-        let spread = spread(loads, &by_load, spare);
+        let spread = spread(loads, &by_load, serial, spare);
         let gather = gather(loads);
         self.crowded = if spread.is_empty() { 0 } else { self.crowded + 1 };
         self.sparse = if gather.is_none() { 0 } else { self.sparse + 1 };
@@ -66,12 +74,17 @@ impl Balance {
     }
 }
 
-/// Pairs the busiest workers with the least busy ones, as far as there are processors for them.
-fn spread(loads: &[f64], by_load: &[usize], mut spare: f64) -> Vec<Order> {
+/// Pairs the busiest workers with the least busy ones, as far as there are processors for them and it helps.
+fn spread(loads: &[f64], by_load: &[usize], serial: f64, mut spare: f64) -> Vec<Order> {
     let mut orders = Vec::new();
+    let needed = match serial {
+        MOSTLY_SERIAL.. => return orders,
+        PARTLY_SERIAL.. => SPARE_FOR_SERIAL,
+        _ => SPARE,
+    };
     for (&from, &to) in by_load.iter().zip(by_load.iter().rev()).take(loads.len() / 2) {
         let difference = loads[from] - loads[to];
-        if loads[from] < CROWDED || difference < UNEVEN || spare < SPARE {
+        if loads[from] < CROWDED || difference < UNEVEN || spare < needed {
             break;
         }
         orders.push(Order { from, to, share: difference / 2.0 / loads[from] });
@@ -87,26 +100,37 @@ fn gather(loads: &[f64]) -> Option<Order> {
     Some(Order { from, to, share: 1.0 })
 }
 
-/// The worker for new connections: the first that is not full, else the least busy.
-pub(crate) fn home(loads: &[f64]) -> usize {
-    let least = || (0..loads.len()).min_by(|a, b| loads[*a].total_cmp(&loads[*b])).unwrap_or(0);
-    loads.iter().position(|load| *load < FULL).unwrap_or_else(least)
+/// The worker for new connections: the first that is not full, else the least busy; or, where most of the work is done by
+/// one at a time, the busiest.
+pub(crate) fn home(loads: &[f64], serial: f64) -> usize {
+    let by_load = |a: &usize, b: &usize| loads[*a].total_cmp(&loads[*b]);
+    let all = 0..loads.len();
+    if serial >= MOSTLY_SERIAL {
+        return all.max_by(by_load).unwrap_or(0);
+    }
+    loads.iter().position(|load| *load < FULL).or_else(|| all.min_by(by_load)).unwrap_or(0)
 }
 
 /// Looks until the shutdown.
-pub(crate) async fn watch(counters: &Counters, runtimes: Vec<RuntimeMetrics>, shutdown: Shutdown) {
+pub(crate) async fn watch(
+    counters: &Counters,
+    runtimes: Vec<RuntimeMetrics>,
+    serial_nanos: impl Fn() -> u64,
+    shutdown: Shutdown,
+) {
     tokio::select! {
-        () = look_forever(counters, &runtimes) => {}
+        () = look_forever(counters, &runtimes, &serial_nanos) => {}
         () = shutdown.triggered() => {}
     }
 }
 
-async fn look_forever(counters: &Counters, runtimes: &[RuntimeMetrics]) {
+async fn look_forever(counters: &Counters, runtimes: &[RuntimeMetrics], serial_nanos: &impl Fn() -> u64) {
     let busy = |runtime: &RuntimeMetrics| runtime.worker_total_busy_duration(0);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut balance = Balance::default();
     let mut before: Vec<Duration> = runtimes.iter().map(busy).collect();
+    let mut serial_before = serial_nanos();
     let mut processors = Processors::default();
     let mut at = Instant::now();
     loop {
@@ -117,11 +141,15 @@ async fn look_forever(counters: &Counters, runtimes: &[RuntimeMetrics]) {
         let loads = now.iter().zip(&before).map(|(now, before)| now.saturating_sub(*before).as_secs_f64() / elapsed);
         let loads: Vec<f64> = loads.collect();
         before = now;
-        counters.set_home(home(&loads));
+        let serial_now = serial_nanos();
+        let serial_load = serial_now.saturating_sub(serial_before) as f64 / 1e9 / elapsed;
+        serial_before = serial_now;
+        let serial = serial_load / loads.iter().sum::<f64>().max(NOTHING);
+        counters.set_home(home(&loads, serial));
         // The system's figures are asked for only when somebody wants another processor.
         let spare =
             if loads.iter().any(|load| *load >= CROWDED) { processors.spare(elapsed) } else { processors.forget() };
-        for order in balance.look(&loads, spare) {
+        for order in balance.look(&loads, serial, spare) {
             counters.order(order);
         }
     }
@@ -162,9 +190,12 @@ mod tests {
     use super::*;
 
     /// Orders after as many looks as any decision takes.
-    fn settled(loads: &[f64], spare: f64) -> Vec<Order> {
+    fn settled(loads: &[f64], serial: f64, spare: f64) -> Vec<Order> {
         let mut balance = Balance::default();
-        (0..LOOKS_TO_GATHER).map(|_| balance.look(loads, spare)).find(|orders| !orders.is_empty()).unwrap_or_default()
+        (0..LOOKS_TO_GATHER)
+            .map(|_| balance.look(loads, serial, spare))
+            .find(|orders| !orders.is_empty())
+            .unwrap_or_default()
     }
 
     fn order(from: usize, to: usize, share: f64) -> Order {
@@ -173,7 +204,8 @@ mod tests {
 
     #[test]
     fn orders() {
-        let check = |loads: &[f64], spare, expected: &[Order]| assert_eq!(settled(loads, spare), expected, "{loads:?}");
+        let check =
+            |loads: &[f64], spare, expected: &[Order]| assert_eq!(settled(loads, 0.0, spare), expected, "{loads:?}");
         // One worker carries it all, or there is no processor for another.
         check(&[0.7, 0.0], 1.0, &[]);
         check(&[1.0, 0.0], 0.1, &[]);
@@ -193,19 +225,33 @@ mod tests {
     }
 
     #[test]
+    fn workers_that_would_wait_for_each_other_keep_apart() {
+        let check =
+            |serial, spare, spreads| assert_eq!(!settled(&[1.0, 0.0], serial, spare).is_empty(), spreads, "{serial}");
+        check(0.05, 0.4, true);
+        check(0.25, 0.4, false);
+        check(0.25, 1.0, true);
+        check(0.8, 10.0, false);
+        // What is there goes on gathering.
+        assert_eq!(settled(&[0.1, 0.3], 0.8, 1.0), [order(1, 0, 1.0)]);
+        assert_eq!(home(&[0.9, 0.2], 0.8), 0);
+        assert_eq!(home(&[0.9, 0.2], 0.3), 1);
+    }
+
+    #[test]
     fn one_look_decides_nothing() {
         let mut balance = Balance::default();
-        assert_eq!(balance.look(&[1.0, 0.0], 1.0), []);
-        assert_eq!(balance.look(&[0.5, 0.0], 1.0), []);
-        assert_eq!(balance.look(&[1.0, 0.0], 1.0), []);
-        assert_eq!(balance.look(&[1.0, 0.0], 1.0), [order(0, 1, 0.5)]);
-        assert_eq!(balance.look(&[1.0, 0.0], 1.0), [], "the last order must show its effect first");
+        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), []);
+        assert_eq!(balance.look(&[0.5, 0.0], 0.0, 1.0), []);
+        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), []);
+        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), [order(0, 1, 0.5)]);
+        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), [], "the last order must show its effect first");
     }
 
     #[test]
     fn new_connections_go_to_the_first_that_has_room() {
-        assert_eq!(home(&[0.2, 0.0]), 0);
-        assert_eq!(home(&[0.8, 0.0]), 1);
-        assert_eq!(home(&[0.9, 0.8, 1.0]), 1);
+        assert_eq!(home(&[0.2, 0.0], 0.0), 0);
+        assert_eq!(home(&[0.8, 0.0], 0.0), 1);
+        assert_eq!(home(&[0.9, 0.8, 1.0], 0.0), 1);
     }
 }

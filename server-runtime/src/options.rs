@@ -21,6 +21,9 @@ pub struct Options {
     pub listen: Vec<Listen>,
     /// Worker threads; 0 means one per core that this process may use.
     pub workers: usize,
+    /// Whether each worker stays on a processor of its own, if there are as many workers as processors that this process may
+    /// use (Linux only). For programs that have the machine to themselves; otherwise the kernel knows better.
+    pub pin_workers: bool,
     /// Connections open at one time, over all workers; the next one is refused. The process' limit of open files is
     /// raised to fit, and where the system does not allow that, fewer connections are, with a warning in the log.
     pub max_connections: usize,
@@ -45,6 +48,7 @@ impl Default for Options {
         Self {
             listen: Vec::new(),
             workers: 0,
+            pin_workers: false,
             max_connections: 10_000,
             drain: Duration::from_secs(10),
             backlog: 511, // Redis' value: large enough for a burst, small enough to show an overload

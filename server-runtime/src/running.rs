@@ -23,6 +23,7 @@ use crate::files;
 use crate::listen::{self, Hub, Listener, Senders};
 use crate::metrics::Registry;
 use crate::options::{Listen, Options, TlsOptions};
+use crate::pin::Home;
 use crate::scrape;
 use crate::shutdown::{Shutdown, Stop};
 use crate::socket;
@@ -67,6 +68,10 @@ pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, E
         workers: arrivals,
         runtimes,
         refusal: service.refusal().to_vec(),
+        serial_nanos: Box::new({
+            let service = Arc::clone(&service);
+            move || service.serial_nanos()
+        }),
     };
     running.start_acceptor(acceptor)?;
     Ok(running)
@@ -148,6 +153,7 @@ impl Running {
             let (tell, told) = sync_channel(1);
             let worker = Worker {
                 index,
+                home: options.pin_workers.then(|| Home::of(index, workers.len())).flatten(),
                 service: Arc::clone(service),
                 routes: routes.clone(),
                 counters: Arc::clone(&self.handle.counters),
@@ -304,6 +310,8 @@ struct Acceptor<C> {
     /// How busy the workers are.
     runtimes: Vec<RuntimeMetrics>,
     refusal: Vec<u8>,
+    /// See [`Service::serial_nanos`].
+    serial_nanos: Box<dyn Fn() -> u64 + Send>,
 }
 
 impl<C: 'static> Acceptor<C> {
@@ -321,7 +329,7 @@ impl<C: 'static> Acceptor<C> {
     }
 
     async fn accept(self, ready: SyncSender<io::Result<()>>) {
-        let Self { listeners, metrics, handle, workers, runtimes, refusal } = self;
+        let Self { listeners, metrics, handle, workers, runtimes, refusal, serial_nanos } = self;
         let shutdown = &handle.stop.accept;
         if let Err(error) = background(metrics, handle.tls.as_ref(), shutdown) {
             let _ = ready.send(Err(error));
@@ -330,7 +338,7 @@ impl<C: 'static> Acceptor<C> {
         let _ = ready.send(Ok(()));
         if handle.counters.moves() && workers.len() > 1 {
             let (counters, shutdown) = (Arc::clone(&handle.counters), shutdown.clone());
-            spawn_local(async move { balance::watch(&counters, runtimes, shutdown).await });
+            spawn_local(async move { balance::watch(&counters, runtimes, serial_nanos, shutdown).await });
         }
         let hub = Rc::new(Hub { counters: Arc::clone(&handle.counters), workers, refusal, next: Cell::new(0) });
         let accept = |listener| spawn_local(listen::accept_all(listener, Rc::clone(&hub), shutdown.clone()));

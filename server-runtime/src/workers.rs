@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::counters::{Counters, Place};
 use crate::listen::{Accepted, Transport};
+use crate::pin::Home;
 use crate::shutdown::Shutdown;
 use crate::stream::{Connection, Peer, Routes, Stream};
 use crate::tls;
@@ -40,6 +41,12 @@ pub trait Service: Send + Sync + 'static {
         worker: Rc<Self::Worker>,
         connection: Connection<Self::Carried>,
     ) -> impl Future<Output = ()> + 'static;
+
+    /// Nanoseconds that all workers together have spent so far on what only one of them can do at a time. Where that is a
+    /// large part of their work, connections do not spread: the workers would wait for each other. None by default.
+    fn serial_nanos(&self) -> u64 {
+        0
+    }
 
     /// What a connection is told before it is closed because the limit is reached. Nothing by default.
     fn refusal(&self) -> &[u8] {
@@ -76,6 +83,8 @@ impl<C> Arrivals<C> {
 /// One worker's view of the server.
 pub(crate) struct Worker<S: Service> {
     pub(crate) index: usize,
+    /// Where it is to stay.
+    pub(crate) home: Option<Home>,
     pub(crate) service: Arc<S>,
     /// The ways to all workers.
     pub(crate) routes: Routes<S::Carried>,
@@ -88,13 +97,26 @@ pub(crate) struct Worker<S: Service> {
 
 /// A runtime for one thread, all of whose tasks stay there.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build_local(Default::default())
+    runtime_at(None)
+}
+
+/// The same, whose threads for blocking work are not bound to the home that its own thread enters.
+fn runtime_at(home: Option<Home>) -> io::Result<LocalRuntime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    if let Some(home) = home {
+        builder.on_thread_start(move || home.leave());
+    }
+    let runtime = builder.enable_all().build_local(Default::default())?;
+    if let Some(home) = home {
+        home.enter();
+    }
+    Ok(runtime)
 }
 
 impl<S: Service> Worker<S> {
     /// Serves what arrives until the acceptor hangs up, then drains. Tells whether connections were cut.
     pub(crate) fn run(self, mut arrivals: Arrivals<S::Carried>, ready: SyncSender<io::Result<RuntimeMetrics>>) -> bool {
-        let runtime = match runtime() {
+        let runtime = match runtime_at(self.home) {
             Ok(runtime) => runtime,
             Err(error) => {
                 // The starter waits for this line; if it is gone, nobody is left to be told.
