@@ -6,7 +6,6 @@
 //! Locks are taken in this order: shards, the parked command's answer, the queues. Whoever takes the sender out of a parked
 //! command ends its wait; all others come too late.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -266,20 +265,8 @@ pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
         client.db = next.db;
         let database = worker.instance.database(next.db);
         let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), worker.now_ms());
-        let mut cx = Ctx {
-            instance: &worker.instance,
-            worker,
-            db,
-            others: Vec::new(),
-            reply: &mut reply,
-            client,
-            may_block: true,
-            serving: false,
-            block: None,
-            ready: vec![next],
-            dirty: Cell::new(0),
-            garbage: Vec::new(),
-        };
+        let mut cx = Ctx::new(worker, db, &mut reply, client);
+        cx.ready.push(next);
         serve_ready(&mut cx);
         tracking::broadcast(worker);
         ready.extend(cx.ready);

@@ -154,6 +154,8 @@ pub struct ClientShared {
     pub queued: AtomicU64,
     /// Bytes that [`Crowd`](crate::crowd::Crowd) has counted of it.
     pub counted: AtomicU64,
+    /// Bytes that it held when it was cut off, until its connection has freed them.
+    pub leaving: AtomicU64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
     /// Numbers of names and commands, each in its place (see [`count`]).
@@ -270,6 +272,7 @@ impl ClientShared {
             input: AtomicU64::new(0),
             input_room: AtomicU64::new(0),
             counted: AtomicU64::new(0),
+            leaving: AtomicU64::new(0),
             output: AtomicU64::new(0),
             queued: AtomicU64::new(0),
             flags: AtomicU32::new(0),

@@ -2,7 +2,8 @@
 //! (<https://redis.io/docs/latest/develop/reference/clients/#client-eviction>).
 //!
 //! While there is a limit, each connection tells what it holds after every batch, and the sum follows. When the limit is
-//! reached, the largest clients are cut off, those first whose size has the most binary digits.
+//! reached, the largest clients are cut off, those first whose size has the most binary digits. What they hold is freed when
+//! their connections are next served: until then it is as good as free, and no key is evicted in its place.
 
 use std::cmp::Reverse;
 use std::sync::Mutex;
@@ -19,6 +20,8 @@ const PATIENCE: u64 = 100;
 #[derive(Debug, Default)]
 pub struct Crowd {
     sum: AtomicI64,
+    /// Of clients that are cut off and have not freed it yet.
+    leaving: AtomicU64,
     evicted: AtomicU64,
     /// Held by who cuts clients off.
     turn: Mutex<()>,
@@ -57,12 +60,30 @@ impl Crowd {
         }
     }
 
-    /// A client is gone, or as good as gone.
-    pub fn forget(&self, client: &ClientShared) {
+    /// Bytes that clients who are cut off are about to free.
+    pub fn leaving(&self) -> u64 {
+        self.leaving.load(Relaxed)
+    }
+
+    /// A client is cut off: what it holds is freed soon. Nobody may take it off the list at this moment.
+    pub fn dismiss(&self, client: &ClientShared) {
+        let bytes = self.forget(client);
+        client.leaving.fetch_add(bytes, Relaxed);
+        self.leaving.fetch_add(bytes, Relaxed);
+    }
+
+    /// A client, which is no longer listed, has freed what it held.
+    pub fn freed(&self, client: &ClientShared) {
+        self.leaving.fetch_sub(client.leaving.swap(0, Relaxed), Relaxed);
+    }
+
+    /// A client is gone, or as good as gone. Returns what was counted of it.
+    pub fn forget(&self, client: &ClientShared) -> u64 {
         let before = client.counted.swap(0, Relaxed);
         if before != 0 {
             self.sum.fetch_sub(before as i64, Relaxed);
         }
+        before
     }
 
     /// Somebody may be cut off now who was protected.
@@ -160,6 +181,13 @@ mod tests {
         note(&instance, &clients[3], [0, 0], 2);
         // 300,000 and 400,000 have 19 digits: the older one goes, and that is enough.
         assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![100_000, 100_000, 300_000, 200_000], 1));
+        // Their bytes are on their way until the connection has ended.
+        let leaving = instance.crowd.leaving();
+        assert!((400_000..410_000).contains(&leaving), "{leaving}");
+        instance.kill_client(&clients[1]);
+        assert_eq!(instance.crowd.leaving(), leaving, "it was cut off already");
+        instance.client_left(&clients[1]);
+        assert_eq!(instance.crowd.leaving(), 0);
         // Whoever was cut off does not come back into the sum.
         note(&instance, &clients[1], [0, 0], 3);
         assert_eq!(alive(&instance).len(), 4);
@@ -193,7 +221,7 @@ mod tests {
         assert_eq!(limit(&instance.config), 50_000);
         recount(&instance, 2);
         assert_eq!(alive(&instance), [30_000]);
-        instance.remove_client(clients[0].id);
+        instance.client_left(&clients[0]);
         assert_eq!(instance.crowd.sum.load(Relaxed), 0);
     }
 }

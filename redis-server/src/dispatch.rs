@@ -1,6 +1,5 @@
 //! The gate: from the words that a client sent to a handler that runs under the right locks.
 
-use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
@@ -207,7 +206,12 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
                     // Scripts are told whether memory is still short then.
                     evict::make_room(worker);
                 }
-                return script::run_alone(worker, client, Call { row, args }, reply);
+                let passed = script::run_alone(worker, client, Call { row, args }, reply);
+                // EXEC may have run HELLO. A client whose script goes on is away with it.
+                if matches!(passed, Passed::Done) {
+                    reply.set_resp3(client.resp3);
+                }
+                return passed;
             }
             let waiting = run(worker, client, &[Call { row, args }], reply);
             reply.set_resp3(client.resp3);
@@ -318,20 +322,8 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
     let keys: SmallVec<[Key<'_>; WINDOW]> = keys.into_iter().map(|(key, _)| key).collect();
-    let mut cx = Ctx {
-        instance,
-        worker,
-        db,
-        others,
-        reply,
-        client,
-        may_block: true,
-        serving: false,
-        block: None,
-        ready: Vec::new(),
-        dirty: Cell::new(0),
-        garbage: Vec::new(),
-    };
+    let mut cx = Ctx::new(worker, db, reply, client);
+    cx.others = others;
     let mut done = 0;
     if let [call] = calls {
         let call = Call { args: call.args.with_keys(&keys), ..*call };
@@ -449,27 +441,39 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
     if whole { Footprint::Database(access) } else { Footprint::Keys }
 }
 
-/// Runs a command for one that is alone with the data, under locks of its own, and accounts for it.
-pub(crate) fn run_among_others(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
-    let (instance, worker) = (cx.instance, cx.worker);
-    let database = instance.database(cx.client.db);
+/// Runs a command of one that is alone with the data, a script or a transaction, under locks of its own, and accounts for
+/// it. Returns keys that somebody waits for and that have become ready.
+pub(crate) fn run_among_others<'a>(
+    worker: &'a Worker,
+    client: &'a mut Client,
+    row: &'static Row,
+    args: Args<'_>,
+    reply: &'a mut Reply,
+) -> Vec<Ready> {
+    let instance = &*worker.instance;
     let call = Call { row, args };
     let mut keys: Keys<'_> = SmallVec::new();
-    collect_keys(database, &call, &mut keys);
-    (cx.db, cx.others) = lock(worker, cx.client, &[call], &mut keys);
-    if instance.may_be_paused() && instance.paused(cx.db.now()).is_some() {
-        cx.db.keep_expired();
+    collect_keys(instance.database(client.db), &call, &mut keys);
+    let (mut db, others) = lock(worker, client, &[call], &mut keys);
+    if instance.may_be_paused() && instance.paused(db.now()).is_some() {
+        db.keep_expired();
     }
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    timed(cx, &Call { row, args: args.with_keys(&keys) });
-    cx.others.clear();
-    cx.db = instance.database(cx.client.db).lock_none(worker.now_ms());
+    let mut cx = Ctx::new(worker, db, reply, client);
+    cx.others = others;
+    cx.may_block = false;
+    timed(&mut cx, &Call { row, args: args.with_keys(&keys) });
+    cx.ready
 }
 
 /// Runs a queued command inside EXEC, under EXEC's locks.
 pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     if cx.worker.is_alone {
-        return run_among_others(cx, row, args);
+        let ready = run_among_others(cx.worker, cx.client, row, args, cx.reply);
+        cx.ready.extend(ready);
+        // It may have been SELECT.
+        cx.db = cx.instance.database(cx.client.db).lock_none(cx.worker.now_ms());
+        return;
     }
     let mut keys: Keys<'_> = SmallVec::new();
     let call = Call { row, args };

@@ -19,12 +19,11 @@
 use std::rc::Rc;
 
 use crate::client::{ClientShared, End};
-use crate::command::Args;
-use crate::config::settings;
-use crate::dispatch::{self, Passed};
+use crate::dispatch::Passed;
 use crate::guest::Guest;
 use crate::instance::Instance;
-use crate::resp::{Parser, ProtocolError, Reply, RequestLimits, split_inline};
+use crate::pipeline::{Pipeline, Received, Runner};
+use crate::resp::{Reply, Span};
 use crate::worker::{Worker, now_ms};
 
 /// Most keys that [`expire`] removes from one shard under one lock.
@@ -49,14 +48,10 @@ pub struct Session {
     client: Guest,
     /// What has been received and not been run.
     input: Vec<u8>,
+    pipeline: Pipeline,
+    /// Room for the arguments of a window.
+    spans: Vec<Span>,
     reply: Reply,
-}
-
-/// Whether a command was taken off the input.
-enum Step {
-    Taken,
-    /// More input, or the end of a wait or pause, must come first.
-    Nothing,
 }
 
 impl Session {
@@ -66,7 +61,14 @@ impl Session {
         let name = String::from("embedded:0");
         let shared = ClientShared::new(instance.next_client_id(), name.clone(), name, -1, now_ms());
         let client = Guest::new(instance, shared);
-        Self { worker, client, input: Vec::new(), reply: Reply::default() }
+        Self {
+            worker,
+            client,
+            input: Vec::new(),
+            pipeline: Pipeline::default(),
+            spans: Vec::new(),
+            reply: Reply::default(),
+        }
     }
 
     /// Takes requests, cut anywhere, and runs those that are complete.
@@ -106,59 +108,29 @@ impl Session {
         self.end_wait();
         let input = std::mem::take(&mut self.input);
         let mut used = 0;
-        while !self.client.close {
-            match self.step(&input[used..], &mut used) {
-                Ok(Step::Taken) => {}
-                Ok(Step::Nothing) => break,
-                Err(error) => {
-                    self.reply.error(&format_args!("ERR {error}"));
-                    self.client.close = true;
-                }
-            }
-        }
+        while self.client.waiting.is_none() && !self.client.close && self.run_window(&input, &mut used) {}
         self.input = input;
         self.input.drain(..used);
     }
 
-    /// Runs the command at the head of `input`.
-    fn step(&mut self, input: &[u8], used: &mut usize) -> Result<Step, ProtocolError> {
-        if self.client.waiting.is_some() || input.is_empty() {
-            return Ok(Step::Nothing);
-        }
-        let limits = RequestLimits {
-            max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
-            authenticated: self.client.identity.may_enter(&self.worker.instance.acl),
-        };
-        let mut spans = Vec::new();
-        let (args, len);
-        let inline;
-        if input[0] == b'*' {
-            let Some(end) = Parser::default().parse(input, 0, &mut spans, &limits)? else { return Ok(Step::Nothing) };
-            (args, len) = (Args::new(input, &spans), end);
-        } else {
-            let Some(line) = split_inline(input)? else { return Ok(Step::Nothing) };
-            inline = line.0;
-            (args, len) = (Args::new(&inline.bytes, &inline.spans), line.1);
-        }
-        if !args.is_empty() && !self.run(args) {
-            return Ok(Step::Nothing);
-        }
-        *used += len;
-        Ok(Step::Taken)
-    }
-
-    /// Runs a command; false if CLIENT PAUSE holds it back.
-    fn run(&mut self, args: Args<'_>) -> bool {
+    /// Runs commands behind `used`; false if there is nothing more to run now.
+    fn run_window(&mut self, input: &[u8], used: &mut usize) -> bool {
+        let before = *used;
         self.reply.set_resp3(self.client.resp3);
-        let gate = dispatch::gate(&self.worker, &mut self.client, args);
-        match dispatch::pass(&self.worker, &mut self.client, gate, args, &mut self.reply) {
-            Passed::Done => {}
-            Passed::Blocked(waiting) => self.client.waiting = Some(waiting),
+        let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut self.reply };
+        let received = Received { bytes: input, owner: None };
+        match self.pipeline.run(runner, received, &mut self.spans, used) {
+            Ok(Passed::Done) => return *used > before && *used < input.len() && !self.pipeline.parser.in_command(),
+            Ok(Passed::Blocked(waiting)) => self.client.waiting = Some(waiting),
             // Nobody interrupts scripts where nobody lets them go on.
-            Passed::Interrupted(_) => self.client.close = true,
-            Passed::Paused(_) => return false,
+            Ok(Passed::Interrupted(_)) => self.client.close = true,
+            Ok(Passed::Paused(_)) => {}
+            Err(error) => {
+                self.reply.error(&format_args!("ERR {error}"));
+                self.client.close = true;
+            }
         }
-        true
+        false
     }
 
     /// Ends the wait if its answer has come, or its deadline.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use crate::command::Args;
 
@@ -81,12 +82,14 @@ impl Error {
 
     /// No command has this name.
     pub fn unknown_command(args: Args<'_>) -> Self {
-        let mut rest = String::new();
+        let (mut rest, mut len) = (String::new(), 0);
         for arg in args.iter().skip(1) {
-            if rest.len() >= MAX_ECHO {
+            if len >= MAX_ECHO {
                 break;
             }
-            rest.push_str(&format!("'{}' ", echo(arg, MAX_ECHO - rest.len())));
+            let arg = &c_string(arg)[..c_string(arg).len().min(MAX_ECHO - len)];
+            rest.push_str(&format!("'{}' ", shown(arg)));
+            len += arg.len() + "'' ".len();
         }
         Self::Message(format!("ERR unknown command '{}', with args beginning with: {rest}", echo(args.at(0), MAX_ECHO)))
     }
@@ -94,19 +97,91 @@ impl Error {
     /// The command has no such subcommand.
     pub fn unknown_subcommand(args: Args<'_>) -> Self {
         let sub = echo(args.get(1).unwrap_or_default(), MAX_ECHO);
-        let name = echo(args.at(0), MAX_ECHO).to_uppercase();
+        let name = echo(args.at(0), MAX_ECHO).to_ascii_uppercase();
         Self::Message(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
     }
 
     /// The arguments of a subcommand do not fit.
     pub fn subcommand_syntax(args: Args<'_>) -> Self {
         let sub = echo(args.get(1).unwrap_or_default(), MAX_ECHO);
-        let name = echo(args.at(0), MAX_ECHO).to_uppercase();
+        let name = echo(args.at(0), MAX_ECHO).to_ascii_uppercase();
         Self::Message(format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {name} HELP."))
     }
 }
 
-/// A client's bytes as text, cut to `max` bytes.
+/// Characters of Unicode's last private area: the one for a byte stands for it in an error's text, where the byte is no
+/// UTF-8. So texts are strings, and clients still get back the bytes that they sent.
+const STAND_INS: RangeInclusive<char> = '\u{10ff00}'..='\u{10ffff}';
+
+/// A client's bytes as part of an error's text, cut to `max` bytes.
 pub(crate) fn echo(bytes: &[u8], max: usize) -> Cow<'_, str> {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(max)])
+    shown(&bytes[..bytes.len().min(max)])
+}
+
+/// A client's bytes as part of an error's text: up to the first zero byte, where a string of the genuine server's ends.
+pub(crate) fn shown(bytes: &[u8]) -> Cow<'_, str> {
+    let bytes = c_string(bytes);
+    let is_stand_in = |c: char| STAND_INS.contains(&c);
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains(is_stand_in) => return Cow::Borrowed(text),
+        _ => {}
+    }
+    let stand_in = |byte: u8| char::from_u32(*STAND_INS.start() as u32 + u32::from(byte)).expect("the area has 256");
+    let mut text = String::with_capacity(4 * bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if is_stand_in(c) {
+                text.extend(c.encode_utf8(&mut [0; 4]).bytes().map(stand_in));
+            } else {
+                text.push(c);
+            }
+        }
+        text.extend(chunk.invalid().iter().copied().map(stand_in));
+    }
+    Cow::Owned(text)
+}
+
+/// Bytes up to the first zero byte.
+pub(crate) fn c_string(bytes: &[u8]) -> &[u8] {
+    &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
+}
+
+/// Puts the bytes that stand-ins stand for in their places, from offset `from` of an error that is written.
+pub(crate) fn restore_bytes(buf: &mut Vec<u8>, from: usize) {
+    let Some(first) = memchr::memchr(0xf4, &buf[from..]) else { return };
+    let (mut read, mut write) = (from + first, from + first);
+    while read < buf.len() {
+        // U+10FF00 to U+10FFFF in UTF-8.
+        let (byte, len) = match buf[read..] {
+            [0xf4, 0x8f, high @ 0xbc..=0xbf, low, ..] => ((high - 0xbc) << 6 | low & 0x3f, 4),
+            [byte, ..] => (byte, 1),
+            [] => break,
+        };
+        buf[write] = byte;
+        write += 1;
+        read += len;
+    }
+    buf.truncate(write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_come_back() {
+        let check = |bytes: &[u8], expected: &[u8]| {
+            let mut buf = b"-'".to_vec();
+            buf.extend_from_slice(shown(bytes).as_bytes());
+            restore_bytes(&mut buf, 1);
+            assert_eq!(buf[2..].escape_ascii().to_string(), expected.escape_ascii().to_string());
+        };
+        let same = |bytes: &[u8]| check(bytes, bytes);
+        same(b"plain");
+        same("\u{e9}\u{fffd}\u{10ffff}\u{10ff00}\u{10fe00}".as_bytes());
+        same(&(1..=255).collect::<Vec<u8>>());
+        same(&(1..=255).rev().collect::<Vec<u8>>());
+        same(b"\xf4\x8f\xbc\x80\xf4\x8f\xbc");
+        check(b"until\0here", b"until");
+    }
 }

@@ -12,7 +12,6 @@ use smallvec::SmallVec;
 use crate::config::{Config, settings};
 use crate::db::{Database, Entry, Frequency, Garbage, Spot, Usage};
 use crate::instance::Instance;
-use crate::memory;
 use crate::worker::{Worker, now_ms};
 
 /// Candidates that are remembered: more than are looked at at once, so that good ones of earlier looks count too.
@@ -127,21 +126,20 @@ pub struct Evictor {
 pub fn make_room(worker: &Worker) -> Room {
     let instance = &*worker.instance;
     // Like everything else that changes data, eviction waits while CLIENT PAUSE lasts.
-    let room = if !is_over(instance) || instance.paused(now_ms()).is_some() {
+    let room = if !instance.is_short_of_memory() || instance.paused(now_ms()).is_some() {
         Room::Enough
     } else if let Some(policy) = Policy::of(&instance.config) {
-        worker.evictor.borrow_mut().run(worker, policy)
+        // Nobody else is at work while a script is, and what it needs was made room for before.
+        if worker.is_alone || instance.crew.give_turns(now_ms()) {
+            worker.evictor.borrow_mut().run(worker, policy)
+        } else {
+            Room::Coming
+        }
     } else {
         Room::None
     };
     instance.shortage.note(room != Room::Enough, now_ms());
     room
-}
-
-/// Whether more memory is in use than `maxmemory` allows; evicted values that are about to be freed do not count.
-fn is_over(instance: &Instance) -> bool {
-    let limit = instance.config.uint(settings::MAXMEMORY);
-    limit != 0 && memory::used_here().saturating_sub(instance.reaper.evicted_bytes()) > limit
 }
 
 /// Nanoseconds for which a command may be held up: up to a tenacity of 10 in proportion to it, then 15 % more with each
@@ -166,7 +164,7 @@ impl Evictor {
         let mut nanos = 0;
         let mut evicted = 0;
         let room = loop {
-            if !is_over(instance) {
+            if !instance.is_short_of_memory() {
                 break Room::Enough;
             }
             let Some(entry) = self.evict_one(worker, policy) else { break Room::None };
@@ -180,7 +178,11 @@ impl Evictor {
             }
         };
         nanos += worker.tick();
-        instance.observers.latency(&instance.config, "eviction-cycle", nanos / 1_000_000, now_ms());
+        let now = now_ms();
+        if evicted > 0 {
+            instance.crew.note_eviction(now);
+        }
+        instance.observers.latency(&instance.config, "eviction-cycle", nanos / 1_000_000, now);
         room
     }
 

@@ -75,6 +75,6 @@ impl Drop for Guest {
         }
         self.end_pause();
         crate::commands::leave(&self.instance, &mut self.client);
-        self.instance.remove_client(self.client.shared.id);
+        self.instance.client_left(&self.client.shared);
     }
 }

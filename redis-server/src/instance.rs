@@ -12,12 +12,14 @@ use crate::acl;
 use crate::blocking;
 use crate::client::{ClientShared, flag};
 use crate::config::{Config, settings};
+use crate::crew::Crew;
 use crate::crowd::Crowd;
 use crate::db::{Database, Happening, Reaper};
 use crate::evict::{self, Shortage};
 use crate::memory;
 use crate::notify;
 use crate::observe::Observers;
+use crate::peer::Peers;
 use crate::pubsub::PubSub;
 use crate::registry::{self, Row};
 use crate::script::Scripts;
@@ -54,6 +56,10 @@ pub struct Instance {
     pub startup_memory: AtomicU64,
     /// Who has read what, to keep it.
     pub tracking: Arc<Tracking>,
+    /// Connections to other servers.
+    pub peers: Peers,
+    /// The workers.
+    pub crew: Crew,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -136,6 +142,8 @@ impl Instance {
             pubsub,
             scripts: Scripts::default(),
             tracking,
+            peers: Peers::default(),
+            crew: Crew::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),
@@ -175,12 +183,14 @@ impl Instance {
         self.clients_map().insert(client.id, Arc::clone(client));
     }
 
-    /// Takes a client off the list.
-    pub fn remove_client(&self, id: u64) {
-        if let Some(client) = self.clients_map().remove(&id) {
+    /// A client's connection is over, and what it held is freed.
+    pub fn client_left(&self, client: &ClientShared) {
+        let listed = self.clients_map().remove(&client.id);
+        if listed.is_some() {
             client.set_flag(flag::GONE, true);
-            self.crowd.forget(&client);
+            self.crowd.forget(client);
         }
+        self.crowd.freed(client);
     }
 
     /// All clients by number.
@@ -216,7 +226,19 @@ impl Instance {
     #[inline]
     pub fn is_short_of_memory(&self) -> bool {
         let limit = self.config.uint(settings::MAXMEMORY);
-        limit != 0 && memory::used_here() > limit
+        limit != 0 && memory::used_here() > limit && self.stays_short(limit)
+    }
+
+    /// Whether `limit` is passed without what others are about to free.
+    #[cold]
+    fn stays_short(&self, limit: u64) -> bool {
+        memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
+    }
+
+    /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values, and
+    /// what clients held who are cut off.
+    pub fn memory_on_its_way(&self) -> u64 {
+        self.reaper.evicted_bytes() + self.crowd.leaving()
     }
 
     /// Has entries remember of their use what the policy of eviction wants to know.
@@ -268,7 +290,12 @@ impl Instance {
     /// Cuts a client off: it is no longer listed, and its connection ends soon.
     pub fn kill_client(&self, client: &ClientShared) {
         client.kill();
-        self.remove_client(client.id);
+        let mut clients = self.clients_map();
+        if clients.remove(&client.id).is_some() {
+            client.set_flag(flag::GONE, true);
+            // Still under the lock: a connection that ends by itself waits for it, and takes back what this adds.
+            self.crowd.dismiss(client);
+        }
     }
 
     /// Whether expired keys are removed that nobody asks for.

@@ -10,6 +10,7 @@ pub mod client;
 pub mod command;
 pub mod commands;
 pub mod config;
+pub mod crew;
 pub mod crowd;
 pub mod db;
 pub mod dispatch;
@@ -25,7 +26,9 @@ mod metrics;
 pub mod notify;
 pub mod number;
 pub mod observe;
+pub mod peer;
 pub mod persist;
+mod pipeline;
 pub mod pubsub;
 pub mod registry;
 pub mod resp;
@@ -38,7 +41,7 @@ pub mod worker;
 pub mod world;
 
 /// The version of Redis whose commands and replies are offered, as clients are told.
-pub const REDIS_VERSION: &str = "7.2.4";
+pub const REDIS_VERSION: &str = "7.0.15";
 
 #[cfg(test)]
 mod oracle;

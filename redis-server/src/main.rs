@@ -33,7 +33,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         }
         Request::Help(None) => print!("{}", help::overview()),
         Request::Help(Some(name)) => print!("{}", help::page(&name)?),
-        Request::Version => println!("redis-server {} (speaks the protocol of Redis 7.2)", env!("CARGO_PKG_VERSION")),
+        Request::Version => println!("redis-server {} (commands of Redis {REDIS_VERSION})", env!("CARGO_PKG_VERSION")),
     }
     Ok(())
 }

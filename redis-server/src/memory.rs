@@ -1,9 +1,13 @@
 //! How much memory the process uses: an allocator that counts, and what the system says.
 #![allow(unsafe_code, reason = "a global allocator is unsafe by nature; this one only counts and hands on")]
 
+mod allocator;
+
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+pub use allocator::{give_back, report as allocator_report, version as allocator_version};
 
 /// Bytes by which a thread's count may run ahead of the shared one: small enough for the sum to be true within
 /// kilobytes, large enough for the shared line to be written once in a hundred allocations.
@@ -66,13 +70,13 @@ fn count(bytes: i64) {
             unreported.set(sum);
         } else {
             unreported.set(0);
-            report(sum);
+            flush(sum);
         }
     });
 }
 
 #[cold]
-fn report(bytes: i64) {
+fn flush(bytes: i64) {
     let used = USED.fetch_add(bytes, Relaxed) + bytes;
     if used > PEAK.load(Relaxed) {
         PEAK.fetch_max(used, Relaxed);

@@ -256,6 +256,11 @@ fn shortened(row: &Row, args: Args<'_>) -> Vec<Bytes> {
 fn is_secret(row: &Row, args: Args<'_>, at: usize) -> bool {
     match (row.parent.map_or(row.command.name, |parent| parent.name), row.command.name) {
         ("auth", _) => at > 0,
+        ("migrate", _) => {
+            const OPTIONS: usize = 6;
+            (OPTIONS..at)
+                .any(|word| args.is(word, "AUTH") && at - word == 1 || args.is(word, "AUTH2") && at - word <= 2)
+        }
         ("hello", _) => (1..at).any(|word| args.is(word, "AUTH") && at - word <= 2),
         ("config", "set") => {
             let is_sensitive = |id: Id| id.setting().flags.has(SettingFlags::SENSITIVE);

@@ -13,6 +13,7 @@ use crate::observe::Observed;
 use crate::registry::Row;
 use crate::resp::{Reply, Span};
 use crate::script::Spare;
+use crate::server::rounds::Rounds;
 use crate::stats::WorkerStats;
 use crate::tracking::ChangedKey;
 use crate::world::Gate;
@@ -51,12 +52,14 @@ pub struct Worker {
 
 /// A worker's clock: one reading of the monotonic clock, about 25 ns, serves a whole window of commands, for their
 /// duration as well as for the time of day.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Clock {
     /// The last reading.
     tick: Cell<Instant>,
     /// The time of day at a recent reading, since the Unix epoch; in full, so that no fraction of a millisecond is lost.
     base: Cell<(Instant, Duration)>,
+    /// The time of day at the last reading, in milliseconds: asked for several times per command.
+    now_ms: Cell<u64>,
 }
 
 /// How long the time of day is carried on by the monotonic clock before it is asked for again.
@@ -71,11 +74,13 @@ pub struct Scratch {
     pub spans: Vec<Span>,
     /// Replies of the batch.
     pub reply: Reply,
+    /// Whether connections share their rounds.
+    pub rounds: Rounds,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default() }
+        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default(), rounds: Rounds::here() }
     }
 }
 
@@ -87,7 +92,9 @@ impl Worker {
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
         let now = Instant::now();
-        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time_of_day())) };
+        let time = time_of_day();
+        let now_ms = Cell::new(millis(time));
+        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time)), now_ms };
         let gate = instance.scripts.world.gate();
         Self {
             instance,
@@ -108,8 +115,9 @@ impl Worker {
 
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.
     pub(crate) fn alone(&self) -> Self {
-        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply: Reply::default() };
-        let clock = Clock { tick: self.clock.tick.clone(), base: self.clock.base.clone() };
+        let (reply, rounds) = (Reply::default(), Rounds::default());
+        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply, rounds };
+        let clock = self.clock.clone();
         Self {
             instance: Arc::clone(&self.instance),
             stats: Arc::clone(&self.stats),
@@ -131,6 +139,7 @@ impl Worker {
     pub(crate) fn same_time_as(&self, other: &Self) {
         self.clock.tick.set(other.clock.tick.get());
         self.clock.base.set(other.clock.base.get());
+        self.clock.now_ms.set(other.clock.now_ms.get());
     }
 
     /// Replaces the shared buffers, which a panic has left in any state.
@@ -143,18 +152,25 @@ impl Worker {
     pub fn tick(&self) -> u64 {
         let now = Instant::now();
         let nanos = now.duration_since(self.clock.tick.replace(now)).as_nanos() as u64;
-        if now.duration_since(self.clock.base.get().0) > REBASE {
-            self.clock.base.set((now, time_of_day()));
+        let (at, base) = self.clock.base.get();
+        let mut time = base + now.duration_since(at);
+        if time - base > REBASE {
+            time = time_of_day();
+            self.clock.base.set((now, time));
         }
+        self.clock.now_ms.set(millis(time));
         nanos
+    }
+
+    /// When the clock was last read.
+    pub(crate) fn ticked(&self) -> Instant {
+        self.clock.tick.get()
     }
 
     /// The time of the last [`Worker::tick`], in milliseconds of Unix time.
     #[inline]
     pub fn now_ms(&self) -> u64 {
-        let (at, time) = self.clock.base.get();
-        let time = time + self.clock.tick.get().duration_since(at);
-        time.as_secs() * 1000 + u64::from(time.subsec_millis())
+        self.clock.now_ms.get()
     }
 
     /// A random number (xorshift64*: fast, not for secrets).
@@ -232,7 +248,13 @@ impl Worker {
 
 /// Milliseconds of Unix time.
 pub fn now_ms() -> u64 {
-    time_of_day().as_millis() as u64
+    millis(time_of_day())
+}
+
+/// Without the division of 128 bits that [`Duration::as_millis`] makes.
+#[inline]
+fn millis(time: Duration) -> u64 {
+    time.as_secs() * 1000 + u64::from(time.subsec_millis())
 }
 
 /// The time since the Unix epoch.

@@ -6,8 +6,8 @@
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -30,8 +30,11 @@ const BUSY: u32 = 2;
 #[derive(Debug, Default)]
 pub struct World {
     state: CachePadded<AtomicU32>,
-    gates: Mutex<Vec<Weak<Gate>>>,
+    /// Of all workers, and of some that are gone.
+    gates: Mutex<Vec<Arc<Gate>>>,
     sleepers: AtomicU32,
+    /// Nanoseconds that somebody was alone.
+    alone_nanos: AtomicU64,
     lock: Mutex<()>,
     changed: Condvar,
 }
@@ -74,8 +77,8 @@ impl World {
     pub fn gate(&self) -> Arc<Gate> {
         let gate = Arc::<Gate>::default();
         let mut gates = lock(&self.gates);
-        gates.retain(|gate| gate.strong_count() > 0);
-        gates.push(Arc::downgrade(&gate));
+        gates.retain(|gate| Arc::strong_count(gate) > 1);
+        gates.push(Arc::clone(&gate));
         gate
     }
 
@@ -129,7 +132,7 @@ impl World {
             world.wait()?;
         }
         let alone = Alone(Arc::clone(instance));
-        for gate in lock(&world.gates).iter().filter_map(Weak::upgrade) {
+        for gate in lock(&world.gates).iter() {
             let mut spins = 0;
             while gate.0.load(SeqCst) {
                 spins += 1;
@@ -155,6 +158,16 @@ impl World {
         self.change(BUSY);
     }
 
+    /// Counts time that somebody was alone. Only who is alone may call this.
+    pub fn add_alone(&self, nanos: u64) {
+        self.alone_nanos.store(self.alone_nanos.load(Relaxed) + nanos, Relaxed);
+    }
+
+    /// Nanoseconds that somebody was alone, so far.
+    pub fn alone_nanos(&self) -> u64 {
+        self.alone_nanos.load(Relaxed)
+    }
+
     fn open(&self) {
         self.change(OPEN);
     }
@@ -171,8 +184,6 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
-
     use super::*;
     use crate::config::Config;
 

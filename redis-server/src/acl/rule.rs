@@ -1,5 +1,6 @@
 //! The words that make a user: splitting them, and what can be wrong with them.
 
+use crate::error::shown;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -93,7 +94,7 @@ pub(super) fn merged<'a>(words: &[&'a [u8]]) -> Result<Vec<Cow<'a, [u8]>>, SetEr
         }
     }
     match open {
-        Some((first, _)) => Err(SetError::Unmatched(String::from_utf8_lossy(first).into_owned())),
+        Some((first, _)) => Err(SetError::Unmatched(shown(first).into_owned())),
         None => Ok(merged),
     }
 }

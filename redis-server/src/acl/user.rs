@@ -4,6 +4,7 @@ use super::check::Denied;
 use super::password::PasswordHash;
 use super::rule::{Defaults, RuleError, SetError, merged};
 use super::selector::{Asked, Selector};
+use crate::error::shown;
 
 /// A user as it is at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl User {
     pub fn changed(&self, words: &[&[u8]], defaults: Defaults) -> Result<Self, SetError> {
         let mut user = self.clone();
         for word in merged(words)? {
-            let wrong = |error| SetError::Rule(String::from_utf8_lossy(&word).into_owned(), error);
+            let wrong = |error| SetError::Rule(shown(&word).into_owned(), error);
             user.apply(&word, defaults).map_err(wrong)?;
         }
         Ok(user)

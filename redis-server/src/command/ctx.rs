@@ -85,7 +85,26 @@ pub struct Ctx<'a> {
     pub garbage: Vec<Garbage>,
 }
 
-impl Ctx<'_> {
+impl<'a> Ctx<'a> {
+    /// A call of `client`'s that may wait, on the keys that `db` has locked.
+    #[inline]
+    pub(crate) fn new(worker: &'a Worker, db: View<'a>, reply: &'a mut Reply, client: &'a mut Client) -> Self {
+        Self {
+            instance: &worker.instance,
+            worker,
+            db,
+            others: Vec::new(),
+            reply,
+            client,
+            may_block: true,
+            serving: false,
+            block: None,
+            ready: Vec::new(),
+            dirty: Cell::new(0),
+            garbage: Vec::new(),
+        }
+    }
+
     /// The moment of the call, in milliseconds of Unix time.
     pub fn now(&self) -> u64 {
         self.db.now()

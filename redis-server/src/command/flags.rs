@@ -71,16 +71,16 @@ bits! { Flags:
     NO_AUTH = "no_auth" @ 13,
     /// May be replicated though it is no write: CLIENT PAUSE WRITE holds it back. COMMAND INFO does not tell.
     MAY_REPLICATE = "" @ 14,
-    /// Not while data is loaded asynchronously.
-    NO_ASYNC_LOADING = "no_async_loading" @ 15,
-    /// Not inside MULTI.
-    NO_MULTI = "no_multi" @ 16,
-    /// Its keys cannot be known from the table alone.
-    MOVABLEKEYS = "movablekeys" @ 17,
-    /// Allowed while a script runs too long.
-    ALLOW_BUSY = "allow_busy" @ 18,
     /// `COMMAND GETKEYS` needs more than the first key specifications.
-    NO_MANDATORY_KEYS = "no_mandatory_keys" @ 19,
+    NO_MANDATORY_KEYS = "no_mandatory_keys" @ 15,
+    /// Not while data is loaded asynchronously.
+    NO_ASYNC_LOADING = "no_async_loading" @ 16,
+    /// Not inside MULTI.
+    NO_MULTI = "no_multi" @ 17,
+    /// Its keys cannot be known from the table alone.
+    MOVABLEKEYS = "movablekeys" @ 18,
+    /// Allowed while a script runs too long.
+    ALLOW_BUSY = "allow_busy" @ 19,
 }
 
 /// Groups of commands for access control (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>).

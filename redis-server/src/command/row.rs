@@ -189,7 +189,7 @@ impl Command {
     /// Positions of the keys in `args` with what would happen to each, in the words of `COMMAND GETKEYSANDFLAGS`; none when
     /// the arguments do not fit. As in the genuine server, the specifications come first where they can say it.
     pub fn key_uses(&self, args: Args<'_>) -> Option<KeyUses> {
-        let is_unknown = |spec: &KeySpec| spec.begin == Begin::Unknown;
+        let is_unknown = |spec: &KeySpec| spec.begin == Begin::Unknown || spec.usage.flags.ends_with("incomplete");
         if let Some(finder) = self.finder.filter(|_| self.keys.iter().any(is_unknown)) {
             let flags = |access| self.keys.iter().find(|spec| spec.usage.access == access).map(|spec| spec.usage.flags);
             let found: KeyUses =

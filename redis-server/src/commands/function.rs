@@ -2,7 +2,7 @@
 
 use super::help;
 use crate::command::{Args, Command, Ctx, Flags, Footprint, Result, sub};
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::glob;
 use crate::persist::{self, FunctionsRefused};
 use crate::script::Library;
@@ -33,7 +33,7 @@ fn changed(cx: &Ctx<'_>) {
 fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for at in 2..args.len() - 1 {
         if !args.is(at, "REPLACE") {
-            let text = String::from_utf8_lossy(args.at(at)).into_owned();
+            let text = shown(args.at(at)).into_owned();
             return Err(Error::Message(format!("ERR Unknown option given: {text}")));
         }
     }
@@ -82,7 +82,7 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             at += 1;
             pattern = Some(args.get(at).ok_or(Error::Static("ERR library name argument was not given"))?);
         } else {
-            let text = String::from_utf8_lossy(args.at(at)).into_owned();
+            let text = shown(args.at(at)).into_owned();
             return Err(Error::Message(format!("ERR Unknown argument {text}")));
         }
         at += 1;

@@ -14,6 +14,9 @@ const SELF_TEST: u64 = 100_000;
 /// Longest part of an unknown subcommand that the error repeats, in bytes.
 const MAX_NAME: usize = 512;
 
+/// Longest string that OBJECT ENCODING says to be `embstr`, in bytes.
+const EMBEDDED_MAX: usize = 44;
+
 /// Calls `look` with the HyperLogLog at `key`.
 fn with<R>(cx: &Ctx<'_>, key: &Key<'_>, look: impl FnOnce(&[u8], Encoding) -> R) -> Result<Option<R>> {
     let Some(string) = cx.db.string(key)? else { return Ok(None) };
@@ -22,8 +25,12 @@ fn with<R>(cx: &Ctx<'_>, key: &Key<'_>, look: impl FnOnce(&[u8], Encoding) -> R)
 
 /// Stores a HyperLogLog in the place of what there was.
 fn store(cx: &mut Ctx<'_>, key: &Key<'_>, bytes: Vec<u8>, encoding: Encoding) {
-    // What is dense is changed in place from now on.
-    let value = if encoding == Encoding::Dense { Value::written(bytes) } else { Value::Raw(&bytes) };
+    // What is dense is changed in place from now on; what is short is to be told from a string that SET made.
+    let value = if encoding == Encoding::Dense || bytes.len() <= EMBEDDED_MAX {
+        Value::written(bytes)
+    } else {
+        Value::Raw(&bytes)
+    };
     cx.db.set_keep_ttl(key, value);
 }
 
@@ -54,6 +61,8 @@ fn pfadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             }
             if changed > 0 {
                 hyperloglog::set_cached(&mut bytes, None);
+            }
+            if changed > 0 || bytes.len() <= EMBEDDED_MAX {
                 let encoding = hyperloglog::encoding(&bytes).ok_or(CORRUPT)?;
                 store(cx, key, bytes, encoding);
             }
@@ -134,6 +143,8 @@ fn pfdebug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let missing = Error::Static("ERR The specified key does not exist");
     let (bytes, encoding) = with(cx, key, |bytes, encoding| (bytes.to_vec(), encoding))?.ok_or(missing)?;
+    // Whatever is asked, the genuine server makes the string one that can be changed in place, which OBJECT ENCODING tells.
+    store(cx, key, bytes.clone(), encoding);
     if args.is(1, "GETREG") {
         let dense = to_dense(cx, key, bytes, encoding)?;
         cx.reply.array(hyperloglog::REGISTERS);

@@ -8,7 +8,7 @@ use crate::command::{
 };
 use crate::commands::store::store;
 use crate::db::{Access, Object, ValueRef, View};
-use crate::error::Error;
+use crate::error::{Error, c_string};
 use crate::number;
 use crate::types::List;
 
@@ -103,10 +103,25 @@ impl<'a> Options<'a> {
 fn keys(args: Args<'_>, may_store: bool) -> KeyPositions {
     let mut keys = KeyPositions::new();
     keys.push((1, Access::Read));
-    // Whatever is wrong, the handler finds it again and says so.
-    let options = Options::parse(args, may_store).ok();
-    keys.extend(options.and_then(|options| options.target).map(|at| (at, Access::Write)));
+    let target = Options::parse(args, may_store).map_or_else(|_| target_among_others(args, may_store), |it| it.target);
+    keys.extend(target.map(|at| (at, Access::Write)));
     keys
+}
+
+/// The key to store at in a call that the handler will find to be wrong: a user's rights are checked before.
+fn target_among_others(args: Args<'_>, may_store: bool) -> Option<usize> {
+    let (mut at, mut target) = (2, None);
+    while at < args.len() {
+        if args.is(at, "LIMIT") {
+            at += 2;
+        } else if args.is(at, "GET") || args.is(at, "BY") {
+            at += 1;
+        } else if may_store && args.is(at, "STORE") && at + 1 < args.len() {
+            target = Some(at + 1);
+        }
+        at += 1;
+    }
+    target
 }
 
 fn sort_keys(args: Args<'_>) -> KeyPositions {
@@ -219,8 +234,9 @@ fn weight(db: &View<'_>, options: &Options<'_>, element: &[u8]) -> Result<Weight
     value.map_or(Ok(Weight::Number(0.0)), |value| number(&value).map(Weight::Number))
 }
 
-/// A number as C's `strtod` reads a whole string.
+/// A number as C's `strtod` reads a whole string, which ends at a zero byte.
 fn number(text: &[u8]) -> Result<f64> {
+    let text = c_string(text);
     if text.is_empty() {
         return Ok(0.0);
     }

@@ -10,6 +10,7 @@ use super::error::SetError;
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::table::COUNT;
 use super::value::{self, Expected, Value};
+use crate::error::shown;
 use crate::glob;
 
 /// The configuration in force. Numbers and switches cost one relaxed load; the rest is behind a lock.
@@ -215,7 +216,7 @@ impl Config {
         for (name, text) in pairs {
             let (name, text) = (name.as_ref(), text.as_ref());
             let id = Id::find(name).filter(|id| id.setting().is_readable());
-            let id = id.ok_or_else(|| SetError::Unknown(String::from_utf8_lossy(name).into_owned()))?;
+            let id = id.ok_or_else(|| SetError::Unknown(shown(name).into_owned()))?;
             let flags = id.setting().flags;
             if flags.has(Flags::OURS) && self.format(id) == text {
                 continue;
@@ -337,7 +338,7 @@ pub(super) fn from_text(id: Id, text: &[u8], before: &Value) -> Result<Value, Ex
 }
 
 fn failed(name: &[u8], reason: Expected) -> SetError {
-    SetError::Failed { name: String::from_utf8_lossy(name).into_owned(), reason: reason.into_owned() }
+    SetError::Failed { name: shown(name).into_owned(), reason: reason.into_owned() }
 }
 
 fn as_u64(word: &Bytes) -> u64 {

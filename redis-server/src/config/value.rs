@@ -224,8 +224,9 @@ pub(super) fn memory(word: &[u8]) -> Option<i128> {
         "gb" => 1 << 30,
         _ => return None,
     };
+    // No digits are none, to the genuine server.
     if digits.is_empty() {
-        return None;
+        return Some(0);
     }
     Some(digits.parse().unwrap_or(i128::MAX).saturating_mul(scale))
 }

@@ -123,6 +123,9 @@ fn pairs(kind: u8, reader: &mut Reader<'_>, mut add: impl FnMut(&[u8], &[u8]) ->
 
 fn hash(kind: u8, reader: &mut Reader<'_>, limits: HashLimits) -> Option<Object> {
     let mut hash = Hash::default();
+    // As in the genuine server, what was compact stays so, however long its elements are.
+    let max_listpack_value = if kind == kind::HASH { limits.max_listpack_value } else { usize::MAX };
+    let limits = HashLimits { max_listpack_value, ..limits };
     pairs(kind, reader, |field, value| hash.set(field, value, limits))?;
     (!hash.is_empty()).then(|| Object::Hash(Box::new(hash)))
 }
@@ -137,7 +140,8 @@ fn sorted_set(kind: u8, reader: &mut Reader<'_>, limits: SortedSetLimits) -> Opt
         });
         is_new
     };
-    if matches!(kind, kind::SORTED_SET | kind::SORTED_SET_TEXT) {
+    let is_plain = matches!(kind, kind::SORTED_SET | kind::SORTED_SET_TEXT);
+    if is_plain {
         for _ in 0..reader.len()? {
             let member = reader.string()?;
             let score = if kind == kind::SORTED_SET { reader.double()? } else { text_double(reader)? };
@@ -146,7 +150,8 @@ fn sorted_set(kind: u8, reader: &mut Reader<'_>, limits: SortedSetLimits) -> Opt
     } else {
         pairs(kind, reader, |member, score| number::parse_f64(score).is_some_and(|score| add(member, score)))?;
     }
-    let set = builder.finish(limits);
+    let max_listpack_value = if is_plain { limits.max_listpack_value } else { usize::MAX };
+    let set = builder.finish(SortedSetLimits { max_listpack_value, ..limits });
     (!set.is_empty()).then(|| Object::SortedSet(Box::new(set)))
 }
 

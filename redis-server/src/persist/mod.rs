@@ -65,6 +65,11 @@ pub fn dump(value: ValueRef<'_>) -> Vec<u8> {
     bytes
 }
 
+/// How many bytes a value has in a file, without its type.
+pub fn saved_len(value: ValueRef<'_>) -> usize {
+    save::value(value).len() - size_of::<u8>()
+}
+
 /// Puts version and checksum behind what is to be restored.
 pub fn sign(bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&VERSION.to_le_bytes());

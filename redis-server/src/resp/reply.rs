@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 
+use crate::error::restore_bytes;
 use crate::number;
 
 /// Values from this length on are handed to the socket as they are; shorter ones are cheaper to copy
@@ -120,17 +121,18 @@ impl Reply {
         self.line(b'+', text.as_bytes());
     }
 
+    /// A simple string of any bytes; line ends in it become spaces.
+    pub fn simple_bytes(&mut self, text: &[u8]) {
+        self.one_line(b'+', text);
+    }
+
     /// An error; line ends in its text become spaces, as in the genuine server.
     pub fn error(&mut self, error: &dyn Display) {
         self.buf.push(b'-');
         let from = self.buf.len();
         write!(self.buf, "{error}").expect("a Vec takes any write");
-        for byte in &mut self.buf[from..] {
-            if matches!(byte, b'\r' | b'\n') {
-                *byte = b' ';
-            }
-        }
-        self.raw(b"\r\n");
+        restore_bytes(&mut self.buf, from);
+        self.end_line(from);
     }
 
     /// An integer.
@@ -217,19 +219,24 @@ impl Reply {
         if self.resp3 { self.raw(if value { b"#t\r\n" } else { b"#f\r\n" }) } else { self.int(i64::from(value)) }
     }
 
-    /// A big number in decimal digits (RESP2: a bulk string).
-    pub fn big_number(&mut self, digits: &str) {
-        if self.resp3 { self.line(b'(', digits.as_bytes()) } else { self.bulk(digits.as_bytes()) }
+    /// A big number in decimal digits (RESP2: a bulk string). A script may give any bytes: line ends become spaces.
+    pub fn big_number(&mut self, digits: &[u8]) {
+        if self.resp3 {
+            return self.one_line(b'(', digits);
+        }
+        self.number_line(b'$', digits.len() as i64);
+        let from = self.buf.len();
+        self.raw(digits);
+        self.end_line(from);
     }
 
     /// Text with a three-letter format, `txt` or `mkd` (RESP2: a bulk string).
-    pub fn verbatim(&mut self, format: &str, text: &[u8]) {
-        debug_assert_eq!(format.len(), 3, "RESP3 fixes the format at three letters");
+    pub fn verbatim(&mut self, format: [u8; 3], text: &[u8]) {
         if !self.resp3 {
             return self.bulk(text);
         }
         self.number_line(b'=', text.len() as i64 + 4);
-        self.raw(format.as_bytes());
+        self.raw(&format);
         self.buf.push(b':');
         self.raw(text);
         self.raw(b"\r\n");
@@ -284,6 +291,23 @@ impl Reply {
         self.raw(b"\r\n");
     }
 
+    fn one_line(&mut self, kind: u8, text: &[u8]) {
+        self.buf.push(kind);
+        let from = self.buf.len();
+        self.raw(text);
+        self.end_line(from);
+    }
+
+    /// Ends what began at offset `from` as one line.
+    fn end_line(&mut self, from: usize) {
+        for byte in &mut self.buf[from..] {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+        self.raw(b"\r\n");
+    }
+
     #[inline]
     fn number_line(&mut self, kind: u8, value: i64) {
         // One digit is by far the commonest: small counts, lengths and integer replies.
@@ -318,8 +342,9 @@ mod tests {
         check("*2\\r\\n", "~2\\r\\n", |r| r.set(2));
         check("*3\\r\\n", ">3\\r\\n", |r| r.push(3));
         check(":1\\r\\n", "#t\\r\\n", |r| r.boolean(true));
-        check("$1\\r\\n7\\r\\n", "(7\\r\\n", |r| r.big_number("7"));
-        check("$2\\r\\nhi\\r\\n", "=6\\r\\ntxt:hi\\r\\n", |r| r.verbatim("txt", b"hi"));
+        check("$1\\r\\n7\\r\\n", "(7\\r\\n", |r| r.big_number(b"7"));
+        check("$4\\r\\n1  2\\r\\n", "(1  2\\r\\n", |r| r.big_number(b"1\r\n2"));
+        check("$2\\r\\nhi\\r\\n", "=6\\r\\ntxt:hi\\r\\n", |r| r.verbatim(*b"txt", b"hi"));
         check("$2\\r\\n42\\r\\n", "$2\\r\\n42\\r\\n", |r| r.bulk_int(42));
     }
 

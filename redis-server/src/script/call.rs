@@ -1,6 +1,7 @@
 //! What a script asks of the server: `redis.call` and the rest of its API, without Lua.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,7 +36,10 @@ pub(super) enum Kind {
 /// A script that runs.
 pub(super) struct Running {
     worker: Worker,
+    /// Who runs it, while it runs; else nobody.
     client: Client,
+    /// What the client has chosen for itself.
+    chosen: Chosen,
     pub(super) args: OwnedArgs,
     reply: Reply,
     /// The reply in one piece, where it holds shared values.
@@ -51,6 +55,14 @@ pub(super) struct Running {
     began: Instant,
     name: String,
     command: OwnedArgs,
+}
+
+/// What a client has chosen that does not hold for the commands of its script, and which they must not change.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chosen {
+    db: usize,
+    resp3: bool,
+    reply_mode: ReplyMode,
 }
 
 thread_local! {
@@ -113,9 +125,9 @@ const KILLED: Interrupt = Interrupt::End("ERR Script killed by user with SCRIPT 
 
 /// Looks whether the script of this thread takes too long; if it does, others have their turn.
 pub(super) fn interrupt() -> Interrupt {
-    let (interrupt, suspend) = with(|running| running.map_or((Interrupt::GoOn, false), Running::interrupt));
-    if suspend {
-        raw::suspend();
+    let (interrupt, deputy) = with(|running| running.map_or((Interrupt::GoOn, None), Running::interrupt));
+    if let Some(deputy) = deputy {
+        raw::suspend(deputy);
         if with(|running| running.is_some_and(|running| running.is_killed())) {
             return KILLED;
         }
@@ -126,10 +138,10 @@ pub(super) fn interrupt() -> Interrupt {
 impl Running {
     /// A place for scripts of a worker.
     pub(super) fn new(worker: &Worker) -> Self {
-        let nobody = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
         Self {
             worker: worker.alone(),
-            client: Client::new(Arc::new(nobody), Identity::newcomer(&worker.instance.acl)),
+            client: nobody(worker),
+            chosen: Chosen::default(),
             args: OwnedArgs::default(),
             reply: Reply::default(),
             flat: Vec::new(),
@@ -147,7 +159,7 @@ impl Running {
         }
     }
 
-    /// A script begins for the client of `cx`.
+    /// A script begins for the client of `cx`, which is nobody until it ends.
     pub(super) fn begin(
         &mut self,
         cx: &mut Ctx<'_>,
@@ -158,19 +170,15 @@ impl Running {
     ) {
         self.worker.same_time_as(cx.worker);
         self.worker.goes_on.set(cx.worker.goes_on.get());
-        self.client.shared = Arc::clone(&cx.client.shared);
-        self.client.identity = cx.client.identity.clone();
-        self.client.tracking = cx.client.tracking.take();
-        self.client.db = cx.client.db;
-        self.client.resp3 = false;
-        self.client.reply_mode = ReplyMode::On;
-        self.client.no_touch = cx.client.no_touch;
+        mem::swap(&mut self.client, cx.client);
+        let Client { db, resp3, reply_mode, .. } = &mut self.client;
+        self.chosen = Chosen { db: *db, resp3: mem::take(resp3), reply_mode: mem::take(reply_mode) };
         self.kind = kind;
         self.read_only = read_only || flags.is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES));
         self.allow_oom = flags.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_OOM));
         self.is_short_of_memory = cx.instance.is_short_of_memory();
         (self.is_dirty, self.is_slow, self.has_read) = (false, false, false);
-        self.began = Instant::now();
+        self.began = cx.worker.ticked();
         self.name.clear();
         self.name.push_str(name);
         cx.instance.scripts.status.begin(kind == Kind::Function);
@@ -181,9 +189,15 @@ impl Running {
         self.command.copy_from(args);
     }
 
-    /// The script has ended. What was lent to it goes back to the client of `cx`; whether a command has read is returned.
+    /// Puts the client back in its place, with what it has chosen.
+    pub(super) fn give_back(&mut self, client: &mut Client) {
+        mem::swap(&mut self.client, client);
+        (client.db, client.resp3, client.reply_mode) = (self.chosen.db, self.chosen.resp3, self.chosen.reply_mode);
+    }
+
+    /// The script has ended: the client of `cx` is itself again. Whether a command has read is returned.
     pub(super) fn end(&mut self, cx: &mut Ctx<'_>) -> bool {
-        cx.client.tracking = self.client.tracking.take();
+        self.give_back(cx.client);
         tracking::broadcast(&self.worker);
         cx.ready.append(&mut self.ready);
         if self.is_slow {
@@ -237,20 +251,20 @@ impl Running {
         self.worker.instance.scripts.status.is_killed()
     }
 
-    /// What the hook is told, and whether the script is to be interrupted first.
-    fn interrupt(&mut self) -> (Interrupt, bool) {
+    /// What the hook is told. If the script is to be interrupted first: who stands in for its client meanwhile.
+    fn interrupt(&mut self) -> (Interrupt, Option<Client>) {
         if self.is_killed() {
-            return (KILLED, false);
+            return (KILLED, None);
         }
         let elapsed = self.began.elapsed();
         if self.kind == Kind::Load {
             let late = elapsed > LOAD_TIME;
-            return (if late { Interrupt::End("ERR FUNCTION LOAD timeout") } else { Interrupt::GoOn }, false);
+            return (if late { Interrupt::End("ERR FUNCTION LOAD timeout") } else { Interrupt::GoOn }, None);
         }
         let instance = &self.worker.instance;
         let limit = instance.config.uint(settings::BUSY_REPLY_THRESHOLD);
         if limit == 0 || elapsed.as_millis() < u128::from(limit) {
-            return (Interrupt::GoOn, false);
+            return (Interrupt::GoOn, None);
         }
         if !self.is_slow {
             self.is_slow = true;
@@ -261,7 +275,8 @@ impl Running {
             instance.scripts.status.is_slow(slow);
             instance.scripts.world.make_busy();
         }
-        (Interrupt::GoOn, self.worker.goes_on.get())
+        let deputy = || Client::new(Arc::clone(&self.client.shared), self.client.identity.clone());
+        (Interrupt::GoOn, self.worker.goes_on.get().then(deputy))
     }
 
     /// Runs the command in [`Running::args`]; its reply is in [`Running::reply`].
@@ -277,7 +292,7 @@ impl Running {
     }
 
     fn try_call(&mut self) -> Result<Ran, Error> {
-        let args = std::mem::take(&mut self.args);
+        let args = mem::take(&mut self.args);
         let ran = self.call_with(args.args());
         self.args = args;
         ran
@@ -324,26 +339,16 @@ impl Running {
         self.has_read |= flags.has(Flags::READONLY);
         self.reply.clear();
         self.reply.set_resp3(self.client.resp3);
-        let mut cx = Ctx {
-            instance,
-            worker: &self.worker,
-            db: instance.database(self.client.db).lock_none(self.worker.now_ms()),
-            others: Vec::new(),
-            reply: &mut self.reply,
-            client: &mut self.client,
-            may_block: false,
-            serving: false,
-            block: None,
-            ready: Vec::new(),
-            dirty: Cell::new(0),
-            garbage: Vec::new(),
-        };
-        dispatch::run_among_others(&mut cx, row, args);
-        let ready = std::mem::take(&mut cx.ready);
-        drop(cx);
+        let ready = dispatch::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
         self.ready.extend(ready);
         Ok(Ran::Replied)
     }
+}
+
+/// A client of nobody's.
+pub(super) fn nobody(worker: &Worker) -> Client {
+    let shared = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
+    Client::new(Arc::new(shared), Identity::newcomer(&worker.instance.acl))
 }
 
 /// Appends a number as an argument: by C's `%.17g`, which keeps every bit.

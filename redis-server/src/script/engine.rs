@@ -14,7 +14,7 @@ use super::vm::Vm;
 use super::{SHA_LEN, ScriptFlags, Sha, sha1};
 use crate::command::{Args, Ctx, Result};
 use crate::config::settings;
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::registry;
 use crate::resp::Reply;
 use crate::tracking;
@@ -31,7 +31,7 @@ pub struct Engine {
 /// The scripts that EVAL and SCRIPT LOAD have brought, by name.
 #[derive(Debug, Default)]
 pub struct Cache {
-    scripts: HashMap<Sha, Script>,
+    scripts: HashMap<Sha, Script, RandomState>,
     /// Names by hash of the source: SHA-1 takes longer.
     by_source: HashMap<u64, Sha>,
     hasher: RandomState,
@@ -142,7 +142,7 @@ impl Engine {
         let vm = vm(&mut self.eval, true, cx)?;
         let compiled = vm.compile(&source[shebang.len..], c"@user_script");
         let function = compiled.map_err(|message| {
-            let message = String::from_utf8_lossy(&message);
+            let message = shown(&message);
             Error::Message(format!("ERR Error compiling script (new function): {message}"))
         })?;
         let cache = &mut self.scripts;
@@ -226,7 +226,7 @@ impl Engine {
             && self.libraries.get(&name).is_some()
             && !replace
         {
-            let name = String::from_utf8_lossy(&name);
+            let name = shown(&name);
             return Err(Error::Message(format!("ERR Library '{name}' already exists")));
         }
         let library = self.make_library(cx, code)?;
@@ -260,13 +260,12 @@ impl Engine {
             return Err(Error::Message(format!("ERR {BAD_NAME}")));
         }
         if !is_lua(&engine) {
-            return Err(Error::Message(format!("ERR Engine '{}' not found", String::from_utf8_lossy(&engine))));
+            return Err(Error::Message(format!("ERR Engine '{}' not found", shown(&engine))));
         }
         let vm = vm(&mut self.functions, false, cx)?;
         let compiled = vm.compile(&code[first_line..], c"@user_function");
-        let function = compiled.map_err(|message| {
-            Error::Message(format!("ERR Error compiling function: {}", String::from_utf8_lossy(&message)))
-        })?;
+        let function =
+            compiled.map_err(|message| Error::Message(format!("ERR Error compiling function: {}", shown(&message))))?;
         let mut running = Spare::running(cx.worker);
         running.begin(cx, Kind::Load, &String::from_utf8_lossy(&name), None, true);
         call::enter(running);
@@ -300,7 +299,7 @@ impl Engine {
         let refusal = match failed {
             Some(failure) => {
                 let code = if failure.is_table { "" } else { "ERR " };
-                let text = String::from_utf8_lossy(&failure.text);
+                let text = shown(&failure.text);
                 Some(format!("ERR Error registering functions: {code}{text}"))
             }
             None if library.functions.is_empty() => Some("ERR No functions registered".to_owned()),
@@ -384,7 +383,7 @@ impl Engine {
 /// Why a library cannot be restored together with others.
 fn clash(added: &[Library], library: &Library) -> Option<Error> {
     if added.iter().any(|other| other.name == library.name) {
-        let name = String::from_utf8_lossy(&library.name);
+        let name = shown(&library.name);
         return Some(Error::Message(format!("ERR Library '{name}' already exists")));
     }
     let is_there =
@@ -399,7 +398,7 @@ fn is_lua(engine: &[u8]) -> bool {
 }
 
 fn text_error(what: &str, name: &[u8], how: &str) -> Error {
-    Error::Message(format!("ERR {what} {} {how}", String::from_utf8_lossy(name)))
+    Error::Message(format!("ERR {what} {} {how}", shown(name)))
 }
 
 /// The Lua state in this place, with the limit that the configuration sets.
@@ -442,7 +441,7 @@ fn count_errors(cx: &Ctx<'_>, args: Args<'_>, errors: &[Failure]) {
         cx.worker.stats.commands[usize::from(row.id)].failed.add(1);
     }
     for error in errors.iter().filter(|error| !error.is_counted) {
-        cx.worker.error_sent(&Error::Message(String::from_utf8_lossy(&error.text).into_owned()));
+        cx.worker.error_sent(&Error::Message(shown(&error.text).into_owned()));
     }
 }
 
@@ -454,13 +453,13 @@ fn fail(cx: &mut Ctx<'_>, name: &str, failure: Failure) -> Result {
     let Failure { text, is_table, place, is_counted } = failure;
     let text = match (is_table, place) {
         (false, _) => {
-            let text = String::from_utf8_lossy(&text[..text.len().min(MAX_TEXT)]);
+            let text = shown(&text[..text.len().min(MAX_TEXT)]);
             format!("ERR Error running script {name}, {text}")
         }
-        (true, None) => String::from_utf8_lossy(&text).into_owned(),
+        (true, None) => shown(&text).into_owned(),
         (true, Some((source, line))) => {
-            let (text, source) = (String::from_utf8_lossy(&text), String::from_utf8_lossy(&source));
-            format!("{text} script: {name}, on {source}:{}.", String::from_utf8_lossy(&line))
+            let (text, source) = (shown(&text), shown(&source));
+            format!("{text} script: {name}, on {source}:{}.", shown(&line))
         }
     };
     if is_counted {

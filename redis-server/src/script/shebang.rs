@@ -1,6 +1,7 @@
 //! The first line of a script: `#!lua name=mylib flags=no-writes,allow-oom`.
 
 use crate::command::Flags;
+use crate::error::shown;
 use crate::resp::split_words;
 
 /// What a script or a function has declared about itself
@@ -85,7 +86,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Shebang, String> {
     let len = memchr::memchr(b'\n', body).ok_or("ERR Invalid script shebang")?;
     let words = split_words(&body[..len]).filter(|words| !words.is_empty());
     let words = words.ok_or("ERR Invalid engine in script shebang")?;
-    let text = String::from_utf8_lossy;
+    let text = shown;
     if words[0] != b"#!lua" {
         return Err(format!("ERR Unexpected engine in script shebang: {}", text(&words[0])));
     }
@@ -116,7 +117,7 @@ pub(super) fn parse_library(code: &[u8]) -> Result<(Vec<u8>, Vec<u8>, usize), St
     let mut name = None;
     for word in &words[1..] {
         let Some(value) = word.get(..5).filter(|start| start.eq_ignore_ascii_case(b"name=")) else {
-            return Err(format!("ERR Invalid metadata value given: {}", String::from_utf8_lossy(word)));
+            return Err(format!("ERR Invalid metadata value given: {}", shown(word)));
         };
         if name.replace(word[value.len()..].to_vec()).is_some() {
             return Err("ERR Invalid metadata value, name argument was given multiple times".to_owned());

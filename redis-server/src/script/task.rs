@@ -3,9 +3,9 @@
 //! Nearly all of them end in their first turn, and have cost two switches of stacks. One that is interrupted becomes a
 //! [`Interrupted`]; its connection waits for [`Pending`], and whoever has the worker lets it [`go_on`] between other tasks.
 
-use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use tokio::sync::oneshot;
 
-use super::call::Running;
+use super::call::{self, Running};
 use super::raw;
 use crate::blocking;
 use crate::client::Client;
@@ -31,7 +31,8 @@ use crate::world::{Alone, World};
 /// Address space of the stack: Lua's library and its compiler go deep. Only what is touched takes memory.
 const STACK: usize = 64 * 1024 * 1024;
 
-type Turn = Coroutine<(), (), (Box<Job>, std::thread::Result<()>), DefaultStack>;
+/// A job on its stack. When it leaves it for a while, it names who stands in for its client meanwhile.
+type Turn = Coroutine<(), Client, (Box<Job>, std::thread::Result<()>), DefaultStack>;
 
 /// What a worker keeps between two scripts, so that the next one need not make it.
 #[derive(Default)]
@@ -52,7 +53,8 @@ impl fmt::Debug for Spare {
 /// A command that runs alone, with all that it needs.
 struct Job {
     worker: Box<Worker>,
-    client: Option<Client>,
+    /// Who runs the command, while it runs; else nobody.
+    client: Client,
     row: &'static Row,
     args: OwnedArgs,
     reply: Reply,
@@ -121,28 +123,24 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         (spare.stack.take(), spare.job.take())
     };
     let mut job = job.unwrap_or_else(|| Box::new(Job::new(worker, call.row)));
-    job.prepare(worker, client, call, alone);
     let stack = stack.map_or_else(|| DefaultStack::new(STACK), Ok);
     let Ok(stack) = stack else {
-        *client = job.client.take().expect("it was lent a moment ago");
         let error = crate::error::Error::Static("ERR there is not enough memory for the stack of a script");
         dispatch::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     };
+    job.prepare(worker, client, call, alone);
     let mut turn: Turn = Coroutine::with_stack(stack, move |yielder, ()| {
         let ended = raw::interruptible(yielder, || catch_unwind(AssertUnwindSafe(|| job.run())));
         (job, ended)
     });
     match turn.resume(()) {
         CoroutineResult::Return((job, ended)) => {
-            let finished = finish(worker, turn, job, ended);
-            *client = finished.client;
-            let mut written = finished.reply;
-            reply.append(&mut written);
-            keep_reply(worker, written);
+            finish(worker, client, turn, job, ended, reply);
             Passed::Done
         }
-        CoroutineResult::Yield(()) => {
+        CoroutineResult::Yield(deputy) => {
+            *client = deputy;
             let (answer, pending) = oneshot::channel();
             let instance = Arc::clone(instance);
             worker.spare.borrow_mut().interrupted = Some(Slow { turn, answer: Some(answer), instance });
@@ -151,29 +149,28 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
     }
 }
 
-/// Takes apart what has ended.
-fn finish(worker: &Worker, turn: Turn, mut job: Box<Job>, ended: std::thread::Result<()>) -> Finished {
-    let mut client = job.client.take().expect("a job has its client until it ends");
-    let reply = std::mem::take(&mut job.reply);
+/// Gives the client back, and the reply; keeps what serves the next command.
+fn finish(
+    worker: &Worker,
+    client: &mut Client,
+    turn: Turn,
+    mut job: Box<Job>,
+    ended: std::thread::Result<()>,
+    reply: &mut Reply,
+) {
+    mem::swap(&mut job.client, client);
     job.alone = None;
     job.args.clear();
-    let mut spare = worker.spare.borrow_mut();
-    spare.stack = Some(turn.into_stack());
-    spare.job = Some(job);
-    drop(spare);
     if let Err(panic) = ended {
-        crate::commands::leave(&worker.instance, &mut client);
+        call::leave().into_iter().for_each(|mut running| running.give_back(client));
+        crate::commands::leave(&worker.instance, client);
         // The connection is closed, as for every command that panics.
         resume_unwind(panic);
     }
-    Finished { client, reply }
-}
-
-/// The room of an emptied reply serves the next script.
-fn keep_reply(worker: &Worker, reply: Reply) {
-    if let Some(job) = &mut worker.spare.borrow_mut().job {
-        job.reply = reply;
-    }
+    reply.append(&mut job.reply);
+    let spare = &mut *worker.spare.borrow_mut();
+    spare.stack = Some(turn.into_stack());
+    spare.job = Some(job);
 }
 
 /// Lets the interrupted command of this worker go on for a while; others have their turn in between.
@@ -182,7 +179,7 @@ pub fn go_on(worker: &Worker) -> bool {
     let Some(mut slow) = worker.spare.borrow_mut().interrupted.take() else { return false };
     let resumed = slow.turn.resume(());
     match resumed {
-        CoroutineResult::Yield(()) => worker.spare.borrow_mut().interrupted = Some(slow),
+        CoroutineResult::Yield(_) => worker.spare.borrow_mut().interrupted = Some(slow),
         CoroutineResult::Return((job, ended)) => {
             end(worker, slow, job, ended);
             return false;
@@ -192,36 +189,34 @@ pub fn go_on(worker: &Worker) -> bool {
 }
 
 /// Sends what an interrupted command has come to.
-fn end(worker: &Worker, mut slow: Slow, mut job: Box<Job>, ended: std::thread::Result<()>) {
-    let instance = Arc::clone(&worker.instance);
-    let Some(client) = job.client.take() else { return };
-    let reply = std::mem::take(&mut job.reply);
-    job.alone = None;
+fn end(worker: &Worker, mut slow: Slow, job: Box<Job>, ended: std::thread::Result<()>) {
+    let Job { row, client, reply, alone, .. } = *job;
+    drop(alone);
     if ended.is_err() {
         // Its connection learns of it from the sender that is dropped.
-        return tracing::error!(command = job.row.name(), "a command panicked");
+        drop(call::leave());
+        return tracing::error!(command = row.name(), "a command panicked");
     }
     let sent = slow.answer.take().map(|answer| answer.send(Box::new(Finished { client, reply })));
     if let Some(Err(mut finished)) = sent {
         // The connection has gone meanwhile.
-        crate::commands::leave(&instance, &mut finished.client);
+        crate::commands::leave(&worker.instance, &mut finished.client);
     }
 }
 
 impl Job {
     fn new(worker: &Worker, row: &'static Row) -> Self {
-        let worker = Box::new(worker.alone());
-        Self { worker, client: None, row, args: OwnedArgs::default(), reply: Reply::default(), alone: None }
+        let (client, worker) = (call::nobody(worker), Box::new(worker.alone()));
+        Self { worker, client, row, args: OwnedArgs::default(), reply: Reply::default(), alone: None }
     }
 
     fn prepare(&mut self, worker: &Worker, client: &mut Client, call: Call<'_>, alone: Alone) {
-        let lent = Client::new(Arc::clone(&client.shared), client.identity.clone());
         self.worker.same_time_as(worker);
         self.worker.goes_on.set(worker.goes_on.get());
         self.row = call.row;
         self.args.copy_from(call.args);
         self.reply.set_resp3(client.resp3);
-        self.client = Some(std::mem::replace(client, lent));
+        mem::swap(&mut self.client, client);
         self.alone = Some(alone);
     }
 
@@ -229,33 +224,21 @@ impl Job {
         let Self { worker, client, row, args, reply, .. } = self;
         let worker: &Worker = worker;
         let instance = &*worker.instance;
-        let client = client.as_mut().expect("a job has its client until it ends");
-        let mut cx = Ctx {
-            instance,
-            worker,
-            db: instance.database(client.db).lock_none(worker.now_ms()),
-            others: Vec::new(),
-            reply,
-            client,
-            may_block: true,
-            serving: false,
-            block: None,
-            ready: Vec::new(),
-            dirty: Cell::new(0),
-            garbage: Vec::new(),
-        };
+        let db = instance.database(client.db).lock_none(worker.now_ms());
+        let mut cx = Ctx::new(worker, db, reply, client);
         if cx.client.no_touch {
             cx.db.no_touch();
         }
         let call = Call { row, args: args.args() };
         dispatch::invoke(&mut cx, &call);
-        worker.finished(&cx, &call, worker.tick());
-        let ready = std::mem::take(&mut cx.ready);
+        let nanos = worker.tick();
+        worker.finished(&cx, &call, nanos);
+        instance.scripts.world.add_alone(nanos);
+        let ready = mem::take(&mut cx.ready);
         drop(cx);
         tracking::broadcast(&self.worker);
-        let client = self.client.as_mut().expect("a job has its client until it ends");
         if !ready.is_empty() {
-            blocking::serve_rest(&self.worker, client, ready);
+            blocking::serve_rest(&self.worker, &mut self.client, ready);
         }
     }
 }

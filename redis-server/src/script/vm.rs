@@ -5,16 +5,19 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 
-use super::raw::{self, Ref, Request};
+use super::raw::{self, Globals, Main, Ref, Request};
 use super::{api, lock};
 
 /// A Lua state with its sandbox.
 pub(super) struct Vm {
     lua: Lua,
+    main: Main,
+    /// What every script is run by.
+    entry: Ref,
     /// Makes a table of every error that ends a script.
     pub(super) handler: Ref,
-    /// The real table of globals.
-    pub(super) globals: Ref,
+    /// The real table of globals, and what is put there.
+    pub(super) globals: Globals,
     /// The metatable of the empty table that scripts have as theirs.
     meta: Table,
     real: Table,
@@ -25,7 +28,9 @@ pub(super) struct Vm {
     /// The names of compiled code, which Lua itself does not hold while it compiles.
     _names: [LuaString; 2],
     limit: u64,
-    turn: u32,
+    /// From so many bytes on the garbage is collected between two scripts. A round looks at all that lives, however little
+    /// garbage there is, so it waits until that is as much.
+    collect_at: usize,
 }
 
 /// Functions that the library being loaded has registered; `None` while none is.
@@ -54,15 +59,32 @@ impl Vm {
         let (env, meta, real): (Table, Table, Table) = prelude.call((native, redis, mark))?;
         let registered = Registered::default();
         let library = library_globals(&lua, &registered)?;
-        let (handler, globals) = (raw::remember(&lua, handler)?, raw::remember(&lua, real.clone())?);
+        let entry = raw::closure(&lua, raw::enter, ())?;
+        let (entry, handler) = (raw::remember(&lua, entry)?, raw::remember(&lua, handler)?);
+        let names = [raw::remember(&lua, "KEYS")?, raw::remember(&lua, "ARGV")?];
+        let globals = Globals { table: raw::remember(&lua, real.clone())?, names };
         lua.set_globals(env)?;
         let names = [lua.create_string("@user_script")?, lua.create_string("@user_function")?];
-        Ok(Self { lua, handler, globals, meta, real, library, registered, _names: names, limit: 0, turn: 0 })
+        let main = Main::of(&lua);
+        Ok(Self {
+            lua,
+            main,
+            entry,
+            handler,
+            globals,
+            meta,
+            real,
+            library,
+            registered,
+            _names: names,
+            limit: 0,
+            collect_at: 0,
+        })
     }
 
     /// Bytes that Lua has taken.
     pub(super) fn memory(&self) -> usize {
-        self.lua.used_memory()
+        self.main.memory()
     }
 
     /// Bounds the memory; 0 does not.
@@ -89,12 +111,17 @@ impl Vm {
 
     /// Runs a script.
     pub(super) fn run(&mut self, request: &mut Request<'_>) {
-        self.turn = self.turn.wrapping_add(1);
-        raw::run(&self.lua, request, self.turn);
+        raw::run(self.main, self.entry, request);
         let ran_out = request.failed.as_ref().is_some_and(|failure| failure.text.ends_with(b"not enough memory"));
-        if ran_out || self.limit != 0 && self.memory() as u64 > self.limit / 2 {
+        let memory = self.memory();
+        let is_much = self.limit != 0 && memory as u64 > self.limit / 2;
+        if ran_out || is_much || (self.collect_at..raw::SMALL).contains(&memory) {
             // What the script has left is garbage now; the next one shall have the room.
             let _ = self.lua.gc_collect();
+            self.collect_at = self.memory() * 2;
+        } else {
+            // Lua may have collected much by itself.
+            self.collect_at = self.collect_at.min(memory * 2);
         }
     }
 

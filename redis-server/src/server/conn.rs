@@ -10,7 +10,7 @@ use std::sync::atomic::fence;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use server_runtime::{Connection, Peer, Place, Stream};
 use tokio::io::AsyncWrite as _;
 use tokio::time::Sleep;
@@ -23,7 +23,8 @@ use crate::config::{OutputLimit, settings};
 use crate::crowd;
 use crate::error::Error;
 use crate::guest::Guest;
-use crate::resp::{Parser, Reply, Span};
+use crate::pipeline::Pipeline;
+use crate::resp::Reply;
 use crate::script::{self, Interrupted};
 use crate::worker::{Scratch, Worker, now_ms};
 
@@ -68,12 +69,12 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
         place,
         client,
         input: BytesMut::new(),
-        parser: Parser::default(),
-        spans: Vec::new(),
+        pipeline: Pipeline::default(),
         output: Output::default(),
         timer: None,
         soft_limit_since: None,
         stalled: false,
+        kept: Vec::new(),
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
     if let Ok(Served::Moves(target)) = poll_fn(|cx| conn.poll_guarded(cx)).await {
@@ -108,14 +109,10 @@ fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Gu
 pub(super) struct Conn {
     pub(super) worker: Rc<Worker>,
     pub(super) stream: Stream,
-    pub(super) client: Guest,
     place: Place,
     /// Input that waits: an unfinished command, or commands behind one that waits.
     pub(super) input: BytesMut,
-    /// How far the unfinished command at the head of `input` is parsed.
-    pub(super) parser: Parser,
-    /// Its arguments so far.
-    pub(super) spans: Vec<Span>,
+    pub(super) pipeline: Pipeline,
     pub(super) output: Output,
     /// Ends the wait for keys, or CLIENT PAUSE.
     timer: Option<Pin<Box<Sleep>>>,
@@ -123,6 +120,10 @@ pub(super) struct Conn {
     soft_limit_since: Option<u64>,
     /// Whether complete commands wait in `input` for the output to shrink.
     pub(super) stalled: bool,
+    /// Replies that are sent when all connections of this round have been served.
+    kept: Vec<u8>,
+    /// Dropped last: when the client leaves, what waited for it is freed.
+    pub(super) client: Guest,
 }
 
 /// What one batch of input has come to.
@@ -166,7 +167,18 @@ impl Conn {
         let scratch = &mut *scratch;
         debug_assert!(scratch.reply.is_empty(), "every connection leaves the shared buffer empty");
         self.client.shared.wake_by(cx.waker());
+        if !self.kept.is_empty() {
+            self.send_kept(cx, scratch)?;
+            if let Some(target) = self.is_asked_to_move() {
+                return Poll::Ready(Ok(Served::Moves(target)));
+            }
+        }
         loop {
+            if !self.kept.is_empty() {
+                // Whoever was ready at the same time comes first.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
                 return Poll::Ready(Ok(Served::Over));
             }
@@ -211,7 +223,8 @@ impl Conn {
 
     /// The worker where the connection is wanted, if it has nothing under way that it would have to take along.
     fn is_asked_to_move(&mut self) -> Option<usize> {
-        let is_at_rest = self.input.is_empty() && self.output.is_empty() && !self.is_held() && !self.client.close;
+        let has_sent = self.output.is_empty() && self.kept.is_empty();
+        let is_at_rest = self.input.is_empty() && has_sent && !self.is_held() && !self.client.close;
         if !is_at_rest || !self.stream.can_move() {
             return None;
         }
@@ -242,8 +255,40 @@ impl Conn {
         if matches!(progress, Progress::Close) {
             self.client.close = true;
         }
-        self.send(cx, scratch)?;
+        if !self.keep_back(scratch, &progress) {
+            self.send(cx, scratch)?;
+        }
         self.note_buffers();
+        Ok(())
+    }
+
+    /// Has the replies wait for the end of the round, if others are served in it and nothing speaks against it.
+    fn keep_back(&mut self, scratch: &mut Scratch, progress: &Progress) -> bool {
+        if !scratch.rounds.is_shared()
+            || !matches!(progress, Progress::Done)
+            || self.client.close
+            || !self.output.is_empty()
+            || self.stream.is_tls()
+        {
+            return false;
+        }
+        let (bytes, blobs) = scratch.reply.parts();
+        let Some(kept) = blobs.is_empty().then(|| scratch.rounds.keep(bytes)).flatten() else { return false };
+        self.kept = kept;
+        scratch.reply.clear();
+        true
+    }
+
+    /// Sends the replies that have waited for the end of the round.
+    fn send_kept(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        let sent = match Pin::new(&mut self.stream).poll_write(cx, &kept) {
+            Poll::Ready(sent) => sent?,
+            Poll::Pending => 0,
+        };
+        self.output.push(Bytes::copy_from_slice(&kept[sent..]));
+        scratch.rounds.give_back(kept);
+        self.sent(sent);
         Ok(())
     }
 
@@ -268,8 +313,8 @@ impl Conn {
     /// Shows others what waits here. As in the genuine server, what stands before a large argument does not.
     pub(super) fn note_buffers(&self) {
         let shared = &self.client.shared;
-        let parsed = match self.parser.pending_bulk() {
-            Some(len) if len >= LARGE => self.parser.needed() - (len + 2),
+        let parsed = match self.pipeline.parser.pending_bulk() {
+            Some(len) if len >= LARGE => self.pipeline.parser.needed() - (len + 2),
             _ => 0,
         };
         let (room, output) = (self.input.capacity() as u64, self.output.len() as u64);

@@ -1,5 +1,6 @@
 //! What is done for all connections together, now and then: idle ones, slow ones, and their end at shutdown.
 
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +10,9 @@ use server_runtime::Shutdown;
 
 use crate::client::flag;
 use crate::config::settings;
+use crate::crew::Asked;
 use crate::instance::Instance;
+use crate::memory;
 use crate::worker::{Worker, now_ms};
 
 /// Time between two looks at all clients.
@@ -20,6 +23,7 @@ pub(super) async fn run(instance: Arc<Instance>) {
     loop {
         tokio::time::sleep(PERIOD).await;
         look_after(&instance, now_ms());
+        instance.peers.close_idle(now_ms());
     }
 }
 
@@ -33,6 +37,23 @@ fn look_after(instance: &Instance, now: u64) {
             instance.kill_client(&client);
         } else if client.output.load(Relaxed) > 0 {
             client.wake();
+        }
+    }
+}
+
+/// Does what others ask of this worker. Runs until the server ends.
+pub(super) async fn crew(instance: Arc<Instance>) {
+    let member = instance.crew.join();
+    loop {
+        match poll_fn(|cx| member.poll(cx.waker())).await {
+            Asked::Purge => memory::give_back(),
+            Asked::Turn => {
+                let round = instance.crew.round();
+                // Tasks run in the order in which they became ready, and who yields is ready again behind those that
+                // the sockets make so.
+                tokio::task::yield_now().await;
+                instance.crew.turn_taken(round);
+            }
         }
     }
 }

@@ -48,7 +48,7 @@ impl Conn {
             let mut buf = ReadBuf::new(&mut scratch.input);
             return Pin::new(&mut self.stream).poll_read(cx, &mut buf).map_ok(|()| buf.filled().len());
         }
-        if !held && self.input.len() <= MAX_TAIL && self.parser.needed() <= scratch.input.len() {
+        if !held && self.input.len() <= MAX_TAIL && self.pipeline.parser.needed() <= scratch.input.len() {
             let tail = self.input.len();
             scratch.input[..tail].copy_from_slice(&self.input);
             let mut buf = ReadBuf::new(&mut scratch.input[tail..]);
@@ -71,7 +71,8 @@ impl Conn {
     /// Reads behind what waits in the connection's own buffer.
     fn read_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         // Of an argument whose end is near, no more is needed than that.
-        let missing = self.parser.pending_bulk().map(|_| self.parser.needed().saturating_sub(self.input.len()));
+        let missing =
+            self.pipeline.parser.pending_bulk().map(|_| self.pipeline.parser.needed().saturating_sub(self.input.len()));
         let least = missing.map_or(MIN_READ, |missing| missing.clamp(1, MIN_READ));
         let len = self.input.len();
         if self.input.capacity() - len < least {
@@ -90,7 +91,8 @@ impl Conn {
     /// Room for what is missing of an argument whose length is known, behind `len` bytes, so that it is received where
     /// it will stay: all of it if it is small; of more, a multiple of what has come, because a length is quickly said.
     fn room_for(&self, len: usize) -> usize {
-        let missing = self.parser.pending_bulk().map_or(0, |_| self.parser.needed().saturating_sub(len));
+        let missing =
+            self.pipeline.parser.pending_bulk().map_or(0, |_| self.pipeline.parser.needed().saturating_sub(len));
         missing.min(len.saturating_mul(ROOM_GROWTH).max(ROOM_AT_ONCE)).max(MIN_ROOM)
     }
 
@@ -108,7 +110,7 @@ impl Conn {
         let (used, progress) = self.process(cx, scratch, &input[..count], None);
         if used < count {
             let rest = &input[used..count];
-            if self.parser.pending_bulk().is_some() {
+            if self.pipeline.parser.pending_bulk().is_some() {
                 self.input.reserve(rest.len() + self.room_for(rest.len()));
             }
             self.input.extend_from_slice(rest);
@@ -119,7 +121,7 @@ impl Conn {
 
     /// Runs what waits in the connection's own buffer.
     pub(super) fn resume(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
-        if self.input.len() < self.parser.needed() {
+        if self.input.len() < self.pipeline.parser.needed() {
             return self.finish(cx, scratch, Progress::Done);
         }
         // What has come may be more than maxmemory-clients bears; the end is in the mail then.

@@ -6,6 +6,7 @@ mod cron;
 mod housekeeping;
 mod input;
 mod output;
+pub mod rounds;
 mod service;
 pub(crate) mod tls;
 

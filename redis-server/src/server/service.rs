@@ -38,6 +38,7 @@ impl Service for Server {
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
         worker.goes_on.set(true);
+        tokio::task::spawn_local(housekeeping::crew(Arc::clone(&self.instance)));
         if index == 0 {
             tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
             tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
@@ -48,6 +49,10 @@ impl Service for Server {
 
     fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection<Guest>) -> impl Future<Output = ()> + 'static {
         conn::serve(worker, connection)
+    }
+
+    fn serial_nanos(&self) -> u64 {
+        self.instance.scripts.world.alone_nanos()
     }
 
     fn refusal(&self) -> &[u8] {

@@ -2,6 +2,8 @@
 //! each other mostly has the same first bits. The arithmetic follows Redis' own, operation by operation, because scores,
 //! distances and the order of results show its last digits.
 
+use std::ops::RangeInclusive;
+
 /// The ends of the longitudes.
 pub const LONGITUDES: (f64, f64) = (-180.0, 180.0);
 /// The ends of the latitudes that can be encoded, those of the Mercator projection (EPSG:900913).
@@ -64,8 +66,7 @@ impl Place {
 
     /// The place of a member with this score: the middle of its cell.
     pub fn of_score(score: f64) -> Self {
-        // What is no score of a place is cut to 64 bits, as by the genuine server's processor.
-        let area = Cell { bits: score as i64 as u64, step: STEP_MAX }.area();
+        let area = Cell { bits: unsigned(score), step: STEP_MAX }.area();
         let middle = |ends: (f64, f64), most: (f64, f64)| f64::midpoint(ends.0, ends.1).min(most.1).max(most.0);
         Self { longitude: middle(area.longitude, LONGITUDES), latitude: middle(area.latitude, LATITUDES) }
     }
@@ -92,6 +93,18 @@ impl Place {
         let a = u * u + here.cos() * there.cos() * v * v;
         2.0 * EARTH_RADIUS * a.sqrt().asin()
     }
+}
+
+/// A score as 64 bits, as the genuine server's processor cuts it off (x86-64), also where it is none of a place.
+fn unsigned(score: f64) -> u64 {
+    const HALF: f64 = 9_223_372_036_854_775_808.0;
+    if score < HALF { signed(score) as u64 } else { signed(score - HALF) as u64 ^ 1 << 63 }
+}
+
+/// A score as a signed number, likewise: the lowest one is what does not fit.
+pub fn signed(score: f64) -> i64 {
+    const ENDS: RangeInclusive<f64> = -9_223_372_036_854_775_808.0..=9_223_372_036_854_774_784.0;
+    if ENDS.contains(&score) { score as i64 } else { i64::MIN }
 }
 
 fn latitude_distance(one: f64, other: f64) -> f64 {
@@ -126,7 +139,11 @@ impl Cell {
     /// The neighbour so many cells to the east and to the north; the grid ends where it begins.
     fn neighbour(self, east: i64, north: i64) -> Self {
         let mask = u32::MAX >> (32 - self.step);
-        let part = |bits: u64, by: i64| gather(bits).wrapping_add_signed(by as i32) & mask;
+        // Where nothing is added, the genuine server leaves a half that is too large as it is: that of 180 degrees.
+        let part = |bits: u64, by: i64| match by {
+            0 => gather(bits),
+            _ => gather(bits).wrapping_add_signed(by as i32) & mask,
+        };
         Self { bits: spread(part(self.bits, north)) | spread(part(self.bits >> 1, east)) << 1, ..self }
     }
 

@@ -100,15 +100,16 @@ impl Hash {
         match &mut self.0 {
             Repr::Packed(list) => {
                 let (field, value) = (Form::new(field), Form::new(value));
-                if let Some(position) = list.find(&field, 2) {
-                    list.replace(list.next(position), &value);
-                    return false;
+                let found = list.find(&field, 2);
+                match found {
+                    Some(position) => list.replace(list.next(position), &value),
+                    None => list.push_back(&[field, value]),
                 }
-                list.push_back(&[field, value]);
+                // Also where nothing was added: the limit may have become lower.
                 if list.len() / 2 > limits.max_listpack_entries {
                     self.grow();
                 }
-                true
+                found.is_none()
             }
             Repr::Table(table) => {
                 let make = || Pair { field: SmallBytes::new(field), value: SmallBytes::new(value) };

@@ -9,6 +9,8 @@ mod clients;
 mod connections;
 mod eviction;
 mod limits;
+mod memory;
+mod migrate;
 mod model;
 mod scripts;
 mod settings;

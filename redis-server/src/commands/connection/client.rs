@@ -4,7 +4,7 @@ use super::hello;
 use crate::blocking::Parked;
 use crate::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::instance::Pause;
 use crate::resp::Reply;
 
@@ -38,7 +38,7 @@ pub(super) fn setinfo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         b"lib-name" => (true, "lib-name"),
         b"lib-ver" => (false, "lib-ver"),
         _ => {
-            let option = String::from_utf8_lossy(args.at(2));
+            let option = shown(args.at(2));
             return Err(Error::Message(format!("ERR Unrecognized option '{option}'")));
         }
     };
@@ -130,6 +130,7 @@ const UNBLOCKED: Error = Error::Static("UNBLOCKED client unblocked via CLIENT UN
 pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let with_error = match args.get(3) {
         None => false,
+        Some(_) if args.len() > 4 => return Err(Error::subcommand_syntax(args)),
         Some(_) if args.is(3, "timeout") => false,
         Some(_) if args.is(3, "error") => true,
         Some(_) => return Err(Error::Static("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::acl::{Account, Table};
 use crate::client::{ClientShared, count, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::instance::Instance;
 
 /// The classes by which clients are chosen.
@@ -25,7 +25,7 @@ impl Class {
             b"normal" => Ok(Self::Normal),
             b"pubsub" => Ok(Self::PubSub),
             b"master" | b"replica" | b"slave" => Ok(Self::Replication),
-            _ => Err(Error::Message(format!("ERR Unknown client type '{}'", String::from_utf8_lossy(word)))),
+            _ => Err(Error::Message(format!("ERR Unknown client type '{}'", shown(word)))),
         }
     }
 
@@ -56,14 +56,14 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         let asks = Arc::ptr_eq(client, &cx.client.shared).then_some(args);
         text.push_str(&describe(cx.instance, client, cx.now(), asks));
     }
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
 /// CLIENT INFO
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let text = describe(cx.instance, &cx.client.shared, cx.now(), Some(args));
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
@@ -158,7 +158,7 @@ impl<'a> Filters<'a> {
                 b"addr" => filters.addr = Some(value),
                 b"laddr" => filters.laddr = Some(value),
                 b"user" => {
-                    let unknown = || format!("ERR No such user '{}'", String::from_utf8_lossy(value));
+                    let unknown = || format!("ERR No such user '{}'", shown(value));
                     filters.user = Some(acl.account(value).ok_or_else(|| Error::Message(unknown()))?);
                 }
                 b"skipme" => {

@@ -4,7 +4,7 @@ use super::clients::describe;
 use crate::acl::{Context, Entry, Identity, Reason};
 use crate::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::error::{Error, shown};
 
 const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
 const NO_PASSWORD: Error = Error::Static(
@@ -33,7 +33,7 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             set_name(cx, args.at(at + 1))?;
             at += 2;
         } else {
-            let option = String::from_utf8_lossy(args.at(at));
+            let option = shown(args.at(at));
             return Err(Error::Message(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::tracking::{self, Mode, Overlap};
 
 /// The options of CLIENT TRACKING.
@@ -72,7 +72,7 @@ impl Options {
 }
 
 fn overlaps(overlap: &Overlap) -> Error {
-    let (prefix, other) = (String::from_utf8_lossy(&overlap.prefix), String::from_utf8_lossy(&overlap.other));
+    let (prefix, other) = (shown(&overlap.prefix), shown(&overlap.other));
     let which = if overlap.existing { "an existing" } else { "another provided" };
     Error::Message(format!(
         "ERR Prefix '{prefix}' overlaps with {which} prefix '{other}'. Prefixes for a single client must not overlap."

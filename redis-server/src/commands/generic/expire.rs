@@ -3,7 +3,7 @@
 use crate::command::{Args, Ctx, Event, Result};
 use crate::config::settings;
 use crate::db::{Entry, Key};
-use crate::error::Error;
+use crate::error::{Error, shown};
 
 /// Milliseconds of a second.
 const SECOND: i64 = 1000;
@@ -27,7 +27,7 @@ impl Condition {
                 () if options.is(at, "GT") => &mut condition.gt,
                 () if options.is(at, "LT") => &mut condition.lt,
                 () => {
-                    let option = String::from_utf8_lossy(options.at(at));
+                    let option = shown(options.at(at));
                     return Err(Error::Message(format!("ERR Unsupported option {option}")));
                 }
             };

@@ -2,16 +2,17 @@
 
 mod dump;
 mod expire;
+mod migrate;
 mod object;
 mod rename;
 
 use super::scan::{self, ScanOptions};
 use crate::command::{
-    Args, Categories, Command, Ctx, Event, Family, Flags, Footprint, KeySpec, Result, cmd, container, read, reads, sub,
-    update, write, writes,
+    Args, Categories, Command, Ctx, Event, Family, Find, Flags, Footprint, KeySpec, Result, cmd, container, optional,
+    read, reads, sub, update, write, writes,
 };
 use crate::config::settings;
-use crate::db::Entry;
+use crate::db::{Access, Entry};
 use crate::glob;
 
 /// `DEL key [key …]`
@@ -118,6 +119,12 @@ const LOOK: KeySpec = reads(1, -1, 1).flags("RO");
 const EXPIRE: KeySpec = update(1).flags("RW update");
 const FROM: KeySpec = update(1).flags("RW access delete");
 
+const FROM_3: KeySpec = update(3).flags("RW access delete");
+const FROM_KEYS: KeySpec = KeySpec {
+    find: Find::Range { last: -1, step: 1, limit: 0 },
+    ..optional("KEYS", -2, Access::Write, "RW access delete incomplete")
+};
+
 const SUM: &[&str] = &["request_policy:multi_shard", "response_policy:agg_sum"];
 const VARIES: &[&str] = &["nondeterministic_output"];
 
@@ -141,6 +148,7 @@ pub(super) static FAMILY: Family = Family { group: "generic", category: Categori
     cmd("expireat",    -3, expire::expireat,    WRITE,           &[EXPIRE]),
     cmd("expiretime",   2, expire::expiretime,  READ,            &[read(1)]),
     cmd("keys",         2, keys,                Flags::READONLY, &[]).also(Categories::DANGEROUS).tips(&["request_policy:all_shards", "nondeterministic_output_order"]).locks(Footprint::Walk),
+    cmd("migrate",     -6, migrate::migrate,    Flags::WRITE,    &[FROM_3, FROM_KEYS]).also(Categories::DANGEROUS).tips(VARIES).finder(migrate::migrate_keys),
     cmd("move",         3, rename::move_key,    WRITE,           &[update(1)]).locks(Footprint::Everything),
     container("object", -2, OBJECT),
     cmd("persist",      2, expire::persist,     WRITE,           &[EXPIRE]),

@@ -8,7 +8,7 @@ use crate::commands::store::store;
 use crate::db::{Access, Key, Object};
 use crate::error::{Error, echo};
 use crate::resp::Reply;
-use crate::types::geohash::{Place, Shape};
+use crate::types::geohash::{Place, Shape, signed};
 use crate::types::{ScoreRange, SortedSet, SortedSetBuilder, Text};
 
 /// Longest command name that an error repeats, in bytes.
@@ -327,7 +327,7 @@ fn answer(cx: &mut Ctx<'_>, key: &Key<'_>, query: &Query<'_>) -> Result {
             reply_distance(reply, distance / query.unit);
         }
         if query.with_hash {
-            reply.int(score as i64);
+            reply.int(signed(score));
         }
         if query.with_place {
             reply_place(reply, place);

@@ -58,6 +58,8 @@ impl Search {
             } else if args.is(at, "RANK") {
                 match args.int(at + 1)? {
                     0 => return Err(Error::Static(RANK_ZERO)),
+                    // The genuine server negates it, and it stays what it is: less than any count of matches.
+                    i64::MIN => search.backwards = true,
                     rank => (search.skip, search.backwards) = (rank.unsigned_abs() - 1, rank < 0),
                 }
             } else if args.is(at, "COUNT") {

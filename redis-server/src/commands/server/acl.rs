@@ -6,7 +6,7 @@ use super::{ADMIN, ANY_TIME, help, sub};
 use crate::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
 use crate::command::{Args, Categories, Command, Ctx, Flags, Result, container};
 use crate::dispatch;
-use crate::error::Error;
+use crate::error::{Error, c_string, shown};
 use crate::registry::{ROWS, Row};
 
 /// Most bits that ACL GENPASS makes.
@@ -106,7 +106,7 @@ fn cat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (Some(wanted), 3) => {
             let is_it = |(_, name): &&(Categories, &str)| name.as_bytes()[1..].eq_ignore_ascii_case(wanted);
             let Some((category, _)) = categories.iter().find(is_it) else {
-                let name = String::from_utf8_lossy(wanted);
+                let name = shown(wanted);
                 return Err(Error::Message(format!("ERR Unknown category '{name}'")));
             };
             let belongs = |row: &&Row| row.categories().0 & category.0 != 0;
@@ -182,24 +182,28 @@ fn log(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `ACL DRYRUN username command [arg …]`
 fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let shown = |at: usize| String::from_utf8_lossy(args.at(at));
     let account = cx.instance.acl.account(args.at(2));
-    let account = account.ok_or_else(|| Error::Message(format!("ERR User '{}' not found", shown(2))))?;
+    let account = account.ok_or_else(|| Error::Message(format!("ERR User '{}' not found", shown(args.at(2)))))?;
     let call = args.from(3);
     let row = dispatch::resolve(cx.instance, call).map_err(|error| match error {
         Error::WrongArity(_) => error,
-        _ => Error::Message(format!("ERR Command '{}' not found", shown(3))),
+        _ => Error::Message(format!("ERR Command '{}' not found", shown(args.at(3)))),
     })?;
+    let name = row.name();
     let denied = match account.user().allow(&Asked::new(row, call)) {
         Ok(()) => {
             cx.reply.ok();
             return Ok(());
         }
-        Err(Denied::Command) => format!("run the '{}' command", row.name()),
-        Err(Denied::Key(at)) => format!("access the '{}' key", shown(at + 3)),
-        Err(Denied::Channel(at)) => format!("access the '{}' channel", shown(at + 3)),
+        Err(Denied::Command) => ("run", name.as_bytes(), "command"),
+        Err(Denied::Key(at)) => ("access", args.at(at + 3), "key"),
+        Err(Denied::Channel(at)) => ("access", args.at(at + 3), "channel"),
     };
-    cx.reply.bulk(format!("This user has no permissions to {denied}").as_bytes());
+    let (verb, name, kind) = denied;
+    // Bytes as they are, but for what follows a zero byte.
+    let name = c_string(name);
+    let begin = format!("This user has no permissions to {verb} the '");
+    cx.reply.bulk(&[begin.as_bytes(), name, b"' ", kind.as_bytes()].concat());
     Ok(())
 }
 

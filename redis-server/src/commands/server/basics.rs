@@ -54,7 +54,7 @@ pub(super) fn lolwut(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
         crate::REDIS_VERSION,
         env!("CARGO_PKG_VERSION")
     ));
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 

@@ -107,7 +107,6 @@ const MISSING: &[&str] = &[
     "fcall",
     "fcall_ro",
     "function",
-    "migrate",
     "psync",
     "replconf",
     "replicaof",

@@ -8,7 +8,8 @@ use super::{ADMIN, help};
 use crate::command::{Args, Command, Ctx, Event, Footprint, Result, cmd};
 use crate::config::{Caller, settings};
 use crate::db::{Entry, StrRef, Value, ValueRef};
-use crate::error::Error;
+use crate::error::{Error, shown};
+use crate::persist;
 
 /// Longest `DEBUG SLEEP`, in seconds.
 const MAX_SLEEP: f64 = 3600.0;
@@ -41,7 +42,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         (b"digest", 2) => digest(cx),
         (b"digest-value", _) => digest_values(cx, args),
-        (b"error", 3) => return Err(Error::Message(String::from_utf8_lossy(args.at(2)).into_owned())),
+        (b"error", 3) => return Err(Error::Message(shown(args.at(2)).into_owned())),
         (b"help", 2) => help(cx, "DEBUG", HELP),
         (b"htstats", 3) => table_stats(cx, args)?,
         (b"htstats-key", 3) => value_table_stats(cx, args)?,
@@ -133,7 +134,7 @@ fn object(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         "Value at:{:p} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{idle}",
         std::ptr::from_ref(entry),
         value.encoding(),
-        value.payload(),
+        persist::saved_len(value),
         entry.access(),
     );
     if let ValueRef::List(list) = value
@@ -188,7 +189,7 @@ fn table_stats(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         section(view.len()),
         section(view.database().expiring()),
     );
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
@@ -207,7 +208,7 @@ fn value_table_stats(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let size = elements.next_power_of_two();
     let text = format!("Hash table 0 stats (main hash table):\n table size: {size}\n number of elements: {elements}\n");
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
@@ -250,7 +251,7 @@ fn protocol(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.int(12345),
         b"double" => reply.double(f64::from(3141) / 1000.0),
-        b"bignum" => reply.big_number("1234567999999999999999999999999999999"),
+        b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
         b"null" => reply.null(),
         b"array" => {
             reply.array(3);
@@ -283,7 +284,7 @@ fn protocol(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             reply.int(42);
             reply.bulk(b"Some real reply following the push reply");
         }
-        b"verbatim" => reply.verbatim("txt", b"This is a verbatim\nstring"),
+        b"verbatim" => reply.verbatim(*b"txt", b"This is a verbatim\nstring"),
         b"true" => reply.boolean(true),
         b"false" => reply.boolean(false),
         _ => {

@@ -90,7 +90,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             (section.write)(cx, &mut fields);
         }
     }
-    cx.reply.verbatim("txt", fields.text.as_bytes());
+    cx.reply.verbatim(*b"txt", fields.text.as_bytes());
     Ok(())
 }
 
@@ -166,10 +166,10 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
     fields.add("lazyfree_pending_objects", cx.instance.reaper.pending());
     fields.add("lazyfreed_objects", cx.instance.reaper.freed());
-    fields.add("mem_not_counted_for_evict", 0);
+    fields.add("mem_not_counted_for_evict", cx.instance.memory_on_its_way());
     fields.add("mem_clients_slaves", 0);
     fields.add("mem_clients_normal", client_buffers(cx.instance));
-    fields.add("mem_allocator", "mimalloc");
+    fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
 }
 
@@ -230,7 +230,7 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
     fields.add("latest_fork_usec", 0);
     fields.add("total_forks", 0);
-    fields.add("migrate_cached_sockets", 0);
+    fields.add("migrate_cached_sockets", instance.peers.count());
     let tracking = instance.tracking.figures();
     fields.add("tracking_total_keys", tracking.keys);
     fields.add("tracking_total_items", tracking.items);

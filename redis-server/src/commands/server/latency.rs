@@ -3,7 +3,7 @@
 use super::{ADMIN, ANY_TIME, help, info, sub};
 use crate::command::{Args, Command, Ctx, Result, container};
 use crate::config::settings;
-use crate::error::Error;
+use crate::error::{Error, shown};
 use crate::observe::Series;
 use crate::registry::{self, ROWS, Row};
 
@@ -54,12 +54,12 @@ fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// LATENCY GRAPH event
 fn graph(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let event = String::from_utf8_lossy(args.at(2)).into_owned();
+    let event = shown(args.at(2)).into_owned();
     let Some(series) = series(cx, args.at(2)).filter(|series| !series.samples.is_empty()) else {
         return Err(Error::Message(format!("ERR No samples available for event '{event}'")));
     };
     let text = draw(&event, &series, cx.now() / 1000);
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
@@ -121,7 +121,7 @@ fn doctor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
         text.push_str("\nSLOWLOG GET shows which commands were slow.\n");
         text
     };
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 

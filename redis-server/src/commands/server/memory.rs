@@ -140,19 +140,30 @@ fn doctor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     } else {
         "Nothing to complain about.\n".to_owned()
     };
-    cx.reply.verbatim("txt", text.as_bytes());
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
-/// MEMORY MALLOC-STATS
+/// MEMORY MALLOC-STATS: what is counted here, then what the allocator says of its pages and arenas.
 fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let text = format!("mimalloc: {} bytes in use, {} at most\n", memory::used_here(), memory::peak());
-    cx.reply.verbatim("txt", text.as_bytes());
+    let used = memory::used_here();
+    let text = format!(
+        "{used} bytes in use, {} at most, {} about to be freed, {} resident\n{}\n{}",
+        memory::peak().max(used),
+        cx.instance.memory_on_its_way(),
+        memory::resident(),
+        memory::allocator_version(),
+        memory::allocator_report()
+    );
+    cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
 
-/// MEMORY PURGE: the allocator gives free pages back by itself, shortly after they became free.
+/// MEMORY PURGE: the allocator gives free pages back by itself, some time after they became free; this has it do so at
+/// once for this thread, and for the other workers as soon as they get to it.
 fn purge(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    memory::give_back();
+    cx.instance.crew.purge();
     cx.reply.ok();
     Ok(())
 }

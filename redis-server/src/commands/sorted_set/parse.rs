@@ -3,7 +3,7 @@
 use std::ops::{Bound, Range};
 
 use crate::command::Result;
-use crate::error::Error;
+use crate::error::{Error, c_string};
 use crate::number;
 use crate::types::{LexBound, LexRange, ScoreRange, SortedSet};
 
@@ -62,8 +62,9 @@ fn score_bound(arg: &[u8]) -> Result<Bound<f64>> {
 }
 
 /// A number as the ends of ranges are read: more kindly than scores. Nothing is 0, leading blanks are skipped, and what
-/// is too large is infinite.
+/// is too large is infinite; a zero byte ends it.
 fn loose_f64(text: &[u8]) -> Option<f64> {
+    let text = c_string(text);
     if text.is_empty() {
         return Some(0.0);
     }

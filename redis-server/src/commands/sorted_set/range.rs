@@ -95,7 +95,7 @@ impl<'a> Query<'a> {
                 offset = args.int(at + 1)?;
                 limit = args.int(at + 2)?;
                 at += 2;
-            } else if choice.rev.is_none() && args.is(at, "REV") {
+            } else if rev.is_none() && args.is(at, "REV") {
                 rev = Some(true);
             } else if by.is_none() && args.is(at, "BYLEX") {
                 by = Some(By::Lex);

@@ -25,52 +25,88 @@ pub(super) use sandbox::{
 use values::{push_reply, push_value};
 
 use super::call::{self, Interrupt, Ran, Refused};
+use crate::client::Client;
 use crate::command::Args;
 use crate::resp::Reply;
 
 /// Instructions between two looks at the time.
 const HOOK_PERIOD: c_int = 100_000;
-/// Scripts between two steps of Lua's garbage collector, and the size of the steps, as in the genuine server.
-const GC_PERIOD: u32 = 50;
+/// To how many percent of what lives Lua's memory grows before its collector begins anew, as Lua itself has it.
+const GC_PAUSE: c_int = 200;
+/// The same while little lives, so that scripts that leave little garbage are not held up.
+const GC_PAUSE_SMALL: c_int = 400;
+/// What is little, in bytes: `Vm` has it collected between two scripts.
+pub(super) const SMALL: usize = 1024 * 1024;
 
 thread_local! {
     /// How the script of this thread leaves its stack for a while.
-    static YIELDER: Cell<*const Yielder<(), ()>> = const { Cell::new(ptr::null()) };
+    static YIELDER: Cell<*const Yielder<(), Client>> = const { Cell::new(ptr::null()) };
     /// The main state of the script that runs.
     static MAIN: Cell<*mut lua_State> = const { Cell::new(ptr::null_mut()) };
 }
 
 /// Runs `work` on the stack of `yielder`'s coroutine; [`suspend`] leaves it.
-pub(super) fn interruptible<R>(yielder: &Yielder<(), ()>, work: impl FnOnce() -> R) -> R {
+pub(super) fn interruptible<R>(yielder: &Yielder<(), Client>, work: impl FnOnce() -> R) -> R {
     YIELDER.set(yielder);
     let result = work();
     YIELDER.set(ptr::null());
     result
 }
 
-/// Leaves the stack of the script of this thread, until somebody lets it go on.
-pub(super) fn suspend() {
+/// Leaves the stack of the script of this thread, until somebody lets it go on; `deputy` stands in for its client.
+pub(super) fn suspend(deputy: Client) {
     let (yielder, main, running) = (YIELDER.replace(ptr::null()), MAIN.get(), call::leave());
     if !yielder.is_null() {
         // SAFETY: the pointer was set by `interruptible` on this very stack, whose frame has not returned, since it resets
         // the pointer when it does; other stacks that run in between set and reset it for themselves.
-        unsafe { (*yielder).suspend(()) };
+        unsafe { (*yielder).suspend(deputy) };
     }
     YIELDER.set(yielder);
     MAIN.set(main);
     running.into_iter().for_each(call::enter);
 }
 
-/// A function in Lua's registry.
+/// A value in Lua's registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ref(c_int);
+
+/// Where a script for EVAL finds its arguments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Globals {
+    /// The table of globals.
+    pub(super) table: Ref,
+    /// The names `KEYS` and `ARGV`: to make a string of their bytes would take longer.
+    pub(super) names: [Ref; 2],
+}
+
+/// The main thread of a Lua state, which mlua looks up under a lock.
+#[derive(Clone, Copy)]
+pub(super) struct Main(*mut lua_State);
+
+// SAFETY: the pointer is used by who has the state: `Vm` holds both and, as this is not `Sync`, is used by one thread at a
+// time.
+unsafe impl Send for Main {}
+
+impl Main {
+    /// Of a state at rest, in which no coroutine runs.
+    pub(super) fn of(lua: &Lua) -> Self {
+        Self(lua.state())
+    }
+
+    /// Bytes that Lua has taken.
+    pub(super) fn memory(self) -> usize {
+        // SAFETY: two figures are read; no collection begins.
+        let (kib, rest) = unsafe { (lua_gc(self.0, LUA_GCCOUNT, 0), lua_gc(self.0, LUA_GCCOUNTB, 0)) };
+        kib as usize * 1024 + rest as usize
+    }
+}
 
 /// A call of a script, and what it comes to.
 pub(super) struct Request<'a> {
     /// The function that makes a table of an error, if one shall.
     pub(super) handler: Option<Ref>,
     /// Where KEYS and ARGV go; `None` hands them to the function.
-    pub(super) globals: Option<Ref>,
+    pub(super) globals: Option<Globals>,
     /// The script.
     pub(super) function: Ref,
     /// The arguments that are keys.
@@ -160,23 +196,24 @@ fn protected(lua: &Lua, function: unsafe extern "C-unwind" fn(*mut lua_State) ->
     }
 }
 
-/// Runs a script; what it comes to is in `request` and its reply.
-pub(super) fn run(lua: &Lua, request: &mut Request<'_>, turn: u32) {
-    let state = lua.state();
+/// Runs a script by way of `entry`, which is [`enter`]; what it comes to is in `request` and its reply.
+pub(super) fn run(main: Main, entry: Ref, request: &mut Request<'_>) {
+    let state = main.0;
     let before = MAIN.replace(state);
-    // SAFETY: the state is valid; setting a hook and a step of the collector raise no errors (there are no finalizers but
-    // mlua's, which raise none).
-    unsafe {
+    let pause = if main.memory() < SMALL { GC_PAUSE_SMALL } else { GC_PAUSE };
+    // SAFETY: the state is valid, and at rest: its stack has room. A hook and a figure are set without errors; lua_pcall
+    // catches every error of `enter` and leaves it on the stack, which is emptied.
+    let done = unsafe {
         lua_sethook(state, Some(hook), LUA_MASKCOUNT, HOOK_PERIOD);
-    }
-    let done = protected(lua, enter, ptr::from_mut(request).cast());
-    // SAFETY: as above.
-    unsafe {
+        lua_gc(state, LUA_GCSETPAUSE, pause);
+        let top = lua_gettop(state);
+        push_ref(state, entry);
+        lua_pushlightuserdata(state, ptr::from_mut(request).cast());
+        let done = lua_pcall(state, 1, 0, 0) == 0;
+        lua_settop(state, top);
         lua_sethook(state, None, 0, 0);
-        if turn.is_multiple_of(GC_PERIOD) {
-            lua_gc(state, LUA_GCSTEP, GC_PERIOD as c_int);
-        }
-    }
+        done
+    };
     MAIN.set(before);
     if !done {
         request.failed = Some(Failure { text: b"not enough memory".to_vec(), ..Failure::default() });
@@ -184,9 +221,9 @@ pub(super) fn run(lua: &Lua, request: &mut Request<'_>, turn: u32) {
 }
 
 /// Runs the function with the request's arguments.
-unsafe extern "C-unwind" fn enter(state: *mut lua_State) -> c_int {
-    // SAFETY: `run` passes the address of its request, which outlives the call, and nobody else uses it meanwhile. The
-    // references are in the registry as long as the engine lives.
+pub(super) unsafe extern "C-unwind" fn enter(state: *mut lua_State) -> c_int {
+    // SAFETY: only `run` calls it, and passes the address of its request, which outlives the call, and nobody else uses it
+    // meanwhile. The references are in the registry as long as the engine lives.
     unsafe {
         let request = &mut *lua_touserdata(state, 1).cast::<Request<'_>>();
         lua_settop(state, 0);
@@ -196,9 +233,9 @@ unsafe extern "C-unwind" fn enter(state: *mut lua_State) -> c_int {
         }
         let catcher = c_int::from(request.handler.is_some());
         let status = if let Some(globals) = request.globals {
-            push_ref(state, globals);
-            for (name, words) in [(c"KEYS", request.keys), (c"ARGV", request.args)] {
-                push_bytes(state, name.to_bytes());
+            push_ref(state, globals.table);
+            for (name, words) in globals.names.into_iter().zip([request.keys, request.args]) {
+                push_ref(state, name);
                 push_list(state, words);
                 lua_rawset(state, -3);
             }
@@ -303,6 +340,8 @@ unsafe fn number_or_text(state: *mut lua_State, at: c_int) -> Option<Vec<u8>> {
 
 /// Runs every so many instructions of a script.
 unsafe extern "C-unwind" fn hook(state: *mut lua_State, _: *mut lua_Debug) {
+    // SAFETY: a figure is set. A script that runs for long may fill much memory, of which much is garbage.
+    unsafe { lua_gc(state, LUA_GCSETPAUSE, GC_PAUSE) };
     let Interrupt::End(reason) = call::interrupt() else { return };
     // SAFETY: Lua calls hooks with room on the stack. From here on every line raises the error again, also in the main
     // state if this one is a coroutine's: a script that catches it gets nowhere.

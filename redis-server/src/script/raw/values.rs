@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_int};
 use mlua::ffi::*;
 
 use super::{Request, failure, push_bytes, push_error, push_field, raise, text};
+use crate::error::shown;
 use crate::script::call;
 
 /// Longest reply of a script: a table that holds itself many times over would fill the memory.
@@ -94,12 +95,12 @@ unsafe fn push_form(state: *mut lua_State, request: &mut Request<'_>, name: &CSt
                 lua_pushvalue(state, -2);
                 let failure = failure(state);
                 lua_pop(state, 1);
-                request.reply.error(&String::from_utf8_lossy(&failure.text));
+                request.reply.error(&shown(&failure.text));
                 request.errors.push(failure);
             }
-            b"ok" => request.reply.simple(&one_line(bytes)),
+            b"ok" => request.reply.simple_bytes(bytes),
             b"double" => request.reply.double(lua_tonumber(state, -1)),
-            b"big_number" => request.reply.big_number(&one_line(bytes)),
+            b"big_number" => request.reply.big_number(bytes),
             b"verbatim_string" => {
                 push_field(state, c"format");
                 lua_pushvalue(state, -2);
@@ -109,7 +110,7 @@ unsafe fn push_form(state: *mut lua_State, request: &mut Request<'_>, name: &CSt
                 if let Some((format, string)) = parts {
                     let mut padded = *b"   ";
                     format.iter().zip(&mut padded).for_each(|(from, to)| *to = *from);
-                    request.reply.verbatim(&String::from_utf8_lossy(&padded), string);
+                    request.reply.verbatim(padded, string);
                 }
                 lua_pop(state, 2);
                 return parts.is_some();
@@ -118,10 +119,6 @@ unsafe fn push_form(state: *mut lua_State, request: &mut Request<'_>, name: &CSt
         }
         true
     }
-}
-
-fn one_line(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace(['\r', '\n'], " ")
 }
 
 /// Writes the keys of the table at the top of the stack as a set, or with their values as a map.

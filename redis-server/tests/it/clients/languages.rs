@@ -10,7 +10,7 @@ use crate::support::server::Server;
 use crate::support::skip;
 
 /// A language's clients.
-struct Language {
+pub(super) struct Language {
     /// Folder below `tests/peers`.
     name: &'static str,
     /// What must be installed.
@@ -25,6 +25,11 @@ const PYTHON: Language = Language {
     install: "python3 -m venv venv && venv/bin/pip install --quiet --requirement requirements.txt",
 };
 const GO: Language = Language { name: "go", programs: &["go"], install: "go build -o peer ." };
+/// go-redis' own tests, of the version that `go.mod` names.
+pub(super) const GO_SUITE: Language = Language { name: "go-suite", programs: &["go"], install: "sh install.sh" };
+/// redis-py's own tests, of the version that `requirements.txt` names.
+pub(super) const PYTHON_SUITE: Language =
+    Language { name: "python-suite", programs: &["python3"], install: "sh install.sh" };
 const JS: Language = Language {
     name: "js",
     programs: &["node", "npm"],
@@ -36,7 +41,7 @@ static INSTALLING: Mutex<()> = Mutex::new(());
 
 impl Language {
     /// The folder with script and libraries. Installing needs a package registry, once: the result stays in `target`.
-    fn installed(&self) -> Option<PathBuf> {
+    pub(super) fn installed(&self) -> Option<PathBuf> {
         let _one_at_a_time = INSTALLING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(missing) = self.programs.iter().find(|program| !is_there(program)) {
             skip(&format!("there is no {missing}"));

@@ -2,14 +2,20 @@
 
 mod crates;
 mod languages;
+mod suites;
 mod tools;
 
 use std::process::{Command, Output, Stdio};
 
 /// Runs a program to its end, at most a minute; its output.
 fn run(command: &Command) -> std::io::Result<Output> {
+    run_within(60, command)
+}
+
+/// Runs a program for so many seconds at most; its output.
+fn run_within(seconds: u32, command: &Command) -> std::io::Result<Output> {
     let mut bounded = Command::new("timeout");
-    bounded.arg("60").arg(command.get_program()).args(command.get_args());
+    bounded.arg(seconds.to_string()).arg(command.get_program()).args(command.get_args());
     command.get_envs().for_each(|(name, value)| match value {
         Some(value) => drop(bounded.env(name, value)),
         None => drop(bounded.env_remove(name)),

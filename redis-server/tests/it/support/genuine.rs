@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -62,6 +63,17 @@ impl Genuine {
         let mut parts = version.split('.').map(|part| part.parse().unwrap());
         genuine.version = [parts.next().unwrap(), parts.next().unwrap()];
         Some(genuine)
+    }
+
+    /// Has it listen on a port of the loopback interface too.
+    pub(crate) fn listen(&mut self) -> SocketAddr {
+        // It cannot be asked for any free port: one that was free a moment ago nearly always still is.
+        let addr = (0..100).find_map(|_| {
+            let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let listens = self.ask(&["CONFIG", "SET", "port", &addr.port().to_string()]);
+            (!listens.is_error()).then_some(addr)
+        });
+        addr.expect("one of a hundred ports is free")
     }
 
     pub(crate) fn connect(&self) -> UnixStream {

@@ -47,8 +47,17 @@ impl Process {
 
     /// Resident memory, in bytes.
     pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory that there was, in bytes.
+    pub(crate) fn peak(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 

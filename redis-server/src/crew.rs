@@ -1,0 +1,229 @@
+//! The workers, as far as one asks something of the others.
+//!
+//! Before keys go because memory is short, the others get a turn, in which they notice which clients have hung up, and free
+//! what those held. The genuine server's one thread has seen whatever happened before a command; here a connection that
+//! is over may still wait for its worker, and no key is to go in its place.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use atomic_waker::AtomicWaker;
+
+/// For how long one worker waits for the others: longer than the system lets a thread that is ready wait for a processor.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Milliseconds without an eviction before the others are waited for again: where keys go all the time, commands are not
+/// held up.
+const QUIET: u64 = 2;
+/// Milliseconds before they are waited for again when one of them had no time.
+const PAUSE: u64 = 1000;
+
+/// All workers that serve connections.
+#[derive(Debug)]
+pub struct Crew {
+    patience: Duration,
+    members: Mutex<Vec<Arc<Member>>>,
+    /// From when on others are waited for again, in milliseconds of Unix time.
+    not_before: AtomicU64,
+    round: Mutex<Round>,
+    taken: Condvar,
+}
+
+/// One worker.
+#[derive(Debug)]
+pub struct Member {
+    thread: ThreadId,
+    /// Whether it is to give memory back.
+    purge: AtomicBool,
+    /// Whether somebody waits for its turn.
+    turn: AtomicBool,
+    waker: AtomicWaker,
+}
+
+/// What a worker is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// To give memory back.
+    Purge,
+    /// To serve whatever is ready, and then to say so.
+    Turn,
+}
+
+/// A turn of each of the others.
+#[derive(Debug, Default)]
+struct Round {
+    number: u64,
+    /// Workers that have not had their turn yet.
+    missing: usize,
+}
+
+impl Default for Crew {
+    fn default() -> Self {
+        Self::with(PATIENCE)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Crew {
+    fn with(patience: Duration) -> Self {
+        Self {
+            patience,
+            members: Mutex::default(),
+            not_before: AtomicU64::new(0),
+            round: Mutex::default(),
+            taken: Condvar::new(),
+        }
+    }
+
+    /// This thread is one more worker, which looks at its [`Member`] from now on.
+    pub fn join(&self) -> Arc<Member> {
+        let member = Arc::new(Member {
+            thread: thread::current().id(),
+            purge: AtomicBool::new(false),
+            turn: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        });
+        lock(&self.members).push(Arc::clone(&member));
+        member
+    }
+
+    /// Has all workers give back memory that they do not use (`MEMORY PURGE`).
+    pub fn purge(&self) {
+        lock(&self.members).iter().for_each(|member| member.ask(&member.purge));
+    }
+
+    /// Gives the other workers a turn and waits for its end, if it was quiet before `now`, in milliseconds of Unix time; false
+    /// if another thread does so already. The caller must hold no lock that others may want.
+    #[cold]
+    pub fn give_turns(&self, now: u64) -> bool {
+        if now < self.not_before.load(Relaxed) {
+            return true;
+        }
+        let mut round = lock(&self.round);
+        if round.missing > 0 {
+            return false;
+        }
+        round.number += 1;
+        let me = thread::current().id();
+        for member in lock(&self.members).iter().filter(|member| member.thread != me) {
+            round.missing += 1;
+            member.ask(&member.turn);
+        }
+        let waited = self.taken.wait_timeout_while(round, self.patience, |round| round.missing > 0);
+        let (mut round, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let all_had_time = std::mem::take(&mut round.missing) == 0;
+        self.not_before.fetch_max(now + if all_had_time { QUIET } else { PAUSE }, Relaxed);
+        true
+    }
+
+    /// The number of the round under way, for [`Crew::turn_taken`].
+    pub fn round(&self) -> u64 {
+        lock(&self.round).number
+    }
+
+    /// A worker has had its turn in this round, which may be over by now.
+    pub fn turn_taken(&self, number: u64) {
+        let mut round = lock(&self.round);
+        if round.number == number {
+            round.missing = round.missing.saturating_sub(1);
+            self.taken.notify_all();
+        }
+    }
+
+    /// Keys have gone at `now`.
+    pub fn note_eviction(&self, now: u64) {
+        self.not_before.fetch_max(now + QUIET, Relaxed);
+    }
+}
+
+impl Member {
+    fn ask(&self, what: &AtomicBool) {
+        what.store(true, Release);
+        self.waker.wake();
+    }
+
+    /// Ready when this worker is asked for something; otherwise `waker` is woken when it is.
+    pub fn poll(&self, waker: &Waker) -> Poll<Asked> {
+        self.waker.register(waker);
+        if self.turn.swap(false, AcqRel) {
+            Poll::Ready(Asked::Turn)
+        } else if self.purge.swap(false, AcqRel) {
+            Poll::Ready(Asked::Purge)
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn all_are_asked_once_to_give_memory_back() {
+        let crew = Crew::default();
+        let members = [crew.join(), crew.join()];
+        let poll = |at: usize| members[at].poll(Waker::noop());
+        assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
+        crew.purge();
+        crew.purge();
+        assert_eq!([poll(0), poll(1)], [Poll::Ready(Asked::Purge); 2]);
+        assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
+    }
+
+    #[test]
+    fn others_have_their_turn_unless_keys_go_all_the_time() {
+        let crew = Crew::with(Duration::from_secs(60));
+        let (joined, is_joined) = mpsc::channel();
+        let (stop, is_over) = mpsc::channel::<()>();
+        let asked = &crew;
+        let taken = thread::scope(|scope| {
+            let worker = scope.spawn(move || {
+                let crew = asked;
+                let member = crew.join();
+                joined.send(()).unwrap();
+                let mut taken = 0;
+                while is_over.try_recv() != Err(mpsc::TryRecvError::Disconnected) {
+                    if member.poll(Waker::noop()) == Poll::Ready(Asked::Turn) {
+                        taken += 1;
+                        crew.turn_taken(crew.round());
+                    }
+                    thread::yield_now();
+                }
+                taken
+            });
+            is_joined.recv().unwrap();
+            for (now, evicts) in [(1000, false), (1001, false), (1002, true), (1003, true), (1004, true), (1006, false)]
+            {
+                assert!(crew.give_turns(now));
+                if evicts {
+                    crew.note_eviction(now);
+                }
+            }
+            drop(stop);
+            worker.join().unwrap()
+        });
+        assert_eq!(taken, 3, "at 1000, 1002 and 1006");
+    }
+
+    #[test]
+    fn nobody_waits_for_himself_or_for_long() {
+        let crew = Crew::with(Duration::ZERO);
+        let _me = crew.join();
+        assert!(crew.give_turns(1));
+        assert_eq!(crew.not_before.load(Relaxed), 1 + QUIET);
+        let _other = thread::scope(|scope| scope.spawn(|| crew.join()).join()).unwrap();
+        assert!(crew.give_turns(10));
+        assert_eq!(crew.not_before.load(Relaxed), 10 + PAUSE);
+        crew.turn_taken(1);
+        lock(&crew.round).missing = 1;
+        assert!(!crew.give_turns(20 + PAUSE), "another thread waits already");
+    }
+}

@@ -1,0 +1,205 @@
+//! Client libraries' own integration tests, by the genuine server and by ours: what passes there passes here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use super::languages::{GO_SUITE, Language, PYTHON_SUITE};
+use super::run_within;
+use crate::support::genuine::Genuine;
+use crate::support::server::Server;
+
+/// A test's name and what it complains of.
+type Verdict = (String, Result<(), String>);
+
+/// The tests of a library.
+struct Suite {
+    name: &'static str,
+    language: Language,
+    /// The program that runs them on a port, in a protocol.
+    command: fn(port: u16, protocol: &str) -> Command,
+    /// Reads a line of what it prints.
+    verdict: fn(line: &str) -> Option<Verdict>,
+    /// Tests that the genuine server passes and ours does not, and why.
+    known: &'static [(&'static str, &'static str)],
+    /// Fewer tests than this that the genuine server passes are no verdict: the suite has hardly run.
+    least: usize,
+}
+
+const GO_REDIS: Suite = Suite {
+    name: "go-redis",
+    language: GO_SUITE,
+    command: go_redis_command,
+    verdict: go_redis_verdict,
+    known: &[("Commands server should Save", "persistence"), ("Commands server should SlaveOf", "replication")],
+    least: 450,
+};
+
+const REDIS_PY: Suite = Suite {
+    name: "redis-py",
+    language: PYTHON_SUITE,
+    command: redis_py_command,
+    verdict: redis_py_verdict,
+    known: &[
+        ("tests/test_commands.py::TestRedisCommands::test_bgsave", "persistence"),
+        ("tests/test_commands.py::TestRedisCommands::test_replicaof", "replication"),
+        ("tests/test_commands.py::TestRedisCommands::test_client_kill_filter_by_user", "cluster: grants CLUSTER"),
+    ],
+    least: 500,
+};
+
+/// Bound of one run: a minute, nearly all of it the sleep of tests, and patience for a busy machine.
+const SECONDS: u32 = 240;
+
+/// Files with tests of what is no single server of Redis 7, or of no server at all.
+const OTHER_FILES: &str =
+    "osscluster_|ring_|sentinel_|search_|json_|probabilistic_|timeseries_|vectorset_|internal_|options_";
+/// Such tests in other files; the credentials are shown to whatever listens on port 6379.
+const OTHER_TESTS: &str = "[cC]luster|failover|Credentials Provider Priority";
+/// Its example panics where CLIENT has no SETINFO, and takes all examples behind it along.
+const OTHER_EXAMPLES: &str = "setInfo";
+
+fn go_redis_command(port: u16, protocol: &str) -> Command {
+    let mut suite = Command::new("./suite");
+    suite
+        .args(["-test.v", "-test.run", "^(TestGinkgoSuite|Example)", "-test.skip", OTHER_EXAMPLES])
+        // A fixed order. What fails is tried once more: many tests measure time, or wait a little and look.
+        .args(["-ginkgo.no-color", "-ginkgo.seed", "1", "-ginkgo.flake-attempts", "2"])
+        .args(["-ginkgo.skip-file", OTHER_FILES, "-ginkgo.skip", OTHER_TESTS])
+        .env("SERVER_PORT", port.to_string())
+        .env("SERVER_PROTOCOL", protocol)
+        .env("RE_CLUSTER", "true")
+        .env("REDIS_VERSION", "7.0");
+    suite
+}
+
+/// Reads `passed<tab>name<tab>message`, as hook_test.go prints it, and `--- PASS: ExampleName (0.00s)`.
+fn go_redis_verdict(line: &str) -> Option<Verdict> {
+    if let Some((state, name)) = line.strip_prefix("--- ").and_then(|line| line.split_once(": Example")) {
+        let name = format!("Example{}", name.split(' ').next().unwrap_or(name));
+        return Some((name, if state == "PASS" { Ok(()) } else { Err("prints something else".to_owned()) }));
+    }
+    let [state, name, message] = line.split('\t').collect::<Vec<_>>()[..] else { return None };
+    match state {
+        "passed" => Some((name.to_owned(), Ok(()))),
+        "failed" | "panicked" | "timedout" | "interrupted" | "aborted" => {
+            Some((name.to_owned(), Err(message.to_owned())))
+        }
+        _ => None,
+    }
+}
+
+fn redis_py_command(port: u16, protocol: &str) -> Command {
+    // Files with tests of what a single server without modules does.
+    let files = "commands pipeline pubsub scripting lock encoding function hash monitor";
+    let files = files.split(' ').map(|name| format!("tests/test_{name}.py"));
+    let mut pytest = Command::new("../venv/bin/python");
+    pytest
+        .args(["-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore"])
+        .args(["-m", "not redismod and not onlycluster and not replica and not cp_integration"])
+        .arg(format!("--redis-url=redis://localhost:{port}/9"))
+        .arg(format!("--protocol={protocol}"))
+        // A line is not cut at the width of a terminal.
+        .env("COLUMNS", "1000")
+        .args(files);
+    pytest
+}
+
+/// Reads `PASSED tests/file.py::Class::name`, `FAILED tests/file.py::Class::name - message`.
+fn redis_py_verdict(line: &str) -> Option<Verdict> {
+    let (state, rest) = line.split_once(' ').filter(|(_, rest)| rest.starts_with("tests/"))?;
+    let (name, message) = rest.split_once(" - ").unwrap_or((rest, ""));
+    match state {
+        "PASSED" => Some((name.to_owned(), Ok(()))),
+        "FAILED" | "ERROR" => Some((name.to_owned(), Err(message.to_owned()))),
+        _ => None,
+    }
+}
+
+/// What became of the tests, by name; an error is what the test said.
+type Results = BTreeMap<String, Result<(), String>>;
+
+/// A run with the genuine server and one with ours.
+type Pair<'s> = [ScopedJoinHandle<'s, Results>; 2];
+
+impl Suite {
+    /// Runs the tests in the folder where they are installed.
+    fn run(&self, folder: &Path, port: u16, protocol: &str) -> Results {
+        let mut command = (self.command)(port, protocol);
+        // Some tests fail on a genuine server too: the status says nothing.
+        let output = run_within(SECONDS, command.current_dir(folder)).unwrap();
+        let mut results = Results::new();
+        for (name, result) in String::from_utf8_lossy(&output.stdout).lines().filter_map(self.verdict) {
+            // Of several tests with a name all must pass.
+            let all = results.entry(name).or_insert(Ok(()));
+            if result.is_err() {
+                *all = result;
+            }
+        }
+        results
+    }
+
+    /// Both servers' results, genuine ones first; nothing where no genuine server is installed.
+    fn pair<'s>(&'s self, scope: &'s Scope<'s, '_>, folder: &'s Path, protocol: &'static str) -> Option<Pair<'s>> {
+        let mut genuine = Genuine::start(&[])?;
+        let genuine = scope.spawn(move || self.run(folder, genuine.listen().port(), protocol));
+        let ours = scope.spawn(move || self.run(folder, Server::start().addr.port(), protocol));
+        Some([genuine, ours])
+    }
+
+    /// What of the genuine server's results ours do not share, and names of `known` that have become untrue: complaints by
+    /// name.
+    #[track_caller]
+    fn differences(&self, protocol: &str, pair: Pair<'_>) -> Results {
+        let [genuine, ours] = pair.map(|run| run.join().unwrap());
+        let passed = |results: &Results| results.values().filter(|result| result.is_ok()).count();
+        let (theirs, all) = (passed(&genuine), passed(&ours));
+        println!("{}, RESP{protocol}: {theirs} pass with redis-server, {all} with ours", self.name);
+        assert!(theirs >= self.least, "the suite has not run: {genuine:?}");
+        let mut differences = Results::new();
+        for name in genuine.into_iter().filter(|(_, result)| result.is_ok()).map(|(name, _)| name) {
+            let is_known = self.known.iter().any(|(known, _)| *known == name);
+            let complaint = match ours.get(&name) {
+                Some(Ok(())) if is_known => "passes, it is known no longer",
+                Some(Err(message)) if !is_known => message,
+                None => "did not run",
+                Some(_) => continue,
+            };
+            let complaint = Err(complaint.to_owned());
+            differences.insert(name, complaint);
+        }
+        differences
+    }
+
+    fn check(&self) {
+        let Some(folder) = self.language.installed() else { return };
+        let folder = &folder.join("suite");
+        thread::scope(|scope| {
+            // Each run sleeps most of its time: all of them take little longer than one.
+            let start = |protocol| Some((protocol, self.pair(scope, folder, protocol)?));
+            let runs: Vec<_> = ["2", "3"].into_iter().map_while(start).collect();
+            for (protocol, pair) in runs {
+                let mut differences = self.differences(protocol, pair);
+                if !differences.is_empty() {
+                    // Many tests measure time, or wait a little and look: what differs by chance does so once.
+                    println!("once more, because of {differences:?}");
+                    let again = self.pair(scope, folder, protocol).expect("it was there a moment ago");
+                    let again = self.differences(protocol, again);
+                    differences.retain(|name, _| again.contains_key(name));
+                }
+                assert!(differences.is_empty(), "{}, RESP{protocol}: {differences:#?}", self.name);
+            }
+        });
+    }
+}
+
+#[test]
+fn go_redis_own_tests() {
+    GO_REDIS.check();
+}
+
+#[test]
+fn redis_py_own_tests() {
+    REDIS_PY.check();
+}
