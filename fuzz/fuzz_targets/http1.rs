@@ -3,17 +3,15 @@
 
 #![no_main]
 
-use std::mem::MaybeUninit;
-
 use bytes::BytesMut;
-use http_server::h1::{Decoder, Framing, Limits, MAX_HEADERS, parse};
+use http_server::h1::{Decoder, Framing, Limits, Room, parse};
 use libfuzzer_sys::fuzz_target;
 
 const LIMITS: Limits = Limits { head_bytes: 4096, target_bytes: 1024, headers: 100 };
 
 fuzz_target!(|input: (&[u8], u8)| {
     let (bytes, step) = (input.0, usize::from(input.1).max(1));
-    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut room = Room::new();
     let (rest, framing) = match parse(bytes, &mut room, &LIMITS) {
         Ok(Some(head)) => {
             assert!(bytes[..head.len].ends_with(b"\r\n\r\n"));

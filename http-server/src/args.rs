@@ -11,6 +11,7 @@ use crate::instant::Instants;
 use crate::options::{Limits, Options, Timeouts};
 use crate::proxy::Trusted;
 use crate::routes;
+use crate::tuning;
 
 /// Where the server listens if no flag says so: this machine alone.
 const LISTEN: &str = "127.0.0.1:8000";
@@ -101,8 +102,9 @@ impl Args {
     pub fn options(&self) -> Result<Options, Error> {
         let default: Listen = LISTEN.parse().expect("a constant address");
         let http = &self.http;
+        let pin_workers = self.runtime.pin_workers.unwrap_or(tuning::PIN_WORKERS);
         Ok(Options {
-            runtime: self.runtime.options(default)?,
+            runtime: server_runtime::Options { pin_workers, ..self.runtime.options(default)? },
             limits: Limits {
                 head: http.max_head,
                 target: http.max_target,

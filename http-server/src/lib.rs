@@ -31,7 +31,7 @@ pub mod tuning;
 
 pub use args::{Args, HttpArgs};
 pub use engine::{Endless, serve};
-pub use instant::{Answer, Instants, Kind};
+pub use instant::{Answer, Instants, Kind, NameAnswer};
 pub use later::{Later, Reply};
 pub use options::{Limits, Options, Timeouts};
 pub use proxy::{Client, ParseTrustedError, Trusted};

@@ -357,9 +357,9 @@ impl Conn {
                     self.taken(len);
                 }
                 Found::Behind => return None,
-                Found::Instant { answer: (kind, answer), ends, len } => {
+                Found::Instant { answer, ends, len } => {
                     let clock = worker.clock.borrow();
-                    instant::write(kind, answer, clock.date(), ends, &mut scratch.body, &mut scratch.out);
+                    instant::write(answer, clock.date(), ends, &mut scratch.body, &mut scratch.out);
                     worker.count_instant(StatusCode::OK);
                     self.slot.enter(Phase::Idle);
                     self.taken(len);

@@ -86,10 +86,10 @@ fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     if request.uri().query().is_some() {
         return None;
     }
-    let (kind, answer) = options.instants.find(path)?;
+    let found = options.instants.find(path)?;
     let mut body = Vec::new();
-    answer(&mut body);
-    Some(([(CONTENT_TYPE, kind.media_type())], body).into_response())
+    found.put_body(&mut body);
+    Some(([(CONTENT_TYPE, found.kind.media_type())], body).into_response())
 }
 
 /// `/healthz`: the process serves. `/readyz`: and it will go on doing so.

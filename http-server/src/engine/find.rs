@@ -1,6 +1,5 @@
 //! What stands at the beginning of a connection's input.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -10,17 +9,17 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 use super::later::Entry;
 use super::worker::Worker;
 use crate::h1::{self, Framing, Head, Reject};
-use crate::instant::{Answer, Kind};
+use crate::instant;
 
 /// What HTTP/2 begins with where no TLS has agreed on it.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is there.
-pub(super) enum Found {
+pub(super) enum Found<'i> {
     /// No complete head.
     Incomplete,
     /// A request that is answered on the spot.
-    Instant { answer: (Kind, Answer), ends: bool, len: usize },
+    Instant { answer: instant::Found<'i>, ends: bool, len: usize },
     /// A request that is under way to its answer.
     Later { entry: Entry, len: usize },
     /// A request that has to wait for others' answers. It stays in the input.
@@ -47,13 +46,13 @@ pub(super) struct Terms {
 /// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection, of
 /// which some still wait for their answers if `is_behind`.
 #[inline]
-pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64, is_behind: bool) -> Found {
+pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, requests: u64, is_behind: bool) -> Found<'i> {
     let limits = &worker.settings.options.limits;
     let of_head = limits.of_head();
     if input.is_empty() || (searched > 0 && !h1::is_complete(input, searched) && input.len() <= limits.head) {
         return Found::Incomplete;
     }
-    let mut room = [const { MaybeUninit::uninit() }; h1::MAX_HEADERS];
+    let mut room = h1::Room::new();
     let head = match h1::parse(input, &mut room, &of_head) {
         Ok(Some(head)) => head,
         Ok(None) => return Found::Incomplete,
@@ -84,7 +83,7 @@ pub(super) fn find(input: &[u8], searched: usize, worker: &Worker, requests: u64
 }
 
 /// HTTP/2's preface is no request of HTTP/1.1, on purpose.
-fn not_http1(input: &[u8], requests: u64, reject: Reject) -> Found {
+fn not_http1(input: &[u8], requests: u64, reject: Reject) -> Found<'static> {
     if requests > 0 || !H2_PREFACE.starts_with(&input[..input.len().min(H2_PREFACE.len())]) {
         return Found::Refused(reject);
     }

@@ -14,7 +14,7 @@ use super::stats::Stats;
 use super::watch::Watch;
 use crate::compress::{self, Encoding};
 use crate::h1::{Framing, Head};
-use crate::instant::{Answer, Kind};
+use crate::instant::Found;
 use crate::later;
 use crate::options::Options;
 use crate::tuning::READ_BUFFER;
@@ -108,7 +108,7 @@ impl Worker {
 
     /// How a request is answered on the spot, if it is one of those that are, and nobody wants to see more of it.
     #[inline]
-    pub(super) fn instant(&self, head: &Head<'_, '_>) -> Option<(Kind, Answer)> {
+    pub(super) fn instant<'i>(&self, head: &Head<'_, 'i>) -> Option<Found<'i>> {
         if !is_plain(head) {
             return None;
         }

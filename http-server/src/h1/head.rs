@@ -3,9 +3,15 @@
 use std::mem::MaybeUninit;
 
 use httparse::Header;
+use smallvec::SmallVec;
+
+use super::plain;
 
 /// Header fields that a request may have; what [`Limits::headers`] says beyond has no effect.
 pub const MAX_HEADERS: usize = 128;
+
+/// Where the fields of a head are put. More than most clients send would make it larger for everybody.
+pub type Room<'b> = SmallVec<[Header<'b>; 24]>;
 
 /// How large a head may be.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +45,16 @@ pub struct Head<'h, 'b> {
     pub upgrade: bool,
     /// Bytes of the head, the empty line included.
     pub len: usize,
+}
+
+/// A request line, and where its head ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line<'b> {
+    pub(super) method: &'b str,
+    pub(super) target: &'b str,
+    pub(super) minor: u8,
+    /// Bytes of the head, the empty line included.
+    pub(super) len: usize,
 }
 
 /// How long a request's body is.
@@ -129,40 +145,29 @@ pub fn is_complete(bytes: &[u8], from: usize) -> bool {
 ///
 /// # Errors
 /// [`Reject`] as soon as the bytes cannot become a head that is served.
-pub fn parse<'h, 'b>(
-    bytes: &'b [u8],
-    room: &'h mut [MaybeUninit<Header<'b>>; MAX_HEADERS],
-    limits: &Limits,
-) -> Result<Option<Head<'h, 'b>>, Reject> {
-    let mut request = httparse::Request::new(&mut []);
-    let room = &mut room[..limits.headers.min(MAX_HEADERS)];
-    let parsed = request.parse_with_uninit_headers(bytes, room);
-    if let Some(target) = request.path
-        && target.len() > limits.target_bytes
-    {
+pub fn parse<'h, 'b>(bytes: &'b [u8], room: &'h mut Room<'b>, limits: &Limits) -> Result<Option<Head<'h, 'b>>, Reject> {
+    room.clear();
+    let line = match plain::read(bytes, room, limits.headers.min(MAX_HEADERS)) {
+        Some(line) => line,
+        None => match unusual(bytes, room, limits)? {
+            Some(line) => line,
+            None => return Ok(None),
+        },
+    };
+    let Line { method, target, minor, len } = line;
+    if target.len() > limits.target_bytes {
         return Err(Reject::TargetTooLong);
     }
-    let len = match parsed {
-        Ok(httparse::Status::Complete(len)) => len,
-        Ok(httparse::Status::Partial) => return partial(bytes, request.path.is_some(), limits),
-        Err(error) => return Err(malformed(error)),
-    };
     if len > limits.head_bytes {
         return Err(Reject::HeadTooLarge);
     }
-    if has_bare_line_feed(&bytes[..len]) {
-        return Err(Reject::BareLineFeed);
-    }
-    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
-        return Err(Reject::Malformed("no request line"));
-    };
     if method == "CONNECT" {
         return Err(Reject::Connect);
     }
     if !target.starts_with('/') {
         check_target(method, target)?;
     }
-    let headers: &'h [Header<'b>] = request.headers;
+    let headers: &'h [Header<'b>] = room;
     let fields = Fields::read(headers, minor)?;
     Ok(Some(Head {
         method,
@@ -177,8 +182,33 @@ pub fn parse<'h, 'b>(
     }))
 }
 
+/// The same as [`plain::read`] for any head, and with errors.
+#[cold]
+fn unusual<'b>(bytes: &'b [u8], room: &mut Room<'b>, limits: &Limits) -> Result<Option<Line<'b>>, Reject> {
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    let parsed = request.parse_with_uninit_headers(bytes, &mut headers[..limits.headers.min(MAX_HEADERS)]);
+    if request.path.is_some_and(|target| target.len() > limits.target_bytes) {
+        return Err(Reject::TargetTooLong);
+    }
+    let len = match parsed {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) => return partial(bytes, request.path.is_some(), limits),
+        Err(error) => return Err(malformed(error)),
+    };
+    if has_bare_line_feed(&bytes[..len]) {
+        return Err(Reject::BareLineFeed);
+    }
+    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+        return Err(Reject::Malformed("no request line"));
+    };
+    room.clear();
+    room.extend_from_slice(request.headers);
+    Ok(Some(Line { method, target, minor, len }))
+}
+
 /// What is not a head yet must still be able to become one.
-fn partial<'h, 'b>(bytes: &[u8], has_target: bool, limits: &Limits) -> Result<Option<Head<'h, 'b>>, Reject> {
+fn partial<'b>(bytes: &[u8], has_target: bool, limits: &Limits) -> Result<Option<Line<'b>>, Reject> {
     // Method and target without an end to be seen.
     let too_long = !has_target && bytes.len() > limits.target_bytes + "OPTIONS ".len() && !bytes.contains(&b'\n');
     match () {
@@ -229,21 +259,7 @@ struct Fields {
 
 /// What reg-name, IP literals and ports are made of (RFC 3986); no user information. A table, because every request has a
 /// host.
-const OF_HOST: [bool; 256] = {
-    let mut table = [false; 256];
-    let others = b"-._~!$&'()*+,;=:[]%";
-    let mut byte = 0;
-    while byte < 128 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric();
-        byte += 1;
-    }
-    let mut at = 0;
-    while at < others.len() {
-        table[others[at] as usize] = true;
-        at += 1;
-    }
-    table
-};
+const OF_HOST: [bool; 256] = super::alphanumerics_and(b"-._~!$&'()*+,;=:[]%");
 
 impl Fields {
     fn read(headers: &[Header<'_>], minor: u8) -> Result<Self, Reject> {
@@ -336,7 +352,7 @@ mod tests {
 
     /// Length and framing of what is parsed.
     fn summary(bytes: &[u8]) -> Result<Option<(usize, Framing)>, Reject> {
-        let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut room = Room::new();
         parse(bytes, &mut room, &LIMITS).map(|head| head.map(|head| (head.len, head.framing)))
     }
 
@@ -372,6 +388,7 @@ mod tests {
             state ^= state << 17;
             (state % below as u64) as usize
         };
+        let mut plain = 0;
         for round in 0..200_000 {
             let mut bytes = GOOD[round % GOOD.len()].as_bytes().to_vec();
             for _ in 0..=random(3) {
@@ -382,10 +399,17 @@ mod tests {
                     _ => drop(bytes.remove(at)),
                 }
             }
+            let (mut one_pass, mut httparse) = (Room::new(), Room::new());
+            if let Some(line) = plain::read(&bytes, &mut one_pass, LIMITS.headers) {
+                assert_eq!(unusual(&bytes, &mut httparse, &LIMITS), Ok(Some(line)), "{}", bytes.escape_ascii());
+                assert_eq!(one_pass, httparse, "{}", bytes.escape_ascii());
+                plain += 1;
+            }
             if let Ok(Some((len, _))) = summary(&bytes) {
                 let head = &bytes[..len];
                 assert!(head.ends_with(b"\r\n\r\n") && !has_bare_line_feed(head), "{}", head.escape_ascii());
             }
         }
+        assert!(plain > 10_000, "{plain} were read in one pass");
     }
 }

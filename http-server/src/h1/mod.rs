@@ -7,8 +7,25 @@
 mod chunked;
 mod encode;
 mod head;
+mod plain;
 
 pub use chunked::{BadChunk, Decoder, chunk_end, chunk_start};
 pub(crate) use encode::status_line;
 pub use encode::{Ending, Framed, head as encode_head, refusal};
-pub use head::{Framing, Head, Limits, MAX_HEADERS, Reject, is_complete, parse};
+pub use head::{Framing, Head, Limits, MAX_HEADERS, Reject, Room, is_complete, parse};
+
+/// A table of the ASCII letters, the digits and `others`: which bytes may stand in one of the grammar's elements.
+pub(crate) const fn alphanumerics_and(others: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < others.len() {
+        table[others[at] as usize] = true;
+        at += 1;
+    }
+    table
+}

@@ -12,6 +12,9 @@ pub(super) async fn plain() -> &'static str {
     PLAIN
 }
 
+/// What `/{name}` answers before the name.
+const VISITOR: &str = "Hello, visitor! You've requested: /";
+
 /// What `/json` answers.
 #[derive(Serialize)]
 pub(super) struct Message {
@@ -30,5 +33,11 @@ pub(super) fn write_json(body: &mut Vec<u8>) {
 
 /// `GET /{name}`; the name is percent-decoded and may be any UTF-8.
 pub(super) async fn by_name(Path(name): Path<String>) -> String {
-    format!("Hello, visitor! You've requested: /{name}")
+    [VISITOR, &name].concat()
+}
+
+/// The same, into a buffer.
+pub(super) fn write_by_name(name: &str, body: &mut Vec<u8>) {
+    body.extend_from_slice(VISITOR.as_bytes());
+    body.extend_from_slice(name.as_bytes());
 }

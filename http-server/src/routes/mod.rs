@@ -26,11 +26,13 @@ pub fn files(root: &Path) -> Router {
     Router::new().route("/json", get(greeting::json)).fallback_service(files)
 }
 
-/// `/` and `/json` once more, for clients that send nothing else than these.
+/// Paths of one segment that are no names: the engine's and those of the Redis routes.
+const NO_NAMES: &[&str] = &["_", "get", "healthz", "readyz", "v1"];
+
+/// `/`, `/json` and `/{name}` once more, for clients that send nothing else than these.
 pub fn instants() -> Instants {
-    Instants::default().with("/", Kind::Text, |body| body.extend_from_slice(greeting::PLAIN.as_bytes())).with(
-        "/json",
-        Kind::Json,
-        greeting::write_json,
-    )
+    Instants::default()
+        .with("/", Kind::Text, |body| body.extend_from_slice(greeting::PLAIN.as_bytes()))
+        .with("/json", Kind::Json, greeting::write_json)
+        .with_names(NO_NAMES, Kind::Text, greeting::write_by_name)
 }

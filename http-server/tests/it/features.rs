@@ -69,16 +69,16 @@ fn metrics() {
     options.runtime.metrics_listen = Some("127.0.0.1:0".parse().unwrap());
     let server = Server::with(options);
     let mut client = server.client();
-    for path in ["/", "/json", "/ann", "/a/b"] {
+    for path in ["/", "/json", "/ann", "/%61nn", "/a/b"] {
         get(&mut client, path, "");
     }
     client.send("nonsense\r\n\r\n");
     client.answer();
     let figures = Client::connect(server.running.metrics_addr().unwrap()).get("/metrics").unwrap();
     for line in [
-        "http_responses_total{status=\"2xx\"} 3",
+        "http_responses_total{status=\"2xx\"} 4",
         "http_responses_total{status=\"4xx\"} 2",
-        "http_instant_responses_total 2",
+        "http_instant_responses_total 3",
         "http_refused_total 1",
         "http_request_duration_seconds_count 2",
     ] {

@@ -241,3 +241,29 @@ fn limits() {
     );
     assert_eq!(front.get("/v1/ECHO/x").status, 200);
 }
+
+/// An answer that is made on the spot is the router's, which is asked when a request has an id.
+#[test]
+fn names_and_what_is_none() {
+    let front = Front::start(&["--redis", "embedded"]);
+    let mut http = front.connect();
+    let mut check = |path: &str, is_name: bool| {
+        let [plain, routed] = [&[][..], &[("x-request-id", "7")]].map(|headers| http.send("GET", path, headers, b""));
+        assert_eq!((plain.status, &plain.body), (routed.status, &routed.body), "{path}");
+        assert_eq!(plain.header("content-type"), routed.header("content-type"), "{path}");
+        assert_eq!(plain.text().starts_with("Hello, visitor!"), is_name, "{path}: {}", plain.text());
+    };
+    let long = |len| format!("/{}", "n".repeat(len));
+    for name in ["/ann", "/a:b@c;d=e,f", "/~-._!$&'()*+", "/k%41", "/%2F", "/getter", "/V1", "/ann?get", "/z%C3%BC"] {
+        check(name, true);
+    }
+    [1, 128, 129, 2000].map(long).iter().for_each(|name| check(name, true));
+    for other in ["/", "/json", "/get", "/get?key=no", "/v1", "/_", "/healthz", "/readyz", "/ann/", "/ann/b", "/%FF"] {
+        check(other, false);
+    }
+    let document: serde_json::Value = serde_json::from_str(&front.get("/_/openapi.json").text()).unwrap();
+    let paths = document["paths"].as_object().unwrap().keys();
+    let short: Vec<_> = paths.filter(|path| path[1..].find('/').is_none()).collect();
+    assert!(short.len() >= 2, "{short:?}");
+    short.into_iter().for_each(|path| check(path, false));
+}
