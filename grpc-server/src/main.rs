@@ -2,14 +2,14 @@
 
 use clap::Parser;
 use grpc_server::{Args, serve, tuning};
-use server_runtime::{init_logging, shutdown_on_signals};
+use server_runtime::{allow_huge_pages, init_logging, shutdown_on_signals};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> anyhow::Result<()> {
     // Before the first large allocation; see `tuning::HUGE_PAGES`.
-    huge_pages(tuning::HUGE_PAGES);
+    allow_huge_pages(tuning::HUGE_PAGES);
     let args = Args::parse();
     init_logging(&args.runtime.log_options())?;
     let running = serve(args.routes(), args.options()?)?;
@@ -22,14 +22,4 @@ fn main() -> anyhow::Result<()> {
     }
     tracing::info!("bye");
     Ok(())
-}
-
-/// Whether the kernel may give this process huge pages. Where it cannot be told, nothing changes.
-fn huge_pages(wanted: bool) {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::thread::disable_transparent_huge_pages(!wanted) {
-        eprintln!("huge pages stay as they are: {error}");
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = wanted;
 }
