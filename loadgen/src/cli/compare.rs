@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::compare::{self, Metric, Plan, Record, Rules, Stored, Surroundings, Writer};
+use crate::compare::{self, Metric, Plan, Record, Rules, Stored, Surroundings, Time, Writer};
 use crate::front::{self, Exit};
 use crate::number;
 use crate::record::Outcome;
@@ -35,6 +35,10 @@ pub struct CompareArgs {
     /// Rounds, instead of the file's
     #[arg(long, value_name = "N", value_parser = number::size)]
     rounds: Option<usize>,
+
+    /// How long runs last that last for a time, instead of the file's
+    #[arg(short, long, value_name = "TIME", value_parser = time)]
+    duration: Option<Time>,
 
     /// Only this subject; can be given several times
     #[arg(long, value_name = "SUBJECT")]
@@ -102,6 +106,10 @@ pub struct GateArgs {
     strict: bool,
 }
 
+fn time(text: &str) -> Result<Time, String> {
+    Time::try_from(text.to_owned())
+}
+
 /// Makes a comparison.
 pub(super) fn compare(args: &CompareArgs) -> ExitCode {
     match read_plan(args) {
@@ -152,10 +160,16 @@ fn read_plan(args: &CompareArgs) -> Result<Plan> {
     let mut plan = Plan::parse(&text).map_err(anyhow::Error::msg).with_context(|| format!("{name}"))?;
     plan.restrict(&args.only, &args.scenario).map_err(anyhow::Error::msg)?;
     plan.rounds = args.rounds.unwrap_or(plan.rounds);
+    if let Some(duration) = &args.duration {
+        plan.set_duration(duration);
+    }
     for scenario in &plan.scenarios {
-        for words in std::iter::once(&scenario.command).chain(&scenario.prepare) {
+        let rate: &[String] = if scenario.rate_of.is_some() { &["--rate".to_owned(), "1".to_owned()] } else { &[] };
+        for (words, more) in
+            std::iter::once((&scenario.command, rate)).chain(scenario.prepare.iter().map(|words| (words, &[][..])))
+        {
             // What is wrong with a load is better said before servers are started.
-            super::check(&words.aimed("127.0.0.1", 1, &[]))
+            super::check(&words.aimed("127.0.0.1", 1, more))
                 .map_err(|error| anyhow::anyhow!("scenario {}: `{words}`: {}", scenario.name, error.trim()))?;
         }
     }

@@ -34,7 +34,7 @@ pub struct Echonet {
     tcp: bool,
 
     /// Send from this port instead of one that the system chooses. Most devices answer to port 3610, wherever the
-    /// request came from: use `-c 1 --local-port 3610` for them
+    /// request came from: use `-c 1 --local-port 3610` for them. The answers may then come from any port
     #[arg(long, value_name = "PORT", conflicts_with = "tcp", help_heading = LOAD)]
     local_port: Option<u16>,
 }

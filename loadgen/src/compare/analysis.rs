@@ -10,37 +10,42 @@ use crate::record::{FailureCount, Latencies, Outcome};
 
 /// The results of one scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct ScenarioResult<'a> {
+pub struct ScenarioResult<'a> {
     /// Its place in the record's list.
-    pub(crate) index: usize,
+    pub index: usize,
     /// The subjects that have at least one result, in the order of the file.
-    pub(crate) subjects: Vec<SubjectResult<'a>>,
+    pub subjects: Vec<SubjectResult<'a>>,
 }
 
 /// The results of a subject in a scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct SubjectResult<'a> {
+pub struct SubjectResult<'a> {
     /// Its place in the record's list; its colour.
-    pub(crate) index: usize,
-    pub(crate) name: &'a str,
-    pub(crate) runs: usize,
+    pub index: usize,
+    /// What it is called.
+    pub name: &'a str,
+    /// Runs that gave a result.
+    pub runs: usize,
     /// Medians.
-    pub(crate) medians: BTreeMap<Metric, Estimate>,
+    pub medians: BTreeMap<Metric, Estimate>,
     /// Ratios to the baseline; of the baseline itself there are none.
-    pub(crate) ratios: BTreeMap<Metric, Ratio>,
+    pub ratios: BTreeMap<Metric, Ratio>,
     /// All rounds together.
-    pub(crate) latencies: Latencies,
-    pub(crate) answers: u64,
-    pub(crate) failures: Vec<FailureCount>,
+    pub latencies: Latencies,
+    /// Right answers of all rounds.
+    pub answers: u64,
+    /// Failures of all rounds.
+    pub failures: Vec<FailureCount>,
     /// What a reader must know, with the number of runs that it is about.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Above this share of a processor the generator's busiest thread is the limit.
 const GENERATOR_BOUND: f64 = 0.9;
 
 /// The results of all scenarios.
-pub(crate) fn scenarios(record: &Record) -> Vec<ScenarioResult<'_>> {
+#[must_use]
+pub fn scenarios(record: &Record) -> Vec<ScenarioResult<'_>> {
     let header = &record.header;
     let of_scenario = |index: usize| {
         let name = &header.scenarios[index].name;
@@ -56,6 +61,15 @@ pub(crate) fn scenarios(record: &Record) -> Vec<ScenarioResult<'_>> {
     (0..header.scenarios.len()).map(of_scenario).collect()
 }
 
+/// The results of one subject in a scenario, without ratios; nothing where there are none.
+#[must_use]
+pub fn subject<'a>(record: &'a Record, scenario: &str, name: &str) -> Option<SubjectResult<'a>> {
+    let index = record.header.subjects.iter().position(|subject| subject.name == name)?;
+    let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == scenario).collect();
+    let own = rounds(&runs, name);
+    (!own.is_empty()).then(|| of_subject(index, &record.header.subjects[index].name, &own, None, record.header.seed))
+}
+
 /// A subject's results by round.
 pub(crate) fn rounds<'a>(runs: &[&'a Run], subject: &str) -> BTreeMap<usize, &'a Outcome> {
     runs.iter().filter(|run| run.subject == subject).map(|run| (run.round, &run.outcome)).collect()
@@ -69,6 +83,13 @@ pub(crate) fn pairs(
 ) -> Vec<(f64, f64)> {
     let pair = |(round, outcome): (&usize, &&Outcome)| Some((metric.of(outcome)?, metric.of(theirs.get(round)?)?));
     ours.iter().filter_map(pair).collect()
+}
+
+/// The ratio of one subject's figure to another's, from the pairs of a scenario; nothing where there is no pair.
+#[must_use]
+pub fn ratio(record: &Record, scenario: &str, metric: Metric, subject: &str, rival: &str) -> Option<Ratio> {
+    let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == scenario).collect();
+    stats::paired_ratio(&pairs(metric, &rounds(&runs, subject), &rounds(&runs, rival)), record.header.seed)
 }
 
 fn of_subject<'a>(
@@ -139,7 +160,8 @@ fn notes(own: &BTreeMap<usize, &Outcome>, failures: &[FailureCount]) -> Vec<Stri
 }
 
 /// What limits the whole record.
-pub(crate) fn limits(record: &Record) -> Vec<String> {
+#[must_use]
+pub fn limits(record: &Record) -> Vec<String> {
     let mut limits = Vec::new();
     let rounds = record.runs.iter().map(|run| run.round + 1).max().unwrap_or(0);
     if rounds < FEWEST_PAIRS {
@@ -181,6 +203,14 @@ mod tests {
         assert!(!ratio.shows_difference(), "two pairs show nothing");
         assert!((b.medians[&Metric::Throughput].value - 1000.0).abs() < 1e-9);
         assert_eq!(b.latencies.count(), 11_200);
+        let alone = subject(&record, "s", "b").unwrap();
+        assert_eq!((alone.medians, alone.answers, alone.ratios.len()), (b.medians.clone(), b.answers, 0));
+        assert!(subject(&record, "s", "c").is_none() && subject(&record, "t", "a").is_none());
+        let value = |subject, rival| {
+            super::ratio(&record, "s", Metric::Throughput, subject, rival)
+                .map(|ratio| (ratio.pairs, ratio.estimate.value.round()))
+        };
+        assert_eq!((value("b", "a"), value("b", "c"), value("a", "a")), (Some((2, 2.0)), None, Some((2, 1.0))));
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Drop for Child {
 ///
 /// # Errors
 /// When it cannot be started, fails, or takes longer than `limit`; the text holds the end of what it printed.
-pub(crate) fn output(
+pub fn output(
     words: &[String],
     folder: &Path,
     environment: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! A report in Markdown.
+//! Reports in Markdown.
 
 use super::record::Record;
 use super::report::{self, Part, TEXTS, Table};
@@ -38,7 +38,7 @@ pub fn single_markdown(outcome: &Outcome) -> String {
         Ending::Failed(reason) => text.push_str(&format!("Failed: {}\n\n", inline(reason))),
     }
     let (header, rows) = html::latencies(outcome);
-    text.push_str(&table(&Table { header: vec!["result".to_owned(), String::new()], rows: html::summary(outcome) }));
+    text.push_str(&table(&Table::new(&["result", ""], html::summary(outcome))));
     text.push('\n');
     text.push_str(&table(&Table { header, rows }));
     let failures = outcome.failures.iter().map(|failure| {
@@ -51,7 +51,9 @@ pub fn single_markdown(outcome: &Outcome) -> String {
     text
 }
 
-fn table(table: &Table) -> String {
+/// A table.
+#[must_use]
+pub fn table(table: &Table) -> String {
     let row = |cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| inline(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -65,10 +67,12 @@ fn table(table: &Table) -> String {
 }
 
 /// A text on one line, without what Markdown would take for its own.
-fn inline(text: &str) -> String {
+#[must_use]
+pub fn inline(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
-        if matches!(character, '|' | '<' | '*' | '`' | '\\') {
+        // `](` would make a link of what stands before it.
+        if matches!(character, '|' | '<' | '*' | '`' | '\\') || (character == '(' && safe.ends_with(']')) {
             safe.push('\\');
         }
         safe.push(character);

@@ -1,12 +1,13 @@
 //! Comparisons of servers: subjects are started by recipes, their runs interleaved, their results recorded; reports and
 //! verdicts are made from records alone.
 
-mod analysis;
+pub mod analysis;
+mod capacity;
 mod child;
 mod cores;
 mod gate;
 mod machine;
-mod markdown;
+pub mod markdown;
 mod metric;
 mod order;
 mod page;
@@ -20,6 +21,8 @@ pub mod stats;
 mod usage;
 mod words;
 
+pub use capacity::RateOf;
+pub use child::output;
 pub use cores::Cores;
 pub use gate::{Finding, Gate, Judgement, Rules, judge};
 pub use machine::{Machine, commit, now};
@@ -29,6 +32,9 @@ pub use order::Order;
 pub use page::page;
 pub use plan::{Load, Plan, Servers, Subject, Time};
 pub use ready::Ready;
-pub use record::{End, FORMAT, FailedRun, Header, Line, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer};
+pub use record::{
+    End, FORMAT, FailedRun, Header, Line, OfferedRate, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer,
+};
+pub use report::{TEXTS, Table, factor, offered, ratio_text};
 pub use run::{Surroundings, run};
 pub use words::Words;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::capacity::RateOf;
 use super::cores::Cores;
 use super::order::Order;
 use super::ready::Ready;
@@ -115,6 +116,8 @@ pub struct Load {
     pub prepare: Option<Words>,
     /// The subjects that it is for; without it all.
     pub subjects: Option<Vec<String>>,
+    /// Makes it an open loop at a share of what another scenario has shown.
+    pub rate_of: Option<RateOf>,
 }
 
 /// A time such as `30s`.
@@ -184,7 +187,14 @@ impl Plan {
         if self.baseline.as_ref().is_some_and(|name| !self.subjects.iter().any(|subject| subject.name == *name)) {
             self.baseline = None;
         }
-        Ok(())
+        self.check_rates()
+    }
+
+    /// Gives every load that lasts for a time another one.
+    pub fn set_duration(&mut self, duration: &Time) {
+        for scenario in &mut self.scenarios {
+            scenario.command.set_duration(&number::duration_text(duration.0));
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -205,6 +215,7 @@ impl Plan {
         for scenario in &self.scenarios {
             known("scenario.subjects", scenario.subjects.as_deref().unwrap_or_default(), names())?;
         }
+        self.check_rates()?;
         for subject in &self.subjects {
             if subject.port.is_none()
                 && !subject.start.mention("{port}")
@@ -214,6 +225,26 @@ impl Plan {
                 return Err(format!(
                     "`start` of subject {name} is `{start}`, expected {{port}} in it or in `environment`, or a fixed `port`"
                 ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// What `rate-of` names is there, and is a closed loop.
+    fn check_rates(&self) -> Result<(), String> {
+        let closed: Vec<&String> = self.scenarios.iter().filter(|s| s.rate_of.is_none()).map(|s| &s.name).collect();
+        for scenario in &self.scenarios {
+            let Some(of) = &scenario.rate_of else { continue };
+            let field = format!("rate-of of scenario {}", scenario.name);
+            known(&field, std::slice::from_ref(&of.scenario), closed.iter().copied())?;
+            known(&field, of.subject.as_slice(), self.subjects.iter().map(|subject| &subject.name))?;
+            if !(of.share > 0.0 && of.share <= 1.0) {
+                return Err(format!("`{field}`: the share is {}, expected one above 0, at most 1", of.share));
+            }
+            if scenario.command.words().iter().any(|word| word == "--rate" || word.starts_with("--rate=")) {
+                return Err(format!("`{field}`: the command has a --rate of its own, expected none"));
             }
         }
         Ok(())
@@ -319,6 +350,21 @@ mod tests {
         check("name = \"s\"", "name = \" \"", &["`scenario.name` is empty"]);
         check("start = \"b\"", "", &["missing field `start`"]);
         check("[\"b\"]", "[\"c\"]", &["`scenario.subjects` is `c`", "expected one of: a, b"]);
+        let rate = |of: &str| {
+            format!("[\"b\"]\n[[scenario]]\nname = \"t\"\ncommand = \"redis --rate 5 GET a\"\nrate-of = {of}")
+        };
+        check(
+            "[\"b\"]",
+            &rate("{ scenario = \"t\", share = 0.5 }"),
+            &["rate-of of scenario t` is `t`, expected one of: s"],
+        );
+        check("[\"b\"]", &rate("{ scenario = \"s\", share = 1.5 }"), &["the share is 1.5, expected one above 0"]);
+        check(
+            "[\"b\"]",
+            &rate("{ scenario = \"s\", share = 0.5, subject = \"z\" }"),
+            &["is `z`, expected one of: a, b"],
+        );
+        check("[\"b\"]", &rate("{ scenario = \"s\", share = 0.5 }"), &["has a --rate of its own"]);
         check("command = \"redis -c 5 GET key:{key}\"", "command = \"\"", &["command = \"\"", "expected a program"]);
     }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
+use super::capacity::RateOf;
 use super::machine::Machine;
 use super::order::Order;
 use super::plan::Servers;
@@ -25,6 +26,8 @@ pub enum Line {
     Run(Run),
     /// A run, or a start of a server, that failed.
     Failed(FailedRun),
+    /// The rate of an open loop, known when its capacity was.
+    Rate(OfferedRate),
     /// The last line. Without it the program was ended before it could write it.
     End(End),
 }
@@ -86,7 +89,7 @@ pub struct SubjectHeader {
 }
 
 /// A scenario.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioHeader {
     /// Its name.
     pub name: String,
@@ -94,6 +97,22 @@ pub struct ScenarioHeader {
     pub command: String,
     /// What filled a fresh server.
     pub prepare: Option<String>,
+    /// Where its rate comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_of: Option<RateOf>,
+}
+
+/// The rate of an open loop that is a share of a capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedRate {
+    /// The open loop.
+    pub scenario: String,
+    /// The rate that every subject was asked for.
+    pub per_second: f64,
+    /// Whose capacity it comes from.
+    pub subject: String,
+    /// That capacity: the median of the other scenario.
+    pub capacity: f64,
 }
 
 /// A run that gave a result.
@@ -140,6 +159,8 @@ pub struct Record {
     pub runs: Vec<Run>,
     /// What failed.
     pub failed: Vec<FailedRun>,
+    /// The rates of open loops.
+    pub rates: Vec<OfferedRate>,
     /// How it ended.
     pub end: Option<End>,
 }
@@ -182,25 +203,49 @@ impl Record {
         }
     }
 
+    /// What is kept for years: latencies to two digits, and no timelines.
+    pub fn compact(&mut self) {
+        for run in &mut self.runs {
+            run.outcome.timeline.clear();
+            for operation in &mut run.outcome.operations {
+                operation.latencies = operation.latencies.coarse();
+            }
+        }
+    }
+
+    /// Writes the file, run by run in their order.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut writer = Writer::create(path)?;
+        writer.write(&Line::Comparison(self.header.clone()))?;
+        let runs = self.runs.iter().cloned().map(Line::Run);
+        let failed = self.failed.iter().cloned().map(Line::Failed);
+        let rates = self.rates.iter().cloned().map(Line::Rate);
+        runs.chain(failed).chain(rates).chain(self.end.clone().map(Line::End)).try_for_each(|line| writer.write(&line))
+    }
+
     fn parse(text: &[u8]) -> Result<Self> {
         let mut lines = BufReader::new(text).lines().enumerate();
         let expected = "expected a comparison's record (JSON lines), or a result that --json wrote";
         let header = match lines.next() {
             Some((_, line)) => match serde_json::from_str(&line?).with_context(|| format!("line 1: {expected}"))? {
                 Line::Comparison(header) => header,
-                Line::Run(_) | Line::Failed(_) | Line::End(_) => bail!("line 1 is not a comparison's head, {expected}"),
+                _ => bail!("line 1 is not a comparison's head, {expected}"),
             },
             None => bail!("it is empty, {expected}"),
         };
         if header.format != FORMAT {
             bail!("line 1: the format is {}, expected {FORMAT}", header.format);
         }
-        let mut record = Self { header, runs: Vec::new(), failed: Vec::new(), end: None };
+        let mut record = Self { header, runs: Vec::new(), failed: Vec::new(), rates: Vec::new(), end: None };
         for (index, line) in lines {
             let line = line?;
             match serde_json::from_str(&line) {
                 Ok(Line::Run(run)) => record.runs.push(run),
                 Ok(Line::Failed(failed)) => record.failed.push(failed),
+                Ok(Line::Rate(rate)) => record.rates.push(rate),
                 Ok(Line::End(end)) => record.end = Some(end),
                 Ok(Line::Comparison(_)) => {
                     bail!("line {}: a second comparison begins, expected one per file", index + 1)
@@ -256,8 +301,12 @@ pub(crate) mod tests {
             pin: Some("1".to_owned()),
             absent: absent.map(str::to_owned),
         };
-        let scenario =
-            |name: &str| ScenarioHeader { name: name.to_owned(), command: "redis GET a|b".to_owned(), prepare: None };
+        let scenario = |name: &str| ScenarioHeader {
+            name: name.to_owned(),
+            command: "redis GET a|b".to_owned(),
+            prepare: None,
+            rate_of: None,
+        };
         let machine = Machine {
             kernel: "Linux 6".to_owned(),
             cpu: "a processor".to_owned(),
@@ -290,22 +339,7 @@ pub(crate) mod tests {
             outcome: made_up::run_of(answers, nanos),
         };
         let runs = runs.iter().map(run).collect();
-        Record { header, runs, failed: Vec::new(), end: Some(End { complete: true, seconds: 12.5 }) }
-    }
-
-    /// The file of a record.
-    pub(crate) fn write(path: &Path, record: &Record) {
-        let mut writer = Writer::create(path).unwrap();
-        writer.write(&Line::Comparison(record.header.clone())).unwrap();
-        for run in &record.runs {
-            writer.write(&Line::Run(run.clone())).unwrap();
-        }
-        for failed in &record.failed {
-            writer.write(&Line::Failed(failed.clone())).unwrap();
-        }
-        if let Some(end) = &record.end {
-            writer.write(&Line::End(end.clone())).unwrap();
-        }
+        Record { header, runs, failed: Vec::new(), rates: Vec::new(), end: Some(End { complete: true, seconds: 12.5 }) }
     }
 
     #[test]
@@ -314,13 +348,32 @@ pub(crate) mod tests {
         let path = scratch.path().join("record");
         let mut record = record(&[("s", "a", 0, 100, 1000), ("s", "b", 0, 50, 1_234_567)]);
         let reason = "refused \"here\"\n".to_owned();
+        let rate = OfferedRate { scenario: "s".to_owned(), per_second: 7.0, subject: "a".to_owned(), capacity: 10.0 };
+        record.rates.push(rate);
         record.failed.push(FailedRun { scenario: "s".to_owned(), subject: "b".to_owned(), round: Some(1), reason });
-        write(&path, &record);
+        record.write(&path).unwrap();
         assert_eq!(Record::read(&path).unwrap(), record);
         // What a killed program leaves.
         let text = std::fs::read(&path).unwrap();
         std::fs::write(&path, &text[..text.len() - 10]).unwrap();
         assert_eq!(Record::read(&path).unwrap(), Record { end: None, ..record });
+    }
+
+    #[test]
+    fn a_compact_record_says_the_same() {
+        let mut compact = record(&[("s", "a", 0, 1000, 1_000_000), ("s", "b", 0, 50, 1_234_567)]);
+        let whole = compact.clone();
+        compact.compact();
+        for (new, old) in compact.runs.iter().zip(&whole.runs) {
+            let [p99, was] = [new, old].map(|run| run.outcome.latencies().percentile(99.0).as_secs_f64());
+            assert!((p99 / was - 1.0).abs() < 0.01 && new.outcome.answers() == old.outcome.answers());
+            assert!(new.outcome.timeline.is_empty() && !old.outcome.timeline.is_empty());
+        }
+        let length = |record: &Record| serde_json::to_string(&record.runs[0]).unwrap().len();
+        assert!(length(&compact) * 3 < length(&whole) * 2, "{} {}", length(&compact), length(&whole));
+        let once = compact.clone();
+        compact.compact();
+        assert_eq!(compact, once);
     }
 
     #[test]

@@ -17,14 +17,25 @@ pub(crate) enum Part<'a> {
     Charts(ScenarioResult<'a>),
 }
 
-/// A table; its first column is text.
-pub(crate) struct Table {
-    pub(crate) header: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
+/// A table; its first column is text, and those whose names are in [`TEXTS`].
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The names of the columns.
+    pub header: Vec<String>,
+    /// Lines of as many cells.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table of these columns.
+    #[must_use]
+    pub fn new(header: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self { header: header.iter().map(|name| (*name).to_owned()).collect(), rows }
+    }
 }
 
 /// Columns whose content is text, and not aligned to the right.
-pub(crate) const TEXTS: [&str; 3] = ["version", "command", "remarks"];
+pub const TEXTS: [&str; 3] = ["version", "command", "remarks"];
 
 /// The parts of a report, after its title.
 pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
@@ -40,6 +51,7 @@ pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
         let scenario = &header.scenarios[result.index];
         parts.push(Part::Heading(scenario.name.clone()));
         parts.push(Part::Command(&scenario.command));
+        parts.extend(offered(record, &scenario.name).map(Part::Text));
         if result.subjects.is_empty() {
             parts.push(Part::Text("There are no results.".to_owned()));
         } else {
@@ -52,6 +64,22 @@ pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
     parts.push(Part::Heading("How to read it".to_owned()));
     parts.push(Part::Text(LEGEND.to_owned()));
     parts
+}
+
+/// Where the rate of an open loop comes from.
+#[must_use]
+pub fn offered(record: &Record, scenario: &str) -> Option<String> {
+    let of = record.header.scenarios.iter().find(|known| known.name == scenario)?.rate_of.as_ref()?;
+    let words = of.in_words();
+    Some(match record.rates.iter().find(|rate| rate.scenario == scenario) {
+        Some(rate) => format!(
+            "Rate: {} requests/s for all: {words} ({}: {}/s).",
+            number::rate(rate.per_second),
+            rate.subject,
+            number::rate(rate.capacity)
+        ),
+        None => format!("Rate: {words}, which is not known."),
+    })
 }
 
 const LEGEND: &str = "Values are medians over the rounds; CPU time, memory and context switches are the server's. A ratio is the geometric mean over pairs of runs of the same round, \
@@ -103,8 +131,8 @@ fn subjects(header: &Header) -> Table {
             remarks.join("; "),
         ]
     };
-    let header_row = ["subject", "version", "command", "processors", "remarks"].map(str::to_owned).to_vec();
-    Table { header: header_row, rows: header.subjects.iter().map(row).collect() }
+    let columns = ["subject", "version", "command", "processors", "remarks"];
+    Table::new(&columns, header.subjects.iter().map(row).collect())
 }
 
 /// The metrics that some subject has.
@@ -140,7 +168,7 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
         result.subjects.iter().filter(|subject| !subject.ratios.is_empty()).collect();
     let row = |metric: Metric| {
         let cell = |subject: &&SubjectResult<'_>| {
-            subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), |ratio| verdict(metric, ratio))
+            subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), |ratio| ratio_text(metric, ratio))
         };
         std::iter::once(metric.words().to_owned()).chain(subjects.iter().map(cell)).collect()
     };
@@ -151,7 +179,8 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
 }
 
 /// A ratio, its interval, and what it shows.
-pub(crate) fn verdict(metric: Metric, ratio: &Ratio) -> String {
+#[must_use]
+pub fn ratio_text(metric: Metric, ratio: &Ratio) -> String {
     let Estimate { value, low, high } = ratio.estimate;
     if ratio.pairs < 2 {
         return format!("{} (one pair)", factor(value));
@@ -167,7 +196,8 @@ pub(crate) fn verdict(metric: Metric, ratio: &Ratio) -> String {
 }
 
 /// A ratio with digits enough to tell it from 1.
-pub(crate) fn factor(ratio: f64) -> String {
+#[must_use]
+pub fn factor(ratio: f64) -> String {
     match ratio {
         ..10.0 => format!("{ratio:.3}"),
         ..100.0 => format!("{ratio:.2}"),

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
+use super::capacity::Capacities;
 use super::cores;
 use super::machine::{self, Machine};
 use super::plan::{Load, Plan, Servers, Subject};
@@ -41,10 +42,15 @@ pub fn run(plan: &Plan, here: &Path, install: bool, writer: &mut Writer, around:
     let header = header(plan, here, install, around);
     let present: Vec<bool> = header.subjects.iter().map(|subject| subject.absent.is_none()).collect();
     writer.write(&Line::Comparison(header))?;
-    let mut comparison = Comparison { plan, here, writer, servers: plan.subjects.iter().map(|_| None).collect() };
-    for round in 0..plan.warm_up_rounds + plan.rounds {
-        let recorded = round.checked_sub(plan.warm_up_rounds);
-        comparison.round(round, recorded, &present, around)?;
+    let servers = plan.subjects.iter().map(|_| None).collect();
+    let mut comparison = Comparison { plan, here, writer, servers, known: Capacities::default() };
+    // First what shows capacities, then what is offered a share of them.
+    for of_capacity in [false, true] {
+        let loads = comparison.loads(of_capacity)?;
+        for round in 0..plan.warm_up_rounds + plan.rounds {
+            let recorded = round.checked_sub(plan.warm_up_rounds);
+            comparison.round(&loads, round, recorded, &present, around)?;
+        }
     }
     let complete = !around.interrupted();
     // Servers end before it is said that all has ended.
@@ -58,7 +64,12 @@ struct Comparison<'a> {
     writer: &'a mut Writer,
     /// The subjects that run now, each with the prepare commands that it has had.
     servers: Vec<Option<Prepared<'a>>>,
+    /// What subjects have reached.
+    known: Capacities,
 }
+
+/// A scenario, with the options that its rate needs; without an option where the rate is not known.
+type Offered<'a> = (&'a Load, Option<Vec<String>>);
 
 struct Prepared<'a> {
     server: Server<'a>,
@@ -66,15 +77,35 @@ struct Prepared<'a> {
 }
 
 impl<'a> Comparison<'a> {
+    /// The scenarios whose rate is, or is not, a share of a capacity.
+    fn loads(&mut self, of_capacity: bool) -> Result<Vec<Offered<'a>>> {
+        let plan = self.plan;
+        let mut loads = Vec::new();
+        for scenario in plan.scenarios.iter().filter(|scenario| scenario.rate_of.is_some() == of_capacity) {
+            let Some(of) = &scenario.rate_of else {
+                loads.push((scenario, Some(Vec::new())));
+                continue;
+            };
+            let rate = self.known.rate(&scenario.name, of, |subject| scenario.is_for(subject));
+            let options = rate.as_ref().map(|rate| vec!["--rate".to_owned(), rate.per_second.to_string()]);
+            if let Some(rate) = rate {
+                self.writer.write(&Line::Rate(rate))?;
+            }
+            loads.push((scenario, options));
+        }
+        Ok(loads)
+    }
+
     fn round(
         &mut self,
+        loads: &[Offered<'a>],
         round: usize,
         recorded: Option<usize>,
         present: &[bool],
         around: &mut dyn Surroundings,
     ) -> Result<()> {
         let plan = self.plan;
-        for scenario in &plan.scenarios {
+        for (scenario, rate) in loads {
             for index in plan.order.of_round(round, plan.subjects.len()) {
                 let subject = &plan.subjects[index];
                 if !present[index] || !scenario.is_for(&subject.name) || around.interrupted() {
@@ -82,7 +113,10 @@ impl<'a> Comparison<'a> {
                 }
                 let name = recorded
                     .map_or_else(|| "warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
-                let result = self.one(index, scenario, around);
+                let result = self.one(index, scenario, rate.as_deref(), around);
+                if let (Ok(outcome), Some(_)) = (&result, recorded) {
+                    self.known.add(&scenario.name, &subject.name, outcome.per_second());
+                }
                 if plan.servers == Servers::Anew || result.is_err() {
                     self.servers[index] = None;
                 }
@@ -96,8 +130,15 @@ impl<'a> Comparison<'a> {
     }
 
     /// One run of a scenario against a subject.
-    fn one(&mut self, index: usize, scenario: &Load, around: &mut dyn Surroundings) -> Result<Outcome> {
+    fn one(
+        &mut self,
+        index: usize,
+        scenario: &Load,
+        rate: Option<&[String]>,
+        around: &mut dyn Surroundings,
+    ) -> Result<Outcome> {
         let plan = self.plan;
+        let rate = rate.context("the capacity that its rate is a share of was not measured")?;
         let slot = &mut self.servers[index];
         let prepared = match slot {
             Some(prepared) => prepared,
@@ -110,20 +151,26 @@ impl<'a> Comparison<'a> {
         if let Some(prepare) = &scenario.prepare
             && !prepared.with.contains(&prepare.to_string())
         {
-            let outcome = load(plan, prepare, &prepared.server, around).context("prepare")?;
+            let outcome = load(plan, prepare, &[], &prepared.server, around).context("prepare")?;
             anyhow::ensure!(outcome.failed() == 0, "prepare: {} requests failed", outcome.failed());
             prepared.with.push(prepare.to_string());
         }
-        let outcome = load(plan, &scenario.command, &prepared.server, around)?;
+        let outcome = load(plan, &scenario.command, rate, &prepared.server, around)?;
         prepared.server.check()?;
         Ok(outcome)
     }
 }
 
 /// Puts a load on a server, from the generator's processors.
-fn load(plan: &Plan, words: &Words, server: &Server<'_>, around: &mut dyn Surroundings) -> Result<Outcome> {
-    let pid = ["--server-pid".to_owned(), server.pid().to_string()];
-    let words = words.aimed("127.0.0.1", server.port(), &pid);
+fn load(
+    plan: &Plan,
+    words: &Words,
+    rate: &[String],
+    server: &Server<'_>,
+    around: &mut dyn Surroundings,
+) -> Result<Outcome> {
+    let more = [&["--server-pid".to_owned(), server.pid().to_string()], rate].concat();
+    let words = words.aimed("127.0.0.1", server.port(), &more);
     let before = Usage::now();
     let outcome = cores::on(plan.generator_pin.as_ref(), || around.run(&words))?;
     let disturbances = Usage::now().disturbances_since(&before);
@@ -174,6 +221,7 @@ fn header(plan: &Plan, here: &Path, install: bool, around: &mut dyn Surroundings
         name: scenario.name.clone(),
         command: scenario.command.to_string(),
         prepare: scenario.prepare.as_ref().map(Words::to_string),
+        rate_of: scenario.rate_of.clone(),
     };
     Header {
         format: FORMAT,
@@ -342,6 +390,25 @@ mod tests {
         assert_eq!(recorded(&record), "sa0 sb0 tb0", "{:?}", record.failed);
         let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();
         assert_eq!((pids.len(), around.runs.len()), (3, 6), "each is filled and loaded");
+    }
+
+    #[test]
+    fn open_loops_follow_the_capacity_that_was_measured() {
+        let open = |subject: &str| {
+            format!(
+                "{PLAN}[[scenario]]\nname = \"o\"\ncommand = \"load o\"\nrate-of = {{ scenario = \"s\", share = 0.7{subject} }}"
+            )
+        };
+        let record = compare(&open(""), &mut Made::default());
+        // All rounds of the others come first.
+        assert_eq!(recorded(&record), "sb0 sa0 tb0 sa1 sb1 tb1 ob0 oa0 oa1 ob1");
+        let [rate] = &record.rates[..] else { panic!("{:?}", record.rates) };
+        assert_eq!((rate.per_second, rate.capacity, rate.subject.as_str()), (35.0, 50.0, "a"));
+        let record = compare(&open(", subject = \"c\""), &mut Made::default());
+        assert!(record.rates.is_empty(), "c is absent");
+        assert!(
+            record.failed.iter().all(|failed| failed.reason.contains("was not measured")) && record.failed.len() == 6
+        );
     }
 
     #[test]

@@ -40,6 +40,35 @@ impl Words {
         &self.words
     }
 
+    /// Replaces how long the load lasts, if its words say that.
+    pub(crate) fn set_duration(&mut self, duration: &str) {
+        // hey's -z; with redis-benchmark -d is a size.
+        let (short, long) = match self.words.first().map(String::as_str) {
+            Some("hey") => ("-z", "--z"),
+            Some("redis-benchmark") => return,
+            _ => ("-d", "--duration"),
+        };
+        let mut index = 1;
+        while index < self.words.len() {
+            let word = &self.words[index];
+            if (word == short || word == long) && index + 1 < self.words.len() {
+                duration.clone_into(&mut self.words[index + 1]);
+                index += 1;
+            } else if word.starts_with(&format!("{long}=")) {
+                self.words[index] = format!("{long}={duration}");
+            } else if word.strip_prefix(short).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+                self.words[index] = format!("{short}{duration}");
+            }
+            index += 1;
+        }
+        let quoted = self.words.iter().map(|word| {
+            let plain = word.chars().all(|c| c.is_alphanumeric() || "-=:/.,{}_".contains(c));
+            let quoted = shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into);
+            if plain && !word.is_empty() { word.clone() } else { quoted }
+        });
+        self.text = quoted.collect::<Vec<_>>().join(" ");
+    }
+
     /// Whether a word holds a text.
     #[must_use]
     pub fn mention(&self, text: &str) -> bool {
@@ -106,6 +135,22 @@ mod tests {
         check("redis -c 5 GET key:{key}", &[], "redis 127.0.0.1:7 -c 5 GET key:{key}");
         check("redis GET a", &["--server-pid", "9"], "redis 127.0.0.1:7 --server-pid 9 GET a");
         check("http http://127.0.0.1:{port}/json -c 9", &["-q"], "http -q http://127.0.0.1:7/json -c 9");
+    }
+
+    #[test]
+    fn durations_are_replaced() {
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            let mut words = words(text);
+            words.set_duration("5s");
+            assert_eq!(words.to_string(), expected);
+        }
+        check("redis -c 5 -d 1s GET 'a b'", "redis -c 5 -d 5s GET 'a b'");
+        check("http --duration=1m /", "http --duration=5s /");
+        check("wrk -t2 -d30 -c9 /d9", "wrk -t2 -d5s -c9 /d9");
+        check("hey -z 3s -c 9 -d body /", "hey -z 5s -c 9 -d body /");
+        check("redis-benchmark -n 100 -d 3", "redis-benchmark -n 100 -d 3");
+        check("redis -n 100 GET a", "redis -n 100 GET a");
     }
 
     #[test]

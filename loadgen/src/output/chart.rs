@@ -4,7 +4,7 @@ use super::svg::{Anchor, Svg};
 
 /// How values lie on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Evenly, from the first to the second.
     Linear(f64, f64),
     /// Factors evenly; both ends are above 0.
@@ -15,13 +15,15 @@ pub(crate) enum Scale {
 
 impl Scale {
     /// A linear scale from 0 that ends at a round number not below `most`.
-    pub(crate) fn from_zero(most: f64) -> Self {
+    #[must_use]
+    pub fn from_zero(most: f64) -> Self {
         let step = round_step(most);
         Self::Linear(0.0, if most > 0.0 { (most / step).ceil() * step } else { 1.0 })
     }
 
     /// A logarithmic scale whose ends are 1, 2 or 5 times a power of ten, around what is given.
-    pub(crate) fn around(least: f64, most: f64) -> Self {
+    #[must_use]
+    pub fn around(least: f64, most: f64) -> Self {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
         // Of more decades nothing could be read.
         let least = if least.is_finite() { least.clamp(most / 1e7, most) } else { most };
@@ -81,28 +83,46 @@ fn rounds(from: f64, to: f64) -> Vec<f64> {
 }
 
 /// An axis: its scale, and how a value is written.
-#[derive(Clone, Copy)]
-pub(crate) struct Axis {
-    pub(crate) label: &'static str,
-    pub(crate) scale: Scale,
-    pub(crate) write: fn(f64) -> String,
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// What it shows.
+    pub label: &'static str,
+    /// Its scale.
+    pub scale: Scale,
+    /// How a value is written.
+    pub write: fn(f64) -> String,
 }
 
 /// A line.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) points: Vec<(f64, f64)>,
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
     /// Which of the style sheet's colours.
-    pub(crate) colour: usize,
+    pub colour: usize,
+}
+
+impl Series {
+    /// Its classes in the style sheet; a colour that returns is dashed.
+    fn class(&self) -> String {
+        let again = if self.colour / COLOURS % 2 == 1 { " again" } else { "" };
+        format!("line s{}{again}", self.colour % COLOURS)
+    }
 }
 
 /// Lines over a horizontal axis.
-pub(crate) struct LineChart {
-    pub(crate) title: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) series: Vec<Series>,
+#[derive(Debug)]
+pub struct LineChart {
+    /// The title.
+    pub title: String,
+    /// The axis below.
+    pub x: Axis,
+    /// The axis on the left.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
 }
 
 const WIDTH: f64 = 760.0;
@@ -111,68 +131,94 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 48.0;
+/// The legend's first line, and how far apart its lines are.
+const LEGEND: f64 = 40.0;
+const LEGEND_LINE: f64 = 18.0;
 /// About the width of a letter at the size of legends, in pixels.
 const LETTER: f64 = 7.0;
 /// Colours in the style sheet: `s0`, `s1`, …
-pub(crate) const COLOURS: usize = 8;
+pub const COLOURS: usize = 8;
 
 impl LineChart {
     /// The chart as an SVG element.
-    pub(crate) fn draw(&self) -> String {
-        let mut svg = Svg::new(WIDTH, LINE_HEIGHT, &self.title);
+    #[must_use]
+    pub fn draw(&self) -> String {
+        let places = self.legend_places();
+        // A legend of several lines moves all below it.
+        let top = TOP + places.last().map_or(0.0, |(_, y)| y - LEGEND);
+        let height = LINE_HEIGHT + top - TOP;
+        let mut svg = Svg::new(WIDTH, height, &self.title);
         svg.text("title", (LEFT, 20.0), Anchor::Start, &self.title);
-        self.legend(&mut svg);
-        let (right, bottom) = (WIDTH - RIGHT, LINE_HEIGHT - BOTTOM);
+        self.legend(&mut svg, &places);
+        let (right, bottom) = (WIDTH - RIGHT, height - BOTTOM);
         let x = |value| LEFT + (right - LEFT) * self.x.scale.place(value);
-        let y = |value| bottom - (bottom - TOP) * self.y.scale.place(value);
+        let y = |value| bottom - (bottom - top) * self.y.scale.place(value);
         for tick in self.y.scale.ticks() {
             svg.line("grid", (LEFT, y(tick)), (right, y(tick)));
             svg.text("tick", (LEFT - 8.0, y(tick) + 4.0), Anchor::End, &(self.y.write)(tick));
         }
         for tick in self.x.scale.ticks() {
-            svg.line("grid", (x(tick), TOP), (x(tick), bottom));
+            svg.line("grid", (x(tick), top), (x(tick), bottom));
             svg.text("tick", (x(tick), bottom + 18.0), Anchor::Middle, &(self.x.write)(tick));
         }
         svg.line("axis", (LEFT, bottom), (right, bottom));
-        svg.text("tick", ((LEFT + right) / 2.0, LINE_HEIGHT - 10.0), Anchor::Middle, self.x.label);
-        svg.text("tick", (8.0, TOP - 10.0), Anchor::Start, self.y.label);
+        svg.text("tick", ((LEFT + right) / 2.0, height - 10.0), Anchor::Middle, self.x.label);
+        svg.text("tick", (8.0, top - 10.0), Anchor::Start, self.y.label);
         for series in &self.series {
             let points: Vec<(f64, f64)> = series.points.iter().map(|point| (x(point.0), y(point.1))).collect();
-            svg.path(&format!("line s{}", series.colour % COLOURS), &points, &series.name);
+            svg.path(&series.class(), &points, &series.name);
         }
         svg.finish()
     }
 
-    fn legend(&self, svg: &mut Svg) {
+    /// Where each line's name stands; one line alone needs none.
+    fn legend_places(&self) -> Vec<(f64, f64)> {
         if self.series.len() < 2 {
-            return;
+            return Vec::new();
         }
-        let mut at = LEFT + 60.0;
+        let (mut at, mut y) = (LEFT + 60.0, LEGEND);
+        let mut places = Vec::new();
         for series in &self.series {
-            svg.line(&format!("line s{}", series.colour % COLOURS), (at, 40.0), (at + 18.0, 40.0));
-            svg.text("tick", (at + 24.0, 44.0), Anchor::Start, &series.name);
-            at += 24.0 + LETTER * series.name.chars().count() as f64 + 18.0;
+            let width = 24.0 + LETTER * series.name.chars().count() as f64;
+            if at + width > WIDTH && at > LEFT + 60.0 {
+                (at, y) = (LEFT + 60.0, y + LEGEND_LINE);
+            }
+            places.push((at, y));
+            at += width + 18.0;
+        }
+        places
+    }
+
+    fn legend(&self, svg: &mut Svg, places: &[(f64, f64)]) {
+        for (series, (x, y)) in self.series.iter().zip(places) {
+            svg.line(&series.class(), (*x, *y), (x + 18.0, *y));
+            svg.text("tick", (x + 24.0, y + 4.0), Anchor::Start, &series.name);
         }
     }
 }
 
 /// A bar with its error bar.
 #[derive(Clone, Debug)]
-pub(crate) struct Bar {
-    pub(crate) label: String,
-    pub(crate) value: f64,
+pub struct Bar {
+    /// What stands left of it.
+    pub label: String,
+    /// Its length.
+    pub value: f64,
     /// The ends of the interval.
-    pub(crate) interval: Option<(f64, f64)>,
+    pub interval: Option<(f64, f64)>,
     /// The value, written.
-    pub(crate) text: String,
+    pub text: String,
     /// Which colour; subjects keep theirs in all charts.
-    pub(crate) colour: usize,
+    pub colour: usize,
 }
 
 /// Bars from left to right, one below the other.
-pub(crate) struct BarChart {
-    pub(crate) title: String,
-    pub(crate) bars: Vec<Bar>,
+#[derive(Debug)]
+pub struct BarChart {
+    /// The title.
+    pub title: String,
+    /// The bars.
+    pub bars: Vec<Bar>,
 }
 
 const BAR: f64 = 22.0;
@@ -184,7 +230,8 @@ const LABEL_LETTERS: usize = 24;
 
 impl BarChart {
     /// The chart as an SVG element.
-    pub(crate) fn draw(&self) -> String {
+    #[must_use]
+    pub fn draw(&self) -> String {
         let height = 40.0 + self.bars.len() as f64 * (BAR + BAR_GAP);
         let mut svg = Svg::new(WIDTH, height, &self.title);
         svg.text("title", (0.0, 20.0), Anchor::Start, &self.title);
@@ -259,6 +306,18 @@ mod tests {
         let chart = LineChart { title: "t".to_owned(), x: axis, y: axis, series: Vec::new() };
         assert!(chart.draw().ends_with("</svg>\n"));
         assert!(BarChart { title: "t".to_owned(), bars: Vec::new() }.draw().ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn many_lines_have_room_and_differ() {
+        let axis = Axis { label: "s", scale: Scale::from_zero(1.0), write: |value| value.to_string() };
+        let series = (0..10).map(|colour| Series { name: "a server".to_owned(), points: Vec::new(), colour }).collect();
+        let chart = LineChart { title: "t".to_owned(), x: axis, y: axis, series };
+        let places = chart.legend_places();
+        assert!(places.iter().all(|(x, _)| x + 24.0 + 8.0 * LETTER <= WIDTH), "{places:?}");
+        assert_eq!((places[0], places[6], places[7].1), ((144.0, 40.0), (144.0, 58.0), 58.0));
+        let drawn = chart.draw();
+        assert!(drawn.contains(r#"class="line s1""#) && drawn.contains(r#"class="line s1 again""#), "{drawn}");
     }
 
     #[test]

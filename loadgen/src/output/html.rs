@@ -23,7 +23,8 @@ pub fn page(title: &str, body: &str) -> String {
 }
 
 /// A table; the first column is text, the others are aligned to the right unless their name is in `texts`.
-pub(crate) fn table(header: &[String], rows: &[Vec<String>], texts: &[&str]) -> String {
+#[must_use]
+pub fn table(header: &[String], rows: &[Vec<String>], texts: &[&str]) -> String {
     let is_text = |column: usize| header.get(column).is_some_and(|name| texts.contains(&name.as_str()));
     let cell = |tag: &str, column: usize, text: &str| {
         let class = if is_text(column) { " class=\"text\"" } else { "" };
@@ -74,7 +75,8 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
 }
 
 /// Latency over HdrHistogram's axis of percentiles, a line for each distribution with its colour and name.
-pub(crate) fn percentile_chart(title: &str, curves: &[(usize, &str, &Latencies)]) -> String {
+#[must_use]
+pub fn percentile_chart(title: &str, curves: &[(usize, &str, &Latencies)]) -> String {
     if curves.is_empty() {
         return String::new();
     }

@@ -1,6 +1,6 @@
 //! Results, written for people and for programs.
 
-pub(crate) mod chart;
+pub mod chart;
 mod csv;
 mod files;
 mod hdr;
@@ -8,7 +8,7 @@ pub mod html;
 mod json;
 #[cfg(test)]
 pub(crate) mod made_up;
-pub(crate) mod svg;
+pub mod svg;
 mod table;
 
 pub use csv::csv;

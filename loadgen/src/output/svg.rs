@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 /// A drawing that grows by its methods. Lengths are pixels; y grows downwards.
-pub(crate) struct Svg {
+#[derive(Debug)]
+pub struct Svg {
     body: String,
     width: f64,
     height: f64,
@@ -12,7 +13,7 @@ pub(crate) struct Svg {
 
 /// Which point of a text its position is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Anchor {
+pub enum Anchor {
     /// Its beginning.
     Start,
     /// Its middle.
@@ -23,18 +24,19 @@ pub(crate) enum Anchor {
 
 impl Svg {
     /// An empty drawing; its title is what a screen reader says.
-    pub(crate) fn new(width: f64, height: f64, title: &str) -> Self {
+    #[must_use]
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
         Self { body: String::new(), width, height, title: title.to_owned() }
     }
 
     /// A straight line.
-    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(pixels);
         self.element(format_args!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#));
     }
 
     /// A filled rectangle with a text that shows when it is pointed at.
-    pub(crate) fn rect(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), hint: &str) {
+    pub fn rect(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), hint: &str) {
         let [x, y, width, height] = [corner.0, corner.1, size.0.max(0.0), size.1.max(0.0)].map(pixels);
         let hint = escape(hint);
         self.element(format_args!(
@@ -43,7 +45,7 @@ impl Svg {
     }
 
     /// An open line through points.
-    pub(crate) fn path(&mut self, class: &str, points: &[(f64, f64)], hint: &str) {
+    pub fn path(&mut self, class: &str, points: &[(f64, f64)], hint: &str) {
         let mut way = String::new();
         for (index, (x, y)) in points.iter().enumerate() {
             let command = if index == 0 { 'M' } else { 'L' };
@@ -54,7 +56,7 @@ impl Svg {
     }
 
     /// A text.
-    pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let (x, y) = (pixels(at.0), pixels(at.1));
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -66,7 +68,8 @@ impl Svg {
     }
 
     /// The whole element, to stand in a page.
-    pub(crate) fn finish(self) -> String {
+    #[must_use]
+    pub fn finish(self) -> String {
         let (width, height, title) = (pixels(self.width), pixels(self.height), escape(&self.title));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
@@ -90,7 +93,8 @@ fn pixels(length: f64) -> String {
 }
 
 /// A text that can stand in an element or a quoted attribute.
-pub(crate) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

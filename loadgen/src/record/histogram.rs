@@ -47,6 +47,15 @@ impl Latencies {
         self.histogram.add(&other.histogram).expect("it grows as needed");
     }
 
+    /// The same to two digits: a fraction of the bytes.
+    #[must_use]
+    pub fn coarse(&self) -> Self {
+        let mut histogram = Histogram::new_with_max(1_000_000, 2).expect("the bounds are valid");
+        histogram.auto(true);
+        histogram.add(&self.histogram).expect("it grows as needed");
+        Self { histogram }
+    }
+
     /// Forgets all, but keeps the memory.
     pub fn clear(&mut self) {
         self.histogram.reset();

@@ -16,6 +16,8 @@ const PER_SOURCE_ADDRESS: usize = 20_000;
 /// A socket that is opening or open.
 pub(super) struct Link {
     socket: Socket,
+    /// Where an unconnected socket sends its datagrams.
+    to: Option<SockAddr>,
     tls: Option<Box<ClientConnection>>,
     /// Whether TLS asks for HTTP/2 (ALPN).
     wants_h2: bool,
@@ -46,11 +48,17 @@ impl Link {
             failure: Failure::Refused,
             example: "the target has no address that can be connected to".to_owned(),
         })?;
-        let socket = connect(&address, kind, load.local.or_else(|| source_address(address.as_socket(), seat)))
-            .map_err(|error| lost_connecting(Some(&address), &error))?;
+        // Who says where answers shall arrive does not know from where they come: a device may send from any of its ports.
+        let to = (kind == Type::DGRAM && load.local.is_some()).then(|| address.clone());
+        let local = load.local.or_else(|| source_address(address.as_socket(), seat));
+        let socket = match to {
+            Some(_) => bound(&address, kind, local),
+            None => connect(&address, kind, local),
+        };
+        let socket = socket.map_err(|error| lost_connecting(Some(&address), &error))?;
         let wants_h2 = tls.is_some_and(|tls| tls.config.alpn_protocols.iter().any(|protocol| protocol == b"h2"));
         let tls = tls.map(client).transpose()?;
-        Ok(Self { socket, tls, wants_h2, opened: false, attempt, unsent: Vec::new(), sent: 0 })
+        Ok(Self { socket, to, tls, wants_h2, opened: false, attempt, unsent: Vec::new(), sent: 0 })
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -63,7 +71,7 @@ impl Link {
             if let Some(error) = self.socket.take_error().unwrap_or_else(Some) {
                 return Err(lost_connecting(address(endpoint, self.attempt).as_ref(), &error));
             }
-            if self.socket.peer_addr().is_err() {
+            if self.to.is_none() && self.socket.peer_addr().is_err() {
                 return Ok(false);
             }
             self.opened = true;
@@ -141,7 +149,11 @@ impl Link {
     }
 
     fn write(&self, bytes: &[u8]) -> Result<usize, Lost> {
-        match (&self.socket).write(bytes) {
+        let written = match &self.to {
+            Some(address) => self.socket.send_to(bytes, address),
+            None => (&self.socket).write(bytes),
+        };
+        match written {
             Ok(sent) => Ok(sent),
             Err(error) => nothing_yet(&error).map(|_| 0).ok_or_else(|| lost_reading(&error)),
         }
@@ -229,8 +241,8 @@ fn client(tls: &Tls) -> Result<Box<ClientConnection>, Lost> {
         .map_err(|error| Lost { failure: Failure::Tls, example: format!("TLS: {error}") })
 }
 
-/// A socket that connects without waiting.
-fn connect(address: &SockAddr, kind: Type, local: Option<SocketAddr>) -> io::Result<Socket> {
+/// A socket that never waits, at its local address.
+fn bound(address: &SockAddr, kind: Type, local: Option<SocketAddr>) -> io::Result<Socket> {
     let socket = Socket::new(address.domain(), kind, None)?;
     socket.set_nonblocking(true)?;
     if address.domain() != Domain::UNIX && kind == Type::STREAM {
@@ -239,6 +251,12 @@ fn connect(address: &SockAddr, kind: Type, local: Option<SocketAddr>) -> io::Res
     if let Some(local) = local {
         socket.bind(&local.into())?;
     }
+    Ok(socket)
+}
+
+/// A socket that connects without waiting.
+fn connect(address: &SockAddr, kind: Type, local: Option<SocketAddr>) -> io::Result<Socket> {
+    let socket = bound(address, kind, local)?;
     match socket.connect(address) {
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => Ok(socket),
         Err(error) if error.kind() == ErrorKind::WouldBlock && address.domain() != Domain::UNIX => Ok(socket),

@@ -1,6 +1,7 @@
 //! Other tools' command lines, beside those tools.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -126,6 +127,13 @@ fn hey_prints_its_sections() {
     assert!(ours.contains("1000 responses"), "{ours}");
 }
 
+/// Whether a process has installed its handlers: that of SIGTERM comes behind that of SIGINT (proc_pid_status(5)).
+fn catches_sigterm(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (rustix::process::Signal::TERM.as_raw() - 1) != 0
+}
+
 #[test]
 fn idle_connections_are_held_until_the_end() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -133,10 +141,13 @@ fn idle_connections_are_held_until_the_end() {
     let mut command = loadgen(&["redis-benchmark", "-p", &port, "-I", "-c", "3"]);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let mut connections: Vec<_> = (0..3).map(|_| listener.accept().unwrap().0).collect();
+    // Until the handler is there, the signal may be ignored: a shell has what it runs in the background ignore it.
+    while !catches_sigterm(child.id()) {
+        thread::sleep(Duration::from_millis(5));
+    }
     let pid = rustix::process::Pid::from_child(&child);
-    // The handler may not be there yet; then the signal ends the command all the same.
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    child.wait().unwrap();
+    assert!(child.wait().unwrap().success());
     for connection in &mut connections {
         assert_eq!(connection.read(&mut [0; 1]).unwrap_or(0), 0);
     }

@@ -113,6 +113,29 @@ fn datagrams_to_nobody_are_counted() {
     assert!(said.failure("refused").0 > 0, "{}", said.text());
 }
 
+/// Devices may answer from another port than the one that was asked, at the port that the specification names.
+#[test]
+fn a_device_may_answer_from_any_port() {
+    let [asked, answering, free] = [(); 3].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (address, port) = (asked.local_addr().unwrap(), free.local_addr().unwrap().port());
+    drop(free);
+    let device = std::thread::spawn(move || {
+        let mut frame = [0; 15];
+        for _ in 0..10 {
+            let (length, from) = asked.recv_from(&mut frame[..14]).unwrap();
+            assert_eq!((length, from.port()), (14, port));
+            // Get becomes Get_Res, objects change places, and the property has a value.
+            frame.copy_within(7..10, 4);
+            frame[7..].copy_from_slice(&[0x05, 0xff, 0x01, 0x72, 1, 0x80, 1, 0x30]);
+            answering.send_to(&frame, from).unwrap();
+        }
+    });
+    let line = format!("echonet {address} -c 1 -n 10 --local-port {port} --timeout 10s --verify get 013001 80=30");
+    let said = loadgen(&line);
+    assert_eq!(said.output.status.code(), Some(0), "{}", said.text());
+    device.join().unwrap();
+}
+
 #[test]
 fn a_certificate_is_checked() {
     let certificate = certificate("localhost");

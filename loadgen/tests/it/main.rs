@@ -8,5 +8,6 @@ mod drop_in;
 mod faults;
 mod grpc;
 mod many;
+mod scenarios;
 mod target;
 mod truth;

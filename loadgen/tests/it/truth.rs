@@ -1,6 +1,9 @@
 //! What is reported is what the target did.
 
-use std::time::Duration;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use loadgen::record::{Ending, Failure, Outcome};
 use loadgen::watch::Watch;
@@ -25,17 +28,49 @@ const SUBJECTS: [(Dialect, &str); 4] = [
 /// How often a test that needs a quiet moment tries again. What may never be is asserted in each.
 const ATTEMPTS: usize = 8;
 
-/// Runs until the machine let the run pass undisturbed.
+/// How many attempts that nothing disturbed must fail for the test to fail.
+const PROOF: usize = 3;
+
+/// Threads that sleep are woken this late at most, or the machine has disturbed an attempt.
+const QUIET: Duration = Duration::from_millis(3);
+
+/// Runs until the machine let a run pass undisturbed. Where it never does, nothing is known about the time that things
+/// take, and the test says so.
 #[track_caller]
 fn eventually(mut attempt: impl FnMut() -> Result<(), String>) {
     let mut troubles = Vec::new();
     for _ in 0..ATTEMPTS {
-        match attempt() {
-            Ok(()) => return,
-            Err(trouble) => troubles.push(trouble),
+        let (result, lateness) = watched(&mut attempt);
+        let Err(trouble) = result else { return };
+        if lateness < QUIET {
+            troubles.push(trouble);
+            assert!(troubles.len() < PROOF, "{troubles:#?}");
         }
     }
-    panic!("{troubles:#?}");
+    eprintln!("undecided: the machine was too seldom quiet; {troubles:#?}");
+}
+
+/// Does `work`, and says by how much a sleeping thread was woken too late meanwhile, at worst.
+fn watched<R>(work: impl FnOnce() -> R) -> (R, Duration) {
+    const NAP: Duration = Duration::from_millis(1);
+    let is_done = AtomicBool::new(false);
+    let watch = || {
+        let mut worst = Duration::ZERO;
+        while !is_done.load(Ordering::Relaxed) {
+            let start = Instant::now();
+            thread::sleep(NAP);
+            worst = worst.max(start.elapsed().saturating_sub(NAP));
+        }
+        worst
+    };
+    thread::scope(|scope| {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let watchers: Vec<_> = (0..processors).map(|_| scope.spawn(watch)).collect();
+        let result = panic::catch_unwind(AssertUnwindSafe(work));
+        is_done.store(true, Ordering::Relaxed);
+        let lateness = watchers.into_iter().map(|watcher| watcher.join().unwrap()).max().unwrap();
+        (result.unwrap_or_else(|panic| panic::resume_unwind(panic)), lateness)
+    })
 }
 
 /// The value that `percent` of sorted values do not exceed.
@@ -81,8 +116,8 @@ fn an_open_loop_shows_a_stall() {
     let (length, stall) = stall_lengths();
     for (dialect, line) in SUBJECTS {
         eventually(|| {
-            let stall = Some((length / 3, stall));
-            let target = Target::start(Behaviour { dialect, stall, ..Behaviour::default() });
+            let behaviour = Behaviour { dialect, stall: Some((length / 3, stall)), ..Behaviour::default() };
+            let target = Target::start(behaviour);
             let options = format!("-c 20 -t 1 --rate 2000 --warm-up 0s -d {}ms", length.as_millis());
             let outcome = run(&target, &line.replace("OPTIONS", &options));
             let requests = (2000.0 * length.as_secs_f64()) as u64;
@@ -90,18 +125,18 @@ fn an_open_loop_shows_a_stall() {
             assert_eq!(outcome.failed(), 0, "{:?}", outcome.failures);
             assert!(answers.abs_diff(requests) <= 2, "{answers} of {requests}");
             // Requests are intended evenly while the target stalls, and wait for its end: the share of all that waits
-            // longer than t is (stalled - t) / length.
-            let stalled = target.stalled();
+            // longer than t is (stall - t) / length. No connection stalls for less than it is told, and one that the
+            // machine lets sleep on stalls for more.
             for percent in [92.0, 95.0, 99.0, 99.9] {
-                let expected = stalled.saturating_sub(length.mul_f64(1.0 - percent / 100.0));
+                let expected = |stall: Duration| stall.saturating_sub(length.mul_f64(1.0 - percent / 100.0));
+                let (least, most) = (expected(stall), expected(target.stalled()));
                 let reported = outcome.latencies().percentile(percent);
-                let (least, most) = (expected.mul_f64(0.97), expected.mul_f64(1.05) + Duration::from_millis(15));
                 assert!(
-                    reported + Duration::from_millis(2) >= least,
-                    "{dialect:?} p{percent}: {reported:?}, {expected:?}"
+                    reported + Duration::from_millis(2) >= least.mul_f64(0.97),
+                    "{dialect:?} p{percent}: {reported:?}, at least {least:?}"
                 );
-                if reported > most {
-                    return Err(format!("{dialect:?} p{percent}: {reported:?}, expected {expected:?}"));
+                if reported > most.mul_f64(1.05) + Duration::from_millis(15) {
+                    return Err(format!("{dialect:?} p{percent}: {reported:?}, at most {most:?}"));
                 }
             }
             Ok(())
@@ -117,8 +152,10 @@ fn a_closed_loop_hides_a_stall() {
         let options = format!("redis {{}} -c 20 -t 1 --warm-up 0s -d {}ms PING", length.as_millis());
         let outcome = run(&target, &options);
         let (p99, longest) = (outcome.latencies().percentile(99.0), outcome.latencies().max());
-        assert!(longest >= target.stalled().mul_f64(0.9), "{longest:?}");
-        if p99 > stall / 10 { Err(format!("{p99:?}")) } else { Ok(()) }
+        if longest < stall.mul_f64(0.9) || p99 > stall / 10 {
+            return Err(format!("longest {longest:?}, p99 {p99:?}, stall {stall:?}"));
+        }
+        Ok(())
     });
 }
 
