@@ -3,10 +3,13 @@
 //! **Hypothesis**: copying a frame costs some hundred nanoseconds, a fraction of the 2 µs of its system calls.
 //! **Compared**: a frame that asks for 12 properties, looked through in place (echonet-lite) and taken apart into owned
 //! messages (the crate `echonet`, the published subject's successor).
+//! **Outcome**: A frame of 12 properties: copied, echonet takes 4.861 times as long as borrowed, echonet-lite (4.683 to
+//! 4.978), 97.7 ns against 20.1 ns; the difference is 0.0 % of the 210 µs that echonet crate spends on a request (F2,
+//! 11 properties in one request, 32 under way): too little to be the cause.
 
 use std::hint::black_box;
 
-use benches::settings;
+use crate::settings::settings;
 use criterion::{Criterion, Throughput, criterion_group};
 use echonet_lite::wire::Frame;
 

@@ -16,6 +16,8 @@ mod own_path;
 mod reply_encode;
 mod resp_parse;
 mod routing;
+#[path = "../settings.rs"]
+mod settings;
 mod system_allocator;
 mod udp_socket;
 

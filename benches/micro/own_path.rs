@@ -3,8 +3,8 @@
 //! **Compared**: nothing; throughput of redis-server's sessions (16 deep), of http-server's parser and encoder, of axum's
 //! router, of tonic's service, and of an ECHONET Lite node.
 
+use crate::settings::settings;
 use benches::loops;
-use benches::settings;
 use criterion::{Criterion, Throughput, criterion_group};
 
 fn own_path(c: &mut Criterion) {

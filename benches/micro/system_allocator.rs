@@ -1,6 +1,6 @@
 //! The request loops of [`allocator`] with the system's allocator, which is this program's.
 
-use benches::settings;
+use crate::settings::settings;
 use criterion::{Criterion, criterion_group};
 
 use crate::allocator;

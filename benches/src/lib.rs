@@ -1,22 +1,10 @@
-//! What the microbenchmarks in `micro/` share: how long they measure, and the keys that they ask for.
+//! What the microbenchmarks in `micro/` share: the keys that they ask for, and the servers' request loops.
 
 pub mod loops;
 
-use std::time::Duration;
-
-use criterion::Criterion;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
-
-/// Short runs with many samples: what is compared stands side by side in one group, on one machine, within seconds.
-pub fn settings() -> Criterion {
-    Criterion::default()
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_millis(1500))
-        .sample_size(30)
-        .configure_from_args()
-}
 
 /// How often each of the keys is asked for.
 #[derive(Clone, Copy, Debug)]

@@ -4,13 +4,16 @@
 //! bench serve                                   a light that does nothing but answer, on the blocking endpoint
 //! bench ask 192.168.1.5 100000                  reads property 80 of its object 029001 so often
 //! bench ask --tokio --window 1 192.168.1.5 100000
+//! bench published 192.168.1.5 10000 60          a published benchmark, cut short after a minute
 //! ```
 //!
-//! `ask` prints how many requests were answered, in how many seconds, and how many were lost.
+//! `ask` and `published` print how many requests were answered, in how many seconds, and how many were lost. `published` prints
+//! "begin" when it has found the node, and waits at its end for the end of its input, so that its CPU time can be read until then.
 
 mod common;
 
 use std::error::Error;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
@@ -53,7 +56,24 @@ enum End {
         /// How often
         requests: u64,
     },
+    /// Searches by multicast, then reads 12 properties of the node profile one by one, again and again
+    Published {
+        #[command(flatten)]
+        place: common::Where,
+        /// Use the tokio endpoint instead of the blocking one
+        #[arg(long)]
+        tokio: bool,
+        /// Whom to ask
+        node: NodeAddr,
+        /// How often
+        iterations: u64,
+        /// After how many seconds to end at the latest
+        seconds: u64,
+    },
 }
+
+/// What the published benchmark reads.
+const PROFILE: [u8; 12] = [0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD5, 0xD6, 0xD7];
 
 struct Light(CommonProperties);
 
@@ -93,6 +113,16 @@ fn main() -> Result<(), Box<dyn Error>> {
                 ask(builder, node, window, requests)?
             };
             println!("{answered} {} {}", start.elapsed().as_secs_f64(), requests - answered);
+        }
+        End::Published { place, tokio, node, iterations, seconds } => {
+            let builder = place.apply(Endpoint::builder()).controller(settings(1));
+            let limit = Duration::from_secs(seconds);
+            if tokio {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(published_tokio(builder, node, iterations, limit))?;
+            } else {
+                published(builder, node, iterations, limit)?;
+            }
         }
     }
     Ok(())
@@ -150,4 +180,80 @@ async fn ask_tokio(builder: Builder, node: NodeAddr, window: u16, requests: u64)
         answered += task.await?;
     }
     Ok(answered)
+}
+
+/// How often a search is tried, and how long each waits: the node may be starting.
+const SEARCHES: usize = 20;
+const SEARCH: Duration = Duration::from_millis(100);
+
+fn published(builder: Builder, node: NodeAddr, iterations: u64, limit: Duration) -> Result<(), Box<dyn Error>> {
+    let mut endpoint: blocking::Endpoint = builder.bind_blocking()?;
+    let mut found = false;
+    for _ in 0..SEARCHES {
+        found = endpoint.discover(SEARCH)?.iter().any(|info| info.addr == node);
+        if found {
+            break;
+        }
+    }
+    let mut tour = Tour::begin(found, node, iterations, limit)?;
+    while let Some(epc) = tour.next() {
+        tour.answered += u64::from(endpoint.get(node, Eoj::NODE_PROFILE, &[epc]).is_ok_and(|answer| answer.is_ok()));
+    }
+    Ok(tour.end()?)
+}
+
+/// The same.
+async fn published_tokio(
+    builder: Builder,
+    node: NodeAddr,
+    iterations: u64,
+    limit: Duration,
+) -> Result<(), Box<dyn Error>> {
+    let endpoint = builder.bind().await?;
+    let mut found = false;
+    for _ in 0..SEARCHES {
+        found = endpoint.discover(SEARCH).await?.iter().any(|info| info.addr == node);
+        if found {
+            break;
+        }
+    }
+    let mut tour = Tour::begin(found, node, iterations, limit)?;
+    while let Some(epc) = tour.next() {
+        tour.answered +=
+            u64::from(endpoint.get(node, Eoj::NODE_PROFILE, &[epc]).await.is_ok_and(|answer| answer.is_ok()));
+    }
+    Ok(tour.end()?)
+}
+
+/// What is asked next, and how it went.
+struct Tour {
+    start: Instant,
+    limit: Duration,
+    requests: u64,
+    asked: u64,
+    answered: u64,
+}
+
+impl Tour {
+    fn begin(found: bool, node: NodeAddr, iterations: u64, limit: Duration) -> Result<Self, String> {
+        if !found {
+            return Err(format!("not found: {node}"));
+        }
+        println!("begin");
+        Ok(Self { start: Instant::now(), limit, requests: iterations * 12, asked: 0, answered: 0 })
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        if self.asked == self.requests || self.start.elapsed() >= self.limit {
+            return None;
+        }
+        let epc = PROFILE[(self.asked % 12) as usize];
+        self.asked += 1;
+        Some(epc)
+    }
+
+    fn end(&self) -> io::Result<()> {
+        println!("{} {} {}", self.answered, self.start.elapsed().as_secs_f64(), self.asked - self.answered);
+        io::stdin().read_to_end(&mut Vec::new()).map(drop)
+    }
 }

@@ -3,8 +3,10 @@
 
 #[path = "mod.rs"]
 mod body;
+#[path = "../../settings.rs"]
+mod settings;
 
-use benches::settings;
+use crate::settings::settings;
 use criterion::{Criterion, criterion_group, criterion_main};
 
 #[global_allocator]

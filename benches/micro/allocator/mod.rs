@@ -2,6 +2,10 @@
 //! **Hypothesis**: a request loop that allocates gains some per cent from another allocator, one that does not gains nothing.
 //! **Compared**: each server's request loop with the system's allocator, with mimalloc and with jemalloc. An allocator is a
 //! whole program's: here it is the system's, the neighbours are programs of their own.
+//! **Outcome**: A SET of 100 bytes, 16 deep, in redis-server: no difference shown between system and mimalloc, 1.075
+//! (0.999 to 1.164), 125 ns against 116 ns. GET /json in axum: system takes only 0.960 of the time of mimalloc (0.936
+//! to 0.977), 494 ns against 514 ns. SayHello in tonic: system takes 1.096 times as long as mimalloc (1.083 to 1.107),
+//! 818 ns against 747 ns.
 
 use benches::loops::{self, DEPTH};
 use criterion::{Criterion, Throughput};
@@ -10,10 +14,11 @@ use criterion::{Criterion, Throughput};
 pub(crate) fn run(c: &mut Criterion, allocator: &str) {
     let set = format!("SET {{key}} {}", "x".repeat(100));
     let large = format!("SET {{key}} {}", "x".repeat(10_000));
+    let hset = "HSET {key} f v";
     for (name, requests, mut turn) in [
         ("redis-server, SET of 100 bytes, 16 deep", DEPTH as u64, loops::redis(&set, &set, "+OK\r\n")),
         ("redis-server, SET of 10 kB, 16 deep", DEPTH as u64, loops::redis(&large, &large, "+OK\r\n")),
-        ("redis-server, DEL and HSET, 16 deep", DEPTH as u64, loops::redis("DEL {key}", "HSET {key} f v", ":0\r\n")),
+        ("redis-server, HSET of a field, 16 deep", DEPTH as u64, loops::redis(hset, hset, ":0\r\n")),
         ("axum, GET /json", 1, loops::axum_json()),
         ("tonic, SayHello", 1, loops::tonic_say_hello()),
     ] {

@@ -1,19 +1,41 @@
-// Node's http, and Bun.serve where Bun runs it. One process, as the published comparison had it.
-const port = Number(process.argv[2]);
-const json = () => JSON.stringify({ message: "Hello from JavaScript" });
+// Node's http, and Bun.serve where Bun runs it; one process, as the published comparison had it. With the place of a Redis
+// behind the port also GET /get?key=…, by the client of Bun or the package `redis`; both send what waits in one write.
+const [port, place] = [Number(process.argv[2]), process.argv[3]];
+const plain = "Hello from JavaScript";
+const json = () => JSON.stringify({ message: plain });
+const greeting = (path) => `Hello, visitor! You've requested: ${path}`;
+
 if (globalThis.Bun) {
-  const answers = {
-    "/": () => new Response("Hello from JavaScript"),
-    "/json": () => new Response(json(), { headers: { "content-type": "application/json" } }),
+  const redis = place && new Bun.RedisClient(`redis://${place}`);
+  const get = async (key) => {
+    const value = await redis.get(key);
+    return value === null ? new Response("there is no such key", { status: 404 }) : new Response(value);
   };
-  Bun.serve({ port, hostname: "127.0.0.1", fetch: (request) => answers[new URL(request.url).pathname]() });
+  const answers = {
+    "/": () => new Response(plain),
+    "/json": () => new Response(json(), { headers: { "content-type": "application/json" } }),
+    "/get": (url) => get(url.searchParams.get("key")),
+  };
+  const fetch = (request) => {
+    const url = new URL(request.url);
+    return answers[url.pathname]?.(url) ?? new Response(greeting(url.pathname));
+  };
+  Bun.serve({ port, hostname: "127.0.0.1", fetch });
 } else {
   const http = await import("node:http");
+  const redis = place && (await import("redis")).createClient({ url: `redis://${place}` });
+  await redis?.connect();
+  const get = async (url, response) => {
+    const value = await redis.get(new URL(url, "http://127.0.0.1").searchParams.get("key"));
+    response.statusCode = value === null ? 404 : 200;
+    response.end(value ?? "there is no such key");
+  };
   http
     .createServer((request, response) => {
-      const isJson = request.url === "/json";
-      response.setHeader("content-type", isJson ? "application/json" : "text/plain");
-      response.end(isJson ? json() : "Hello from JavaScript");
+      const url = request.url;
+      response.setHeader("content-type", url === "/json" ? "application/json" : "text/plain");
+      if (redis && url.startsWith("/get?")) get(url, response);
+      else response.end(url === "/json" ? json() : url === "/" ? plain : greeting(url));
     })
     .listen(port, "127.0.0.1");
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 
 	"github.com/valyala/fasthttp"
@@ -21,7 +22,7 @@ func main() {
 			ctx.SetContentType("application/json")
 			json.NewEncoder(ctx).Encode(message{"Hello from Go"})
 		default:
-			ctx.NotFound()
+			fmt.Fprintf(ctx, "Hello, visitor! You've requested: %s", ctx.Path())
 		}
 	}))
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -19,6 +20,9 @@ func main() {
 	http.HandleFunc("GET /json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(message{"Hello from Go"})
+	})
+	http.HandleFunc("GET /{name}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "Hello, visitor! You've requested: %s", r.URL.Path)
 	})
 	panic(http.ListenAndServe("127.0.0.1:"+os.Args[1], nil))
 }

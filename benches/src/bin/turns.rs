@@ -1,5 +1,5 @@
-//! Runs one path of [`benches::loops`] a number of times: `turns NAME TURNS`. `cargo xtask paths` counts
-//! what it executes.
+//! Runs one path of [`benches::loops`] a number of times: `turns NAME TURNS`; `turns` alone lists the paths, each with the
+//! requests of a turn. `cargo xtask paths` counts what it executes.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,13 @@ use benches::loops::ALL;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, turns] = &arguments[..] else { return usage("expected two arguments") };
+    let [name, turns] = &arguments[..] else {
+        if !arguments.is_empty() {
+            return usage("expected two arguments");
+        }
+        ALL.iter().for_each(|(name, requests, _)| println!("{name} {requests}"));
+        return ExitCode::SUCCESS;
+    };
     let Some((_, _, make)) = ALL.iter().find(|(known, ..)| known == name) else {
         return usage(&format!("NAME {name}: no such path"));
     };
