@@ -10,10 +10,13 @@ mod echonet;
 mod grpc;
 mod http;
 mod instructions;
+mod interrupt;
 mod load;
 mod loadgen;
 mod paths;
 mod process;
+mod programs;
+mod report;
 mod suite;
 mod tidy;
 
@@ -51,6 +54,8 @@ enum Task {
     Http(http::Options),
     /// Interleaved measurement of grpc-server against its peers by h2load, ghz and our own generator.
     Grpc(grpc::Options),
+    /// The published comparisons measured again: runs loadgen compare, keeps its records, writes REPORT.md and its page.
+    Report(report::Options),
     /// Instructions of every server's hot paths, against a committed baseline.
     Paths(paths::Options),
     /// Instructions per request of redis-server, with --http of http-server, with --grpc of grpc-server, by callgrind.
@@ -69,6 +74,7 @@ fn main() -> ExitCode {
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
         Task::Grpc(options) => grpc::run(&options),
+        Task::Report(options) => report::run(&options),
         Task::Paths(options) => paths::run(&options),
         Task::Instructions(options) => instructions::run(&options),
     };

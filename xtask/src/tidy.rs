@@ -16,6 +16,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http-server", &["server-runtime", "redis-server"]),
     ("grpc-server", &["server-runtime"]),
     ("light-node", &["echonet-lite"]),
+    // The report reads loadgen's records, with its statistics and its pages.
+    ("xtask", &["loadgen"]),
     ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),
 ];
 
@@ -136,8 +138,10 @@ impl Tree {
 /// Rules for any text.
 fn check_text(path: &str, text: &str) -> Vec<String> {
     let mut breaches = Vec::new();
+    // In the letters of a histogram any word may stand.
+    let unfinished: &[&str] = if path.starts_with("benches/record/") { &[] } else { UNFINISHED };
     for (number, line) in text.lines().enumerate() {
-        for word in UNFINISHED.iter().filter(|word| line.contains(**word)) {
+        for word in unfinished.iter().filter(|word| line.contains(**word)) {
             breaches.push(format!("{path}:{}: {word}", number + 1));
         }
         for prefix in MACHINE_PATHS.iter().filter(|prefix| line.contains(**prefix)) {

@@ -3,9 +3,11 @@
 //! A template is words: capitals stand for themselves, `kX` is a key of the type X (`*`: of any), other small words are in
 //! `word`. `[ … ]` may be left out, `( … | … )` is one of the alternatives, `{ … }` comes once to a few times.
 
+use std::collections::BTreeSet;
+
 use super::draw::Draw;
 use super::rules::Open;
-use super::table::TEMPLATES;
+use super::table::{ADMINISTRATION, TEMPLATES};
 
 /// A command of the table.
 pub(super) struct Template {
@@ -46,7 +48,7 @@ impl Grammar {
     /// The table without the commands that `is_known` denies.
     pub(super) fn new(is_known: impl Fn(&str) -> bool, payloads: Vec<Vec<u8>>) -> Self {
         let mut grammar = Self { templates: Vec::new(), by_weight: Vec::new(), payloads };
-        for template in TEMPLATES {
+        for template in TEMPLATES.iter().chain(ADMINISTRATION) {
             let name = template.text.split(' ').next().unwrap_or_default();
             if is_known(name) {
                 let mut words = template.text.split(' ').filter(|word| !word.is_empty());
@@ -56,6 +58,30 @@ impl Grammar {
             }
         }
         grammar
+    }
+
+    /// Which of these commands, as COMMAND LIST names them, have no template.
+    pub(super) fn lacks<'n>(&self, names: &'n [String]) -> Vec<&'n str> {
+        let mut named = BTreeSet::new();
+        for (nodes, _) in &self.templates {
+            let [Node::Word(name), rest @ ..] = nodes.as_slice() else { continue };
+            let name = name.to_ascii_lowercase();
+            let subcommands: Vec<&str> = match rest.first() {
+                Some(Node::Word(word)) => vec![word],
+                Some(Node::Choice(all)) => {
+                    let first = |nodes: &Vec<Node>| match nodes.first() {
+                        Some(Node::Word(word)) => Some(*word),
+                        _ => None,
+                    };
+                    all.iter().filter_map(first).collect()
+                }
+                _ => Vec::new(),
+            };
+            named.extend(subcommands.iter().map(|word| format!("{name}|{}", word.to_ascii_lowercase())));
+            named.insert(name);
+        }
+        let is_left_out = |name: &str| super::table::LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
+        names.iter().map(String::as_str).filter(|name| !named.contains(*name) && !is_left_out(name)).collect()
     }
 
     /// How many templates there are.
@@ -70,6 +96,7 @@ impl Grammar {
         self.expand(nodes, draw, &mut words);
         if draw.chance(6) && open.may_be_spoilt() {
             spoil(&mut words, draw);
+            keep_from_expiring(&mut words);
         }
         Request { words, open: *open }
     }
@@ -154,6 +181,14 @@ impl Grammar {
             "group" => draw.of(&["g1", "g1", "g2", ""]).to_owned(),
             "consumer" => draw.of(&["c1", "c2", "c3"]).to_owned(),
             "lua" => return draw.of(super::table::SCRIPTS).as_bytes().to_vec(),
+            "user" => draw.of(&["u1", "u2", "u3"]).to_owned(),
+            "rule" => draw.of(super::table::RULES).to_owned(),
+            "library" => draw.of(super::table::LIBRARIES).to_owned(),
+            "function" => draw.of(&["f1", "f2", "f3", "F1"]).to_owned(),
+            "limit" => {
+                draw.of(&["0", "1", "3", "5", "16", "64", "128", "1000", "-1", "-3", "-6", "x", "", "1kb"]).to_owned()
+            }
+            "setting" => draw.of(super::table::SETTINGS).0.to_owned(),
             "numkeys" => draw.of(&["1", "2", "2", "3", "0", "-1", "x", "100"]).to_owned(),
             key if key.starts_with('k') && key.len() == 2 => return draw.key(char::from(key.as_bytes()[1])),
             literal => return cased(literal, draw),
@@ -206,6 +241,25 @@ fn spoil(words: &mut Vec<Vec<u8>>, draw: &mut Draw) {
         _ => {
             let copy = words[at].clone();
             words.push(copy);
+        }
+    }
+}
+
+/// Makes numbers of commands that set an expiry so large that a key stays, as whatever they are: what is over soon, or was when
+/// a key was made, is gone on one server earlier than on the other.
+fn keep_from_expiring(words: &mut [Vec<u8>]) {
+    const SETTERS: [&str; 9] =
+        ["SET", "GETEX", "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "RESTORE", "RESTORE-ASKING", "PEXPIREAT"];
+    /// The year 2100 in milliseconds.
+    const LATER: i64 = 4_102_444_800_000;
+    let Some((name, rest)) = words.split_first_mut() else { return };
+    if !SETTERS.iter().any(|setter| name.eq_ignore_ascii_case(setter.as_bytes())) {
+        return;
+    }
+    for word in rest {
+        let number = std::str::from_utf8(word).ok().and_then(|word| word.parse::<i64>().ok());
+        if number.is_some_and(|number| (1..LATER).contains(&number)) {
+            *word = LATER.to_string().into_bytes();
         }
     }
 }

@@ -7,6 +7,8 @@ const LIST: &str = include_str!("../../differ/known.txt");
 
 /// A deviation.
 pub(super) struct Known {
+    /// Its line of the list.
+    pub(super) line: &'static str,
     command: &'static str,
     ours: &'static str,
     genuine: &'static str,
@@ -26,7 +28,7 @@ pub(super) fn load() -> Result<Vec<Known>> {
         Some(())
             .filter(|()| !reason.is_empty())
             .with_context(|| format!("differ/known.txt: `{line}` has no reason"))?;
-        all.push(Known { command, ours, genuine });
+        all.push(Known { line, command, ours, genuine });
     }
     Ok(all)
 }

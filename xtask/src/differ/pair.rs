@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::grammar::Request;
 use super::reply::Reply;
 use super::rules::Follower;
+use super::table::SETTINGS;
 use crate::process::{Server, free_port};
 
 /// Commands sent at once: enough to hide the way there and back, few enough for the sockets to hold their replies.
@@ -20,7 +21,22 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What both servers are told: nothing is written to disk; strings stay so small that a run of millions of commands does
 /// not consist of copying them; the digest may be asked for.
-const SETTINGS: &[&str] = &["--save", "", "--appendonly", "no", "--proto-max-bulk-len", "1mb"];
+const ARGUMENTS: &[&str] = &[
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+    "--proto-max-bulk-len",
+    "1mb",
+    "--enable-debug-command",
+    "yes",
+    "--enable-module-command",
+    "yes",
+];
+
+/// The genuine server looks at its timer when it has something to do, or this often a second: most of a run with 10, the
+/// default, would be waiting for timeouts of a millisecond.
+const GENUINE_ARGUMENTS: &[&str] = &["--hz", "500", "--dynamic-hz", "no"];
 
 /// Ours and a genuine one.
 pub(super) struct Pair {
@@ -50,11 +66,10 @@ impl Pair {
             let port = free_port()?;
             let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
             command.extend(["--port".to_owned(), port.to_string()]);
-            command.extend(SETTINGS.iter().chain(more).map(|word| (*word).to_owned()));
+            command.extend(ARGUMENTS.iter().chain(more).map(|word| (*word).to_owned()));
             Server::start(&command, port, &folder)
         };
-        let debug = ["--enable-debug-command", "yes"];
-        Ok(Self { ours: start(ours, &debug)?, genuine: start(genuine, &debug)? })
+        Ok(Self { ours: start(ours, &[])?, genuine: start(genuine, GENUINE_ARGUMENTS)? })
     }
 
     /// Which of these commands ours has.
@@ -68,6 +83,20 @@ impl Pair {
         connection.send(&[&words])?;
         let reply = Reply::read(&mut connection.stream)?;
         Ok(reply.elements().iter().map(|row| !matches!(row, Reply::Null(_))).collect())
+    }
+
+    /// All commands and subcommands that ours has.
+    ///
+    /// # Errors
+    /// When ours does not answer.
+    pub(super) fn commands(&self) -> Result<Vec<String>> {
+        let mut connection = Connection::open(self.ours.port())?;
+        connection.send(&[&words("COMMAND LIST")])?;
+        let name = |reply: &Reply| match reply {
+            Reply::Bulk(name) => String::from_utf8_lossy(name).into_owned(),
+            _ => String::new(),
+        };
+        Ok(Reply::read(&mut connection.stream)?.elements().iter().map(name).collect())
     }
 
     /// What the genuine server makes of `words`, one command after the other.
@@ -99,6 +128,10 @@ impl Pair {
             let _ = (ours.send(&words), genuine.send(&words));
             for (index, request) in chunk.iter().enumerate() {
                 let (a, b) = (Reply::read(&mut ours.stream).ok(), Reply::read(&mut genuine.stream).ok());
+                if a.is_none() && b.is_none() {
+                    // Both have closed the connection: whose user is deleted, for example.
+                    return Ok(None);
+                }
                 let difference = |ours, genuine| Difference { at: batch * BATCH + index, ours, genuine };
                 let (Some(a), Some(b)) = (&a, &b) else { return Ok(Some(difference(a, b))) };
                 if !follower.agree(&request.words, request.open, a, b) {
@@ -111,6 +144,11 @@ impl Pair {
         }
         Ok(None)
     }
+}
+
+/// A command whose words have no spaces.
+fn words(text: &str) -> Vec<Vec<u8>> {
+    text.split(' ').map(|word| word.as_bytes().to_vec()).collect()
 }
 
 struct Connection {
@@ -129,9 +167,15 @@ impl Connection {
     /// A connection of this protocol to a server that holds nothing.
     fn prepared(port: u16, resp3: bool) -> Result<Self> {
         let mut connection = Self::open(port)?;
-        let version = if resp3 { "3" } else { "2" };
-        let words = |words: &[&str]| -> Vec<Vec<u8>> { words.iter().map(|word| word.as_bytes().to_vec()).collect() };
-        let commands = [words(&["FLUSHALL"]), words(&["HELLO", version])];
+        let settings = SETTINGS.iter().map(|(name, value)| format!(" {name} {value}")).collect::<String>();
+        let commands = [
+            words("FLUSHALL"),
+            words("FUNCTION FLUSH"),
+            words("SCRIPT FLUSH"),
+            words("ACL DELUSER u1 u2 u3"),
+            words(&format!("CONFIG SET{settings} notify-keyspace-events")).into_iter().chain([Vec::new()]).collect(),
+            words(if resp3 { "HELLO 3" } else { "HELLO 2" }),
+        ];
         connection.send(&commands.iter().collect::<Vec<_>>())?;
         for _ in commands {
             Reply::read(&mut connection.stream)?;

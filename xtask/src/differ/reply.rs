@@ -72,6 +72,11 @@ impl Reply {
         matches!(self, Self::Plain(b'+', status) if status == text.as_bytes())
     }
 
+    /// Whether this is a bulk string with this text.
+    pub(super) fn is_bulk(&self, text: &str) -> bool {
+        matches!(self, Self::Bulk(bulk) if bulk == text.as_bytes())
+    }
+
     /// The integer that it is.
     pub(super) fn int(&self) -> Option<i64> {
         match self {

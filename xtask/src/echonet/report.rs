@@ -62,13 +62,16 @@ fn table(scenario: Scenario, placement: Placement, subjects: &[Subject], samples
 /// The raw samples with what is needed to judge them, and the tables computed from them.
 pub(super) fn record(options: &Options, subjects: &[Subject], samples: &[Sample]) -> Result<String> {
     let mut text = String::from("# cargo xtask echonet: raw samples, one line a run; tables below\n");
-    text += &versions();
+    text += &versions(subjects);
     writeln!(text, "# {} rounds, {} s a run as a device; every subject on one core", options.rounds, options.seconds)?;
     writeln!(
         text,
         "# CPU: user and system time of the subject per request; ratios are paired by round, with bootstrap 95 % intervals"
     )?;
-    writeln!(text, "# {FLOOR}: xtask/echonet/floor.c as a device, generator.c as a controller")?;
+    writeln!(
+        text,
+        "# {FLOOR}: benches/peers/echonet-c, echonet-floor.c as a device, echonet-generator.c as a controller"
+    )?;
     writeln!(text, "{}", Sample::HEADER)?;
     for sample in samples {
         writeln!(text, "{}", sample.csv(subjects))?;

@@ -1,17 +1,21 @@
 //! Interleaved runs and what they show.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::space::{DEVICE, OTHER};
-use super::subject::{Device, Role, Subject, Workshop};
-use super::{Options, Placement, SUBJECT_CORE, Scenario};
+use super::subject::{Device, Role, Subject, Workshop, cpu_us};
+use super::{Contest, Placement, SUBJECT_CORE, Scenario};
 use crate::process::{children_cpu_seconds, run_quietly};
 
 /// Iterations of the published benchmark in each run: ten rounds make the published ten thousand.
 const ITERATIONS: u32 = 1000;
+
+/// Seconds after which such a run ends at the latest.
+const PATIENCE: &str = "10";
 
 /// Above this share of one core the generator itself is the limit.
 pub(super) const GENERATOR_BOUND: f64 = 0.9;
@@ -52,16 +56,11 @@ impl Sample {
 }
 
 /// Runs every subject that has the scenario's role once a round; the order turns round each time.
-pub(super) fn interleaved(
-    options: &Options,
-    workshop: &Workshop,
-    subjects: &[Subject],
-    scenario: Scenario,
-    placement: Placement,
-) -> Result<Vec<Sample>> {
+pub(super) fn interleaved(contest: &Contest<'_>, workshop: &Workshop, subjects: &[Subject]) -> Result<Vec<Sample>> {
+    let Contest { rounds, scenario, placement, stop, .. } = *contest;
     let mut devices = Vec::new();
     for (index, subject) in subjects.iter().enumerate() {
-        let Some(words) = subject.command(scenario.role()) else { continue };
+        let Some(words) = subject.command(scenario) else { continue };
         // A controller asks the floor, on the other core.
         let device = match scenario.role() {
             Role::Device => Device::start(subject.name, words, SUBJECT_CORE)?,
@@ -72,16 +71,28 @@ pub(super) fn interleaved(
         devices.push((index, device));
     }
     let mut samples = Vec::new();
-    for round in 0..options.rounds {
+    for round in 0..rounds {
         if round % 2 == 1 {
             devices.reverse();
         }
         for (index, device) in &devices {
+            ensure!(!stop(), "interrupted");
             let sample = match scenario.role() {
-                Role::Device => device_run(options, workshop, scenario, placement, device),
-                Role::Controller => controller_run(&subjects[*index], device),
+                Role::Device => device_run(contest, workshop, device),
+                Role::Controller if scenario == Scenario::Controller => controller_run(&subjects[*index], device),
+                Role::Controller => tour(&subjects[*index], device),
             };
-            let sample = sample.with_context(|| format!("{} in {}", subjects[*index].name, scenario.name()))?;
+            let sample = match sample {
+                Ok(sample) => sample,
+                // Ours is why we are here; a peer that fails does not keep the others from being measured.
+                Err(error) if !subjects[*index].name.starts_with("ours") => {
+                    println!("{} in {}, round {}: {error:#}", subjects[*index].name, scenario.name(), round + 1);
+                    continue;
+                }
+                Err(error) => {
+                    return Err(error).with_context(|| format!("{} in {}", subjects[*index].name, scenario.name()));
+                }
+            };
             samples.push(Sample { scenario, placement, round, subject: *index, ..sample });
         }
         if round % 2 == 1 {
@@ -92,23 +103,19 @@ pub(super) fn interleaved(
 }
 
 /// The generator asks the subject.
-fn device_run(
-    options: &Options,
-    workshop: &Workshop,
-    scenario: Scenario,
-    placement: Placement,
-    device: &Device,
-) -> Result<Sample> {
+fn device_run(contest: &Contest<'_>, workshop: &Workshop, device: &Device) -> Result<Sample> {
+    let Contest { seconds, scenario, placement, .. } = *contest;
     let what = match scenario {
-        Scenario::DeviceSequential => ["get", "1", &options.seconds.to_string()].map(str::to_owned),
-        Scenario::DeviceWindow => ["get", "32", &options.seconds.to_string()].map(str::to_owned),
-        Scenario::Published => ["profile", &ITERATIONS.to_string(), "0"].map(str::to_owned),
-        Scenario::Controller => bail!("a controller is no device"),
+        Scenario::DeviceSequential => ["get", "1", &seconds.to_string()].map(str::to_owned),
+        Scenario::DeviceWindow => ["get", "32", &seconds.to_string()].map(str::to_owned),
+        Scenario::Published => ["profile", &ITERATIONS.to_string(), PATIENCE].map(str::to_owned),
+        Scenario::Controller | Scenario::ControllerPublished => bail!("a controller is no device"),
     };
     let [kind, number, seconds] = what;
     let words = [workshop.generator.clone(), kind, OTHER.into(), OTHER.into(), DEVICE.into(), number, seconds];
     let before = device.cpu_us()?;
-    let figures = figures(&run_quietly(&mut device.space.other.pinned(placement.other_core(), &words))?)?;
+    let text = run_quietly(&mut device.space.other.pinned(placement.other_core(), &words))?;
+    let figures = figures(text.lines().last().unwrap_or_default())?;
     let [requests, seconds, lost, wrong, generator_us, p50_us, p99_us] = figures[..] else {
         bail!("the generator prints seven figures")
     };
@@ -127,10 +134,9 @@ fn device_run(
 
 /// The subject asks the floor.
 fn controller_run(subject: &Subject, floor: &Device) -> Result<Sample> {
-    let words = subject.command(Role::Controller).context("it is a controller")?;
-    let words = [words, &[subject.requests.to_string()]].concat();
+    let words = subject.command(Scenario::Controller).context("it is a controller")?;
     let (floor_before, before, start) = (floor.cpu_us()?, children_cpu_seconds()?, Instant::now());
-    let mut command: Command = floor.space.other.pinned(SUBJECT_CORE, &words);
+    let mut command: Command = floor.space.other.pinned(SUBJECT_CORE, words);
     let text = run_quietly(&mut command)?;
     let elapsed_us = start.elapsed().as_secs_f64() * 1e6;
     let cpu = children_cpu_seconds()? - before;
@@ -143,6 +149,34 @@ fn controller_run(subject: &Subject, floor: &Device) -> Result<Sample> {
         other_busy: (floor.cpu_us()? - floor_before) / elapsed_us,
         ..Sample::blank()
     })
+}
+
+/// The subject searches for the floor and asks for what the published benchmark asks for. Its start does not count.
+fn tour(subject: &Subject, floor: &Device) -> Result<Sample> {
+    let words = subject.command(Scenario::ControllerPublished).context("it is a controller")?;
+    let mut command = floor.space.other.pinned(SUBJECT_CORE, words);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start it")?;
+    let result = (|| {
+        let mut lines = BufReader::new(child.stdout.take().context("its output is piped")?).lines();
+        // Libraries print more than is asked of them.
+        while lines.next().context("it has found nothing")?? != "begin" {}
+        let (floor_before, before, start) = (floor.cpu_us()?, cpu_us(child.id())?, Instant::now());
+        let figures = lines.find_map(|line| figures(&line.ok()?).ok()).context("it was answered nothing")?;
+        let elapsed_us = start.elapsed().as_secs_f64() * 1e6;
+        let (cpu, floor_cpu) = (cpu_us(child.id())? - before, floor.cpu_us()? - floor_before);
+        let [requests, seconds, lost] = figures[..3] else { bail!("a controller prints three figures") };
+        Ok(Sample {
+            rate: requests / seconds,
+            cpu_us: cpu / requests,
+            lost: lost as u64,
+            other_busy: floor_cpu / elapsed_us,
+            ..Sample::blank()
+        })
+    })();
+    // It waits for the end of its input; if it failed, it has ended, or shall.
+    let _ = child.kill();
+    child.wait()?;
+    result
 }
 
 impl Sample {

@@ -19,6 +19,14 @@ pub(super) const OTHER: &str = "10.61.0.2";
 /// How long the kernel may take to make a namespace.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The beginning of a command line that runs a program in a network of its own.
+pub(crate) fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    let is_root = run_quietly(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    command.args(if is_root { &["--net"][..] } else { &["--user", "--map-root-user", "--net"] });
+    command
+}
+
 /// Two network namespaces joined by a cable: a device's, and that of who asks it.
 pub(super) struct Space {
     pub(super) device: Holder,
@@ -28,10 +36,7 @@ pub(super) struct Space {
 impl Space {
     /// Lays the cable.
     pub(super) fn new() -> Result<Self> {
-        let mut command = Command::new("unshare");
-        let is_root = run_quietly(Command::new("id").arg("-u"))?.trim() == "0";
-        command.args(if is_root { &["--net"][..] } else { &["--user", "--map-root-user", "--net"] });
-        let device = Holder::start(command)?;
+        let device = Holder::start(unshare())?;
         let mut inside = device.command("unshare");
         inside.arg("--net");
         let other = Holder::start(inside)?;

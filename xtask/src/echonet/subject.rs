@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::Scenario;
 use super::space::{DEVICE, OTHER, Space};
 use crate::process::run_quietly;
+use crate::programs;
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Role {
@@ -19,63 +21,69 @@ pub(super) enum Role {
 /// A program that takes part.
 pub(super) struct Subject {
     pub(super) name: &'static str,
-    /// Serves object 029001 until its input ends.
+    /// Serves object 029001 until it is killed.
     device: Option<Vec<String>>,
-    /// Reads property 80 of object 029001 at [`DEVICE`]; the number of requests is appended.
+    /// Reads property 80 of object 029001 at [`DEVICE`] as often as the last word says.
     controller: Option<Vec<String>>,
-    /// Requests of a run as a controller: for about a second.
-    pub(super) requests: u64,
+    /// Searches for [`DEVICE`] by multicast, then reads 12 properties of its node profile, as often and as long as the last words say.
+    published: Option<Vec<String>>,
+    /// What it is.
+    version: String,
 }
 
 impl Subject {
-    pub(super) fn command(&self, role: Role) -> Option<&[String]> {
-        match role {
-            Role::Device => self.device.as_deref(),
-            Role::Controller => self.controller.as_deref(),
+    pub(super) fn command(&self, scenario: Scenario) -> Option<&[String]> {
+        match scenario {
+            Scenario::DeviceSequential | Scenario::DeviceWindow | Scenario::Published => self.device.as_deref(),
+            Scenario::Controller => self.controller.as_deref(),
+            Scenario::ControllerPublished => self.published.as_deref(),
         }
     }
 }
 
-/// Where the programs are built, and those that are no subjects.
+/// The programs that are no subjects.
 pub(super) struct Workshop {
-    folder: PathBuf,
     pub(super) generator: String,
     pub(super) floor: String,
+    /// Whether ours are taken as they lie in target/release.
+    as_built: bool,
 }
 
 /// Builds or fetches a subject.
 type Maker = fn(&Workshop) -> Result<Subject>;
 
 /// Name of the subject that all others are compared with.
-pub(super) const FLOOR: &str = "floor (C)";
+pub(super) const FLOOR: &str = "C floor";
+
+/// Iterations and seconds of a run of the published benchmark, which had ten thousand: who is slow has fewer.
+const TOUR: [&str; 2] = ["10000", "1"];
 
 impl Workshop {
     /// Compiles generator and floor.
-    pub(super) fn open() -> Result<Self> {
-        let folder = crate::target_dir().join("echonet");
-        fs::create_dir_all(&folder)?;
-        let source = crate::root().join("xtask/echonet");
-        let compile = |name: &str| -> Result<String> {
-            let (program, file) = (folder.join(name), source.join(format!("{name}.c")));
-            let mut command = Command::new("cc");
-            command.args(["-O2", "-Wall", "-Wextra", "-o"]).args([&program, &file]);
-            run_quietly(&mut command)?;
-            Ok(program.display().to_string())
-        };
-        Ok(Self { generator: compile("generator")?, floor: compile("floor")?, folder })
+    pub(super) fn open(as_built: bool) -> Result<Self> {
+        Ok(Self { generator: installed("echonet-generator")?, floor: installed("echonet-floor")?, as_built })
     }
 
-    /// The subjects whose names contain `part`, and the floor. A peer that cannot be had is left out, which is printed.
-    pub(super) fn subjects(&self, part: &str) -> Result<Vec<Subject>> {
-        let makers: [(&str, Maker); 5] = [
-            ("ours, blocking", Self::ours_blocking),
+    /// The subjects whose names are `wanted`, and the floor. A peer that cannot be had is left out, which is printed.
+    pub(super) fn subjects(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Subject>> {
+        let makers: [(&str, Maker); 8] = [
+            ("ours", Self::ours_blocking),
             ("ours, tokio", Self::ours_tokio),
-            ("uecho-go", Self::uecho_go),
-            ("npm echonet-lite", Self::npm),
+            ("uecho-go", |_| {
+                // Its own benchmark asks as its controller does: one request under way, behind a lock.
+                peer("uecho-go", "uecho-go", Some("10000"))
+            }),
+            ("echonet crate", |_| peer("echonet crate", "echonet-crate", None)),
+            ("echonet crate, not optimised", |_| {
+                let peer = peer("echonet crate, not optimised", "echonet-crate-debug", None)?;
+                Ok(Subject { device: None, ..peer })
+            }),
+            ("uecho for Python", |_| peer("uecho for Python", "uecho-py", None)),
+            ("npm echonet-lite", |_| peer("npm echonet-lite", "npm-echonet-lite", None)),
             (FLOOR, |shop| Ok(shop.floor())),
         ];
         let mut subjects = Vec::new();
-        for (name, make) in makers.into_iter().filter(|(name, _)| name.contains(part) || *name == FLOOR) {
+        for (name, make) in makers.into_iter().filter(|(name, _)| wanted(name) || *name == FLOOR) {
             match make(self) {
                 Ok(subject) => subjects.push(subject),
                 // Ours is why we are here; the others come from registries.
@@ -87,66 +95,71 @@ impl Workshop {
     }
 
     fn floor(&self) -> Subject {
-        let controller = words(&[&self.generator, "count", OTHER, OTHER, DEVICE, "32"]);
-        let device = words(&[&self.floor, DEVICE]);
-        Subject { name: FLOOR, device: Some(device), controller: Some(controller), requests: 300_000 }
+        let [iterations, seconds] = TOUR;
+        let ask =
+            |what: &str, last: &[&str]| words(&[&[self.generator.as_str(), what, OTHER, OTHER, DEVICE], last].concat());
+        Subject {
+            name: FLOOR,
+            device: Some(words(&[&self.floor, DEVICE])),
+            controller: Some(ask("count", &["32", "300000"])),
+            published: Some(ask("profile", &[iterations, seconds])),
+            version: programs::version("echonet-floor"),
+        }
     }
 
     fn ours_blocking(&self) -> Result<Subject> {
-        let bench = example("bench")?;
-        let device = words(&[&bench, "serve", "--interface", "echo", "-4"]);
-        let controller = words(&[&bench, "ask", "--interface", "echo", "-4", "--window", "32", DEVICE]);
-        Ok(Subject { name: "ours, blocking", device: Some(device), controller: Some(controller), requests: 300_000 })
+        self.ours("ours", "bench", &["serve"], &[], "300000")
     }
 
     fn ours_tokio(&self) -> Result<Subject> {
-        let device = words(&[&example("light")?, "--interface", "echo", "-4"]);
-        let bench = example("bench")?;
-        let controller = words(&[&bench, "ask", "--tokio", "--interface", "echo", "-4", "--window", "32", DEVICE]);
-        Ok(Subject { name: "ours, tokio", device: Some(device), controller: Some(controller), requests: 200_000 })
+        self.ours("ours, tokio", "light", &[], &["--tokio"], "200000")
     }
 
-    fn uecho_go(&self) -> Result<Subject> {
-        let folder = self.copied("go")?;
-        run_quietly(Command::new("go").args(["build", "-o", "speed", "."]).current_dir(&folder))?;
-        let program = folder.join("speed").display().to_string();
-        let (device, controller) = (words(&[&program, "device"]), words(&[&program, "controller", DEVICE]));
-        Ok(Subject { name: "uecho-go", device: Some(device), controller: Some(controller), requests: 10_000 })
+    /// Ours: the example that is the device, and the options of the one that is the controller.
+    fn ours(&self, name: &'static str, device: &str, serve: &[&str], ask: &[&str], requests: &str) -> Result<Subject> {
+        let (device, bench) = (self.example(device)?, self.example("bench")?);
+        let [iterations, seconds] = TOUR;
+        let place = ["--interface", "echo", "-4"];
+        Ok(Subject {
+            name,
+            device: Some(words(&[&[device.as_str()], serve, &place].concat())),
+            controller: Some(words(&[&[&bench, "ask"], ask, &place, &["--window", "32", DEVICE, requests]].concat())),
+            published: Some(words(&[&[&bench, "published"], ask, &place, &[DEVICE, iterations, seconds]].concat())),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
     }
 
-    fn npm(&self) -> Result<Subject> {
-        let folder = self.copied("js")?;
-        if !folder.join("node_modules").exists() {
-            let mut install = Command::new("npm");
-            install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]);
-            run_quietly(install.current_dir(&folder))?;
+    /// An example of ours as it is shipped.
+    fn example(&self, name: &str) -> Result<String> {
+        if !self.as_built {
+            let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            command.args(["build", "--quiet", "--release", "--package", "echonet-lite", "--example", name]);
+            run_quietly(command.current_dir(crate::root()))?;
         }
-        let device = words(&["node", &folder.join("speed.js").display().to_string()]);
-        Ok(Subject { name: "npm echonet-lite", device: Some(device), controller: None, requests: 0 })
+        Ok(crate::target_dir().join("release/examples").join(name).display().to_string())
     }
+}
 
-    /// A copy of one of the folders of `xtask/echonet`, to install libraries in.
-    fn copied(&self, name: &str) -> Result<PathBuf> {
-        let folder = self.folder.join(name);
-        fs::create_dir_all(&folder)?;
-        for entry in fs::read_dir(crate::root().join("xtask/echonet").join(name))? {
-            let entry = entry?;
-            fs::copy(entry.path(), folder.join(entry.file_name()))?;
-        }
-        Ok(folder)
-    }
+/// A peer's program, as a word.
+fn installed(name: &str) -> Result<String> {
+    Ok(programs::peer(name)?.display().to_string())
+}
+
+/// A peer of `benches/peers/install`, which all have the same words; with `requests`, it has a mode of one property.
+fn peer(name: &'static str, package: &str, requests: Option<&str>) -> Result<Subject> {
+    let program = installed(package)?;
+    let [iterations, seconds] = TOUR;
+    Ok(Subject {
+        name,
+        device: Some(words(&[&program, "device"])),
+        controller: requests.map(|requests| words(&[&program, "controller", DEVICE, requests])),
+        published: Some(words(&[&program, "published", DEVICE, iterations, seconds])),
+        version: programs::version(package),
+    })
 }
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Builds an example of ours as it is shipped.
-fn example(name: &str) -> Result<String> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--quiet", "--release", "--package", "echonet-lite", "--example", name]);
-    run_quietly(command.current_dir(crate::root()))?;
-    Ok(crate::target_dir().join("release/examples").join(name).display().to_string())
 }
 
 /// A device that runs in a namespace of its own; it ends when dropped.
@@ -177,13 +190,18 @@ impl Device {
 
     /// CPU time of all its threads so far, in microseconds, to the nanosecond as the scheduler counts it.
     pub(super) fn cpu_us(&self) -> Result<f64> {
-        let mut total = 0.0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            let text = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-            total += text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
-        }
-        Ok(total / 1000.0)
+        cpu_us(self.child.id())
     }
+}
+
+/// The same of any process.
+pub(super) fn cpu_us(process: u32) -> Result<f64> {
+    let mut total = 0.0;
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let text = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+        total += text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
+    }
+    Ok(total / 1000.0)
 }
 
 impl Drop for Device {
@@ -193,17 +211,17 @@ impl Drop for Device {
     }
 }
 
-/// Name and version of what the record should tell about the machine's tools.
-pub(super) fn versions() -> String {
+/// Name and version of what the record should tell about the machine's tools, and of the subjects.
+pub(super) fn versions(subjects: &[Subject]) -> String {
     let first_line = |program: &str, argument: &str| {
         let text = run_quietly(Command::new(program).arg(argument)).unwrap_or_default();
         format!("# {program}: {}\n", text.lines().next().unwrap_or("none"))
     };
     let model = fs::read_to_string(Path::new("/proc/cpuinfo")).unwrap_or_default();
     let model = model.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("unknown").to_owned();
-    let tools =
-        [("uname", "-sr"), ("rustc", "--version"), ("cc", "--version"), ("go", "version"), ("node", "--version")];
-    tools
+    let tools = [("uname", "-sr"), ("rustc", "--version")];
+    let text = tools
         .into_iter()
-        .fold(format!("# processor: {model}\n"), |text, (name, argument)| text + &first_line(name, argument))
+        .fold(format!("# processor: {model}\n"), |text, (name, argument)| text + &first_line(name, argument));
+    subjects.iter().fold(text, |text, subject| text + &format!("# {}: {}\n", subject.name, subject.version))
 }

@@ -17,8 +17,8 @@ use crate::compare::{Pinning, order, parse_pinning};
 use crate::process::Server;
 use sample::Sample;
 use shape::{Shape, Tools};
+pub(crate) use subject::answers;
 use subject::{SUBJECTS, Subject};
-pub(crate) use subject::{answers, tonic};
 
 /// Options of `cargo xtask grpc`.
 ///
@@ -29,7 +29,7 @@ pub(crate) use subject::{answers, tonic};
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// Peers to measure, separated by commas; ours is always among them.
-    /// tonic, grpc-go, grpc-c++
+    /// tonic, grpc-go, grpc-c++, grpc-js
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Who makes which load, as TOOL@CONNECTIONSxCALLS, with as many calls at a time on each connection.
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let mut running = Vec::new();
     for subject in SUBJECTS.iter().filter(wanted) {
-        let started = subject.build(&folder, options.ours.as_deref()).and_then(|command| {
+        let started = subject.build(options.ours.as_deref()).and_then(|command| {
             let server = subject::start(command, pin, &folder)?;
             tools.verify(&server)?;
             Ok(server)

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use super::sample::{Said, Sample, of_ghz, of_h2load, of_loadgen};
 use crate::compare::{Pinning, pinned};
 use crate::process::{Server, children_cpu_seconds, run_quietly};
+use crate::programs;
 
 /// What h2load sends: a message with `name: "world"`, uncompressed, behind gRPC's five bytes.
 const GREETING: &[u8] = b"\0\0\0\0\x07\x0a\x05world";
@@ -148,21 +149,15 @@ impl Shape {
 impl Tools {
     /// Builds ours, writes what the others read, fetches ghz by its package client if a shape needs it.
     pub(super) fn open(folder: &Path, pin: Option<&Pinning>, shapes: &[Shape]) -> Result<Self> {
-        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.args(["build", "--quiet", "--release", "--package", "loadgen", "--bin", "loadgen"]);
-        run_quietly(build.current_dir(crate::root()))?;
-        let ghz = folder.join("ghz");
-        if shapes.iter().any(|shape| shape.tool.name == "ghz") && !ghz.exists() {
-            let mut install = Command::new("go");
-            install.args(["install", "github.com/bojand/ghz/cmd/ghz@v0.93.0"]).env("GOBIN", folder);
-            run_quietly(&mut install)?;
-        }
+        let loadgen = programs::ours("loadgen")?;
+        let needs_ghz = shapes.iter().any(|shape| shape.tool.name == "ghz");
+        let ghz = if needs_ghz { programs::peer("ghz")? } else { PathBuf::new() };
         let greeting = folder.join("greeting");
         fs::write(&greeting, GREETING)?;
         let names = vec![
             ("{ghz}", ghz),
             ("{greeting}", greeting),
-            ("{loadgen}", crate::target_dir().join("release/loadgen")),
+            ("{loadgen}", loadgen),
             ("{proto}", crate::root().join("grpc-server/proto/helloworld.proto")),
         ];
         Ok(Self { folder: folder.to_owned(), cores: pin.map(|pin| pin.client().to_owned()), names })

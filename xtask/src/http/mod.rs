@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let mut running = Vec::new();
     for subject in SUBJECTS.iter().filter(wanted) {
-        match subject.build(&folder).and_then(|command| subject.start(&command, redis, options.pin.as_ref(), &folder)) {
+        match subject.build().and_then(|command| subject.start(&command, redis, options.pin.as_ref(), &folder)) {
             Ok(server) => running.push(Running { subject, server }),
             Err(error) if subject.name == "ours" => return Err(error),
             Err(error) => println!("left out: {}: {error:#}", subject.name),

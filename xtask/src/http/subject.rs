@@ -1,14 +1,13 @@
 //! Who is measured, and how each is built.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use super::sample::Shape;
 use crate::compare::{Pinning, pinned};
-use crate::process::{Server, free_port, run_quietly};
+use crate::process::{Server, free_port};
+use crate::programs;
 
 /// A server that answers `/` and `/json` on the port that it is told.
 pub(super) struct Subject {
@@ -20,29 +19,25 @@ pub(super) struct Subject {
 enum Make {
     /// Our own, from the workspace.
     Ours,
-    /// A program of `benches/peers/http-rust`.
-    Rust(&'static str),
-    /// A program of `benches/peers/http-go`.
-    Go(&'static str),
+    /// A peer, by its name in `benches/peers/install`.
+    Peer(&'static str),
     /// Another, which answers `/get?key=…` from Redis.
-    GoRedis(&'static str),
-    /// A JavaScript runtime, by its npm package if it is not simply there.
-    Script { program: &'static str, npm: Option<&'static str> },
+    Proxy(&'static str),
 }
 
 /// Ours first: it is compared with each of the others.
 pub(super) const SUBJECTS: [Subject; 11] = [
     Subject { name: "ours", make: Make::Ours },
-    Subject { name: "floor", make: Make::Rust("floor") },
-    Subject { name: "axum", make: Make::Rust("axum-default") },
-    Subject { name: "actix-web", make: Make::Rust("actix") },
-    Subject { name: "ntex", make: Make::Rust("ntex-tokio") },
-    Subject { name: "may_minihttp", make: Make::Rust("minihttp") },
-    Subject { name: "net/http", make: Make::Go("nethttp") },
-    Subject { name: "fasthttp", make: Make::Go("fasthttp") },
-    Subject { name: "go-redis", make: Make::GoRedis("redisproxy") },
-    Subject { name: "node", make: Make::Script { program: "node", npm: None } },
-    Subject { name: "bun", make: Make::Script { program: "bun", npm: Some("bun@1.3.14") } },
+    Subject { name: "floor", make: Make::Peer("floor") },
+    Subject { name: "axum", make: Make::Peer("axum-default") },
+    Subject { name: "actix-web", make: Make::Peer("actix") },
+    Subject { name: "ntex", make: Make::Peer("ntex-tokio") },
+    Subject { name: "may_minihttp", make: Make::Peer("minihttp") },
+    Subject { name: "net/http", make: Make::Peer("nethttp") },
+    Subject { name: "fasthttp", make: Make::Peer("fasthttp") },
+    Subject { name: "go-redis", make: Make::Proxy("redisproxy") },
+    Subject { name: "node", make: Make::Peer("node") },
+    Subject { name: "bun", make: Make::Peer("bun") },
 ];
 
 impl Subject {
@@ -50,44 +45,18 @@ impl Subject {
     pub(super) fn answers(&self, shape: &Shape) -> bool {
         match self.make {
             Make::Ours => true,
-            Make::GoRedis(_) => shape.needs_redis(),
-            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => !shape.needs_redis(),
+            Make::Proxy(_) => shape.needs_redis(),
+            Make::Peer(_) => !shape.needs_redis(),
         }
     }
 
-    /// Builds it below `folder` if need be; its command line without the port.
-    pub(super) fn build(&self, folder: &Path) -> Result<Vec<String>> {
-        let peers = crate::root().join("benches/peers");
-        let command = match self.make {
-            Make::Ours => {
-                cargo(crate::root(), &["-p", "http-server"], None)?;
-                vec![text(&crate::target_dir().join("release/http-server"))]
-            }
-            Make::Rust(name) => {
-                let target = folder.join("rust");
-                cargo(&peers.join("http-rust"), &["--bin", name, "--features", name], Some(&target))?;
-                vec![text(&target.join("release").join(name))]
-            }
-            Make::Go(name) | Make::GoRedis(name) => {
-                let (source, program) = (copy(&peers.join("http-go"), folder)?, folder.join(name));
-                run_quietly(Command::new("go").args(["mod", "tidy"]).current_dir(&source))?;
-                let mut build = Command::new("go");
-                build.args(["build", "-o"]).arg(&program).arg(format!("./{name}")).current_dir(&source);
-                run_quietly(&mut build)?;
-                vec![text(&program)]
-            }
-            Make::Script { program, npm } => {
-                let script = text(&peers.join("http-js/server.mjs"));
-                let Some(package) = npm else { return Ok(vec![program.to_owned(), script]) };
-                let installed = folder.join("node_modules/.bin").join(program);
-                if !installed.exists() {
-                    let flags = ["install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error"];
-                    run_quietly(Command::new("npm").args(flags).arg("--prefix").arg(folder).arg(package))?;
-                }
-                vec![text(&installed), script]
-            }
+    /// Builds or fetches it if need be; its command line without the port.
+    pub(super) fn build(&self) -> Result<Vec<String>> {
+        let program = match self.make {
+            Make::Ours => programs::ours("http-server")?,
+            Make::Peer(name) | Make::Proxy(name) => programs::peer(name)?,
         };
-        Ok(command)
+        Ok(vec![program.display().to_string()])
     }
 
     /// Starts it on a free port, with a Redis behind it if there is one.
@@ -105,11 +74,11 @@ impl Subject {
                 command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
                 command.extend(redis.iter().flat_map(|place| ["--redis".to_owned(), (*place).to_owned()]));
             }
-            Make::GoRedis(_) => {
+            Make::Proxy(_) => {
                 command.push(port.to_string());
                 command.extend(redis.map(str::to_owned));
             }
-            Make::Rust(_) | Make::Go(_) | Make::Script { .. } => command.push(port.to_string()),
+            Make::Peer(_) => command.push(port.to_string()),
         }
         let command = pinned(pin.map(Pinning::server), command);
         Server::start_when(answers, &command, port, folder).with_context(|| self.name)
@@ -128,25 +97,4 @@ pub(crate) fn answers(port: u16) -> bool {
         Ok(&status == b"HTTP/1.1 200")
     };
     get().unwrap_or(false)
-}
-
-fn cargo(folder: &Path, arguments: &[&str], target: Option<&Path>) -> Result<()> {
-    let mut build = Command::new("cargo");
-    build.args(["build", "--release"]).args(arguments).current_dir(folder);
-    if let Some(target) = target {
-        build.env("CARGO_TARGET_DIR", target);
-    }
-    run_quietly(&mut build).map(drop)
-}
-
-/// A copy for a tool that writes beside its sources.
-fn copy(source: &Path, folder: &Path) -> Result<PathBuf> {
-    let copy = folder.join(source.file_name().context("a folder has a name")?);
-    fs::create_dir_all(&copy)?;
-    run_quietly(Command::new("cp").arg("-r").arg(source.join(".")).arg(&copy))?;
-    Ok(copy)
-}
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
 }

@@ -9,8 +9,9 @@ use anyhow::{Result, ensure};
 use super::h2::{Client, Method};
 use super::profile::{PARTS, by_crate, total};
 use super::{Options, callgrind, control, dumped};
-use crate::grpc::{answers, tonic};
-use crate::process::{Server, free_port, run_quietly, words};
+use crate::grpc::answers;
+use crate::process::{Server, free_port, words};
+use crate::programs;
 
 /// Replies of a stream.
 const MESSAGES: u8 = 100;
@@ -24,13 +25,9 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
     if let Some(command) = &options.server {
         text += &server(options, folder, command)?;
     } else {
-        let mut build = std::process::Command::new("cargo");
-        build.args(["build", "--release", "--package", "grpc-server"]).current_dir(crate::root());
-        run_quietly(&mut build)?;
-        let ours = crate::target_dir().join("release/grpc-server");
+        let ours = programs::ours("grpc-server")?;
         text += &server(options, folder, &format!("{} --workers 1", ours.display()))?;
-        let grpc = crate::target_dir().join("grpc");
-        text += &server(options, folder, &tonic(&grpc)?.display().to_string())?;
+        text += &server(options, folder, &programs::peer("tonic")?.display().to_string())?;
     }
     print!("{text}");
     if options.record {

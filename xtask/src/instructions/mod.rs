@@ -18,6 +18,7 @@ use crate::compare::memory_only;
 use crate::http::Backend;
 use crate::load::{Connection, Request};
 use crate::process::{Server, free_port, run_quietly};
+use crate::programs;
 
 /// Options of `cargo xtask instructions`.
 #[derive(Args)]
@@ -96,9 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The same for http-server.
 fn http(options: &Options, folder: &Path) -> Result<()> {
-    let program = crate::target_dir().join("release/http-server");
-    let mut build = Command::new("cargo");
-    run_quietly(build.args(["build", "--release", "-p", "http-server"]).current_dir(crate::root()))?;
+    let program = programs::ours("http-server")?;
     let backend = Backend::start(None, folder).inspect_err(|error| println!("left out: /get: {error:#}")).ok();
     let port = free_port()?;
     let (output, mut command) = callgrind(folder, port);

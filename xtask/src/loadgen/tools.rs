@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::contest::{Program, Target};
 use crate::compare::memory_only;
 use crate::process::{Server, free_port, run_quietly};
+use crate::programs;
 
 /// The core of the target; generators have [`GENERATOR_CORE`].
 const TARGET_CORE: &str = "1";
@@ -62,7 +63,7 @@ impl Tools {
         let path = match program {
             Program::Ours => crate::target_dir().join("release/loadgen"),
             Program::Floor => self.folder.join("udp"),
-            Program::Ghz => self.ghz()?,
+            Program::Ghz => programs::peer("ghz")?,
             Program::Wrk | Program::RedisBenchmark | Program::H2load => {
                 run_quietly(Command::new("which").arg(program.name()))
                     .map(|path| PathBuf::from(path.trim()))
@@ -70,16 +71,6 @@ impl Tools {
             }
         };
         Ok(path.display().to_string())
-    }
-
-    fn ghz(&self) -> Result<PathBuf> {
-        let path = self.folder.join("ghz");
-        if !path.exists() {
-            let mut install = Command::new("go");
-            install.args(["install", "github.com/bojand/ghz/cmd/ghz@v0.93.0"]).env("GOBIN", &self.folder);
-            run_quietly(&mut install)?;
-        }
-        Ok(path)
     }
 
     /// A command line on the generators' core.

@@ -1,0 +1,49 @@
+//! The programs that are measured: ours, built as they are shipped, and peers, by `benches/peers/install`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::process::run_quietly;
+
+/// Builds a server of ours, whose program is named like its package; where it is.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn ours(package: &str) -> Result<PathBuf> {
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--release", "--package", package, "--bin", package]);
+    run_quietly(build.current_dir(crate::root()))?;
+    Ok(crate::target_dir().join("release").join(package))
+}
+
+/// Builds or fetches a peer; where it is.
+///
+/// # Errors
+/// When it cannot be had; the text says why.
+pub(crate) fn peer(name: &str) -> Result<PathBuf> {
+    run_quietly(Command::new(crate::root().join("benches/peers/install")).arg(name))?;
+    // The script knows its own place, and no other target folder.
+    let program = crate::root().join("target/peers/bin").join(name);
+    // Measured is the program itself, and not a link to it.
+    program.canonicalize().with_context(|| program.display().to_string())
+}
+
+/// Name and version of a peer that is there.
+pub(crate) fn version(name: &str) -> String {
+    let file = crate::root().join("target/peers/version").join(name);
+    fs::read_to_string(file).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_peer_is_an_error_that_says_so() {
+        let error = peer("nobody").unwrap_err().to_string();
+        assert!(error.contains("nobody: there is no such peer"), "{error}");
+    }
+}

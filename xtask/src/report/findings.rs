@@ -1,0 +1,184 @@
+//! What was published, and what is asked of our own measurements: `benches/scenarios/findings.toml`.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use loadgen::compare::{Metric, Plan};
+use serde::{Deserialize, Deserializer};
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Findings {
+    #[serde(rename = "finding")]
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A published claim, its figures, and how it is answered.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Finding {
+    /// `F1`: the name of its plan and of its record, too.
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) claim: String,
+    pub(super) source: String,
+    pub(super) workload: String,
+    pub(super) published: Published,
+    /// What the published figures say against themselves.
+    #[serde(default)]
+    pub(super) contradictions: Vec<String>,
+    /// Our own programs: a package and what is built of it, by default the program that is named like it.
+    pub(super) build: Vec<String>,
+    /// If not empty, all runs in a network namespace that these lines of `ip` set up.
+    #[serde(default)]
+    pub(super) network: Vec<String>,
+    /// Whether the controllers of `cargo xtask echonet` belong to it.
+    #[serde(default)]
+    pub(super) controllers: bool,
+    /// The language of each subject that a verdict names.
+    pub(super) languages: BTreeMap<String, String>,
+    pub(super) quick: Quick,
+    /// The first one, by its first metric, is the finding's verdict.
+    #[serde(rename = "question")]
+    pub(super) questions: Vec<Question>,
+}
+
+/// The published table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Published {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// What `--quick` runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quick {
+    pub(super) scenarios: Vec<String>,
+    pub(super) subjects: Vec<String>,
+    /// Where controllers belong to the finding: these, with the published benchmark alone.
+    #[serde(default)]
+    pub(super) controllers: Vec<String>,
+}
+
+/// Who is compared with whom, in what.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    pub(super) scenario: String,
+    #[serde(default = "ours")]
+    pub(super) subject: String,
+    pub(super) rival: String,
+    #[serde(default = "rate_and_cpu", deserialize_with = "metrics")]
+    pub(super) metrics: Vec<Metric>,
+}
+
+/// Our subject's name in all plans; variants of it begin with it.
+pub(super) const OURS: &str = "ours";
+
+/// Scenarios that play the published workload begin so.
+pub(super) const AS_PUBLISHED: &str = "as published";
+
+/// Scenarios of `cargo xtask echonet` begin so.
+pub(super) const CONTROLLER: &str = "controller";
+
+fn ours() -> String {
+    OURS.to_owned()
+}
+
+fn rate_and_cpu() -> Vec<Metric> {
+    vec![Metric::Throughput, Metric::Cpu]
+}
+
+fn metrics<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Metric>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    names.iter().map(|name| name.parse().map_err(serde::de::Error::custom)).collect()
+}
+
+impl Findings {
+    /// Reads the workspace's file.
+    pub(super) fn read() -> Result<Self> {
+        let path = crate::root().join("benches/scenarios/findings.toml");
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let found: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        for finding in &found.findings {
+            finding.check()?;
+        }
+        Ok(found)
+    }
+}
+
+impl Finding {
+    /// The text of its plan.
+    pub(super) fn plan(&self) -> Result<Plan> {
+        let path = crate::root().join(format!("benches/scenarios/{}.toml", self.id));
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Plan::parse(&text).map_err(anyhow::Error::msg).with_context(|| path.display().to_string())
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(!self.questions.is_empty(), "{} asks nothing", self.id);
+        for question in &self.questions {
+            ensure!(!question.metrics.is_empty(), "{}: a question without a metric", self.id);
+            for name in [&question.subject, &question.rival] {
+                ensure!(self.languages.contains_key(name), "{}: {name} has no language", self.id);
+            }
+        }
+        let width = self.published.columns.len();
+        ensure!(self.published.rows.iter().all(|row| row.len() == width), "{}: rows of another width", self.id);
+        Ok(())
+    }
+
+    /// Whatever is named is part of the plan.
+    #[cfg(test)]
+    fn check_against(&self, plan: &Plan) -> Result<()> {
+        let scenario = |name: &str| plan.scenarios.iter().find(|scenario| scenario.name == name);
+        for name in &self.quick.scenarios {
+            ensure!(scenario(name).is_some(), "{}: quick: no scenario {name}", self.id);
+        }
+        let subjects: Vec<&str> = plan.subjects.iter().map(|subject| subject.name.as_str()).collect();
+        for name in &self.quick.subjects {
+            ensure!(subjects.contains(&name.as_str()), "{}: quick: no subject {name}", self.id);
+        }
+        for question in self.questions.iter().filter(|question| !question.scenario.starts_with(CONTROLLER)) {
+            let name = &question.scenario;
+            let scenario = scenario(name).with_context(|| format!("{}: no scenario {name}", self.id))?;
+            for subject in [&question.subject, &question.rival] {
+                ensure!(subjects.contains(&subject.as_str()), "{}: no subject {subject}", self.id);
+                ensure!(scenario.is_for(subject), "{}: {name} is not for {subject}", self.id);
+            }
+        }
+        let (first, quick) = (&self.questions[0], &self.quick);
+        let is_controller = first.scenario.starts_with(CONTROLLER);
+        let subjects = if is_controller { &quick.controllers } else { &quick.subjects };
+        ensure!(
+            (is_controller || quick.scenarios.contains(&first.scenario))
+                && [&first.subject, &first.rival].iter().all(|name| subjects.contains(name)),
+            "{}: its verdict needs what --quick leaves out",
+            self.id
+        );
+        ensure!(self.controllers || quick.controllers.is_empty(), "{}: quick: it has no controllers", self.id);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_name_what_the_plans_have() {
+        let found = Findings::read().unwrap();
+        let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id.as_str()).collect();
+        assert_eq!(ids, ["F1", "F2", "F3", "F4", "F5", "F6"]);
+        for finding in &found.findings {
+            let mut plan = finding.plan().unwrap();
+            finding.check_against(&plan).unwrap();
+            // What --quick leaves out is not needed by what it runs.
+            plan.restrict(&finding.quick.subjects, &finding.quick.scenarios).unwrap();
+        }
+    }
+}

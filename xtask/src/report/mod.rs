@@ -1,0 +1,100 @@
+//! The published comparisons measured again: `REPORT.md` and `benches/record/report.html`.
+//!
+//! `benches/scenarios/findings.toml` holds what was published and what is asked, `F1.toml` to `F6.toml` beside it say what is
+//! run; `loadgen compare` runs it. All that is rendered comes from the records in `benches/record`.
+
+mod controllers;
+mod document;
+mod estimate;
+mod findings;
+mod forest;
+mod markdown;
+mod measured;
+mod micro;
+mod page;
+mod run;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::fs;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::interrupt::Interrupt;
+use estimate::Span;
+use findings::{Finding, Findings};
+use measured::Measured;
+
+/// Options of `cargo xtask report`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only this finding, F1 to F6; can be given several times.
+    #[arg(long)]
+    only: Vec<String>,
+    /// Fewer scenarios, subjects and rounds: on two cores less than half an hour from a fresh clone.
+    #[arg(long)]
+    quick: bool,
+    /// Rounds of every comparison, instead of those in its plan.
+    #[arg(long, conflicts_with = "quick")]
+    rounds: Option<usize>,
+    /// Take our programs as they lie in target/release.
+    #[arg(long)]
+    no_build: bool,
+    /// Leave out findings whose records are whole, of this commit without changes, and of all that is asked for.
+    #[arg(long)]
+    resume: bool,
+    /// Measure nothing: render the records that there are.
+    #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume"])]
+    render: bool,
+    /// Measure nothing: take the outcomes of hypotheses from the last `cargo bench -p benches`, and render.
+    #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
+    micro: bool,
+}
+
+/// Measures, keeps the records and renders them.
+///
+/// # Errors
+/// When something of ours cannot be built or written, or a finding has no results.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let (all, began) = (Findings::read()?, Instant::now());
+    let mut result = Ok(());
+    if options.micro {
+        micro::keep()?;
+    } else if !options.render {
+        let interrupt = Interrupt::listen()?;
+        result = run::findings(&chosen(&all, &options.only)?, options, &interrupt);
+        if interrupt.came() {
+            return result;
+        }
+    }
+    // What has results is rendered, whatever became of the rest.
+    let rendering = Instant::now();
+    render(&all)?;
+    println!("rendered in {}, in all {}", Span(rendering.elapsed()), Span(began.elapsed()));
+    result
+}
+
+fn chosen<'a>(all: &'a Findings, only: &[String]) -> Result<Vec<&'a Finding>> {
+    if let Some(name) = only.iter().find(|name| !all.findings.iter().any(|finding| finding.id == **name)) {
+        let ids: Vec<&str> = all.findings.iter().map(|finding| finding.id.as_str()).collect();
+        bail!("there is no finding {name}, expected one of: {}", ids.join(", "));
+    }
+    Ok(all.findings.iter().filter(|finding| only.is_empty() || only.contains(&finding.id)).collect())
+}
+
+fn render(all: &Findings) -> Result<()> {
+    let measured: Vec<Measured> = all.findings.iter().map(Measured::read).collect::<Result<_>>()?;
+    let causes = micro::Causes::read()?;
+    let document = sections::document(all, &measured, &causes);
+    let page = measured::folder().join("report.html");
+    fs::create_dir_all(measured::folder())?;
+    fs::write(crate::root().join("REPORT.md"), markdown::render(&document))?;
+    fs::write(&page, page::render(&document))?;
+    causes.tell(&measured, all)?;
+    println!("written: REPORT.md, {}", page.display());
+    Ok(())
+}

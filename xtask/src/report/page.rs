@@ -1,0 +1,35 @@
+//! A report as a page that needs nothing but itself.
+
+use loadgen::compare::TEXTS;
+use loadgen::output::html;
+use loadgen::output::svg::escape;
+
+use super::document::{Block, Document};
+
+/// The whole page.
+pub(super) fn render(document: &Document) -> String {
+    let body: String = document.blocks.iter().map(block).collect();
+    html::page(&document.title, &body)
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(level, words) => format!("<h{level}>{}</h{level}>\n", escape(words)),
+        Block::Text(words) => format!("<p>{}</p>\n", escape(words)),
+        Block::Points(points) => {
+            let points: String = points.iter().map(point).collect();
+            format!("<ul>\n{points}</ul>\n")
+        }
+        Block::Table(table) => html::table(&table.header, &table.rows, &TEXTS),
+        Block::Code(code) => format!("<pre>{}</pre>\n", escape(code)),
+        Block::Chart(svg) => format!("<div class=\"wide\">\n{svg}</div>\n"),
+    }
+}
+
+fn point((strong, rest): &(String, String)) -> String {
+    let rest = escape(rest);
+    match strong.as_str() {
+        "" => format!("<li>{rest}</li>\n"),
+        strong => format!("<li><b>{}</b> {rest}</li>\n", escape(strong)),
+    }
+}
