@@ -11,10 +11,12 @@ use crate::process::run_quietly;
 
 /// Which packages of ours a package may depend on; one that is not listed may depend on none.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("redis-server", &["server-runtime"]),
+    ("redis-server", &["server-runtime", "test-peers"]),
     // `--redis embedded` calls our server in its own process, without a socket; its client shares nothing but the wire.
-    ("http-server", &["server-runtime", "redis-server"]),
-    ("grpc-server", &["server-runtime"]),
+    ("http-server", &["server-runtime", "redis-server", "test-peers"]),
+    ("grpc-server", &["server-runtime", "test-peers"]),
+    ("echonet-lite", &["test-peers"]),
+    ("loadgen", &["test-peers"]),
     ("light-node", &["echonet-lite"]),
     // The report reads loadgen's records, with its statistics and its pages.
     ("xtask", &["loadgen"]),

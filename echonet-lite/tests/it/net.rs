@@ -14,7 +14,10 @@ use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, Prope
 use echonet_lite::wire::Eoj;
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a discovery waits: longer than answers take that are put off at random, on a machine that is busy.
+const DISCOVERY: Duration = Duration::from_secs(3);
 
 /// A light that knows which of several it is: its level is its number.
 pub(crate) struct Light {

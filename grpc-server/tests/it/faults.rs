@@ -100,9 +100,11 @@ fn slow_readers_hold_little() {
 fn who_is_gone_without_a_word_is_noticed() {
     run(async {
         let mut options = options();
-        options.timeouts.handshake = Duration::from_millis(150);
-        options.timeouts.keepalive = Duration::from_millis(150);
-        options.timeouts.keepalive_answer = Duration::from_millis(150);
+        // A busy machine may let an honest client wait, too.
+        let patience = Duration::from_secs(1);
+        options.timeouts.handshake = patience;
+        options.timeouts.keepalive = patience;
+        options.timeouts.keepalive_answer = patience;
         let (server, _) = Server::odd(options);
         let silent = Frames::silent(server.addr);
         let deaf = Frames::connect(server.addr, &[]);
@@ -111,7 +113,7 @@ fn who_is_gone_without_a_word_is_noticed() {
         until("two are cut", || server.running.connections() == 1).await;
         drop((silent, deaf));
         // Who answers stays.
-        tokio::time::sleep(Duration::from_millis(600)).await;
+        tokio::time::sleep(3 * patience).await;
         let reply = honest.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
         assert_eq!(reply.code(), Some("0"));
     });

@@ -42,6 +42,10 @@ impl Greeter for Odd {
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 "slow".to_owned()
             }
+            "slower" => {
+                tokio::time::sleep(Duration::from_millis(1500)).await;
+                "slower".to_owned()
+            }
             "panic" => panic!("as the test wants it"),
             "late panic" => {
                 tokio::time::sleep(Duration::from_millis(10)).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::support::{Client, Server, options, skip};
+use crate::support::{Client, Server, options};
 
 /// Time-outs short enough for a test.
 fn impatient() -> Server {
@@ -77,7 +77,8 @@ fn slow_handlers() {
 #[test]
 fn idle_connections_end_without_a_word() {
     let mut options = options();
-    options.timeouts.idle = Duration::from_millis(100);
+    // A busy machine may let one of them wait before it asks.
+    options.timeouts.idle = Duration::from_secs(1);
     let server = Server::with(options);
     let mut fresh = server.client();
     let mut used = server.client();
@@ -205,7 +206,7 @@ fn ten_thousand_idle_connections() {
     const COUNT: usize = 10_000;
     let (_, hard) = rlimit();
     if hard < COUNT as u64 + 500 {
-        return skip(&format!("only {hard} files may be open"));
+        return test_peers::skip(&format!("only {hard} files may be open"));
     }
     let server = Process::start(&["--max-connections", "11000", "--workers", "2"]);
     let before = server.resident_kib();

@@ -1,36 +1,35 @@
 //! HTTP/2 by the suite that is made for it.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Server, printed, skip, tls_options};
+use test_peers::{run_within, skip};
 
-/// The version that results are compared with.
-const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
+use crate::clients::H2SPEC;
+use crate::support::{Server, tls_options};
 
 /// Cases that hyper's HTTP/2 does not pass, by number and text; see README.
 const KNOWN: &[&str] = &[];
 
 #[test]
 fn h2spec() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("h2spec");
-    let program = folder.join("h2spec");
-    if !program.exists() {
-        let mut install = Command::new("go");
-        install.args(["install", H2SPEC]).env("GOBIN", &folder);
-        if printed(&install).is_none() {
-            return;
-        }
-    }
+    let Some(folder) = H2SPEC.installed() else { return };
     // Over TLS: on a plain port, what is no preface is taken for HTTP/1.1 and answered as such.
     let server = Server::with(tls_options());
     let port = server.addr.port().to_string();
-    let output = Command::new("timeout")
-        .arg("300")
-        .arg(&program)
-        .args(["--host", "127.0.0.1", "--port", &port, "--timeout", "3", "--path", "/t/h2spec", "--tls", "--insecure"])
-        .output()
-        .unwrap();
+    let mut command = Command::new(folder.join("h2spec"));
+    command.args([
+        "--host",
+        "127.0.0.1",
+        "--port",
+        &port,
+        "--timeout",
+        "3",
+        "--path",
+        "/t/h2spec",
+        "--tls",
+        "--insecure",
+    ]);
+    let output = run_within(300, &command).unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let Some(summary) = text.lines().find(|line| line.contains(" tests, ")) else {
         return skip(&format!("h2spec did not finish: {text}"));

@@ -3,7 +3,6 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -289,29 +288,4 @@ impl Client {
     pub(crate) fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
-}
-
-/// Says that something needed is not there: a note, or with `REQUIRE_PEERS=1` a failure.
-#[track_caller]
-pub(crate) fn skip(reason: &str) {
-    assert!(std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"), "REQUIRE_PEERS=1, but {reason}");
-    eprintln!("skipped: {reason}");
-}
-
-/// What a program prints, run for at most two minutes; `None` if it is not installed.
-#[track_caller]
-pub(crate) fn printed(command: &Command) -> Option<String> {
-    let there = Command::new("sh").arg("-c").arg("command -v \"$0\"").arg(command.get_program()).output().unwrap();
-    if !there.status.success() {
-        skip(&format!("there is no {}", command.get_program().display()));
-        return None;
-    }
-    let mut bounded = Command::new("timeout");
-    bounded.arg("120").arg(command.get_program()).args(command.get_args());
-    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.get_current_dir().map(|folder| bounded.current_dir(folder));
-    let output = bounded.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
-    Some(text.into_owned())
 }

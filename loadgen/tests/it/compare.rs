@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use loadgen::compare::{Record, Run};
+use test_peers::is_there;
 
 /// A folder that is removed when the test is over.
 struct Folder(PathBuf);
@@ -29,16 +30,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// Whether a program is installed; if not, the test says so, or fails if peers are required.
-fn have(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    assert!(found || std::env::var_os("REQUIRE_PEERS").is_none(), "{program} is required, but not installed");
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
 }
 
 fn loadgen(folder: &Folder, arguments: &[&str]) -> Command {
@@ -85,7 +76,7 @@ prepare = "redis -c 1 -n 1000 -r 1000 --key-choice sequential SET key:{key} {val
 
 #[test]
 fn a_comparison_makes_record_tables_and_page() {
-    if !have("redis-server") || !have("redis-cli") {
+    if !is_there("redis-server") || !is_there("redis-cli") {
         return;
     }
     let folder = Folder::new("compare");
@@ -136,7 +127,7 @@ fn a_comparison_makes_record_tables_and_page() {
 
 /// What a browser makes of a page: its charts must be drawn, in light and in dark.
 fn look_at(folder: &Folder, page: &str) {
-    if !have("chromium") {
+    if !is_there("chromium") {
         return;
     }
     let address = format!("file://{}", folder.0.join(page).display());
@@ -216,7 +207,7 @@ fn pixels(path: &Path) -> Vec<[u8; 3]> {
 
 #[test]
 fn ctrl_c_ends_servers_and_keeps_the_results() {
-    if !have("redis-server") {
+    if !is_there("redis-server") {
         return;
     }
     let folder = Folder::new("interrupt");
@@ -280,7 +271,7 @@ fn what_is_wrong_with_a_plan_is_said_before_anything_starts() {
 #[test]
 #[ignore = "takes half a minute, and a machine that does nothing else"]
 fn the_same_plan_twice_gives_overlapping_intervals() {
-    if !have("redis-server") || !have("redis-cli") {
+    if !is_there("redis-server") || !is_there("redis-cli") {
         return;
     }
     let folder = Folder::new("twice");

@@ -8,17 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::command::{http_target, loadgen};
+use test_peers::{is_there, printed};
 
-/// Whether a genuine tool is there. If not, that is printed, or fails with REQUIRE_PEERS=1.
-fn is_there(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "{tool} is not installed");
-        eprintln!("skipped: {tool} is not installed");
-    }
-    found
-}
+use super::command::{http_target, loadgen};
 
 /// A genuine redis-server; it ends with the test.
 struct RedisServer {
@@ -33,7 +25,7 @@ impl RedisServer {
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port.to_string()]);
         let child = command.stdout(Stdio::null()).spawn().unwrap();
         let server = Self { child, port };
-        for _ in 0..500 {
+        for _ in 0..3000 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
                 return server;
             }
@@ -50,14 +42,6 @@ impl Drop for RedisServer {
     }
 }
 
-/// What a command prints; it must succeed.
-#[track_caller]
-fn printed(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// The titles of redis-benchmark's tests, from its CSV.
 fn titles(csv: &str) -> Vec<String> {
     csv.lines().map(|line| line.split("\",\"").next().unwrap().to_owned()).collect()
@@ -72,7 +56,7 @@ fn redis_benchmark_runs_the_same_tests() {
     let port = server.port.to_string();
     let words = ["-p", &port, "-n", "300", "-c", "5", "-r", "100", "--csv"];
     let genuine = titles(&printed(Command::new("redis-benchmark").args(words)));
-    let ours = titles(&printed(&mut loadgen(&[&["redis-benchmark"], &words[..]].concat())));
+    let ours = titles(&printed(&loadgen(&[&["redis-benchmark"], &words[..]].concat())));
     assert_eq!(ours, genuine);
     assert_eq!(ours.len(), 21, "a head and twenty tests");
 }
@@ -87,7 +71,7 @@ fn redis_benchmark_stores_what_the_genuine_one_stores() {
     let cli = |words: &[&str]| printed(Command::new("redis-cli").args(["-p", &port]).args(words));
     #[track_caller]
     fn run(port: &str, words: &[&str]) -> String {
-        printed(&mut loadgen(&[&["redis-benchmark", "-p", port, "-q", "-n", "400", "-c", "4"], words].concat()))
+        printed(&loadgen(&[&["redis-benchmark", "-p", port, "-q", "-n", "400", "-c", "4"], words].concat()))
     }
     run(&port, &["-t", "set", "-d", "10", "-P", "16", "-r", "5"]);
     let keys: BTreeSet<_> = cli(&["keys", "*"]).lines().map(str::to_owned).collect();
@@ -113,14 +97,14 @@ fn wrk_prints_the_same_lines() {
     let url = format!("http://{}/get?key=foo", http_target());
     let words = ["-t2", "-c4", "-d1", "--latency", url.as_str()];
     let genuine = Command::new("wrk").args(words).output().unwrap();
-    let ours = printed(&mut loadgen(&[&["wrk"], &words[..]].concat()));
+    let ours = printed(&loadgen(&[&["wrk"], &words[..]].concat()));
     assert_eq!(labels(&ours), labels(&String::from_utf8_lossy(&genuine.stdout)), "\n{ours}");
 }
 
 #[test]
 fn hey_prints_its_sections() {
     let url = format!("http://{}/world", http_target());
-    let ours = printed(&mut loadgen(&["hey", "-n", "1000", "-c", "10", "-disable-redirects", &url]));
+    let ours = printed(&loadgen(&["hey", "-n", "1000", "-c", "10", "-disable-redirects", &url]));
     for section in ["Summary:", "Response time histogram:", "Latency distribution:", "Status code distribution:"] {
         assert!(ours.contains(section), "{ours}");
     }

@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use loadgen::record::{Failure, Outcome};
+use test_peers::{Kit, kit, skip};
 
 use crate::command::loadgen;
 
@@ -28,46 +28,16 @@ impl Drop for Peer {
     }
 }
 
-/// A peer that is missing is said, or fails the test if peers are required.
-fn skip(reason: &str) {
-    assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "a peer is required: {reason}");
-    eprintln!("skipped: {reason}");
-}
-
-/// Builds grpc-go's server once, in a copy of its folder; its modules come from Go's proxy.
-fn go_server() -> Option<PathBuf> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/go-grpc");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-grpc");
-    let peer = folder.join("peer");
-    let files: Vec<_> = fs::read_dir(source).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let copy = |file: &PathBuf| folder.join(file.file_name().unwrap());
-    let unchanged = |file: &PathBuf| fs::read(copy(file)).is_ok_and(|copy| copy == fs::read(file).unwrap());
-    if peer.exists() && files.iter().all(unchanged) {
-        return Some(peer);
-    }
-    fs::create_dir_all(&folder).unwrap();
-    for file in &files {
-        fs::copy(file, copy(file)).unwrap();
-    }
-    let _ = fs::remove_file(&peer);
-    let built = Command::new("timeout").args(["300", "go", "build", "-o", "peer", "."]).current_dir(&folder).output();
-    match built {
-        Ok(output) if output.status.success() => Some(peer),
-        Ok(output) => {
-            skip(&format!("grpc-go's server cannot be built: {}", String::from_utf8_lossy(&output.stderr)));
-            None
-        }
-        Err(error) => {
-            skip(&format!("go: {error}"));
-            None
-        }
-    }
-}
+/// grpc-go's server; its modules come from Go's proxy.
+const GRPC_GO: Kit = kit! {
+    name: "loadgen-go-grpc",
+    sources: &["tests/peers/go-grpc"],
+    programs: &["go"],
+    install: "go build -o peer .",
+};
 
 fn grpc_go(arguments: &[&str]) -> Option<Peer> {
-    let mut command = Command::new(go_server()?);
+    let mut command = Command::new(GRPC_GO.installed()?.join("peer"));
     let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut address = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
@@ -218,7 +188,7 @@ fn nghttpd(folder: &Path) -> Option<Peer> {
     };
     let address = format!("127.0.0.1:{port}");
     let peer = Peer { child, address, _input: None };
-    for _ in 0..500 {
+    for _ in 0..3000 {
         if TcpStream::connect(&peer.address).is_ok() {
             return Some(peer);
         }

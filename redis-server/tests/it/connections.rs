@@ -5,9 +5,11 @@ use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use test_peers::skip;
+
 use super::support::resp::{Value, request};
 use super::support::server::{Client, Server, until_blocked};
-use super::support::{skip, until};
+use super::support::until;
 
 fn number(value: &Value) -> i64 {
     let Value::Int(number) = value else { panic!("{value:?} is no number") };

@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use echonet_lite::controller::{Event, NodeAddr};
 use echonet_lite::net::{Endpoint, Interface, blocking};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{PATIENCE, get_level, level_is, light, node};
+use super::{DISCOVERY, PATIENCE, get_level, level_is, light, node};
 
 /// Two namespaces, `a` and `b`, that end with the test.
 struct Machines {
@@ -30,8 +30,7 @@ impl Machines {
         let machines = Self { a, b };
         for name in [&machines.a, &machines.b] {
             if let Err(reason) = ip(&["netns", "add", name]) {
-                assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "no network namespaces: {reason}");
-                println!("skipped: no network namespaces: {reason}");
+                test_peers::skip(&format!("there are no network namespaces: {reason}"));
                 return None;
             }
             ip(&["-n", name, "link", "set", "lo", "up"]).unwrap();
@@ -143,7 +142,7 @@ fn ipv6_link_local_with_scopes() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let controller = Endpoint::builder().ipv4(false).bind().await.unwrap();
-            let found = controller.discover(Duration::from_secs(1)).await.unwrap();
+            let found = controller.discover(DISCOVERY).await.unwrap();
             assert_eq!(found.iter().map(|node| node.addr).collect::<Vec<_>>(), [there]);
             let answer = controller.get(there, light(1), &[0xB0]).await.unwrap();
             assert_eq!((answer.node, answer.get(0xB0)), (there, Some(&[66][..])));
@@ -165,8 +164,7 @@ fn ipv6_bound_to_one_address() {
     on(&machines.b, || {
         let address: IpAddr = "fe80::b".parse().unwrap();
         let mut controller = blocking::Endpoint::builder().address(address).bind_blocking().unwrap();
-        // Longer than answers take that are put off at random, on a machine that is busy with other tests.
-        let found = controller.discover(Duration::from_secs(3)).unwrap();
+        let found = controller.discover(DISCOVERY).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(controller.get(found[0].addr, light(1), &[0xB0]).unwrap().get(0xB0), Some(&[68][..]));
     });
@@ -207,7 +205,7 @@ fn several_interfaces_and_the_address_that_was_asked() {
         for (interface, there) in [("eth0", [10, 77, 1, 1]), ("eth1", [10, 77, 2, 1])] {
             let builder = blocking::Endpoint::builder().interface(interface);
             let mut controller = builder.bind_blocking().unwrap();
-            let found = controller.discover(Duration::from_millis(500)).unwrap();
+            let found = controller.discover(DISCOVERY).unwrap();
             let found: Vec<_> = found.iter().map(|node| node.addr).collect();
             assert_eq!(found, [NodeAddr::from(Ipv4Addr::from(there))], "{interface}");
         }
@@ -233,7 +231,7 @@ fn two_nodes_of_one_machine_each_on_its_address() {
             // Both lights have the same number; two nodes they are all the same.
             config.interview = echonet_lite::controller::Interview::Nothing;
             let mut controller = blocking::Endpoint::builder().controller(config).bind_blocking().unwrap();
-            let found = controller.discover(Duration::from_secs(1)).unwrap();
+            let found = controller.discover(DISCOVERY).unwrap();
             assert_eq!(found.iter().map(|node| node.addr.ip()).collect::<Vec<_>>(), addresses.map(IpAddr::from));
             // Broadcast reaches nodes that are bound to an address, too.
             let socket = UdpSocket::bind(("10.77.3.2", 13_640)).unwrap();
@@ -264,7 +262,7 @@ fn an_address_that_comes_late_is_joined_and_announced() {
         let v4 = NodeAddr::from(Ipv4Addr::new(10, 77, 4, 1));
         up(&machines.a, "eth0", &["10.77.4.1/24"]);
         assert_eq!(announced(&mut controller), v4);
-        let found = controller.discover(Duration::from_millis(500)).unwrap();
+        let found = controller.discover(DISCOVERY).unwrap();
         assert_eq!(found.iter().map(|node| node.addr).collect::<Vec<_>>(), [v4]);
 
         // Pulled and laid again, it is another interface, with another index.

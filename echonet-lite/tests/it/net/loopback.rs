@@ -8,7 +8,7 @@ use echonet_lite::controller::{self, Event, NodeAddr, Request};
 use echonet_lite::net::{BindError, Endpoint, Error, blocking};
 
 use super::port::port_3610;
-use super::{PATIENCE, get_level, level_is, light, node, plain};
+use super::{DISCOVERY, PATIENCE, get_level, level_is, light, node, plain};
 
 const fn host(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 61, last)
@@ -116,7 +116,7 @@ fn discovery_finds_two_nodes_on_two_addresses() {
         let _first = Endpoint::builder().address(host(6)).serve(node(1, 1)).bind().await.unwrap();
         let _second = Endpoint::builder().address(host(7)).serve(node(2, 2)).bind().await.unwrap();
         let controller = Endpoint::builder().address(host(8)).bind().await.unwrap();
-        let found = controller.discover(Duration::from_secs(1)).await.unwrap();
+        let found = controller.discover(DISCOVERY).await.unwrap();
         let found: Vec<_> = found.iter().map(|node| (node.addr, node.objects[0].eoj)).collect();
         assert_eq!(found, [(host(6).into(), light(1)), (host(7).into(), light(2))]);
     });
@@ -129,7 +129,7 @@ fn a_controller_shares_its_addresses_with_a_device() {
         let device = Endpoint::builder().ipv6(false).serve(node(1, 77)).bind().await.unwrap();
         assert!(device.listens_tcp(), "no other program listens on port 3610");
         let controller = Endpoint::builder().ipv6(false).bind().await.unwrap();
-        let found = controller.discover(Duration::from_secs(1)).await.unwrap();
+        let found = controller.discover(DISCOVERY).await.unwrap();
         let found = found.iter().find(|node| node.objects.iter().any(|object| object.eoj == light(1)));
         let answer = controller.get(found.expect("the light is found").addr, light(1), &[0xB0]).await.unwrap();
         assert_eq!(answer.get(0xB0), Some(&[77][..]));
@@ -155,7 +155,7 @@ fn blocking_device_and_controller() {
         }
     };
     assert_eq!(news.get(0x80), Some(&[0x31][..]));
-    let found = controller.discover(Duration::from_millis(500)).unwrap();
+    let found = controller.discover(DISCOVERY).unwrap();
     assert_eq!(found.iter().map(|node| node.addr).collect::<Vec<_>>(), [NodeAddr::from(host(9))]);
 
     stopper.stop();

@@ -8,21 +8,15 @@ mod ours;
 mod scene;
 
 use echonet_lite::wire::PropertySet;
+use test_peers::{Kit, printed, skip};
 
-use install::{GO, JS, Language, PYTHON, RUST};
-use scene::{Running, Scene, Side, printed};
-
-/// Says that a peer is missing; that is a failure where `REQUIRE_PEERS` is set.
-#[track_caller]
-fn skip(what: &str) {
-    assert!(std::env::var_os("REQUIRE_PEERS").is_none(), "REQUIRE_PEERS is set, and {what}");
-    println!("skipped: {what}");
-}
+use install::{GO, JS, PYTHON, RUST};
+use scene::{Running, Scene, Side};
 
 /// A program on one of the libraries.
 struct Peer {
-    language: Language,
-    /// The program, by its path in the language's folder or by its name, and its arguments before the role.
+    kit: Kit,
+    /// The program, by its path in the kit's folder or by its name, and its arguments before the role.
     program: &'static [&'static str],
 }
 
@@ -34,12 +28,12 @@ struct Deviation {
     because: &'static str,
 }
 
-const UECHO_GO: Peer = Peer { language: GO, program: &["peer"] };
-const PYCHONET: Peer = Peer { language: PYTHON, program: &["venv/bin/python", "pychonet_controller.py"] };
-const UECHO_PYTHON: Peer = Peer { language: PYTHON, program: &["venv/bin/python", "uecho_peer.py"] };
-const NPM_ECHONET_LITE: Peer = Peer { language: JS, program: &["node", "echonet-lite.js"] };
-const NODE_ECHONET_LITE: Peer = Peer { language: JS, program: &["node", "node-echonet-lite.js"] };
-const ECHONET_CRATE: Peer = Peer { language: RUST, program: &["target/debug/peer"] };
+const UECHO_GO: Peer = Peer { kit: GO, program: &["peer"] };
+const PYCHONET: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "pychonet_controller.py"] };
+const UECHO_PYTHON: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "uecho_peer.py"] };
+const NPM_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "echonet-lite.js"] };
+const NODE_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "node-echonet-lite.js"] };
+const ECHONET_CRATE: Peer = Peer { kit: RUST, program: &["target/debug/peer"] };
 
 /// What a peer learns of our air conditioner.
 const LEARNED: &[&str] = &[
@@ -71,7 +65,7 @@ const ASKED: &[&str] = &[
 impl Peer {
     /// Its program in a role, on the peers' side of a scene; `None` where something is missing.
     fn ready(&self, role: &[&str]) -> Option<(Scene, std::process::Command)> {
-        let folder = self.language.installed()?;
+        let folder = self.kit.installed()?;
         let scene = Scene::new().map_err(|reason| skip(&reason)).ok()?;
         let inside = folder.join(self.program[0]);
         let program = if inside.exists() { inside.to_str().unwrap() } else { self.program[0] };

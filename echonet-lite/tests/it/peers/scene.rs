@@ -140,16 +140,3 @@ impl Running {
         (running, ready)
     }
 }
-
-/// What a program prints that ends by itself, at most a minute later; it must succeed.
-pub(super) fn printed(command: &Command) -> String {
-    let mut bounded = Command::new("timeout");
-    bounded.arg("60").arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
-    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.get_current_dir().map(|folder| bounded.current_dir(folder));
-    let output = bounded.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{text}\n{errors}", output.status);
-    text
-}

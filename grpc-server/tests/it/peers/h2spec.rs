@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
+use test_peers::{run_within, skip};
+
+use super::Both;
 use super::install::GO_TOOLS;
-use super::{Both, skip};
 
 /// Cases that do not pass, by their text; README names them too.
 ///
@@ -31,14 +33,10 @@ fn h2spec() {
     for (address, flags) in [(server.plain, &[][..]), (server.tls, &["--tls", "--insecure"])] {
         let mut failing: Option<Vec<String>> = None;
         for _ in 0..RUNS {
-            let mut command = Command::new("timeout");
-            command
-                .arg("120")
-                .arg(folder.join("bin/h2spec"))
-                .args(["--host", "127.0.0.1", "--timeout", "3"])
-                .args(flags);
+            let mut command = Command::new(folder.join("bin/h2spec"));
+            command.args(["--host", "127.0.0.1", "--timeout", "3"]).args(flags);
             command.args(["--path", "/helloworld.Greeter/SayHello", "--port", &address.port().to_string()]);
-            let output = command.output().unwrap();
+            let output = run_within(120, &command).unwrap();
             let text = String::from_utf8_lossy(&output.stdout);
             let Some(summary) = text.lines().find(|line| line.contains(" tests, ")) else {
                 return skip(&format!("h2spec did not finish: {text}"));

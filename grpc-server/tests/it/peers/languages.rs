@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
-use super::install::{GO, JS, Kit, PYTHON};
-use super::{Both, printed};
+use test_peers::{Kit, printed};
+
+use super::Both;
+use super::install::{GO, JS, PYTHON};
 
 /// Runs a client that says `ok` at its end; its program may be one of the kit's.
 #[track_caller]

@@ -8,7 +8,6 @@ mod tools;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use clap::Parser as _;
@@ -54,24 +53,4 @@ fn folder(name: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     folder
-}
-
-/// Says that something needed is not there: a note, or with `REQUIRE_PEERS=1` a failure.
-#[track_caller]
-fn skip(reason: &str) {
-    assert!(std::env::var_os("REQUIRE_PEERS").is_none_or(|value| value != "1"), "REQUIRE_PEERS=1, but {reason}");
-    eprintln!("skipped: {reason}");
-}
-
-/// What a program prints, run for at most two minutes.
-#[track_caller]
-fn printed(command: &Command) -> String {
-    let mut bounded = Command::new("timeout");
-    bounded.arg("120").arg(command.get_program()).args(command.get_args());
-    bounded.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.get_current_dir().map(|folder| bounded.current_dir(folder));
-    let output = bounded.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
-    text.into_owned()
 }

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use test_peers::{printed, printed_and_logged};
+
+use super::Both;
 use super::install::{GO, GO_TOOLS};
-use super::{Both, printed};
 
 /// Flags and address of either place, for a tool that has these flags for cleartext and for the certificate.
 fn places(server: &Both, plain: &'static str, certificate: &'static str) -> [(Vec<String>, String); 2] {
@@ -48,7 +50,7 @@ fn grpc_health_probe() {
         let is_tls = flags[0].starts_with("-tls");
         command.args(&flags).args(is_tls.then_some("-tls")).args(["-rpc-timeout=30s", "-addr", &address]);
         for service in ["", "helloworld.Greeter"] {
-            let said = printed(command.args(["-service", service]));
+            let said = printed_and_logged(command.args(["-service", service]));
             assert!(said.contains("status: SERVING"), "{said}");
         }
     }

@@ -153,9 +153,7 @@ impl Genuine {
     pub(super) fn start(settings: &[&str]) -> Option<Self> {
         let folder = Folder::new();
         let Some(server) = spawn(&folder.0, settings) else {
-            let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
-            assert!(!required, "REQUIRE_PEERS=1, and no redis-server is installed");
-            eprintln!("skipped: no redis-server is installed");
+            test_peers::skip("there is no redis-server");
             return None;
         };
         Some(Self { server, folder })
@@ -202,7 +200,7 @@ fn spawn(folder: &Path, settings: &[&str]) -> Option<Child> {
         .stdout(Stdio::null())
         .spawn()
         .ok()?;
-    for _ in 0..500 {
+    for _ in 0..1500 {
         if let Ok(mut stream) = UnixStream::connect(folder.join("socket"))
             && stream.write_all(b"PING\r\n").is_ok()
             && stream.read(&mut [0; 64]).is_ok_and(|read| read > 0)

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use super::languages::{GO_SUITE, Language, PYTHON_SUITE};
-use super::run_within;
+use test_peers::{Kit, run_within};
+
+use super::languages::{GO_SUITE, PYTHON_SUITE};
 use crate::support::genuine::Genuine;
 use crate::support::server::Server;
 
@@ -16,7 +17,7 @@ type Verdict = (String, Result<(), String>);
 /// The tests of a library.
 struct Suite {
     name: &'static str,
-    language: Language,
+    kit: Kit,
     /// The program that runs them on a port, in a protocol.
     command: fn(port: u16, protocol: &str) -> Command,
     /// Reads a line of what it prints.
@@ -29,7 +30,7 @@ struct Suite {
 
 const GO_REDIS: Suite = Suite {
     name: "go-redis",
-    language: GO_SUITE,
+    kit: GO_SUITE,
     command: go_redis_command,
     verdict: go_redis_verdict,
     known: &[("Commands server should Save", "persistence"), ("Commands server should SlaveOf", "replication")],
@@ -38,7 +39,7 @@ const GO_REDIS: Suite = Suite {
 
 const REDIS_PY: Suite = Suite {
     name: "redis-py",
-    language: PYTHON_SUITE,
+    kit: PYTHON_SUITE,
     command: redis_py_command,
     verdict: redis_py_verdict,
     known: &[
@@ -173,7 +174,7 @@ impl Suite {
     }
 
     fn check(&self) {
-        let Some(folder) = self.language.installed() else { return };
+        let Some(folder) = self.kit.installed() else { return };
         let folder = &folder.join("suite");
         thread::scope(|scope| {
             // Each run sleeps most of its time: all of them take little longer than one.

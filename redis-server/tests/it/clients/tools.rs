@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use super::{is_there, printed};
+use test_peers::{is_there, printed, printed_and_logged};
+
 use crate::support::resp::{Value, request};
 use crate::support::server::Server;
-use crate::support::skip;
 
 /// Keys of each type in the server that redis-cli looks at.
 const KEYS: usize = 300;
@@ -14,7 +14,6 @@ const KEYS: usize = 300;
 /// A server with keys of all types, and redis-cli pointed at it; `None` where there is no redis-cli.
 fn filled() -> Option<(Server, impl Fn(&[&str]) -> Command)> {
     if !is_there("redis-cli") {
-        skip("there is no redis-cli");
         return None;
     }
     let server = Server::start();
@@ -107,14 +106,14 @@ fn redis_cli_pipes_a_file() {
 #[test]
 fn redis_benchmark_runs_its_default_set() {
     if !is_there("redis-benchmark") {
-        return skip("there is no redis-benchmark");
+        return;
     }
     let server = Server::start();
     let port = server.addr.port().to_string();
     for more in [&["-c", "20"][..], &["-P", "16", "-r", "100", "-c", "10"], &["-3", "-c", "5"]] {
         let mut command = Command::new("redis-benchmark");
         command.args(["-p", &port, "-n", "1000", "--csv"]).args(more);
-        let table = printed(&command);
+        let table = printed_and_logged(&command);
         assert!(!table.contains("rror"), "{more:?}:\n{table}");
         for name in ["PING_INLINE", "SET", "GET", "LPUSH", "SPOP", "ZPOPMIN", "LRANGE_600", "MSET (10 keys)"] {
             assert!(table.contains(&format!("\"{name}")), "{more:?} without {name}:\n{table}");

@@ -9,8 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use test_peers::skip;
+
+use super::PATIENCE;
 use super::resp::{Value, parse, request};
-use super::{PATIENCE, skip};
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
@@ -46,13 +48,13 @@ impl Genuine {
                 return None;
             }
         };
-        let control = (0..1000).find_map(|_| {
+        let control = (0..6000).find_map(|_| {
             std::thread::sleep(Duration::from_millis(5));
             let ended = process.try_wait().unwrap().is_some();
             assert!(!ended, "redis-server: {}", fs::read_to_string(folder.join("log")).unwrap());
             UnixStream::connect(folder.join("socket")).ok()
         });
-        let control = control.expect("it listens within 5 s");
+        let control = control.expect("it listens within 30 s");
         control.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut genuine = Self { process, folder, control, version: [0, 0] };
         if let Some((_, password)) = settings.iter().find(|(name, _)| name == "requirepass") {

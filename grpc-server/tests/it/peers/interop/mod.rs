@@ -4,8 +4,10 @@ mod service;
 
 use std::process::Command;
 
+use test_peers::printed_and_logged;
+
+use super::Both;
 use super::install::GO;
-use super::{Both, printed};
 
 /// Every case of the client that needs no credentials.
 const CASES: [&str; 19] = [
@@ -50,7 +52,7 @@ fn every_case_without_credentials() {
                 client.args(["--service_config_json", ORCA]);
             }
             // It says nothing of a success unless it is told to.
-            let said = printed(client.env("GRPC_GO_LOG_SEVERITY_LEVEL", "info"));
+            let said = printed_and_logged(client.env("GRPC_GO_LOG_SEVERITY_LEVEL", "info"));
             assert!(said.contains(" done"), "{case}: {said}");
         }
     }

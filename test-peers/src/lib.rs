@@ -1,0 +1,91 @@
+//! Genuine peers for tests: looked for, fetched once by their languages' package clients, run within bounds.
+//!
+//! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
+
+mod kit;
+
+use std::env;
+use std::io;
+use std::process::{Command, Output, Stdio};
+
+pub use kit::Kit;
+
+/// Longest run of a program that is to print something: two minutes, patience for a busy machine.
+const PATIENCE: u32 = 120;
+
+/// Whether a missing peer is a failure: `REQUIRE_PEERS=1`.
+#[must_use]
+pub fn are_required() -> bool {
+    env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1")
+}
+
+/// Says that something needed is not there.
+///
+/// # Panics
+/// If peers are required.
+#[track_caller]
+pub fn skip(reason: &str) {
+    assert!(!are_required(), "REQUIRE_PEERS=1, but {reason}");
+    println!("skipped: {reason}");
+}
+
+/// Whether a program can be started; if not, see [`skip`].
+///
+/// # Panics
+/// If it cannot and peers are required.
+#[must_use]
+#[track_caller]
+pub fn is_there(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        skip(&format!("there is no {program}"));
+    }
+    found
+}
+
+/// Runs a program for so many seconds at most, without input; its output.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn run_within(seconds: u32, command: &Command) -> io::Result<Output> {
+    let mut bounded = Command::new("timeout");
+    bounded.arg(seconds.to_string()).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => bounded.env(name, value),
+            None => bounded.env_remove(name),
+        };
+    }
+    command.get_current_dir().map(|folder| bounded.current_dir(folder));
+    bounded.stdin(Stdio::null()).output()
+}
+
+/// What a program prints to its standard output, run for two minutes at most.
+///
+/// # Panics
+/// If it cannot be started or fails, with all that it printed.
+#[must_use]
+#[track_caller]
+pub fn printed(command: &Command) -> String {
+    both(command).0
+}
+
+/// What a program prints to its standard output and then to its standard error, run for two minutes at most.
+///
+/// # Panics
+/// If it cannot be started or fails, with all that it printed.
+#[must_use]
+#[track_caller]
+pub fn printed_and_logged(command: &Command) -> String {
+    let (output, errors) = both(command);
+    output + &errors
+}
+
+#[track_caller]
+fn both(command: &Command) -> (String, String) {
+    let output = run_within(PATIENCE, command).unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let [text, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{command:?}: {}\n{text}\n{errors}", output.status);
+    (text, errors)
+}
