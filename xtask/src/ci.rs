@@ -34,11 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;
     let skipped = paths.lines().chain(bare.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
-    let mut tests = gate("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))?;
-    // What the features add that are off by default.
-    let featured = ["test", "--package", "echonet-lite", "--all-features"];
-    tests += &gate("tests of serial modules", cargo(&[&featured[..], &["--lib", "--test", "serial"]].concat()))?;
-    tests += &gate("tests of the echonet command", cargo(&[&featured[..], &["--test", "it", "cli"]].concat()))?;
+    let tests = gate("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))?;
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
