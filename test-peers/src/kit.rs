@@ -25,7 +25,7 @@ macro_rules! kit {
     };
 }
 
-/// Peers that are fetched and built together, once: the result stays in the target folder. Made by [`kit!`](crate::kit).
+/// Peers that are fetched and built together, once: the result stays in the target folder. Made by [`kit!`](crate::kit!).
 #[derive(Clone, Copy, Debug)]
 pub struct Kit {
     /// What no other kit of the workspace is called.

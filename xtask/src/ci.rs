@@ -25,7 +25,10 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     gate("format", cargo(&["fmt", "--all", "--check"]))?;
     gate("lints", cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
-    let mut doc = cargo(&["doc", "--workspace", "--all-features", "--no-deps", "--document-private-items"]);
+    // With the examples, so that what the lints have built of the libraries serves here too: their tests' features are on.
+    let targets = ["--lib", "--bins", "--examples"];
+    let doc = ["doc", "--workspace", "--all-features", "--no-deps", "--document-private-items"];
+    let mut doc = cargo(&[&doc[..], &targets].concat());
     doc.env("RUSTDOCFLAGS", "-Dwarnings");
     gate("docs", doc)?;
     crate::tidy::run()?;
