@@ -94,10 +94,9 @@ fn fuzz(seconds: u32) -> Result<()> {
     Ok(())
 }
 
-/// The cargo that runs this program.
 fn cargo(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(crate::root());
+    let mut command = crate::programs::cargo();
+    command.args(arguments);
     command
 }
 

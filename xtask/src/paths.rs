@@ -37,9 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("skipped: instructions of hot paths (valgrind is not installed)");
         return Ok(());
     }
-    let mut build = Command::new("cargo");
-    build.args(["build", "--release"]).args(PROGRAMS).current_dir(crate::root());
-    crate::process::run_quietly(&mut build)?;
+    crate::process::run_quietly(crate::programs::cargo().args(["build", "--release"]).args(PROGRAMS))?;
     let program = crate::target_dir().join("release/turns");
     let list = Command::new(&program).output().context("the paths cannot be listed")?;
     let list = String::from_utf8(list.stdout)?;

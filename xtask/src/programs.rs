@@ -1,5 +1,6 @@
 //! The programs that are measured: ours, built as they are shipped, and peers, by `benches/peers/install`.
 
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,14 +9,28 @@ use anyhow::{Context, Result};
 
 use crate::process::run_quietly;
 
+/// The cargo that runs this program, in the workspace, as its users call it. Without the variables that `cargo run` sets:
+/// build scripts look at them (ring's does), and would build half of the libraries anew whenever who calls has changed.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(|name| SET_BY_RUN.iter().any(|set| name.starts_with(set))) {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(crate::root());
+    command
+}
+
+/// How the names of variables begin that `cargo run` sets for the program.
+const SET_BY_RUN: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
+
 /// Builds a server of ours, whose program is named like its package; where it is.
 ///
 /// # Errors
 /// When it cannot be built.
 pub(crate) fn ours(package: &str) -> Result<PathBuf> {
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--release", "--package", package, "--bin", package]);
-    run_quietly(build.current_dir(crate::root()))?;
+    run_quietly(cargo().args(["build", "--quiet", "--release", "--package", package, "--bin", package]))?;
     Ok(crate::target_dir().join("release").join(package))
 }
 

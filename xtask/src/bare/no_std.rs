@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use object::read::archive::ArchiveFile;
@@ -17,9 +16,9 @@ use crate::process::run_quietly;
 /// When it depends on anything but `core`.
 pub(super) fn check() -> Result<()> {
     let cargo = |arguments: &[&str]| {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut command = crate::programs::cargo();
         command.args(arguments).args(["--package", "echonet-lite", "--no-default-features"]);
-        command.current_dir(crate::root()).env("CARGO_TARGET_DIR", super::build::target_dir());
+        command.env("CARGO_TARGET_DIR", super::build::target_dir());
         run_quietly(&mut command)
     };
     let tree = cargo(&["tree", "--quiet", "--edges", "normal,build"])?;

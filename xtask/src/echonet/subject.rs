@@ -132,9 +132,8 @@ impl Workshop {
     /// An example of ours as it is shipped.
     fn example(&self, name: &str) -> Result<String> {
         if !self.as_built {
-            let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-            command.args(["build", "--quiet", "--release", "--package", "echonet-lite", "--example", name]);
-            run_quietly(command.current_dir(crate::root()))?;
+            let build = ["build", "--quiet", "--release", "--package", "echonet-lite", "--example", name];
+            run_quietly(programs::cargo().args(build))?;
         }
         Ok(crate::target_dir().join("release/examples").join(name).display().to_string())
     }

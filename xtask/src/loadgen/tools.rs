@@ -37,7 +37,7 @@ impl Tools {
     pub(super) fn open() -> Result<Self> {
         let folder = crate::target_dir().join("loadgen");
         fs::create_dir_all(&folder)?;
-        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut build = crate::programs::cargo();
         build.args([
             "build",
             "--quiet",
@@ -49,7 +49,7 @@ impl Tools {
             "--example",
             "constant",
         ]);
-        run_quietly(build.current_dir(crate::root()))?;
+        run_quietly(&mut build)?;
         let mut compile = Command::new("cc");
         compile.args(["-O2", "-Wall", "-Wextra", "-o"]).arg(folder.join("udp"));
         run_quietly(compile.arg(crate::root().join("xtask/loadgen/udp.c")))?;
