@@ -4,6 +4,9 @@
 use criterion::criterion_main;
 
 mod allocator;
+mod echonet_class;
+mod echonet_codec;
+mod echonet_controller;
 mod flush;
 mod frame_copy;
 mod grpc_encode;
@@ -22,6 +25,9 @@ mod system_allocator;
 mod udp_socket;
 
 criterion_main!(
+    echonet_class::group,
+    echonet_codec::group,
+    echonet_controller::group,
     flush::group,
     frame_copy::group,
     grpc_encode::group,
