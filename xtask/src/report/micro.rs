@@ -85,13 +85,15 @@ fn record() -> PathBuf {
     folder().join("micro.jsonl")
 }
 
+/// What measures both sides of every comparison.
+const MEASURE: &str = "cargo bench -p benches --features echonet";
+
 /// Takes the estimates of the last `cargo bench` into the record; older ones of other benchmarks stay.
 pub(super) fn keep() -> Result<()> {
     let folder = crate::target_dir().join("criterion");
     let mut fresh = Vec::new();
-    collect(&folder, &mut fresh)
-        .with_context(|| format!("in {}: cargo bench -p benches comes first", folder.display()))?;
-    ensure!(!fresh.is_empty(), "{} holds no estimates: cargo bench -p benches comes first", folder.display());
+    collect(&folder, &mut fresh).with_context(|| format!("in {}: `{MEASURE}` comes first", folder.display()))?;
+    ensure!(!fresh.is_empty(), "{} holds no estimates: `{MEASURE}` comes first", folder.display());
     let mut all = read_estimates()?;
     all.extend(fresh.into_iter().map(|estimate| (estimate.id.clone(), estimate)));
     let lines = all.values().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;

@@ -50,7 +50,8 @@ pub(crate) struct Options {
     /// Measure nothing: render the records that there are.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume"])]
     render: bool,
-    /// Measure nothing: take the outcomes of hypotheses from the last `cargo bench -p benches`, and render.
+    /// Measure nothing: take the outcomes of hypotheses from the last
+    /// `cargo bench -p benches --features echonet`, and render.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
     micro: bool,
 }
