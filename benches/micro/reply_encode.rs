@@ -14,7 +14,7 @@ use std::io::Write;
 use crate::settings::settings;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use redis_protocol::resp2::{encode, types::BorrowedFrame};
-use redis_server::resp::Reply;
+use redis_server::protocol::Reply;
 
 const DEPTH: usize = 16;
 

@@ -18,7 +18,7 @@ use crate::settings::settings;
 use bytes::{Bytes, BytesMut};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use redis_protocol::resp2::decode;
-use redis_server::resp::{Parser, RequestLimits};
+use redis_server::protocol::{Parser, RequestLimits};
 
 const DEPTH: usize = 16;
 

@@ -17,9 +17,9 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use http_server::h1::{self, Limits, MAX_HEADERS, Room};
 use redis_server::config::Config;
-use redis_server::embedded::Session;
-use redis_server::instance::Instance;
-use redis_server::worker::Worker;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
+use redis_server::runtime::embedded::Session;
 use tower_service::Service;
 
 /// Commands that a batch holds.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redis_server::acl::{Defaults, User};
+use redis_server::clients::acl::{Defaults, User};
 
 fuzz_target!(|text: &[u8]| {
     let Some((&first, text)) = text.split_first() else { return };

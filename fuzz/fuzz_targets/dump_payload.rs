@@ -3,17 +3,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redis_server::db::{StrRef, ValueRef};
-use redis_server::persist::{self, Limits, Loaded};
+use redis_server::keyspace::rdb::{self, Limits, Loaded};
+use redis_server::keyspace::{StrRef, ValueRef};
 
 fuzz_target!(|input: &[u8]| {
     let mut payload = input.to_vec();
-    persist::sign(&mut payload);
+    rdb::sign(&mut payload);
     let limits = Limits::default();
-    let Ok(loaded) = persist::restore(&payload, &limits) else { return };
+    let Ok(loaded) = rdb::restore(&payload, &limits) else { return };
     let again = match &loaded {
-        Loaded::Str(bytes) => persist::dump(ValueRef::Str(StrRef::Bytes { bytes, raw: true })),
-        Loaded::Object(object) => persist::dump(object.as_ref()),
+        Loaded::Str(bytes) => rdb::dump(ValueRef::Str(StrRef::Bytes { bytes, raw: true })),
+        Loaded::Object(object) => rdb::dump(object.as_ref()),
     };
-    assert!(persist::restore(&again, &limits).is_ok());
+    assert!(rdb::restore(&again, &limits).is_ok());
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redis_server::glob;
+use redis_server::protocol::glob;
 
 /// A text without special characters matches itself; with `*` around, whatever contains it.
 fn check_literal(text: &[u8], other: &[u8]) {

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use redis_server::resp::Reply;
+use redis_server::protocol::Reply;
 
 #[allow(dead_code, reason = "the server's tests use more of it")]
 #[path = "../../redis-server/tests/it/support/resp.rs"]
@@ -172,7 +172,7 @@ fn aggregate(op: &Op, reply: &mut Reply, depth: usize) -> Value {
 }
 
 /// Cuts off what was written since `mark`, and returns it.
-fn rest_of(reply: &mut Reply, mark: redis_server::resp::Mark) -> Vec<u8> {
+fn rest_of(reply: &mut Reply, mark: redis_server::protocol::Mark) -> Vec<u8> {
     let whole = reply.to_vec();
     reply.truncate(mark);
     whole[reply.len()..].to_vec()

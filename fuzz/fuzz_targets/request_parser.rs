@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
-use redis_server::resp::{Parser, RequestLimits, Span, split_inline};
+use redis_server::protocol::{Parser, RequestLimits, Span, split_inline};
 
 #[derive(Debug, arbitrary::Arbitrary)]
 struct Input {

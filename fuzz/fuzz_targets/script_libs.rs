@@ -30,7 +30,7 @@ end
 thread_local! {
     static STATE: LazyCell<(Lua, Function)> = LazyCell::new(|| {
         let lua = Lua::new();
-        redis_server::script::lib::register(&lua).expect("a new state has room");
+        redis_server::exec::script::lib::register(&lua).expect("a new state has room");
         lua.set_memory_limit(64 * 1024 * 1024).expect("the vendored Lua counts its memory");
         let driver = lua.load(DRIVER).into_function().expect("it is Lua");
         (lua, driver)

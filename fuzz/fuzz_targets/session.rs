@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use redis_server::config::Config;
-use redis_server::embedded::Session;
-use redis_server::instance::Instance;
-use redis_server::worker::Worker;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
+use redis_server::runtime::embedded::Session;
 
 #[allow(dead_code, reason = "the server's tests use more of it")]
 #[path = "../../redis-server/tests/it/support/resp.rs"]

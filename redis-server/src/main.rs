@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use redis_server::acl::Table;
+use redis_server::REDIS_VERSION;
+use redis_server::clients::acl::Table;
 use redis_server::config::{Config, Launch, Request, help, settings};
-use redis_server::memory::Counting;
-use redis_server::{REDIS_VERSION, logging};
+use redis_server::observe::memory::Counting;
+use redis_server::runtime::logging;
 use server_runtime::{init_logging, shutdown_on_signals};
 
 #[global_allocator]
@@ -56,7 +57,7 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
             .map_or_else(|| "no configuration file".to_owned(), |path| format!("configuration {}", path.display()))
     );
     let pidfile = config.string(settings::PIDFILE).map(PathBuf::from);
-    let (running, _instance) = redis_server::server::start(config)?;
+    let (running, _instance) = redis_server::runtime::start(config)?;
     shutdown_on_signals(&running)?;
     if let Some(path) = &pidfile
         && let Err(error) = std::fs::write(path, format!("{}\n", std::process::id()))

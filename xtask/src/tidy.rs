@@ -26,9 +26,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Past this a source file is hard to read.
 const MAX_LINES: usize = 800;
 
-/// Sources of redis-server outside of `server/` that may name tokio: the program's ends, and the hand-over of a parked
+/// Sources of redis-server outside of `runtime/` that may name tokio: the program's ends, and the hand-over of a parked
 /// command's reply, or a script's, to its waiting connection (a channel's sender; it does not wait itself).
-const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "blocking.rs", "script/task.rs"];
+const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "exec/blocking.rs", "exec/script/task.rs"];
 
 /// Documents that every reader looks for.
 const DOCUMENTS: &[&str] =
@@ -163,15 +163,15 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
     let Some(inner) = path.strip_prefix("redis-server/src/") else {
         return breaches;
     };
-    let waits = inner.starts_with("server/") || MAY_NAME_TOKIO.contains(&inner);
+    let waits = inner.starts_with("runtime/") || MAY_NAME_TOKIO.contains(&inner);
     for (number, line) in text.lines().enumerate() {
         let words = code_words(line);
         let has = |word: &str| words.contains(&word);
         if !waits && (has("async") || has("await") || has("tokio")) {
-            breaches.push(format!("{path}:{}: only server/ may wait", number + 1));
+            breaches.push(format!("{path}:{}: only runtime/ may wait", number + 1));
         }
-        if !inner.starts_with("db/") && (has("dashmap") || has("DashMap")) {
-            breaches.push(format!("{path}:{}: only db/ knows the map behind the keyspace", number + 1));
+        if !inner.starts_with("keyspace/") && (has("dashmap") || has("DashMap")) {
+            breaches.push(format!("{path}:{}: only keyspace/ knows the map behind the keyspace", number + 1));
         }
     }
     breaches
@@ -260,11 +260,11 @@ mod tests {
         check(
             "redis-server/src/types/a.rs",
             "use tokio::x;",
-            Some("redis-server/src/types/a.rs:1: only server/ may wait"),
+            Some("redis-server/src/types/a.rs:1: only runtime/ may wait"),
         );
         check("redis-server/src/types/a.rs", "// tokio\nlet x = \"async\"; flush_async();", None);
         check("redis-server/src/server/a.rs", "async fn x() {}", None);
-        let knows = "redis-server/src/types/a.rs:1: only db/ knows the map behind the keyspace";
+        let knows = "redis-server/src/types/a.rs:1: only keyspace/ knows the map behind the keyspace";
         check("redis-server/src/types/a.rs", "use dashmap::DashMap;", Some(knows));
         check("redis-server/src/db/a.rs", "use dashmap::DashMap;", None);
     }

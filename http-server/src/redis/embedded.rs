@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use redis_server::embedded::{Session, expire};
-use redis_server::instance::Instance;
-use redis_server::worker::Worker;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
+use redis_server::runtime::embedded::{Session, expire};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How often what has expired is removed, as often as Redis does.

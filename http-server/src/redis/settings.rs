@@ -55,7 +55,7 @@ pub enum Target {
     /// A server elsewhere.
     Server(Server),
     /// Our own server, in this process and without a socket.
-    Embedded(Arc<redis_server::instance::Instance>),
+    Embedded(Arc<redis_server::exec::instance::Instance>),
 }
 
 /// A server elsewhere.
@@ -151,7 +151,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "embedded" {
             let config = redis_server::config::Config::default();
-            return Ok(Self::Embedded(Arc::new(redis_server::instance::Instance::new(Arc::new(config)))));
+            return Ok(Self::Embedded(Arc::new(redis_server::exec::instance::Instance::new(Arc::new(config)))));
         }
         Server::from_str(text).map(Self::Server)
     }

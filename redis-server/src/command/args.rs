@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use super::row::Result;
-use crate::db::Key;
-use crate::error::Error;
-use crate::number;
-use crate::resp::Span;
+use crate::keyspace::Key;
+use crate::protocol::Span;
+use crate::protocol::error::Error;
+use crate::protocol::number;
 
 /// Arguments from this length on are taken over without a copy, where the input buffer is not much larger.
 const SHARE_MIN: usize = 16 * 1024;

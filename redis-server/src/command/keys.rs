@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::args::Args;
-use crate::db::Access;
-use crate::number;
+use crate::keyspace::Access;
+use crate::protocol::number;
 
 /// One key specification: where keys begin, how to find them, and what happens to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

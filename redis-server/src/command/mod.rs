@@ -5,13 +5,12 @@
 //! [`Ctx::reply`].
 
 mod args;
-mod ctx;
 mod flags;
 mod keys;
 mod row;
 
+pub use crate::exec::{Block, Ctx, Event, InVain, Ready};
 pub use args::{Args, OwnedArgs};
-pub use ctx::{Block, Ctx, Event, InVain, Ready};
 pub use flags::{Categories, Flags, acl};
 pub use keys::{Begin, Find, KeySpec, Use, keynum, numkeys, optional, read, reads, update, write, writes};
 pub use row::{Command, Family, Footprint, Handler, KeyPositions, KeyUses, Result, cmd, container, sub};

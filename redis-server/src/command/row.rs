@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 
 use super::args::Args;
-use super::ctx::Ctx;
 use super::flags::{Categories, Flags};
 use super::keys::{Begin, Find, KeySpec};
-use crate::db::Access;
-use crate::error::Error;
+use crate::exec::Ctx;
+use crate::keyspace::Access;
+use crate::protocol::error::Error;
 
 /// What a handler returns: the reply is in [`Ctx::reply`], or the error is to be sent instead of it.
 pub type Result<T = ()> = std::result::Result<T, Error>;

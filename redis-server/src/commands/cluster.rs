@@ -1,7 +1,7 @@
 //! What clients of a cluster tell a node about their connection: this server is none.
 
 use crate::command::{Args, Categories, Ctx, Family, Flags, Result, cmd};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// ASKING, READONLY, READWRITE
 fn refuse(_: &mut Ctx<'_>, _: Args<'_>) -> Result {

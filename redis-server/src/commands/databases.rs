@@ -1,10 +1,10 @@
 //! Whole databases: the part of <https://redis.io/docs/latest/commands/?group=server> that is about keys.
 
+use crate::clients::tracking;
 use crate::command::{Args, Categories, Ctx, Family, Flags, Footprint, Result, cmd};
 use crate::config::settings;
-use crate::db::{Access, Database, Garbage, View};
-use crate::error::Error;
-use crate::tracking;
+use crate::keyspace::{Access, Database, Garbage, View};
+use crate::protocol::error::Error;
 
 /// DBSIZE
 fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {

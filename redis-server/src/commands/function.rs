@@ -2,10 +2,10 @@
 
 use super::help;
 use crate::command::{Args, Command, Ctx, Flags, Footprint, Result, sub};
-use crate::error::{Error, shown};
-use crate::glob;
-use crate::persist::{self, FunctionsRefused};
-use crate::script::Library;
+use crate::exec::script::Library;
+use crate::keyspace::rdb::{self, FunctionsRefused};
+use crate::protocol::error::{Error, shown};
+use crate::protocol::glob;
 
 /// `FCALL function numkeys [key …] [arg …]`
 pub(super) fn fcall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -129,7 +129,7 @@ fn show(cx: &mut Ctx<'_>, library: &Library, with_code: bool) {
 fn dump(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let scripts = &cx.instance.scripts;
     let payload =
-        scripts.with_engine(|engine| persist::dump_functions(engine.libraries().iter().map(|library| &*library.code)));
+        scripts.with_engine(|engine| rdb::dump_functions(engine.libraries().iter().map(|library| &*library.code)));
     cx.reply.bulk(&payload);
     Ok(())
 }
@@ -144,7 +144,7 @@ fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() == 4 && !flush && !replace && !is("APPEND") {
         return Err(Error::Static("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."));
     }
-    let codes = persist::restore_functions(args.at(2)).map_err(|refused| {
+    let codes = rdb::restore_functions(args.at(2)).map_err(|refused| {
         Error::Static(match refused {
             FunctionsRefused::Footer => "ERR DUMP payload version or checksum are wrong",
             FunctionsRefused::Type => "ERR given type is not a function",

@@ -3,8 +3,8 @@
 use super::random::{self, PairOptions};
 use super::scan::{self, ScanOptions};
 use crate::command::{Args, Categories, Ctx, Event, Family, Flags, Result, cmd, read, update, write};
-use crate::error::Error;
-use crate::number::{self, Extended, IntText};
+use crate::protocol::error::Error;
+use crate::protocol::number::{self, Extended, IntText};
 use crate::types::{Hash, Text};
 
 /// `HSET key field value [field value …]`

@@ -2,8 +2,8 @@
 
 use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeyPositions, Result, cmd, reads, update, writes};
 use crate::config::settings;
-use crate::db::{Access, Key, Value};
-use crate::error::{Error, echo};
+use crate::keyspace::{Access, Key, Value};
+use crate::protocol::error::{Error, echo};
 use crate::types::hyperloglog::{self, Encoding};
 
 const NOT_ONE: Error = Error::Static("WRONGTYPE Key is not a valid HyperLogLog string value.");

@@ -13,6 +13,7 @@ mod limits;
 mod list;
 mod pubsub;
 mod random;
+pub mod registry;
 mod scan;
 mod script;
 mod server;
@@ -27,12 +28,12 @@ mod wait;
 
 pub(crate) use connection::describe as describe_client;
 
-use crate::client::Client;
+use crate::clients::client::Client;
+use crate::clients::tracking;
 use crate::command::{Ctx, Family};
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::registry::Row;
-use crate::tracking;
+use crate::commands::registry::Row;
+use crate::exec::instance::Instance;
+use crate::protocol::error::Error;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[

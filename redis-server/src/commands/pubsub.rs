@@ -6,14 +6,14 @@ use std::sync::atomic::fence;
 
 use bytes::Bytes;
 
-use crate::client::{Client, flag};
+use crate::clients::client::{Client, flag};
+use crate::clients::pubsub::{Kind, post};
 use crate::command::{
     Args, Begin, Categories, Command, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd, container, sub,
 };
-use crate::db::Access;
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::pubsub::{Kind, post};
+use crate::exec::instance::Instance;
+use crate::keyspace::Access;
+use crate::protocol::error::Error;
 
 /// `SUBSCRIBE channel [channel …]`
 fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

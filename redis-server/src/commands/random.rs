@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use crate::command::{Args, Result};
-use crate::error::Error;
-use crate::resp::Reply;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 
 /// Collections up to this length are read into an array before many elements are picked: finding an element of a
 /// compact one means walking to it, and compact ones are not longer by default.

@@ -1,9 +1,9 @@
 //! What SCAN, HSCAN, SSCAN and ZSCAN share: the cursor and the options.
 
 use crate::command::{Args, Result};
-use crate::error::Error;
-use crate::glob;
-use crate::resp::Reply;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+use crate::protocol::glob;
 
 /// Elements that one call looks at unless COUNT says otherwise.
 const DEFAULT_COUNT: usize = 10;

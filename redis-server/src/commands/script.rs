@@ -4,8 +4,8 @@ use super::help;
 use crate::command::{
     Args, Categories, Command, Ctx, Family, Flags, Footprint, KeySpec, Result, cmd, container, keynum, sub,
 };
-use crate::db::Access;
-use crate::error::Error;
+use crate::keyspace::Access;
+use crate::protocol::error::Error;
 
 /// `EVAL script numkeys [key …] [arg …]`
 fn eval(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::acl;
+use crate::clients::acl;
 use crate::command::{
     Args, Begin, Categories, Ctx, Event, Family, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Use, cmd, read,
 };
 use crate::commands::store::store;
-use crate::db::{Access, Object, ValueRef, View};
-use crate::error::{Error, c_string};
-use crate::number;
+use crate::keyspace::{Access, Object, ValueRef, View};
+use crate::protocol::error::{Error, c_string};
+use crate::protocol::number;
 use crate::types::List;
 
 /// `SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern …]] [ASC|DESC] [ALPHA] [STORE destination]`

@@ -2,7 +2,7 @@
 
 use crate::command::{Ctx, Event};
 use crate::config::settings;
-use crate::db::{Key, Object, Value};
+use crate::keyspace::{Key, Object, Value};
 
 /// Puts a computed collection of `len` elements in the place of what `key` holds, and answers `len`; an empty one
 /// leaves no key behind.

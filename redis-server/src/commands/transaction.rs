@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::acl;
-use crate::client::{Client, Multi, count, flag};
+use crate::clients::acl;
+use crate::clients::client::{Client, Multi, count, flag};
 use crate::command::{Args, Begin, Categories, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd};
-use crate::db::Access;
-use crate::dispatch;
-use crate::error::Error;
-use crate::instance::Instance;
+use crate::exec::dispatch;
+use crate::exec::instance::Instance;
+use crate::keyspace::Access;
+use crate::protocol::error::Error;
 
 /// MULTI
 fn multi(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {

@@ -1,7 +1,7 @@
 //! WAIT: how many replicas have what this connection wrote. There are none.
 
 use crate::command::{Args, Categories, Ctx, Family, Flags, InVain, Result, cmd};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// WAIT numreplicas timeout
 fn wait(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -14,7 +14,8 @@ use super::setting::{Flags, Id};
 use super::store::{Config, Draft, default};
 use super::value;
 use super::{parse, settings};
-use crate::{acl, glob};
+use crate::clients::acl;
+use crate::protocol::glob;
 
 /// How deep files may include each other: enough for any layout, little for a circle.
 const MAX_INCLUDE_DEPTH: usize = 16;

@@ -1,7 +1,7 @@
 //! The genuine server, where one is installed, as the judge of names, defaults and error texts.
 
 use super::{Caller, Config, Id, Kind};
-use crate::oracle::{Oracle, Reply};
+use crate::protocol::oracle::{Oracle, Reply};
 
 /// What `CONFIG GET *` of the genuine server says, in pairs of name and value.
 fn all(genuine: &mut Oracle) -> Vec<(String, String)> {

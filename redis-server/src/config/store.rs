@@ -10,8 +10,8 @@ use super::error::SetError;
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::table::COUNT;
 use super::value::{self, Expected, Value};
-use crate::error::shown;
-use crate::glob;
+use crate::protocol::error::shown;
+use crate::protocol::glob;
 
 /// The configuration in force. Numbers and switches cost one relaxed load; the rest is behind a lock.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-use crate::number::{IntText, parse_i64};
+use crate::protocol::number::{IntText, parse_i64};
 
 /// Ends a listpack in Redis' own layout.
 const END: u8 = 0xff;

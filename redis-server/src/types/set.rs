@@ -4,7 +4,7 @@ use super::dense::{Dense, Keyed};
 use super::int_set::{IntSet, IntSetIter};
 use super::listpack::{Form, Listpack, ListpackIter, Text};
 use super::small_bytes::SmallBytes;
-use crate::number::parse_i64;
+use crate::protocol::number::parse_i64;
 
 /// When a set leaves a compact form.
 #[derive(Clone, Copy, Debug)]

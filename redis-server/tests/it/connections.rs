@@ -17,7 +17,7 @@ fn number(value: &Value) -> i64 {
 }
 
 /// What a client's CLIENT LIST line says of `field`.
-fn field(server: &Server, id: i64, read: impl Fn(&redis_server::client::ClientShared) -> u64) -> u64 {
+fn field(server: &Server, id: i64, read: impl Fn(&redis_server::clients::client::ClientShared) -> u64) -> u64 {
     server.instance.client(id as u64).map_or(0, |client| read(&client))
 }
 

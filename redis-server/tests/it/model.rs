@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::config::{Caller, Config};
-use redis_server::embedded::Session;
-use redis_server::instance::Instance;
-use redis_server::worker::Worker;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
+use redis_server::runtime::embedded::Session;
 
 use crate::support::Random;
 use crate::support::genuine::Genuine;

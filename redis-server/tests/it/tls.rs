@@ -144,7 +144,7 @@ fn clients_show_a_certificate_as_the_configuration_says() {
         &[("tls-port", "1"), ("tls-cert-file", "c"), ("tls-key-file", "k")]
             .map(|(name, text)| (name.to_owned(), text.to_owned())),
     );
-    let error = redis_server::server::start_at(vec!["tls:127.0.0.1:0".parse().unwrap()], config).unwrap_err();
+    let error = redis_server::runtime::start_at(vec!["tls:127.0.0.1:0".parse().unwrap()], config).unwrap_err();
     assert!(
         error.to_string().starts_with("tls-auth-clients, which is yes by default, needs tls-ca-cert-file"),
         "{error}"

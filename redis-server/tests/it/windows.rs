@@ -5,10 +5,10 @@ use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use redis_server::embedded::Session;
-use redis_server::instance::Instance;
-use redis_server::registry::ROWS;
-use redis_server::worker::Worker;
+use redis_server::commands::registry::ROWS;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
+use redis_server::runtime::embedded::Session;
 
 use super::support::Random;
 use super::support::resp::{parse, request};

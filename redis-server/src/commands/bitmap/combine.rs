@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::EMPTY;
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::{Key, StrRef, Value, View};
-use crate::error::Error;
+use crate::keyspace::{Key, StrRef, Value, View};
+use crate::protocol::error::Error;
 
 /// Bytes of each source that are combined before the next source's turn: the result stays in the first-level cache.
 const BLOCK: usize = 8 * 1024;

@@ -2,7 +2,7 @@
 
 use super::bits;
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// Bits `start..end`.
 type BitRange = std::ops::Range<u64>;

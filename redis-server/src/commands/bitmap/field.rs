@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use super::{EMPTY, bit_offset, bits};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::error::Error;
-use crate::number;
-use crate::resp::Reply;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+use crate::protocol::number;
 
 /// An integer's type: `i1` to `i64`, `u1` to `u63`.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ mod field;
 
 use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, read, reads, update, write};
 use crate::config::settings;
-use crate::db::StrRef;
-use crate::error::Error;
-use crate::number;
+use crate::keyspace::StrRef;
+use crate::protocol::error::Error;
+use crate::protocol::number;
 
 const BAD_OFFSET: Error = Error::Static("ERR bit offset is not an integer or out of range");
 

@@ -1,12 +1,12 @@
 //! CLIENT: what concerns one connection, and what holds others back.
 
 use super::hello;
-use crate::blocking::Parked;
-use crate::client::{ReplyMode, flag};
+use crate::clients::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::error::{Error, shown};
-use crate::instance::Pause;
-use crate::resp::Reply;
+use crate::exec::blocking::Parked;
+use crate::exec::instance::Pause;
+use crate::protocol::Reply;
+use crate::protocol::error::{Error, shown};
 
 /// CLIENT ID
 pub(super) fn id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {

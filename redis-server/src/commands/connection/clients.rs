@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::acl::{Account, Table};
-use crate::client::{ClientShared, count, flag};
+use crate::clients::acl::{Account, Table};
+use crate::clients::client::{ClientShared, count, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::error::{Error, shown};
-use crate::instance::Instance;
+use crate::exec::instance::Instance;
+use crate::protocol::error::{Error, shown};
 
 /// The classes by which clients are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Who the client is, and which protocol it speaks.
 
 use super::clients::describe;
-use crate::acl::{Context, Entry, Identity, Reason};
-use crate::client::{ReplyMode, flag};
+use crate::clients::acl::{Context, Entry, Identity, Reason};
+use crate::clients::client::{ReplyMode, flag};
 use crate::command::{Args, Ctx, Result};
-use crate::error::{Error, shown};
+use crate::protocol::error::{Error, shown};
 
 const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
 const NO_PASSWORD: Error = Error::Static(

@@ -8,7 +8,7 @@ mod tracking;
 pub(crate) use clients::describe;
 
 use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// `PING [message]`
 fn ping(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 
+use crate::clients::tracking::{self, Mode, Overlap};
 use crate::command::{Args, Ctx, Result};
-use crate::error::{Error, shown};
-use crate::tracking::{self, Mode, Overlap};
+use crate::protocol::error::{Error, shown};
 
 /// The options of CLIENT TRACKING.
 #[derive(Default)]
 struct Options {
     mode: Mode,
-    redirect: Option<std::sync::Arc<crate::client::ClientShared>>,
+    redirect: Option<std::sync::Arc<crate::clients::client::ClientShared>>,
     prefixes: Vec<Bytes>,
 }
 
@@ -141,7 +141,7 @@ pub(super) fn trackinginfo(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
         (mode.optout, "optout"),
         (mode.optout && caching, "caching-no"),
         (mode.noloop, "noloop"),
-        (cx.client.shared.has_flag(crate::client::flag::TRACKING_BROKEN), "broken_redirect"),
+        (cx.client.shared.has_flag(crate::clients::client::flag::TRACKING_BROKEN), "broken_redirect"),
     ];
     let set: Vec<&str> = flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
     cx.reply.map(3);

@@ -2,14 +2,14 @@
 
 use crate::command::{Args, Ctx, Event, Result};
 use crate::config::settings;
-use crate::db::Value;
-use crate::error::Error;
-use crate::persist::{self, Limits, Loaded, Refused};
+use crate::keyspace::Value;
+use crate::keyspace::rdb::{self, Limits, Loaded, Refused};
+use crate::protocol::error::Error;
 
 /// DUMP key
 pub(super) fn dump(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match cx.db.value(args.key(0)) {
-        Some(value) => cx.reply.bulk(&persist::dump(value)),
+        Some(value) => cx.reply.bulk(&rdb::dump(value)),
         None => cx.reply.null(),
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         set: cx.set_limits(),
         sorted_set: cx.sorted_set_limits(),
     };
-    let loaded = persist::restore(args.at(3), &limits).map_err(|refused| match refused {
+    let loaded = rdb::restore(args.at(3), &limits).map_err(|refused| match refused {
         Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
         Refused::Content => Error::Static("ERR Bad data format"),
     })?;

@@ -2,8 +2,8 @@
 
 use crate::command::{Args, Ctx, Event, Result};
 use crate::config::settings;
-use crate::db::{Entry, Key};
-use crate::error::{Error, shown};
+use crate::keyspace::{Entry, Key};
+use crate::protocol::error::{Error, shown};
 
 /// Milliseconds of a second.
 const SECOND: i64 = 1000;

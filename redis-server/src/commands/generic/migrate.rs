@@ -12,11 +12,11 @@ use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, KeyPositions, Result};
 use crate::config::settings;
-use crate::db::{Access, Key};
-use crate::error::{self, Error};
-use crate::peer::{Address, Peer};
-use crate::persist;
-use crate::worker::now_ms;
+use crate::exec::peers::{Address, Peer};
+use crate::exec::worker::now_ms;
+use crate::keyspace::rdb;
+use crate::keyspace::{Access, Key};
+use crate::protocol::error::{self, Error};
 
 /// Where the only key stands.
 const KEY: usize = 3;
@@ -229,7 +229,7 @@ fn send_keys<'k>(
             Some(at) if at < now => continue,
             Some(at) => (at - now).max(1),
         };
-        let (ttl, payload) = (ttl.to_string(), persist::dump(entry.value()));
+        let (ttl, payload) = (ttl.to_string(), rdb::dump(entry.value()));
         let words = [b"RESTORE".as_slice(), key.bytes, ttl.as_bytes(), &payload, b"REPLACE"];
         let count = words.len() - usize::from(!options.replace);
         write_command(&mut request, words[..count].iter().copied());

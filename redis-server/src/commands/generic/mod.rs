@@ -12,8 +12,8 @@ use crate::command::{
     read, reads, sub, update, write, writes,
 };
 use crate::config::settings;
-use crate::db::{Access, Entry};
-use crate::glob;
+use crate::keyspace::{Access, Entry};
+use crate::protocol::glob;
 
 /// `DEL key [key …]`
 fn del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

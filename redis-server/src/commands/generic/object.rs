@@ -3,9 +3,9 @@
 use crate::command::{Args, Ctx, Result};
 use crate::commands::help;
 use crate::config::settings;
-use crate::db::{Entry, StrRef, Usage, ValueRef};
-use crate::error::Error;
-use crate::evict;
+use crate::exec::eviction;
+use crate::keyspace::{Entry, StrRef, Usage, ValueRef};
+use crate::protocol::error::Error;
 
 /// Small integers are shared by all that hold them; the genuine server says so by the largest count.
 const SHARED_INTS: std::ops::Range<i64> = 0..10_000;
@@ -13,7 +13,7 @@ const SHARED_INTS: std::ops::Range<i64> = 0..10_000;
 const SHARED_COUNT: i64 = i32::MAX as i64;
 
 /// Calls `reply` with the entry that argument 2 names, or answers null.
-fn with_entry(cx: &mut Ctx<'_>, args: Args<'_>, reply: impl Fn(&mut crate::resp::Reply, &Entry)) {
+fn with_entry(cx: &mut Ctx<'_>, args: Args<'_>, reply: impl Fn(&mut crate::protocol::Reply, &Entry)) {
     match cx.db.look_quietly(args.key(0)) {
         Some(entry) => reply(cx.reply, entry),
         None => cx.reply.null(),
@@ -29,7 +29,7 @@ pub(super) fn encoding(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// OBJECT REFCOUNT key
 pub(super) fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let config = &cx.instance.config;
-    let shares = config.uint(settings::MAXMEMORY) == 0 || !evict::is_by_use(config);
+    let shares = config.uint(settings::MAXMEMORY) == 0 || !eviction::is_by_use(config);
     with_entry(cx, args, |reply, entry| match entry.value() {
         ValueRef::Str(StrRef::Int(value)) if shares && SHARED_INTS.contains(&value) => reply.int(SHARED_COUNT),
         _ => reply.int(1),

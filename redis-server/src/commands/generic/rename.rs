@@ -2,8 +2,8 @@
 
 use crate::command::{Args, Ctx, Event, Footprint, Result};
 use crate::config::settings;
-use crate::db::{Entry, Key};
-use crate::error::Error;
+use crate::keyspace::{Entry, Key};
+use crate::protocol::error::Error;
 
 const SAME_OBJECT: Error = Error::Static("ERR source and destination objects are the same");
 

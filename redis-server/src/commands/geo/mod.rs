@@ -4,9 +4,9 @@ mod search;
 
 use super::sorted_set::{self, AddRule};
 use crate::command::{Args, Categories, Ctx, Family, Flags, KeySpec, Result, cmd, optional, read, update, write};
-use crate::db::Access;
-use crate::error::Error;
-use crate::resp::Reply;
+use crate::keyspace::Access;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 use crate::types::geohash::Place;
 
 /// `GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member …]`

@@ -5,9 +5,9 @@ use std::ops::Bound;
 use super::{place, reply_distance, reply_place, unit};
 use crate::command::{Args, Ctx, Event, KeyPositions, Result};
 use crate::commands::store::store;
-use crate::db::{Access, Key, Object};
-use crate::error::{Error, echo};
-use crate::resp::Reply;
+use crate::keyspace::{Access, Key, Object};
+use crate::protocol::Reply;
+use crate::protocol::error::{Error, echo};
 use crate::types::geohash::{Place, Shape, signed};
 use crate::types::{ScoreRange, SortedSet, SortedSetBuilder, Text};
 

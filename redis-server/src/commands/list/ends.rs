@@ -2,8 +2,8 @@
 
 use super::{End, removed};
 use crate::command::{Args, Ctx, Result};
-use crate::db::{Key, Object, Value};
-use crate::error::Error;
+use crate::keyspace::{Key, Object, Value};
+use crate::protocol::error::Error;
 use crate::types::List;
 
 /// `LPUSH key element [element …]`

@@ -2,7 +2,7 @@
 
 use super::{bounds, position};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// LLEN key
 pub(super) fn llen(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -2,7 +2,7 @@
 
 use super::{bounds, position, removed};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// LINSERT key BEFORE|AFTER pivot element
 pub(super) fn linsert(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

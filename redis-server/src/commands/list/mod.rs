@@ -11,8 +11,8 @@ use find::{lindex, llen, lpos, lrange};
 use inside::{linsert, lrem, lset, ltrim};
 
 use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, keynum, read, update, writes};
-use crate::db::{Access, Key};
-use crate::error::Error;
+use crate::keyspace::{Access, Key};
+use crate::protocol::error::Error;
 use crate::types::{List, ListLimits};
 
 /// One of a list's two ends.

@@ -3,11 +3,11 @@
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{ADMIN, ANY_TIME, help, sub};
-use crate::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
+use crate::clients::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
 use crate::command::{Args, Categories, Command, Ctx, Flags, Result, container};
-use crate::dispatch;
-use crate::error::{Error, c_string, shown};
-use crate::registry::{ROWS, Row};
+use crate::commands::registry::{ROWS, Row};
+use crate::exec::dispatch;
+use crate::protocol::error::{Error, c_string, shown};
 
 /// Most bits that ACL GENPASS makes.
 const MAX_BITS: usize = 4096;

@@ -1,10 +1,10 @@
 //! The small ones: time, role, MONITOR, SHUTDOWN.
 
-use crate::client::{Client, flag};
+use crate::clients::client::{Client, flag};
 use crate::command::{Args, Categories, Ctx, Result};
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::worker::now_ms;
+use crate::exec::instance::Instance;
+use crate::exec::worker::now_ms;
+use crate::protocol::error::Error;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 

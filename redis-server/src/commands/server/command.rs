@@ -3,11 +3,11 @@
 use super::docs::docs;
 use super::{ANY_TIME, help, sub, with_subcommands};
 use crate::command::{Args, Begin, Categories, Command, Ctx, Find, KeySpec, Result, cmd};
-use crate::dispatch;
-use crate::error::Error;
-use crate::glob;
-use crate::registry::{self, ROWS, Row};
-use crate::resp::Reply;
+use crate::commands::registry::{self, ROWS, Row};
+use crate::exec::dispatch;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+use crate::protocol::glob;
 
 /// COMMAND
 fn command(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{commands, describe};
-use crate::oracle::{Oracle, Reply};
-use crate::registry;
-use crate::resp;
+use crate::commands::registry;
+use crate::protocol;
+use crate::protocol::oracle::{Oracle, Reply};
 
 /// Commands that came after the version compared with (7.0), each on purpose.
 const NEWER: &[&str] = &["client|no-touch", "client|setinfo"];
@@ -132,7 +132,7 @@ fn every_row_is_that_of_a_genuine_server() {
     let Some(mut oracle) = Oracle::start("commands") else { return };
     let mut differences = Vec::new();
     for row in commands() {
-        let mut reply = resp::Reply::default();
+        let mut reply = protocol::Reply::default();
         describe(&mut reply, row);
         let (name, ours) = info(&Reply::read(&mut reply.to_vec().as_slice()));
         let replies = oracle.run(&[vec![b"COMMAND", b"INFO", name.as_bytes()]]);

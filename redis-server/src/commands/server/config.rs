@@ -1,14 +1,14 @@
 //! `CONFIG`: the settings in force, and what a change brings about.
 
 use super::{ADMIN, ANY_TIME, help, sub};
-use crate::client::flag;
+use crate::clients::client::flag;
 use crate::command::{Args, Command, Ctx, Result, container};
 use crate::config::{Caller, Id, SetError, settings};
-use crate::crowd;
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::logging;
-use crate::server::tls;
+use crate::exec::client_eviction;
+use crate::exec::instance::Instance;
+use crate::protocol::error::Error;
+use crate::runtime::logging;
+use crate::runtime::tls;
 
 /// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -37,7 +37,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     instance.observers.refresh(&instance.config);
     instance.refresh_usage();
-    crowd::recount(instance, cx.now());
+    client_eviction::recount(instance, cx.now());
     cx.reply.ok();
     Ok(())
 }

@@ -7,9 +7,9 @@ use super::digest::Digest;
 use super::{ADMIN, help};
 use crate::command::{Args, Command, Ctx, Event, Footprint, Result, cmd};
 use crate::config::{Caller, settings};
-use crate::db::{Entry, StrRef, Value, ValueRef};
-use crate::error::{Error, shown};
-use crate::persist;
+use crate::keyspace::rdb;
+use crate::keyspace::{Entry, StrRef, Value, ValueRef};
+use crate::protocol::error::{Error, shown};
 
 /// Longest `DEBUG SLEEP`, in seconds.
 const MAX_SLEEP: f64 = 3600.0;
@@ -134,7 +134,7 @@ fn object(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         "Value at:{:p} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{idle}",
         std::ptr::from_ref(entry),
         value.encoding(),
-        persist::saved_len(value),
+        rdb::saved_len(value),
         entry.access(),
     );
     if let ValueRef::List(list) = value

@@ -3,8 +3,8 @@
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest as sha1};
 
-use crate::db::{Entry, ValueRef};
-use crate::number::format_f64;
+use crate::keyspace::{Entry, ValueRef};
+use crate::protocol::number::format_f64;
 use crate::types::StreamId;
 
 /// A fingerprint; all zeros for no data at all.

@@ -4,8 +4,8 @@
 mod table;
 
 use crate::command::{Args, Command, Ctx, Result};
-use crate::registry::{self, ROWS, Row};
-use crate::resp::Reply;
+use crate::commands::registry::{self, ROWS, Row};
+use crate::protocol::Reply;
 
 /// One command's documentation.
 struct Doc {

@@ -4,13 +4,13 @@
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::client::flag;
+use crate::clients::client::flag;
 use crate::command::{Args, Command, Ctx, Result, cmd};
+use crate::commands::registry::{ROWS, Row};
 use crate::config::settings;
-use crate::instance::Instance;
-use crate::memory;
-use crate::registry::{ROWS, Row};
-use crate::stats::WorkerStats;
+use crate::exec::instance::Instance;
+use crate::observe::memory;
+use crate::observe::stats::WorkerStats;
 
 use super::ANY_TIME;
 
@@ -122,7 +122,8 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
 
 fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
     let clients = cx.instance.clients();
-    let most = |figure: fn(&crate::client::ClientShared) -> u64| clients.iter().map(|c| figure(c)).max().unwrap_or(0);
+    let most =
+        |figure: fn(&crate::clients::client::ClientShared) -> u64| clients.iter().map(|c| figure(c)).max().unwrap_or(0);
     fields.add("connected_clients", clients.len());
     fields.add("cluster_connections", 0);
     fields.add("maxclients", cx.instance.config.int(settings::MAXCLIENTS));
@@ -276,7 +277,7 @@ fn cpu_seconds() -> Option<[f64; 4]> {
 fn command_stats(cx: &Ctx<'_>, fields: &mut Fields) {
     let workers = cx.instance.stats.workers();
     for row in &ROWS {
-        let sum = |figure: fn(&crate::stats::CommandStats) -> u64| -> u64 {
+        let sum = |figure: fn(&crate::observe::stats::CommandStats) -> u64| -> u64 {
             workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum()
         };
         let (calls, micros) = (sum(|stats| stats.calls.get()), sum(|stats| stats.nanos.get()) / 1000);

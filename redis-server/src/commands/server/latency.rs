@@ -2,10 +2,10 @@
 
 use super::{ADMIN, ANY_TIME, help, info, sub};
 use crate::command::{Args, Command, Ctx, Result, container};
+use crate::commands::registry::{self, ROWS, Row};
 use crate::config::settings;
-use crate::error::{Error, shown};
 use crate::observe::Series;
-use crate::registry::{self, ROWS, Row};
+use crate::protocol::error::{Error, shown};
 
 /// Height of a graph, in lines.
 const GRAPH_ROWS: usize = 4;

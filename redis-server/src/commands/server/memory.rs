@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::info::{client_buffers, human, used_memory};
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Command, Ctx, Flags, KeySpec, Result, container, read};
-use crate::db::{BUCKET, Entry, View};
-use crate::error::Error;
-use crate::memory;
-use crate::resp::Reply;
+use crate::keyspace::{BUCKET, Entry, View};
+use crate::observe::memory;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 
 /// Below so much memory, DOCTOR has nothing to judge.
 const DOCTOR_MIN: u64 = 5 << 20;

@@ -4,7 +4,7 @@ use super::config::caller;
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Command, Ctx, Flags, Result, container};
 use crate::config::{Caller, settings};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// MODULE LIST
 fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {

@@ -2,7 +2,7 @@
 
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Command, Ctx, Flags, Result, container};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// Entries that GET returns unless told otherwise.
 const DEFAULT_COUNT: usize = 10;

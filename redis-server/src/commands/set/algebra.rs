@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, Result};
 use crate::commands::store;
-use crate::db::{Key, Object, View};
-use crate::error::Error;
-use crate::number;
+use crate::keyspace::{Key, Object, View};
+use crate::protocol::error::Error;
+use crate::protocol::number;
 use crate::types::{Set, SetLimits, Text};
 
 /// The sets of a call; a key that does not exist is the empty set.

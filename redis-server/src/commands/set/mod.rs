@@ -6,9 +6,9 @@ use self::algebra::{sdiff, sdiffstore, sinter, sintercard, sinterstore, sunion, 
 use super::random::{self, Count};
 use super::scan::{self, ScanOptions};
 use crate::command::{Args, Categories, Ctx, Event, Family, Flags, Result, cmd, numkeys, read, reads, write};
-use crate::db::{Key, ValueRef};
-use crate::error::Error;
-use crate::number;
+use crate::keyspace::{Key, ValueRef};
+use crate::protocol::error::Error;
+use crate::protocol::number;
 use crate::types::Set;
 
 /// Popping so many times more members than stay moves those that stay to a new set instead.

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::Key;
-use crate::error::Error;
+use crate::keyspace::Key;
+use crate::protocol::error::Error;
 use crate::types::{SortedSet, SortedSetLimits};
 
 /// `ZADD key [NX | XX] [GT | LT] [CH] [INCR] score member [score member …]`

@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::{reply_head, reply_pair, store};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::ValueRef;
-use crate::db::{Key, View};
-use crate::error::Error;
-use crate::number;
+use crate::keyspace::ValueRef;
+use crate::keyspace::{Key, View};
+use crate::protocol::error::Error;
+use crate::protocol::number;
 use crate::types::{Set, SortedSet, SortedSetBuilder};
 
 /// `ZUNION numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX] [WITHSCORES]`

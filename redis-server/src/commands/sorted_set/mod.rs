@@ -12,8 +12,8 @@ pub(super) use add::{AddRule, add_scored};
 
 use crate::command::{Categories, Ctx, Event, Family, Flags, KeySpec, cmd, keynum, numkeys, read, update};
 use crate::command::{write, writes};
-use crate::db::{Access, Key, Object};
-use crate::resp::Reply;
+use crate::keyspace::{Access, Key, Object};
+use crate::protocol::Reply;
 use crate::types::SortedSet;
 
 /// Appends a member with its score: a pair of its own where `nested` (RESP3), else two values of the list around.

@@ -3,8 +3,8 @@
 use std::ops::{Bound, Range};
 
 use crate::command::Result;
-use crate::error::{Error, c_string};
-use crate::number;
+use crate::protocol::error::{Error, c_string};
+use crate::protocol::number;
 use crate::types::{LexBound, LexRange, ScoreRange, SortedSet};
 
 /// What a range speaks of.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::reply_pair;
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::Key;
-use crate::error::Error;
-use crate::number;
+use crate::keyspace::Key;
+use crate::protocol::error::Error;
+use crate::protocol::number;
 
 /// The end of a sorted set from which members are taken.
 #[derive(Clone, Copy)]

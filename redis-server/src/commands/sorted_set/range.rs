@@ -3,7 +3,7 @@
 use super::parse::{By, Wanted};
 use super::{reply_head, reply_pair, store};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 use crate::types::{SortedSet, SortedSetBuilder};
 
 /// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`

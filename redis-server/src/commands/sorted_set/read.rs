@@ -3,8 +3,8 @@
 use super::super::scan::{self, ScanOptions};
 use super::parse::{By, Wanted};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
-use crate::number::format_f64;
+use crate::protocol::error::Error;
+use crate::protocol::number::format_f64;
 
 /// ZCARD key
 pub(super) fn zcard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -3,7 +3,7 @@
 use super::parse::{self, AddOrTrim, NewId};
 use super::reply_id;
 use crate::command::{Args, Ctx, Event, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 use crate::types::{Stream, StreamId};
 
 /// The most bytes that an entry's names and values may have together, as in the genuine server.

@@ -2,9 +2,9 @@
 
 use super::{group_mut, no_group, parse, reply_entry, reply_id, see};
 use crate::command::{Args, Ctx, Result};
-use crate::db::Key;
-use crate::error::{Error, echo};
-use crate::number;
+use crate::keyspace::Key;
+use crate::protocol::error::{Error, echo};
+use crate::protocol::number;
 use crate::types::StreamId;
 
 /// Entries that XAUTOCLAIM claims at most, where it is not told.

@@ -3,7 +3,7 @@
 use super::{no_group_of_key, parse};
 use crate::command::{Args, Ctx, Event, Result};
 use crate::commands::help;
-use crate::error::Error;
+use crate::protocol::error::Error;
 use crate::types::{Group, Stream, StreamId};
 
 const NO_KEY: Error = Error::Static(

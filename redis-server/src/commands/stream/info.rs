@@ -3,8 +3,8 @@
 use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Ctx, Result};
 use crate::commands::help;
-use crate::error::Error;
-use crate::resp::Reply;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 use crate::types::{Consumer, Group, Log, Stream, StreamId};
 
 /// Entries of each kind that FULL shows, where it is not told.

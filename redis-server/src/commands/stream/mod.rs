@@ -13,9 +13,9 @@ use crate::command::{
     Begin, Categories, Command, Ctx, Event, Family, Find, Flags, KeySpec, Result, Use, cmd, container, read as reads,
     sub, update,
 };
-use crate::db::{Access, Key};
-use crate::error::{Error, echo};
-use crate::resp::Reply;
+use crate::keyspace::{Access, Key};
+use crate::protocol::Reply;
+use crate::protocol::error::{Error, echo};
 use crate::types::{Group, Log, Stream, StreamEntry, StreamId};
 
 /// Appends an id.

@@ -2,7 +2,7 @@
 
 use crate::command::{Args, Ctx, Result};
 use crate::config::settings;
-use crate::error::Error;
+use crate::protocol::error::Error;
 use crate::types::{StreamId, StreamLimits, Trim, TrimTo};
 
 const INVALID_ID: Error = Error::Static("ERR Invalid stream ID specified as stream command argument");

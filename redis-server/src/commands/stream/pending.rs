@@ -2,8 +2,8 @@
 
 use super::{limit, no_group, parse, reply_id};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
-use crate::resp::Reply;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 use crate::types::{Group, Pending, StreamId};
 
 /// What to list.

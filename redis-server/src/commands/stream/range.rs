@@ -2,7 +2,7 @@
 
 use super::{limit, parse, reply_entries};
 use crate::command::{Args, Ctx, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 use crate::types::LogRange;
 
 /// XLEN key

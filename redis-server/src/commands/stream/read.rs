@@ -2,9 +2,9 @@
 
 use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply_id, see};
 use crate::command::{Args, Ctx, KeyPositions, Result};
-use crate::db::{Access, Key};
-use crate::error::Error;
-use crate::resp::{Mark, Reply};
+use crate::keyspace::{Access, Key};
+use crate::protocol::error::Error;
+use crate::protocol::{Mark, Reply};
 use crate::types::StreamId;
 
 /// Entries that a client gets at most when it had to wait and gave no COUNT.

@@ -2,7 +2,7 @@
 
 use super::reply_string;
 use crate::command::{Args, Ctx, Event, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// How a time is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::command::{Args, Ctx, Result};
 use crate::config::settings;
-use crate::db::StrRef;
-use crate::error::Error;
-use crate::resp::Reply;
+use crate::keyspace::StrRef;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 
 /// What LCS is asked for.
 #[derive(Debug, Default)]

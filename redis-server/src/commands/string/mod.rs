@@ -10,10 +10,10 @@ use crate::command::{
     Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, read, reads, update, write, writes,
 };
 use crate::config::settings;
-use crate::db::{Key, StrRef, Value, ValueRef};
-use crate::error::Error;
-use crate::instance::Instance;
-use crate::resp::Reply;
+use crate::exec::instance::Instance;
+use crate::keyspace::{Key, StrRef, Value, ValueRef};
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
 
 /// Strings from this length on are taken over from the input as they are.
 const TAKE_OVER_MIN: usize = 16 * 1024;

@@ -1,9 +1,9 @@
 //! Strings as numbers.
 
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::{StrRef, Value};
-use crate::error::Error;
-use crate::number::Extended;
+use crate::keyspace::{StrRef, Value};
+use crate::protocol::error::Error;
+use crate::protocol::number::Extended;
 
 /// INCR key
 pub(super) fn incr(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

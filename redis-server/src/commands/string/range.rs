@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{check_len, new_string};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::db::StrRef;
-use crate::error::Error;
+use crate::keyspace::StrRef;
+use crate::protocol::error::Error;
 
 /// APPEND key value
 pub(super) fn append(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

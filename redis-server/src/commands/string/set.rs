@@ -3,7 +3,7 @@
 use super::expiry::{Options, Unit, deadline};
 use super::{new_string, reply_value};
 use crate::command::{Args, Ctx, Event, Result};
-use crate::error::Error;
+use crate::protocol::error::Error;
 
 /// `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | KEEPTTL]`
 pub(super) fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -82,7 +82,7 @@ fn halves(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
 /// Reads an unsigned number as the genuine server does, by C's `strtoull`: blanks before it, a sign, leading zeros. Only
 /// a negative number in its shortest form is refused; others count down from the largest.
 fn parse_u64(text: &[u8]) -> Option<u64> {
-    if let Some(value) = crate::number::parse_i64(text) {
+    if let Some(value) = crate::protocol::number::parse_i64(text) {
         return u64::try_from(value).ok();
     }
     let text = text.trim_ascii_start();

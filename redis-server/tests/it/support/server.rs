@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use redis_server::config::{Config, Launch};
-use redis_server::instance::Instance;
+use redis_server::exec::instance::Instance;
 use server_runtime::{Handle, Listen, Running};
 
 use super::resp::{Value, parse, request};
@@ -56,7 +56,7 @@ impl Server {
 
     fn listening(place: &str, config: Config) -> Self {
         let place: Listen = place.parse().unwrap();
-        let (running, instance) = redis_server::server::start_at(vec![place], config).unwrap();
+        let (running, instance) = redis_server::runtime::start_at(vec![place], config).unwrap();
         let addr = running.local_addrs()[0];
         Self { instance, addr, running: Some(running), shuffler: None }
     }

@@ -1,6 +1,6 @@
 //! Judging a reply by what the transcript says.
 
-use redis_server::glob;
+use redis_server::protocol::glob;
 
 use super::render::render;
 use super::script::{Order, Rules};

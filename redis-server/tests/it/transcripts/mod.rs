@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use redis_server::instance::Instance;
-use redis_server::worker::Worker;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
 
 use crate::support::genuine::Genuine;
 use crate::support::resp::Value;

@@ -179,10 +179,10 @@ fn head(text: &str) -> Option<(u8, Action)> {
 /// # Errors
 /// A quote is not closed, or an escape is not one.
 pub(crate) fn words(line: &str) -> Result<Vec<Vec<u8>>, String> {
-    let (inline, _) = redis_server::resp::split_inline(format!("{line}\n").as_bytes())
+    let (inline, _) = redis_server::protocol::split_inline(format!("{line}\n").as_bytes())
         .map_err(|_| format!("unbalanced quotes: {line}"))?
         .ok_or("a line end inside of a command")?;
-    let word = |span: &redis_server::resp::Span| inline.bytes[span.start as usize..][..span.len as usize].to_vec();
+    let word = |span: &redis_server::protocol::Span| inline.bytes[span.start as usize..][..span.len as usize].to_vec();
     Ok(inline.spans.iter().map(word).collect())
 }
 

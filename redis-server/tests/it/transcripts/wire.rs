@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-use redis_server::embedded::{self, Session};
-use redis_server::worker::Worker;
+use redis_server::exec::worker::Worker;
+use redis_server::runtime::embedded::{self, Session};
 
 use crate::support::Random;
 use crate::support::genuine::Genuine;

@@ -1,0 +1,220 @@
+//! Asking for permission, and saying no.
+
+use super::log::{Entry, Reason};
+use super::selector::Asked;
+use crate::clients::client::Client;
+use crate::command::{Args, Ctx, Flags};
+use crate::commands::describe_client;
+use crate::commands::registry::Row;
+use crate::exec::dispatch;
+use crate::exec::instance::Instance;
+use crate::exec::worker::Worker;
+use crate::protocol::error::Error;
+
+/// What of a call is not allowed. Later ones are nearer to permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Denied {
+    /// The command.
+    Command,
+    /// The key at this position among the arguments.
+    Key(usize),
+    /// The channel at this position.
+    Channel(usize),
+}
+
+/// From where a call comes, as ACL LOG names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// A client.
+    Toplevel,
+    /// A transaction.
+    Multi,
+    /// A script.
+    Lua,
+}
+
+impl Context {
+    /// The word in ACL LOG.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Toplevel => "toplevel",
+            Self::Multi => "multi",
+            Self::Lua => "lua",
+        }
+    }
+}
+
+/// Asks for a client that is not known to need no permission.
+#[cold]
+pub(crate) fn gate(worker: &Worker, client: &mut Client, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
+    let instance = &*worker.instance;
+    client.identity.refresh(&instance.acl);
+    if client.identity.is_cleared(&instance.acl) {
+        return Ok(());
+    }
+    if !client.identity.may_enter(&instance.acl) {
+        // A user that is gone: the client goes too, if nobody has told its connection yet.
+        client.close |= client.identity.is_gone();
+        return if row.command.flags.has(Flags::NO_AUTH) { Ok(()) } else { Err(Error::NoAuth) };
+    }
+    let context = if client.multi.is_some() { Context::Multi } else { Context::Toplevel };
+    check(instance, client, row, args, context, worker.now_ms()).map_err(|denied| refusal(denied, row))
+}
+
+/// Asks whether a client may run a call, now; what it may not is logged. `now` in milliseconds of Unix time.
+///
+/// # Errors
+/// What it may not do.
+pub fn check(
+    instance: &Instance,
+    client: &mut Client,
+    row: &'static Row,
+    args: Args<'_>,
+    context: Context,
+    now: u64,
+) -> Result<(), Denied> {
+    if client.identity.is_cleared(&instance.acl) {
+        return Ok(());
+    }
+    client.identity.refresh(&instance.acl);
+    let result = client.identity.user().allow(&Asked::new(row, args));
+    if let Err(denied) = result {
+        let (reason, object) = match denied {
+            Denied::Command => (Reason::Command, row.name().into_bytes()),
+            Denied::Key(at) => (Reason::Key, args.at(at).to_vec()),
+            Denied::Channel(at) => (Reason::Channel, args.at(at).to_vec()),
+        };
+        let user = client.identity.account().name().to_vec();
+        let client = describe_client(instance, &client.shared, now, Some(args));
+        let entry = Entry { reason, context, object, user, client, count: 1, time: now };
+        instance.acl.log(entry, &instance.config);
+    }
+    result
+}
+
+/// Asks again when EXEC runs a call that was allowed when it was queued.
+///
+/// # Errors
+/// What the client is told.
+pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
+    let now = cx.now();
+    check(cx.instance, cx.client, row, args, Context::Multi, now).map_err(|denied| {
+        let reason = match denied {
+            Denied::Command => "no permission to execute the command or subcommand",
+            Denied::Key(_) => "no permission to touch the specified keys",
+            Denied::Channel(_) => "no permission to access one of the channels used as arguments",
+        };
+        Error::Message(format!(
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command \
+             is no longer allowed for the following reason: {reason}"
+        ))
+    })
+}
+
+/// What a client is told that asks at top level.
+fn refusal(denied: Denied, row: &Row) -> Error {
+    match denied {
+        Denied::Command => {
+            Error::Message(format!("NOPERM this user has no permissions to run the '{}' command", row.name()))
+        }
+        Denied::Key(_) => {
+            Error::Static("NOPERM this user has no permissions to access one of the keys used as arguments")
+        }
+        Denied::Channel(_) => {
+            Error::Static("NOPERM this user has no permissions to access one of the channels used as arguments")
+        }
+    }
+}
+
+/// Asks again for a call that has waited for its keys, when it is served.
+///
+/// # Errors
+/// What the client is told.
+pub fn serve(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
+    let now = cx.now();
+    check(cx.instance, cx.client, row, args, Context::Toplevel, now).map_err(|denied| refusal(denied, row))
+}
+
+/// Whether the client may read every key by this call.
+pub fn reads_all_keys(cx: &Ctx<'_>, args: Args<'_>) -> bool {
+    let identity = &cx.client.identity;
+    if identity.is_cleared(&cx.instance.acl) {
+        return true;
+    }
+    let row = dispatch::resolve(cx.instance, args);
+    row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args)))
+}
+
+/// Whether a client may run a call, without a word in the log: `redis.acl_check_cmd`.
+pub fn may(instance: &Instance, client: &mut Client, row: &'static Row, args: Args<'_>) -> bool {
+    client.identity.refresh(&instance.acl);
+    client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args)).is_ok()
+}
+
+/// What a script is told.
+pub fn script_error(denied: Denied) -> Error {
+    Error::Static(match denied {
+        Denied::Command => "ERR The user executing the script can't run this command or subcommand",
+        Denied::Key(_) => {
+            "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments"
+        }
+        Denied::Channel(_) => {
+            "ERR The user executing the script can't access at least one of the channels mentioned in the command arguments"
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Asked;
+    use crate::command::OwnedArgs;
+    use crate::commands::registry::ROWS;
+
+    /// Words that mean something to one command or another, numbers of keys among them.
+    const WORDS: &[&str] = &[
+        "0",
+        "1",
+        "2",
+        "3",
+        "-1",
+        "a",
+        "b",
+        "STREAMS",
+        "STORE",
+        "STOREDIST",
+        "GET",
+        "BY",
+        "KEYS",
+        "LIMIT",
+        "COUNT",
+        "x*",
+        ">",
+    ];
+
+    /// What is locked is all that a handler can touch: no key of it may escape the question.
+    #[test]
+    fn every_key_that_is_locked_is_asked_for() {
+        let mut seed = 7_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % below
+        };
+        for row in ROWS.iter().filter(|row| !row.command.keys.is_empty()) {
+            for _ in 0..2000 {
+                let mut words = vec![row.parent.map_or(row.command.name, |parent| parent.name)];
+                words.extend(row.parent.map(|_| row.command.name));
+                let least = usize::from(row.command.arity.unsigned_abs()).saturating_sub(words.len());
+                let more = if row.command.arity < 0 { random(6) } else { 0 };
+                words.extend((0..least + more).map(|_| WORDS[random(WORDS.len())]));
+                let owned: OwnedArgs = words.iter().map(|word| word.as_bytes()).collect();
+                let args = owned.args();
+                let asked = Asked::new(row, args);
+                let is_channel = row.command.keys[0].usage.flags == "not_key";
+                for (at, _) in row.command.key_positions(args).into_iter().filter(|_| !is_channel) {
+                    let is_asked = asked.keys().iter().any(|(asked, _)| *asked == at);
+                    assert!(is_asked, "{words:?}: argument {at} is not asked for");
+                }
+            }
+        }
+    }
+}

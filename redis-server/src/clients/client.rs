@@ -1,0 +1,413 @@
+//! A client's session: what its connection knows of it, and what others may see and do.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use atomic_waker::AtomicWaker;
+use bytes::Bytes;
+
+use crate::clients::acl::{Account, Identity};
+use crate::clients::tracking;
+use crate::command::OwnedArgs;
+use crate::commands::registry::{self, Row};
+use crate::exec::blocking::Parked;
+use crate::keyspace::Watched;
+
+/// Bytes that a subscription, a watched key or a prefix takes, here and among all of them, besides its text.
+const NAME: u64 = 128;
+
+/// What `CLIENT REPLY` has chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    /// Every reply is sent.
+    #[default]
+    On,
+    /// None is.
+    Off,
+    /// The next one is not (`SKIP` itself has just been answered with nothing).
+    SkipNext,
+    /// This one is not.
+    Skip,
+}
+
+/// A transaction that is being put together.
+#[derive(Debug, Default)]
+pub struct Multi {
+    /// The commands so far.
+    pub queue: Vec<(&'static Row, OwnedArgs)>,
+    /// Whether a command was refused: EXEC will fail.
+    pub aborted: bool,
+}
+
+/// What a client has subscribed to.
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    /// Channels, patterns and shard channels, each in its place (see [`count`]).
+    pub sets: [HashSet<Bytes>; 3],
+}
+
+impl Subscriptions {
+    /// Their number.
+    pub fn len(&self) -> usize {
+        self.sets.iter().map(HashSet::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The session's state, which only its own connection touches.
+#[derive(Debug)]
+pub struct Client {
+    /// What others see.
+    pub shared: Arc<ClientShared>,
+    /// Number of the selected database.
+    pub db: usize,
+    /// Whether replies are in RESP3.
+    pub resp3: bool,
+    /// Who it is, and what it may do.
+    pub identity: Identity,
+    /// The transaction since MULTI.
+    pub multi: Option<Box<Multi>>,
+    /// Watched keys with their database.
+    pub watching: HashSet<(usize, Box<[u8]>)>,
+    /// When the first of them expires, in milliseconds of Unix time.
+    pub watch_until: Option<u64>,
+    /// What the client has subscribed to, once it has.
+    pub subscriptions: Option<Box<Subscriptions>>,
+    /// Its client-side caching, if it tracks what it reads.
+    pub tracking: Option<Box<tracking::Own>>,
+    /// What CLIENT REPLY has chosen.
+    pub reply_mode: ReplyMode,
+    /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
+    pub no_touch: bool,
+    /// Whether the connection ends when the reply is sent.
+    pub close: bool,
+}
+
+impl Client {
+    /// A session that has just begun.
+    pub fn new(shared: Arc<ClientShared>, identity: Identity) -> Self {
+        Self {
+            shared,
+            db: 0,
+            resp3: false,
+            identity,
+            multi: None,
+            watching: HashSet::new(),
+            watch_until: None,
+            subscriptions: None,
+            tracking: None,
+            reply_mode: ReplyMode::On,
+            no_touch: false,
+            close: false,
+        }
+    }
+
+    /// Makes it act for somebody else.
+    pub fn become_user(&mut self, identity: Identity) {
+        self.shared.labels().account = Some(Arc::clone(identity.account()));
+        self.identity = identity;
+    }
+
+    /// Shows others which command ran last.
+    pub fn note_command(&self, row: &Row) {
+        self.shared.last_command.store(u32::from(row.id) + 1, Ordering::Relaxed);
+    }
+
+    /// Whether the client has subscribed to anything.
+    #[inline]
+    pub fn is_subscribed(&self) -> bool {
+        self.subscriptions.as_ref().is_some_and(|subscriptions| !subscriptions.is_empty())
+    }
+}
+
+/// What other threads see of a client, and how they reach it.
+#[derive(Debug)]
+pub struct ClientShared {
+    /// Number, unique since the start.
+    pub id: u64,
+    /// Address of the peer, as CLIENT LIST prints it.
+    pub addr: String,
+    /// Address it connected to.
+    pub laddr: String,
+    /// Descriptor number of its socket.
+    pub fd: i32,
+    /// When it connected, in milliseconds of Unix time.
+    pub connected_at: u64,
+    /// When it last sent something, in milliseconds of Unix time.
+    pub active_at: AtomicU64,
+    /// Number of its database.
+    pub db: AtomicU32,
+    /// Id of its last command in the registry, plus one.
+    pub last_command: AtomicU32,
+    /// Bytes of input that wait.
+    pub input: AtomicU64,
+    /// Bytes of its own buffer for input.
+    pub input_room: AtomicU64,
+    /// Bytes of output that wait.
+    pub output: AtomicU64,
+    /// Bytes of the commands in its transaction.
+    pub queued: AtomicU64,
+    /// Bytes that [`Crowd`](crate::exec::client_eviction::Crowd) has counted of it.
+    pub counted: AtomicU64,
+    /// Bytes that it held when it was cut off, until its connection has freed them.
+    pub leaving: AtomicU64,
+    /// Bits of [`flag`].
+    pub flags: AtomicU32,
+    /// Numbers of names and commands, each in its place (see [`count`]).
+    pub counts: [AtomicU32; 6],
+    /// Set when a watched key is touched.
+    pub watched: Watched,
+    /// Names and versions.
+    pub labels: Mutex<Labels>,
+    /// The command that waits for keys.
+    pub blocked: Mutex<Option<Arc<Parked>>>,
+    mailbox: Mutex<Mailbox>,
+    has_mail: AtomicBool,
+    waker: AtomicWaker,
+}
+
+/// What a client says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// `CLIENT SETNAME`.
+    pub name: String,
+    /// `CLIENT SETINFO LIB-NAME`.
+    pub lib_name: String,
+    /// `CLIENT SETINFO LIB-VER`.
+    pub lib_version: String,
+    /// For whom it acts; the default user, where none is named.
+    pub account: Option<Arc<Account>>,
+}
+
+/// Bits of [`ClientShared::flags`].
+pub mod flag {
+    /// Waits for keys.
+    pub const BLOCKED: u32 = 1;
+    /// In a transaction.
+    pub const MULTI: u32 = 1 << 1;
+    /// Subscribed to something.
+    pub const PUBSUB: u32 = 1 << 2;
+    /// Held back by `CLIENT PAUSE`.
+    pub const PAUSED: u32 = 1 << 3;
+    /// `CLIENT NO-EVICT`.
+    pub const NO_EVICT: u32 = 1 << 4;
+    /// `CLIENT NO-TOUCH`.
+    pub const NO_TOUCH: u32 = 1 << 5;
+    /// On a Unix socket.
+    pub const UNIX: u32 = 1 << 6;
+    /// Speaks RESP3.
+    pub const RESP3: u32 = 1 << 7;
+    /// Closes when its output is sent.
+    pub const CLOSING: u32 = 1 << 8;
+    /// Is shown every command.
+    pub const MONITOR: u32 = 1 << 9;
+    /// `CLIENT TRACKING ON`.
+    pub const TRACKING: u32 = 1 << 20;
+    /// Tracks by prefix.
+    pub const TRACKING_BCAST: u32 = 1 << 21;
+    /// Whom it has named to be told in its place is gone.
+    pub const TRACKING_BROKEN: u32 = 1 << 22;
+    /// All that is about tracking.
+    pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
+    /// Is no longer listed.
+    pub const GONE: u32 = 1 << 23;
+}
+
+/// Index into [`ClientShared::counts`].
+pub mod count {
+    /// Channels.
+    pub const CHANNELS: usize = 0;
+    /// Patterns.
+    pub const PATTERNS: usize = 1;
+    /// Shard channels.
+    pub const SHARD_CHANNELS: usize = 2;
+    /// Queued commands plus one; 0 outside of a transaction.
+    pub const MULTI: usize = 3;
+    /// Watched keys.
+    pub const WATCHED: usize = 4;
+    /// Prefixes by which it tracks.
+    pub const PREFIXES: usize = 5;
+}
+
+/// What others have left for a client.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    /// Messages, ready to be sent.
+    pub messages: Vec<Bytes>,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Whether the connection is to be closed.
+    pub end: End,
+}
+
+/// How a connection is to be closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Not at all.
+    #[default]
+    No,
+    /// When its output is sent.
+    WhenSent,
+    /// At once.
+    Now,
+}
+
+impl ClientShared {
+    /// A client as it connects; `now` in milliseconds of Unix time.
+    pub fn new(id: u64, addr: String, laddr: String, fd: i32, now: u64) -> Self {
+        Self {
+            id,
+            addr,
+            laddr,
+            fd,
+            connected_at: now,
+            active_at: AtomicU64::new(now),
+            db: AtomicU32::new(0),
+            last_command: AtomicU32::new(0),
+            input: AtomicU64::new(0),
+            input_room: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
+            leaving: AtomicU64::new(0),
+            output: AtomicU64::new(0),
+            queued: AtomicU64::new(0),
+            flags: AtomicU32::new(0),
+            counts: Default::default(),
+            watched: Watched::default(),
+            labels: Mutex::default(),
+            blocked: Mutex::default(),
+            mailbox: Mutex::default(),
+            has_mail: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        }
+    }
+
+    fn mailbox(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().expect("no code that holds a mailbox panics")
+    }
+
+    /// Leaves a message, ready to be sent. Returns the bytes that wait here.
+    pub fn post(&self, message: Bytes) -> usize {
+        let mut mailbox = self.mailbox();
+        if mailbox.end == End::Now {
+            return 0;
+        }
+        mailbox.bytes += message.len();
+        mailbox.messages.push(message);
+        let bytes = mailbox.bytes;
+        drop(mailbox);
+        self.ring();
+        bytes
+    }
+
+    /// Asks the connection to close at once; what waits here is dropped.
+    pub fn kill(&self) {
+        *self.mailbox() = Mailbox { end: End::Now, ..Mailbox::default() };
+        self.ring();
+    }
+
+    /// Asks the connection to close when its output is sent.
+    pub fn close(&self) {
+        let mut mailbox = self.mailbox();
+        mailbox.end = mailbox.end.max(End::WhenSent);
+        drop(mailbox);
+        self.ring();
+    }
+
+    /// Has the connection look around: a pause is over, or a limit may have been passed.
+    pub fn wake(&self) {
+        self.waker.wake();
+    }
+
+    fn ring(&self) {
+        self.has_mail.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    /// Whether something was left since the last [`ClientShared::take_mail`].
+    #[inline]
+    pub fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Acquire)
+    }
+
+    /// Wakes this task when something is left.
+    pub fn wake_by(&self, waker: &std::task::Waker) {
+        self.waker.register(waker);
+    }
+
+    /// Takes what was left.
+    pub fn take_mail(&self) -> Mailbox {
+        self.has_mail.store(false, Ordering::Release);
+        std::mem::take(&mut *self.mailbox())
+    }
+
+    /// Full name of its last command, `NULL` before the first.
+    pub fn last_command(&self) -> String {
+        let id = (self.last_command.load(Ordering::Relaxed) as usize).checked_sub(1);
+        id.map_or_else(|| "NULL".to_owned(), |id| registry::ROWS[id].name())
+    }
+
+    /// Bytes of the messages that wait here.
+    pub fn mail_bytes(&self) -> usize {
+        self.mailbox().bytes
+    }
+
+    /// Bytes that the client holds: its session, its buffers, its transaction, and the names that it has given.
+    pub fn memory(&self) -> u64 {
+        self.memory_with([&self.input_room, &self.output].map(|bytes| bytes.load(Ordering::Relaxed)))
+    }
+
+    /// [`ClientShared::memory`] with buffers of these sizes, for input and for output.
+    pub fn memory_with(&self, [input_room, output]: [u64; 2]) -> u64 {
+        let session = size_of::<Self>() + size_of::<Client>();
+        let names = [count::CHANNELS, count::PATTERNS, count::SHARD_CHANNELS, count::WATCHED, count::PREFIXES];
+        let names: u64 = names.iter().map(|&which| u64::from(self.counts[which].load(Ordering::Relaxed))).sum();
+        let queued = self.queued.load(Ordering::Relaxed);
+        session as u64 + NAME * names + input_room + output + queued + self.mail_bytes() as u64
+    }
+
+    /// Takes only the messages.
+    pub fn take_messages(&self) -> Vec<Bytes> {
+        let mut mailbox = self.mailbox();
+        mailbox.bytes = 0;
+        std::mem::take(&mut mailbox.messages)
+    }
+
+    /// Whether bits of [`flag`] are set.
+    pub fn has_flag(&self, bits: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & bits != 0
+    }
+
+    /// Whether it acts for this account.
+    pub fn acts_for(&self, account: &Arc<Account>) -> bool {
+        self.labels().account.as_ref().is_some_and(|own| Arc::ptr_eq(own, account))
+    }
+
+    /// Whether the client speaks RESP3.
+    pub fn is_resp3(&self) -> bool {
+        self.has_flag(flag::RESP3)
+    }
+
+    /// Sets or clears bits of [`flag`].
+    pub fn set_flag(&self, bits: u32, on: bool) {
+        if on {
+            self.flags.fetch_or(bits, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Names and versions.
+    pub fn labels(&self) -> MutexGuard<'_, Labels> {
+        self.labels.lock().expect("no code that holds labels panics")
+    }
+
+    /// The command that waits for keys, if any.
+    pub fn blocked(&self) -> MutexGuard<'_, Option<Arc<Parked>>> {
+        self.blocked.lock().expect("no code that holds the parked command panics")
+    }
+}

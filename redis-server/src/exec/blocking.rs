@@ -1,0 +1,372 @@
+//! Commands that wait: parking them, and running them again when a key becomes ready.
+//!
+//! A waiter is served under the locks of the command that made its key ready, before anybody else can see the key,
+//! if those locks cover all the keys that it needs; else under locks of its own right afterwards.
+//!
+//! Locks are taken in this order: shards, the parked command's answer, the queues. Whoever takes the sender out of a parked
+//! command ends its wait; all others come too late.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use crate::clients::acl::{self, Identity};
+use crate::clients::client::{Client, ClientShared, flag};
+use crate::clients::tracking::{self, Own, Tracker};
+use crate::command::{Block, Ctx, InVain, OwnedArgs, Ready};
+use crate::commands::registry::Row;
+use crate::exec::dispatch::{self, Call};
+use crate::exec::instance::Instance;
+use crate::exec::worker::Worker;
+use crate::keyspace::{Access, Database, Entry, Key, ValueRef, Waiters};
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+
+/// A command that waits for keys, and its way back to the client.
+#[derive(Debug)]
+pub struct Parked {
+    row: &'static Row,
+    args: OwnedArgs,
+    /// The keys waited for.
+    keys: Vec<Box<[u8]>>,
+    /// Which of the declared keys they are.
+    waited: Range<usize>,
+    /// Place in the queues of those keys.
+    ticket: u64,
+    db: usize,
+    resp3: bool,
+    in_vain: InVain,
+    needs_stream: bool,
+    /// Whether `CLIENT REPLY` suppresses the answer.
+    muted: bool,
+    /// How the client tracks what it reads, if it does.
+    tracker: Option<Arc<Tracker>>,
+    client: Arc<ClientShared>,
+    instance: Arc<Instance>,
+    /// Taken by whoever ends the wait: the command that made a key ready, the deadline, CLIENT UNBLOCK.
+    answer: Mutex<Option<Answer>>,
+}
+
+type Answer = oneshot::Sender<Vec<u8>>;
+
+/// What the connection of a parked command waits for.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The command.
+    pub parked: Arc<Parked>,
+    /// Its answer.
+    pub answer: oneshot::Receiver<Vec<u8>>,
+    /// When to give up, in milliseconds of Unix time.
+    pub deadline: Option<u64>,
+}
+
+impl Waiting {
+    /// Answers the client, unless it wants no replies, and forgets the wait.
+    pub fn conclude(self, client: &Client, reply: &mut Reply, answer: &[u8]) {
+        if client.tracking.is_some() {
+            // What has ended the wait may have changed what the client has read before.
+            tracking::deliver(client, reply);
+        }
+        if !self.parked.muted {
+            reply.raw(answer);
+        }
+        self.leave(client);
+    }
+
+    /// Forgets the wait, which ends if it has not yet.
+    pub fn leave(self, client: &Client) {
+        self.parked.abandon();
+        *client.shared.blocked() = None;
+    }
+}
+
+impl Parked {
+    fn answer(&self) -> MutexGuard<'_, Option<Answer>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The null that the command answers when it waited in vain.
+    pub fn null(&self) -> Vec<u8> {
+        let mut reply = Reply::default();
+        reply.set_resp3(self.resp3);
+        match self.in_vain {
+            InVain::Null => reply.null_array(),
+            InVain::Zero => reply.int(0),
+        }
+        reply.to_vec()
+    }
+
+    /// Ends the wait with `bytes`; false when it has ended already.
+    pub fn finish(&self, bytes: Vec<u8>) -> bool {
+        let mut answer = self.answer();
+        let answer = self.end(&mut answer);
+        // The receiver is gone when the client is; then nobody needs the answer.
+        answer.map(|answer| answer.send(bytes)).is_some()
+    }
+
+    /// Ends the wait without an answer: the client answers by itself, or is gone. False when it has ended already.
+    pub fn abandon(&self) -> bool {
+        let mut answer = self.answer();
+        self.end(&mut answer).is_some()
+    }
+
+    /// Takes the sender; with it go the places in the queues, and the client counts as blocked no longer.
+    fn end(&self, answer: &mut Option<Answer>) -> Option<Answer> {
+        let sender = answer.take()?;
+        self.instance.database(self.db).waiters.leave(self.keys(), self.ticket);
+        self.client.set_flag(flag::BLOCKED, false);
+        self.instance.blocked_clients(-1);
+        if self.needs_stream {
+            self.instance.group_readers(-1);
+        }
+        Some(sender)
+    }
+
+    /// The command.
+    pub fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    /// For whom the command runs.
+    fn identity(&self, instance: &Instance) -> Identity {
+        let account = self.client.labels().account.clone();
+        Identity::new(&instance.acl, account.unwrap_or_else(|| Arc::clone(instance.acl.default_account())), true)
+    }
+
+    /// Number of the database whose keys are waited for.
+    pub fn db(&self) -> usize {
+        self.db
+    }
+
+    /// The keys waited for.
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.keys.iter().map(|key| &**key)
+    }
+
+    /// The declared keys as the command sees them when `ready` is served: of those waited for only that one.
+    fn keys_for<'k>(&'k self, database: &Database, ready: Key<'k>) -> SmallVec<[Key<'k>; 4]> {
+        let args = self.args.args();
+        let positions = self.row.command.key_positions(args);
+        let others = positions.iter().enumerate().filter(|(index, _)| !self.waited.contains(index));
+        std::iter::once(ready).chain(others.map(|(_, &(at, _))| database.key(args.at(at)))).collect()
+    }
+
+    /// Whether the command takes elements from such a value: it goes on waiting when its key has another type.
+    fn takes(&self, value: ValueRef<'_>) -> bool {
+        match value {
+            ValueRef::List(_) => self.row.family.group == "list",
+            ValueRef::SortedSet(_) => self.row.family.group == "sorted_set",
+            ValueRef::Stream(_) => self.row.family.group == "stream",
+            ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Set(_) => false,
+        }
+    }
+}
+
+/// What a client is told that waits for a group's entries when the stream is gone.
+const UNBLOCKED: Error = Error::Static("UNBLOCKED the stream key no longer exists");
+
+impl Parked {
+    /// Ends the wait, as the stream is gone.
+    fn unblock(&self) -> bool {
+        let mut reply = Reply::default();
+        reply.error(&UNBLOCKED);
+        self.finish(reply.to_vec())
+    }
+}
+
+/// Ends the waits of those who read as a group from `key`, which has expired. Its shard is locked.
+pub fn expired(waiters: &Waiters<Parked>, key: &[u8]) {
+    if !waiters.any(key) {
+        return;
+    }
+    let mut last = 0;
+    while let Some(parked) = waiters.behind(key, last) {
+        last = parked.ticket;
+        if parked.needs_stream {
+            parked.unblock();
+        }
+    }
+}
+
+/// Parks a call that has left the wish `block`. The locks of its keys must be held.
+pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting {
+    let (sender, answer) = oneshot::channel();
+    let (client, instance) = (&*cx.client, &cx.worker.instance);
+    let waiters = &instance.database(client.db).waiters;
+    let mut args = call.args.to_owned();
+    block.replaced.iter().for_each(|(at, text)| args.replace(*at, text.as_bytes()));
+    let parked = Arc::new(Parked {
+        row: call.row,
+        args,
+        keys: call.args.keys()[block.keys.clone()].iter().map(|key| key.bytes.into()).collect(),
+        waited: block.keys,
+        ticket: waiters.ticket(),
+        db: client.db,
+        resp3: client.resp3,
+        in_vain: block.in_vain,
+        needs_stream: block.needs_stream,
+        muted,
+        tracker: client.tracking.as_ref().map(|own| Arc::clone(&own.tracker)),
+        client: Arc::clone(&client.shared),
+        instance: Arc::clone(instance),
+        answer: Mutex::new(Some(sender)),
+    });
+    instance.blocked_clients(1);
+    if parked.needs_stream {
+        instance.group_readers(1);
+    }
+    client.shared.set_flag(flag::BLOCKED, true);
+    waiters.park(parked.keys(), parked.ticket, &parked);
+    *client.shared.blocked() = Some(Arc::clone(&parked));
+    Waiting { parked, answer, deadline: block.deadline }
+}
+
+/// Serves those who wait for what the call has made ready, as far as its locks allow. What is left in `cx.ready` is
+/// for [`serve_rest`].
+#[inline]
+pub fn serve(cx: &mut Ctx<'_>) {
+    if !cx.ready.is_empty() {
+        serve_ready(cx);
+    }
+}
+
+/// Serves what became ready, in the order in which it did.
+#[cold]
+fn serve_ready(cx: &mut Ctx<'_>) {
+    let selected = cx.client.db;
+    let mut left = Vec::new();
+    let mut ready = VecDeque::new();
+    loop {
+        // What is served may make further keys ready.
+        ready.extend(cx.ready.drain(..));
+        let Some(mut next) = ready.pop_front() else { break };
+        if !serve_key(cx, &mut next) {
+            left.push(next);
+        }
+    }
+    if cx.client.db != selected {
+        cx.select(selected);
+    }
+    cx.ready = left;
+}
+
+/// Serves what [`serve`] has left, each key under locks of its own, until no key is ready any more.
+#[cold]
+pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
+    let mut ready = VecDeque::from(ready);
+    let selected = client.db;
+    // Nothing is answered to the client who made the keys ready: its call is over.
+    let mut reply = Reply::default();
+    while let Some(next) = ready.pop_front() {
+        client.db = next.db;
+        let database = worker.instance.database(next.db);
+        let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), worker.now_ms());
+        let mut cx = Ctx::new(worker, db, &mut reply, client);
+        cx.ready.push(next);
+        serve_ready(&mut cx);
+        tracking::broadcast(worker);
+        ready.extend(cx.ready);
+    }
+    client.db = selected;
+}
+
+/// Serves those who wait for one key while it has something for them. False if that needs more locks; they are in
+/// `next.shards` then.
+fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
+    let database = cx.worker.instance.database(next.db);
+    let key = database.key(&next.key);
+    if !covers(cx, next.db, &[key]) {
+        next.shards.push(key.shard());
+        return false;
+    }
+    let mut last = 0;
+    while let Some(parked) = database.waiters.behind(&next.key, last) {
+        last = parked.ticket;
+        let value = cx.db.peek(&key).map(Entry::value);
+        if value.is_none() && cx.instance.group_readers(0) == 0 {
+            break;
+        }
+        if parked.needs_stream && !matches!(value, Some(ValueRef::Stream(_))) {
+            cx.worker.failed(parked.row, &UNBLOCKED);
+            parked.unblock();
+            continue;
+        }
+        if !value.is_some_and(|value| parked.takes(value)) {
+            continue;
+        }
+        let keys = parked.keys_for(database, key);
+        if !covers(cx, next.db, &keys) {
+            // What was needed before stays: or two waiters could take turns for ever, each lacking its own locks.
+            next.shards.extend(keys.iter().map(Key::shard));
+            return false;
+        }
+        serve_parked(cx, &parked, &keys);
+    }
+    true
+}
+
+/// Whether `keys` of database `db` are locked for writing. Selects that database if it is another one.
+fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
+    if cx.client.db != db {
+        if cx.others.is_empty() {
+            return false;
+        }
+        cx.select(db);
+    }
+    keys.iter().all(|key| cx.db.is_writable(key))
+}
+
+/// Runs a parked command again, and sends the answer if it has one now.
+fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
+    // Held while the command runs: neither deadline nor CLIENT UNBLOCK can answer in between.
+    let mut answer = parked.answer();
+    // Nothing is taken for a client that has gone.
+    if answer.as_ref().is_none_or(oneshot::Sender::is_closed) {
+        return;
+    }
+    let mut reply = Reply::default();
+    reply.set_resp3(parked.resp3);
+    let mut client = Client::new(Arc::clone(&parked.client), parked.identity(cx.instance));
+    client.db = parked.db;
+    client.resp3 = parked.resp3;
+    client.tracking = parked.tracker.clone().map(|tracker| Box::new(Own::new(tracker)));
+    std::mem::swap(cx.reply, &mut reply);
+    std::mem::swap(cx.client, &mut client);
+    let before = (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
+    let call = Call { row: parked.row, args: parked.args.args().with_keys(keys) };
+    let began = Instant::now();
+    // The user may have lost the right meanwhile.
+    match acl::serve(cx, call.row, call.args) {
+        Ok(()) => dispatch::invoke(cx, &call),
+        Err(error) => {
+            cx.worker.refused(Some(call.row), &error);
+            cx.reply.error(&error);
+        }
+    }
+    // Counted when it began to wait; now that it has run to its end, the slow log and MONITOR may want to see it.
+    let nanos = began.elapsed().as_nanos() as u64;
+    if nanos >= cx.instance.observers.threshold() {
+        cx.worker.observe(cx, &call, nanos);
+    }
+    cx.block = None;
+    (cx.may_block, cx.serving) = before;
+    std::mem::swap(cx.client, &mut client);
+    std::mem::swap(cx.reply, &mut reply);
+    if !reply.is_empty()
+        && let Some(sender) = parked.end(&mut answer)
+    {
+        let mut reply = reply.to_vec();
+        // What the command has changed its client is told behind the reply, even one that wants no replies.
+        match tracking::pushes(&mut client) {
+            Some(pushes) if parked.muted => _ = parked.client.post(pushes.into()),
+            Some(pushes) => reply.extend_from_slice(&pushes),
+            None => {}
+        }
+        // A client that goes at this very moment loses its element, as with the genuine server's last write.
+        let _ = sender.send(reply);
+    }
+}

@@ -1,0 +1,227 @@
+//! What all clients together hold, and who of them goes when that is more than `maxmemory-clients`
+//! (<https://redis.io/docs/latest/develop/reference/clients/#client-eviction>).
+//!
+//! While there is a limit, each connection tells what it holds after every batch, and the sum follows. When the limit is
+//! reached, the largest clients are cut off, those first whose size has the most binary digits. What they hold is freed when
+//! their connections are next served: until then it is as good as free, and no key is evicted in its place.
+
+use std::cmp::Reverse;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use crate::clients::client::{ClientShared, flag};
+use crate::config::{Config, settings};
+use crate::exec::instance::Instance;
+
+/// Milliseconds after which it is looked again for clients to be cut off, when there was none.
+const PATIENCE: u64 = 100;
+
+/// The memory of all clients, as far as they have told it.
+#[derive(Debug, Default)]
+pub struct Crowd {
+    sum: AtomicI64,
+    /// Of clients that are cut off and have not freed it yet.
+    leaving: AtomicU64,
+    evicted: AtomicU64,
+    /// Held by who cuts clients off.
+    turn: Mutex<()>,
+    /// Until when, in milliseconds of Unix time, there is nobody to be cut off.
+    spared_until: AtomicU64,
+}
+
+/// Bytes that all clients may hold together, as the configuration says; 0 is no limit.
+#[inline]
+pub fn limit(config: &Config) -> u64 {
+    match config.int(settings::MAXMEMORY_CLIENTS) {
+        percent @ ..0 => {
+            let part = u128::from(config.uint(settings::MAXMEMORY)) * u128::from(percent.unsigned_abs()) / 100;
+            u64::try_from(part).unwrap_or(u64::MAX)
+        }
+        bytes => bytes.unsigned_abs(),
+    }
+}
+
+impl Crowd {
+    /// Clients cut off, since the start.
+    pub fn evicted(&self) -> u64 {
+        self.evicted.load(Relaxed)
+    }
+
+    /// Takes note that a client holds so many bytes.
+    fn count(&self, client: &ClientShared, held: u64) {
+        let held = if client.has_flag(flag::GONE) { 0 } else { held };
+        let before = client.counted.swap(held, Relaxed);
+        if held != before {
+            self.sum.fetch_add(held as i64 - before as i64, Relaxed);
+        }
+        // Who is killed at this moment must not be counted after that.
+        if held != 0 && client.has_flag(flag::GONE) {
+            self.forget(client);
+        }
+    }
+
+    /// Bytes that clients who are cut off are about to free.
+    pub fn leaving(&self) -> u64 {
+        self.leaving.load(Relaxed)
+    }
+
+    /// A client is cut off: what it holds is freed soon. Nobody may take it off the list at this moment.
+    pub fn dismiss(&self, client: &ClientShared) {
+        let bytes = self.forget(client);
+        client.leaving.fetch_add(bytes, Relaxed);
+        self.leaving.fetch_add(bytes, Relaxed);
+    }
+
+    /// A client, which is no longer listed, has freed what it held.
+    pub fn freed(&self, client: &ClientShared) {
+        self.leaving.fetch_sub(client.leaving.swap(0, Relaxed), Relaxed);
+    }
+
+    /// A client is gone, or as good as gone. Returns what was counted of it.
+    pub fn forget(&self, client: &ClientShared) -> u64 {
+        let before = client.counted.swap(0, Relaxed);
+        if before != 0 {
+            self.sum.fetch_sub(before as i64, Relaxed);
+        }
+        before
+    }
+
+    /// Somebody may be cut off now who was protected.
+    pub fn look_again(&self) {
+        self.spared_until.store(0, Relaxed);
+    }
+
+    fn is_over(&self, limit: u64) -> bool {
+        self.sum.load(Relaxed) >= i64::try_from(limit).unwrap_or(i64::MAX)
+    }
+}
+
+/// Takes note of the sizes of a client's buffers, for input and for output, before others see them, and cuts off whom the
+/// limit no longer bears; `now` in milliseconds of Unix time.
+#[inline]
+pub fn note(instance: &Instance, client: &ClientShared, buffers: [u64; 2], now: u64) {
+    let limit = limit(&instance.config);
+    if limit != 0 {
+        instance.crowd.count(client, client.memory_with(buffers));
+        keep(instance, limit, now);
+    }
+}
+
+/// Counts all clients anew: the limit has changed.
+pub fn recount(instance: &Instance, now: u64) {
+    let limit = limit(&instance.config);
+    if limit != 0 {
+        instance.crowd.look_again();
+        instance.clients().iter().for_each(|client| instance.crowd.count(client, client.memory()));
+        keep(instance, limit, now);
+    }
+}
+
+/// Cuts off the largest clients until the limit is kept.
+fn keep(instance: &Instance, limit: u64, now: u64) {
+    let crowd = &instance.crowd;
+    if !crowd.is_over(limit) || now < crowd.spared_until.load(Relaxed) {
+        return;
+    }
+    // Whoever is at it does it for all.
+    let Ok(_turn) = crowd.turn.try_lock() else { return };
+    let mut clients = instance.clients();
+    clients.retain(|client| !client.has_flag(flag::NO_EVICT));
+    clients.sort_by_key(|client| Reverse(client.counted.load(Relaxed).checked_ilog2()));
+    for client in clients {
+        if !crowd.is_over(limit) {
+            return;
+        }
+        let bytes = client.counted.load(Relaxed);
+        if bytes > 0 {
+            crowd.evicted.fetch_add(1, Relaxed);
+            instance.kill_client(&client);
+            tracing::info!(id = client.id, addr = client.addr, bytes, "closing client: maxmemory-clients is reached");
+        }
+    }
+    if crowd.is_over(limit) {
+        crowd.spared_until.store(now + PATIENCE, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Caller;
+
+    fn instance(settings: &[(&str, &str)]) -> Instance {
+        let config = Config::default();
+        config.set(settings, Caller::Local).expect("valid settings");
+        Instance::new(Arc::new(config))
+    }
+
+    /// A client whose transaction has so many bytes.
+    fn client(instance: &Instance, bytes: u64) -> Arc<ClientShared> {
+        let id = instance.next_client_id();
+        let client = Arc::new(ClientShared::new(id, String::new(), String::new(), -1, 0));
+        client.queued.store(bytes, Relaxed);
+        instance.add_client(&client);
+        client
+    }
+
+    fn alive(instance: &Instance) -> Vec<u64> {
+        instance.clients().iter().map(|client| client.queued.load(Relaxed)).collect()
+    }
+
+    #[test]
+    fn the_largest_go_until_the_limit_is_kept() {
+        let instance = instance(&[("maxmemory-clients", "1000000")]);
+        let sizes = [100_000, 400_000, 100_000, 50_000, 200_000];
+        let clients: Vec<_> = sizes.iter().map(|&bytes| client(&instance, bytes)).collect();
+        clients.iter().for_each(|client| note(&instance, client, [0, 0], 1));
+        assert_eq!(alive(&instance), sizes);
+        clients[3].queued.store(300_000, Relaxed);
+        note(&instance, &clients[3], [0, 0], 2);
+        // 300,000 and 400,000 have 19 digits: the older one goes, and that is enough.
+        assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![100_000, 100_000, 300_000, 200_000], 1));
+        // Their bytes are on their way until the connection has ended.
+        let leaving = instance.crowd.leaving();
+        assert!((400_000..410_000).contains(&leaving), "{leaving}");
+        instance.kill_client(&clients[1]);
+        assert_eq!(instance.crowd.leaving(), leaving, "it was cut off already");
+        instance.client_left(&clients[1]);
+        assert_eq!(instance.crowd.leaving(), 0);
+        // Whoever was cut off does not come back into the sum.
+        note(&instance, &clients[1], [0, 0], 3);
+        assert_eq!(alive(&instance).len(), 4);
+        assert!(instance.crowd.sum.load(Relaxed) < 750_000);
+    }
+
+    #[test]
+    fn the_protected_stay() {
+        let instance = instance(&[("maxmemory-clients", "100000")]);
+        let protected = client(&instance, 200_000);
+        protected.set_flag(flag::NO_EVICT, true);
+        let small = client(&instance, 10);
+        note(&instance, &protected, [0, 0], 1);
+        note(&instance, &small, [0, 0], 2);
+        assert_eq!(alive(&instance), [200_000, 10], "small had told nothing yet when it was looked for");
+        note(&instance, &small, [0, 0], 1 + PATIENCE);
+        assert_eq!(alive(&instance), [200_000]);
+        protected.set_flag(flag::NO_EVICT, false);
+        instance.crowd.look_again();
+        note(&instance, &protected, [0, 0], 2 + PATIENCE);
+        assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![], 2));
+    }
+
+    #[test]
+    fn a_limit_may_come_late_and_be_a_share_of_maxmemory() {
+        let instance = instance(&[("maxmemory", "1000000")]);
+        let sizes = [30_000, 60_000];
+        let clients: Vec<_> = sizes.iter().map(|&bytes| client(&instance, bytes)).collect();
+        clients.iter().for_each(|client| note(&instance, client, [0, 0], 1));
+        instance.config.set(&[("maxmemory-clients", "5%")], Caller::Local).expect("a percentage");
+        assert_eq!(limit(&instance.config), 50_000);
+        recount(&instance, 2);
+        assert_eq!(alive(&instance), [30_000]);
+        instance.client_left(&clients[0]);
+        assert_eq!(instance.crowd.sum.load(Relaxed), 0);
+    }
+}

@@ -1,0 +1,396 @@
+//! What a handler works with.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::clients::client::Client;
+use crate::clients::notifications;
+use crate::clients::tracking;
+use crate::command::{Args, Result};
+use crate::exec::instance::Instance;
+use crate::exec::worker::Worker;
+use crate::keyspace::{Database, Entry, Garbage, Key, View};
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+use crate::types::{Hash, List, Set, SortedSet, Stream};
+
+/// What happened to a key, in the words of keyspace notifications
+/// (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event(pub &'static str);
+
+/// A wish to wait for keys, left by a handler that found nothing.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// When to give up, in milliseconds of Unix time; `None`: never.
+    pub deadline: Option<u64>,
+    /// Which of the call's keys are waited for.
+    pub keys: Range<usize>,
+    /// Arguments that say something else while the command waits, by position: `$` is an id then.
+    pub replaced: Vec<(usize, String)>,
+    /// What is answered when the wait was in vain.
+    pub in_vain: InVain,
+    /// Whether the wait ends when the key holds no stream any more: the group that is read went with it.
+    pub needs_stream: bool,
+}
+
+/// The answer of a command that has waited in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InVain {
+    /// The null array.
+    Null,
+    /// Zero, of whatever was to be counted.
+    Zero,
+}
+
+/// A key that has changed while somebody waited for it.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Number of its database.
+    pub db: usize,
+    /// The key.
+    pub key: Box<[u8]>,
+    /// Shards that must be locked to serve it, as far as they are known.
+    pub shards: Vec<u32>,
+}
+
+/// Everything that a handler may touch.
+///
+/// The order of the fields matters: the views go first, so that garbage is freed when no lock is held any more.
+pub struct Ctx<'a> {
+    /// The server.
+    pub instance: &'a Instance,
+    /// The worker on whose thread the command runs.
+    pub worker: &'a Worker,
+    /// The client's database: the shards of the call's keys.
+    pub db: View<'a>,
+    /// The other databases by number, when the command locks everything (the current one's place is a blank view).
+    pub others: Vec<View<'a>>,
+    /// Where the answer goes.
+    pub reply: &'a mut Reply,
+    /// Who asks.
+    pub client: &'a mut Client,
+    /// Whether the command may wait: not inside a transaction.
+    pub may_block: bool,
+    /// Whether this is a waiter's command that runs again because a key became ready.
+    pub serving: bool,
+    /// The handler's wish to wait.
+    pub block: Option<Block>,
+    /// Keys that became ready for those who wait for them.
+    pub ready: Vec<Ready>,
+    /// Changes made since the call began.
+    pub dirty: Cell<u64>,
+    /// What takes long to free: it is dropped behind the locks.
+    pub garbage: Vec<Garbage>,
+}
+
+impl<'a> Ctx<'a> {
+    /// A call of `client`'s that may wait, on the keys that `db` has locked.
+    #[inline]
+    pub(crate) fn new(worker: &'a Worker, db: View<'a>, reply: &'a mut Reply, client: &'a mut Client) -> Self {
+        Self {
+            instance: &worker.instance,
+            worker,
+            db,
+            others: Vec::new(),
+            reply,
+            client,
+            may_block: true,
+            serving: false,
+            block: None,
+            ready: Vec::new(),
+            dirty: Cell::new(0),
+            garbage: Vec::new(),
+        }
+    }
+
+    /// The moment of the call, in milliseconds of Unix time.
+    pub fn now(&self) -> u64 {
+        self.db.now()
+    }
+
+    /// Must follow every change of a key: transactions that watch it fail, those who wait for it are looked after,
+    /// and the change is counted.
+    #[inline]
+    pub fn changed(&mut self, key: &Key<'_>, event: Event) {
+        self.changed_bytes(key.bytes, event);
+    }
+
+    /// [`Ctx::changed`] for a key that was not hashed.
+    #[inline]
+    pub fn changed_bytes(&mut self, key: &[u8], event: Event) {
+        self.changed_in(self.client.db, key, event);
+    }
+
+    /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
+    #[inline]
+    pub fn changed_in(&mut self, db: usize, key: &[u8], event: Event) {
+        self.dirty.set(self.dirty.get() + 1);
+        self.tell_in(db, key, event);
+        let database = self.instance.database(db);
+        if database.watched.any() {
+            self.seen(db, key);
+        }
+        if database.waiters.any(key) {
+            self.ready(db, key);
+        }
+    }
+
+    /// A key has changed that somebody may watch, or have read and kept.
+    #[cold]
+    fn seen(&mut self, db: usize, key: &[u8]) {
+        let watched = &self.instance.database(db).watched;
+        watched.touch(key);
+        if watched.any_tracker() {
+            tracking::changed(self, key);
+        }
+    }
+
+    #[inline]
+    fn tell_in(&self, db: usize, key: &[u8], event: Event) {
+        if notifications::is_on(&self.instance.config) {
+            notifications::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
+        }
+    }
+
+    /// Only tells of an event: whatever follows from it has been seen to.
+    pub fn tell(&self, key: &Key<'_>, event: Event) {
+        self.tell_in(self.client.db, key.bytes, event);
+    }
+
+    /// A change that is counted and told, but neither makes transactions fail that watch the key nor anything ready for
+    /// those who wait for it: what belongs to a stream's groups.
+    pub fn noticed(&self, key: &Key<'_>, event: Event) {
+        self.dirty.set(self.dirty.get() + 1);
+        self.tell(key, event);
+    }
+
+    /// Makes transactions fail that watch the key, and has those told who have read it.
+    pub fn touched(&mut self, key: &Key<'_>) {
+        if self.database().watched.any() {
+            self.seen(self.client.db, key.bytes);
+        }
+    }
+
+    /// Has those looked after who wait for a key, though nothing was added to it.
+    pub fn look_after(&mut self, key: &Key<'_>) {
+        if self.database().waiters.any(key.bytes) {
+            self.ready(self.client.db, key.bytes);
+        }
+    }
+
+    /// Has those looked after who wait for a key, when the call is over.
+    #[cold]
+    fn ready(&mut self, db: usize, key: &[u8]) {
+        self.ready.push(Ready { db, key: key.into(), shards: Vec::new() });
+    }
+
+    /// Has everybody looked after who waits for a key of database `db` (`SWAPDB`).
+    pub fn all_ready(&mut self, db: usize) {
+        let keys = self.instance.database(db).waiters.keys();
+        self.ready.extend(keys.into_iter().map(|key| Ready { db, key, shards: Vec::new() }));
+    }
+
+    /// Frees an entry that was taken out, without holding up those who wait for the locks: a large one when they are
+    /// released, or on a thread of its own if it may go `in_background`.
+    pub fn discard(&mut self, entry: Entry, in_background: bool) {
+        if entry.is_heavy() {
+            self.discard_all(Garbage::Entry(entry), in_background);
+        }
+    }
+
+    /// [`Ctx::discard`] for garbage of any kind.
+    pub fn discard_all(&mut self, garbage: Garbage, in_background: bool) {
+        if in_background {
+            self.instance.reaper.free(garbage);
+        } else {
+            self.garbage.push(garbage);
+        }
+    }
+
+    /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.
+    pub fn notify(&mut self, key: &Key<'_>, event: Event) {
+        self.changed(key, event);
+        self.dirty.set(self.dirty.get() - 1);
+    }
+
+    /// Removes a collection that has lost its last element; to be called after elements were taken.
+    pub fn drop_if_empty(&mut self, key: &Key<'_>) {
+        if self.db.peek(key).is_some_and(|entry| entry.value().is_empty_collection()) {
+            self.db.remove(key);
+            self.changed(key, Event("del"));
+        }
+    }
+
+    /// Ends a command that has taken `count` elements out of the collection at `key`, which is `empty` now or is not.
+    pub fn taken(&mut self, key: &Key<'_>, count: usize, empty: bool, event: Event) {
+        if count > 0 {
+            self.changed(key, event);
+        }
+        if empty {
+            self.drop_if_empty(key);
+        }
+        self.reply.count(count);
+    }
+
+    /// Leaves the wish to wait for `keys` (positions among the declared ones). Where waiting is not allowed, it answers
+    /// null at once: the null array, or the null bulk string. `timeout_ms` 0 waits for ever.
+    pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {
+        if self.may_block {
+            let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
+            let (replaced, in_vain, needs_stream) = (Vec::new(), InVain::Null, false);
+            self.block = Some(Block { deadline, keys, replaced, in_vain, needs_stream });
+        } else if null_array {
+            self.reply.null_array();
+        } else {
+            self.reply.null();
+        }
+    }
+
+    /// Whether a blocking command must leave `key` to those who have waited longer; they are looked after then.
+    pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
+        let wait = !self.serving && self.may_block && self.db.database().waiters.any(key.bytes);
+        if wait {
+            self.ready(self.client.db, key.bytes);
+        }
+        wait
+    }
+
+    /// A blocking command's timeout in seconds (argument `index`), as milliseconds; 0: for ever.
+    ///
+    /// # Errors
+    /// The texts of the genuine server.
+    pub fn timeout(&self, args: Args<'_>, index: usize) -> Result<u64> {
+        let invalid = Error::Static("ERR timeout is not a float or out of range");
+        let seconds = crate::protocol::number::parse_f64(args.at(index)).filter(|s| !s.is_nan()).ok_or(invalid)?;
+        let ms = (seconds * 1000.0).ceil();
+        // The genuine server converts to 64 bits before it looks at the sign: what does not fit is "negative".
+        if ms < 0.0 || ms >= i64::MAX as f64 {
+            return Err(Error::Static("ERR timeout is negative"));
+        }
+        Ok(ms as u64)
+    }
+
+    /// Makes another database the client's, in a call that has locked everything or nothing.
+    pub fn select(&mut self, index: usize) {
+        let current = self.client.db;
+        if index == current {
+            return;
+        }
+        self.client.db = index;
+        self.client.shared.db.store(index as u32, std::sync::atomic::Ordering::Relaxed);
+        if self.others.is_empty() {
+            self.db = self.instance.database(index).lock_none(self.db.now());
+        } else {
+            self.others.swap(current, index);
+            std::mem::swap(&mut self.db, &mut self.others[current]);
+        }
+    }
+
+    /// The database that commands of this client work on.
+    pub fn database(&self) -> &Database {
+        self.instance.database(self.client.db)
+    }
+}
+
+macro_rules! typed {
+    ($($(#[$doc:meta])* $get:ident, $get_mut:ident, $create:ident, $type:ident;)*) => {
+        impl View<'_> {
+            $(
+                #[doc = concat!("The ", stringify!($get), " at `key`, for reading.")]
+                ///
+                /// # Errors
+                /// The key holds another type.
+                pub fn $get(&self, key: &Key<'_>) -> Result<Option<&$type>> {
+                    match self.value(key) {
+                        None => Ok(None),
+                        Some(crate::keyspace::ValueRef::$type(value)) => Ok(Some(value)),
+                        Some(_) => Err(Error::WrongType),
+                    }
+                }
+
+                #[doc = concat!("The ", stringify!($get), " at `key`, to be changed.")]
+                ///
+                /// # Errors
+                /// The key holds another type.
+                pub fn $get_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut $type>> {
+                    match self.get_mut(key) {
+                        None => Ok(None),
+                        Some(entry) => match entry.object_mut() {
+                            Some(crate::keyspace::Object::$type(value)) => Ok(Some(value)),
+                            _ => Err(Error::WrongType),
+                        },
+                    }
+                }
+
+                #[doc = concat!("The ", stringify!($get), " at `key`, made empty if there is none; leave no empty one behind.")]
+                ///
+                /// # Errors
+                /// The key holds another type.
+                pub fn $create(&mut self, key: &Key<'_>) -> Result<&mut $type> {
+                    let empty = || crate::keyspace::Value::Object(crate::keyspace::Object::$type(Box::default()));
+                    match self.get_or_insert_with(key, empty).object_mut() {
+                        Some(crate::keyspace::Object::$type(value)) => Ok(value),
+                        _ => Err(Error::WrongType),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+typed! {
+    list, list_mut, list_or_new, List;
+    hash, hash_mut, hash_or_new, Hash;
+    set_at, set_mut, set_or_new, Set;
+    sorted_set, sorted_set_mut, sorted_set_or_new, SortedSet;
+    stream, stream_mut, stream_or_new, Stream;
+}
+
+impl View<'_> {
+    /// The string at `key`, for reading.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string(&self, key: &Key<'_>) -> Result<Option<crate::keyspace::StrRef<'_>>> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(crate::keyspace::ValueRef::Str(value)) => Ok(Some(value)),
+            Some(_) => Err(Error::WrongType),
+        }
+    }
+
+    /// The entry of the string at `key`, to be changed.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn string_mut(&mut self, key: &Key<'_>) -> Result<Option<&mut crate::keyspace::Entry>> {
+        match self.get_mut(key) {
+            Some(entry) if entry.string().is_none() => Err(Error::WrongType),
+            found => Ok(found),
+        }
+    }
+
+    /// Calls `write` with the bytes of the string at `key`, made at least `len` long by zeros (a missing key is an empty
+    /// string). Returns what it returns, and whether the string has grown.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    pub fn write_string<R>(
+        &mut self,
+        key: &Key<'_>,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<(R, bool)> {
+        if let Some(entry) = self.string_mut(key)? {
+            let grown = entry.string().is_some_and(|old| old.len() < len);
+            return Ok((write(entry.bytes_mut(len).ok_or(Error::WrongType)?), grown));
+        }
+        let mut bytes = vec![0; len];
+        let result = write(&mut bytes);
+        self.set(key, crate::keyspace::Value::written(bytes), None);
+        Ok((result, true))
+    }
+}

@@ -1,0 +1,528 @@
+//! The gate: from the words that a client sent to a handler that runs under the right locks.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use crate::clients::acl;
+use crate::clients::client::{Client, Multi, ReplyMode, count};
+use crate::clients::tracking;
+use crate::command::{Args, Ctx, Flags, Footprint, Ready};
+use crate::commands::registry::{self, Row};
+use crate::exec::blocking::{self, Waiting};
+use crate::exec::eviction::{self, Room};
+use crate::exec::exclusive::Busy;
+use crate::exec::instance::Instance;
+use crate::exec::script::{self, Interrupted};
+use crate::exec::worker::{Worker, now_ms};
+use crate::keyspace::{Access, Database, Key, View};
+use crate::protocol::error::Error;
+use crate::protocol::{Mark, Reply};
+
+/// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
+/// workers do not wait long.
+pub const WINDOW: usize = 32;
+
+/// A command with its arguments, resolved and allowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What to run.
+    pub row: &'static Row,
+    /// With what.
+    pub args: Args<'a>,
+}
+
+/// What becomes of a command.
+#[derive(Debug)]
+pub enum Gate {
+    /// It runs.
+    Run(&'static Row),
+    /// It joins the transaction.
+    Queue(&'static Row),
+    /// It is refused; `Some` row counts it.
+    Refuse(Error, Option<&'static Row>),
+    /// It waits until CLIENT PAUSE is over, in milliseconds of Unix time.
+    Wait(u64),
+}
+
+/// The command of this name, as `rename-command` has left it.
+#[inline]
+fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
+    match instance.renamed(name) {
+        Some(target) => target,
+        None => registry::lookup(name),
+    }
+}
+
+/// The command that `args` name, with its subcommand; arity is checked.
+///
+/// # Errors
+/// Unknown command or subcommand, or a wrong number of arguments.
+pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Error> {
+    let Some(mut row) = lookup(instance, args.at(0)) else { return Err(Error::unknown_command(args)) };
+    if !row.command.subcommands.is_empty()
+        && let Some(name) = args.get(1)
+    {
+        let is_it = |row: &&Row| row.command.name.as_bytes().eq_ignore_ascii_case(name);
+        row = row.subcommands().iter().find(is_it).ok_or_else(|| Error::unknown_subcommand(args))?;
+    }
+    if row.command.accepts(args.len()) { Ok(row) } else { Err(Error::WrongArity(row.name().into())) }
+}
+
+/// The command that `args` name, with its subcommand, whatever the number of arguments.
+pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> {
+    let row = lookup(instance, args.at(0))?;
+    match args.get(1) {
+        Some(name) if !row.command.subcommands.is_empty() => {
+            row.subcommands().iter().find(|row| row.command.name.as_bytes().eq_ignore_ascii_case(name))
+        }
+        _ => Some(row),
+    }
+}
+
+/// Decides what becomes of a command in the client's present state.
+pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
+    let row = match resolve(&worker.instance, args) {
+        Ok(row) => row,
+        Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
+    };
+    let command = row.command;
+    let flags = command.flags;
+    if !client.identity.is_cleared(&worker.instance.acl)
+        && let Err(error) = acl::gate(worker, client, row, args)
+    {
+        return Gate::Refuse(error, Some(row));
+    }
+    if worker.instance.scripts.world.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
+        return Gate::Refuse(worker.instance.scripts.busy_error(), Some(row));
+    }
+    if worker.instance.is_short_of_memory()
+        && takes_memory(&worker.instance, row, client, args)
+        && eviction::make_room(worker) == Room::None
+    {
+        return Gate::Refuse(Error::OutOfMemory, Some(row));
+    }
+    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
+        let text = format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+            row.name()
+        );
+        return Gate::Refuse(Error::Message(text), Some(row));
+    }
+    if worker.instance.may_be_paused()
+        && let Some(pause) = worker.instance.paused(now_ms())
+        && held_back(&worker.instance, row, client, args, pause.writes_only)
+    {
+        return Gate::Wait(pause.until);
+    }
+    if client.multi.is_some() && !runs_inside_multi(own_name(row)) {
+        if flags.has(Flags::NO_MULTI) {
+            return Gate::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
+        }
+        return Gate::Queue(row);
+    }
+    Gate::Run(row)
+}
+
+/// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
+fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+    let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
+    match (&client.multi, own_name(row)) {
+        (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
+        (Some(_), "discard" | "quit" | "reset") => false,
+        (Some(_), _) => true,
+        (None, _) => denied(row, args),
+    }
+}
+
+/// The flags of a call: a script's own, where it has declared some.
+#[inline]
+fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
+    match row.command.footprint {
+        Footprint::Alone => instance.scripts.flags_of_call(row, args),
+        _ => row.command.flags,
+    }
+}
+
+/// The name of a command that is no subcommand: SLOWLOG RESET is not RESET.
+fn own_name(row: &Row) -> &'static str {
+    if row.parent.is_none() { row.command.name } else { "" }
+}
+
+fn allowed_while_subscribed(name: &str) -> bool {
+    matches!(
+        name,
+        "subscribe"
+            | "unsubscribe"
+            | "psubscribe"
+            | "punsubscribe"
+            | "ssubscribe"
+            | "sunsubscribe"
+            | "ping"
+            | "quit"
+            | "reset"
+    )
+}
+
+fn runs_inside_multi(name: &str) -> bool {
+    matches!(name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+}
+
+/// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run. A pause of everything holds
+/// CLIENT UNPAUSE too, as in the genuine server: it ends by its time alone.
+fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, writes_only: bool) -> bool {
+    let stops = |row: &Row, args: Args<'_>| {
+        let flags = flags_of(instance, row, args);
+        flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)
+    };
+    match (&client.multi, row.command.name) {
+        _ if !writes_only => true,
+        (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| stops(row, args.args())),
+        _ => stops(row, args),
+    }
+}
+
+/// What has become of a command that ran, or would have run, alone.
+#[derive(Debug)]
+pub enum Passed {
+    /// Its reply is written; the client may want to close.
+    Done,
+    /// It waits for keys.
+    Blocked(Waiting),
+    /// It runs, and takes so long that others have their turn meanwhile.
+    Interrupted(Interrupted),
+    /// It has not run: CLIENT PAUSE holds it back until then, in milliseconds of Unix time.
+    Paused(u64),
+}
+
+/// Does what the gate has decided about a command that runs alone.
+pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, reply: &mut Reply) -> Passed {
+    match gate {
+        Gate::Run(row) => {
+            client.note_command(row);
+            if runs_alone(row, client) {
+                if worker.instance.is_short_of_memory() {
+                    // Scripts are told whether memory is still short then.
+                    eviction::make_room(worker);
+                }
+                let passed = script::run_alone(worker, client, Call { row, args }, reply);
+                // EXEC may have run HELLO. A client whose script goes on is away with it.
+                if matches!(passed, Passed::Done) {
+                    reply.set_resp3(client.resp3);
+                }
+                return passed;
+            }
+            let waiting = run(worker, client, &[Call { row, args }], reply);
+            reply.set_resp3(client.resp3);
+            return waiting.map_or(Passed::Done, Passed::Blocked);
+        }
+        Gate::Queue(row) => {
+            client.note_command(row);
+            if let Some(multi) = &mut client.multi {
+                let args = args.to_owned();
+                client.shared.queued.fetch_add(args.memory() as u64, Relaxed);
+                multi.queue.push((row, args));
+                client.shared.counts[count::MULTI].store(multi.queue.len() as u32 + 1, Relaxed);
+            }
+            quiet_reply(client, || reply.simple("QUEUED"));
+        }
+        Gate::Refuse(error, row) => refuse(worker, client, row, error, reply),
+        Gate::Wait(until) => return Passed::Paused(until),
+    }
+    Passed::Done
+}
+
+/// Whether a call runs alone with the data: a script, or a transaction with one.
+#[inline]
+fn runs_alone(row: &Row, client: &Client) -> bool {
+    let alone = |row: &Row| matches!(row.command.footprint, Footprint::Alone);
+    match &client.multi {
+        Some(multi) if row.command.name == "exec" => multi.queue.iter().any(|(row, _)| alone(row)),
+        _ => alone(row),
+    }
+}
+
+/// Answers a call that does not run.
+pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static Row>, error: Error, reply: &mut Reply) {
+    let error = crate::commands::refused(&worker.instance, client, row, error);
+    worker.refused(row, &error);
+    quiet_reply(client, || reply.error(&error));
+}
+
+/// A reply of the gate itself, unless CLIENT REPLY says no.
+fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
+    if client.reply_mode == ReplyMode::On {
+        write();
+    } else if client.reply_mode == ReplyMode::Skip {
+        client.reply_mode = ReplyMode::On;
+    }
+}
+
+/// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
+/// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
+///
+/// Returns what to wait for, when the (only) call blocks.
+pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {
+    let scripts = &worker.instance.scripts;
+    let _inside = match scripts.world.enter(&worker.gate) {
+        Ok(inside) => Some(inside),
+        Err(Busy) if calls.iter().all(|call| call.row.command.flags.has(Flags::ALLOW_BUSY)) => None,
+        Err(Busy) => {
+            for call in calls {
+                refuse(worker, client, Some(call.row), scripts.busy_error(), reply);
+            }
+            return None;
+        }
+    };
+    while !calls.is_empty() {
+        let (done, ready, waiting) = run_window(worker, client, calls, reply);
+        if !ready.is_empty() {
+            blocking::serve_rest(worker, client, ready);
+        }
+        if waiting.is_some() {
+            return waiting;
+        }
+        calls = &calls[done..];
+    }
+    None
+}
+
+type Ran = (usize, Vec<Ready>, Option<Waiting>);
+
+/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
+#[inline]
+fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
+    worker.tick();
+    if worker.instance.is_short_of_memory() {
+        eviction::make_room(worker);
+    }
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
+}
+
+/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+    let instance = &*worker.instance;
+    before_window(worker, client, reply);
+    let database = instance.database(client.db);
+    let mut keys: Keys<'_> = SmallVec::new();
+    for call in calls {
+        collect_keys(database, call, &mut keys);
+    }
+    let (mut db, others) = lock(worker, client, calls, &mut keys);
+    if client.no_touch {
+        db.no_touch();
+    }
+    if instance.paused(db.now()).is_some() {
+        db.keep_expired();
+    }
+    if calls.len() > 1 {
+        db.prefetch(keys.iter().map(|(key, _)| key));
+    }
+    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.into_iter().map(|(key, _)| key).collect();
+    let mut cx = Ctx::new(worker, db, reply, client);
+    cx.others = others;
+    let mut done = 0;
+    if let [call] = calls {
+        let call = Call { args: call.args.with_keys(&keys), ..*call };
+        let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
+        invoke(&mut cx, &call);
+        worker.finished(&cx, &call, worker.tick());
+        let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
+        blocking::serve(&mut cx);
+        tracking::broadcast(worker);
+        return (1, cx.ready, waiting);
+    }
+    let one_by_one = instance.observers.one_by_one();
+    for (call, key) in calls.iter().zip(&keys) {
+        let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
+        if one_by_one {
+            timed(&mut cx, &call);
+        } else {
+            invoke(&mut cx, &call);
+        }
+        done += 1;
+        if !cx.ready.is_empty() {
+            break;
+        }
+    }
+    if !one_by_one {
+        // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
+        let share = worker.tick() / done as u64;
+        for call in &calls[..done] {
+            worker.finished(&cx, call, share);
+        }
+    }
+    blocking::serve(&mut cx);
+    tracking::broadcast(worker);
+    (done, cx.ready, None)
+}
+
+type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
+
+/// Appends the keys of a call, hashed, with what it does to them.
+#[inline]
+fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
+    let command = call.row.command;
+    if command.only_key != 0 {
+        // Arity guarantees that the argument is there.
+        keys.push((database.key(call.args.at(command.only_key.into())), command.keys[0].usage.access));
+    } else if !command.keys.is_empty() {
+        let positions = command.key_positions(call.args);
+        keys.extend(positions.into_iter().map(|(at, access)| (database.key(call.args.at(at)), access)));
+    }
+}
+
+/// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
+fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
+    let instance = &*worker.instance;
+    let database = instance.database(client.db);
+    let now = worker.now_ms();
+    match footprint(calls, client.multi.as_deref()) {
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
+            let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
+            let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
+            for (row, args) in &multi.queue {
+                let mut keys = Keys::new();
+                collect_keys(database, &Call { row, args: args.args() }, &mut keys);
+                all.extend(keys.iter().map(|(key, access)| (key.shard(), *access)));
+            }
+            (database.lock(all.into_iter(), now), Vec::new())
+        }
+        Footprint::Alone => (database.lock_none(now), Vec::new()),
+        Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
+        Footprint::Everything | Footprint::Depends(_) => {
+            let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
+            let db = std::mem::replace(&mut others[client.db], database.lock_none(now));
+            (db, others)
+        }
+    }
+}
+
+/// The transaction whose keys must be locked too, if the call is EXEC.
+fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
+    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_deref()).flatten()
+}
+
+/// The footprint of the calls; EXEC's is that of all commands it will run.
+fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
+    let [call] = calls else { return Footprint::Keys };
+    match multi {
+        Some(multi) if call.row.command.name == "exec" => footprint_of_queue(multi),
+        _ => call.row.command.footprint_of(call.args),
+    }
+}
+
+/// The widest footprint among the commands of a transaction.
+fn footprint_of_queue(multi: &Multi) -> Footprint {
+    let (mut whole, mut access) = (false, Access::Read);
+    for (row, args) in &multi.queue {
+        let command = row.command;
+        if command.flags.has(Flags::WRITE) {
+            access = Access::Write;
+        }
+        match command.footprint_of(args.args()) {
+            // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
+            // databases, which they must not wait for while they hold a part of one.
+            _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
+            Footprint::WalkEverything | Footprint::Everything | Footprint::Alone | Footprint::Depends(_) => {
+                return Footprint::Everything;
+            }
+            Footprint::Database(wanted) => {
+                access = access.max(wanted);
+                whole = true;
+            }
+            Footprint::Walk => whole = true,
+            Footprint::Keys => {}
+        }
+    }
+    if whole { Footprint::Database(access) } else { Footprint::Keys }
+}
+
+/// Runs a command of one that is alone with the data, a script or a transaction, under locks of its own, and accounts for
+/// it. Returns keys that somebody waits for and that have become ready.
+pub(crate) fn run_among_others<'a>(
+    worker: &'a Worker,
+    client: &'a mut Client,
+    row: &'static Row,
+    args: Args<'_>,
+    reply: &'a mut Reply,
+) -> Vec<Ready> {
+    let instance = &*worker.instance;
+    let call = Call { row, args };
+    let mut keys: Keys<'_> = SmallVec::new();
+    collect_keys(instance.database(client.db), &call, &mut keys);
+    let (mut db, others) = lock(worker, client, &[call], &mut keys);
+    if instance.may_be_paused() && instance.paused(db.now()).is_some() {
+        db.keep_expired();
+    }
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    let mut cx = Ctx::new(worker, db, reply, client);
+    cx.others = others;
+    cx.may_block = false;
+    timed(&mut cx, &Call { row, args: args.with_keys(&keys) });
+    cx.ready
+}
+
+/// Runs a queued command inside EXEC, under EXEC's locks.
+pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
+    if cx.worker.is_alone {
+        let ready = run_among_others(cx.worker, cx.client, row, args, cx.reply);
+        cx.ready.extend(ready);
+        // It may have been SELECT.
+        cx.db = cx.instance.database(cx.client.db).lock_none(cx.worker.now_ms());
+        return;
+    }
+    let mut keys: Keys<'_> = SmallVec::new();
+    let call = Call { row, args };
+    collect_keys(cx.db.database(), &call, &mut keys);
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    timed(cx, &Call { row, args: args.with_keys(&keys) });
+}
+
+/// Runs a call and accounts for it alone.
+fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let began = Instant::now();
+    invoke(cx, call);
+    cx.worker.finished(cx, call, began.elapsed().as_nanos() as u64);
+}
+
+/// Calls the handler; an error takes the place of what it wrote.
+#[inline]
+pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let mark = cx.reply.mark();
+    let mode = cx.client.reply_mode;
+    let result = (call.row.command.handler)(cx, call.args);
+    if let Err(error) = result {
+        cx.reply.truncate(mark);
+        cx.reply.error(&error);
+        cx.worker.failed(call.row, &error);
+    }
+    if mode != ReplyMode::On || cx.client.reply_mode != ReplyMode::On {
+        muffle(cx, call.row, mode, mark);
+    }
+    if cx.client.tracking.is_some() {
+        tracking::after_call(cx, call);
+    }
+}
+
+/// Drops the reply of a client that wanted none when the command began.
+#[cold]
+fn muffle(cx: &mut Ctx<'_>, row: &Row, before: ReplyMode, mark: Mark) {
+    let now = cx.client.reply_mode;
+    // What a subscriber is told is no reply.
+    let pushes = row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
+    if now != ReplyMode::On && matches!(before, ReplyMode::Off | ReplyMode::Skip) && !pushes {
+        cx.reply.truncate(mark);
+    }
+    // What CLIENT REPLY SKIP said inside of a transaction begins behind it.
+    if cx.may_block {
+        cx.client.reply_mode = match now {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            ReplyMode::On | ReplyMode::Off => now,
+        };
+    }
+}

@@ -1,0 +1,339 @@
+//! What all workers share: the databases, the configuration, the clients, the counters.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use foldhash::quality::RandomState;
+
+use crate::clients::acl;
+use crate::clients::client::{ClientShared, flag};
+use crate::clients::notifications;
+use crate::clients::pubsub::PubSub;
+use crate::clients::tracking::Tracking;
+use crate::commands::registry::{self, Row};
+use crate::config::{Config, settings};
+use crate::exec::blocking;
+use crate::exec::client_eviction::Crowd;
+use crate::exec::eviction::{self, Shortage};
+use crate::exec::peers::Peers;
+use crate::exec::script::Scripts;
+use crate::exec::worker::now_ms;
+use crate::exec::workers::Crew;
+use crate::keyspace::{Database, Happening, Reaper};
+use crate::observe::Observers;
+use crate::observe::memory;
+use crate::observe::stats::{Stats, Totals};
+
+/// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
+/// workers, two of them rarely want the same shard.
+const DEFAULT_SHARDS: usize = 256;
+
+/// One server.
+#[derive(Debug)]
+pub struct Instance {
+    /// The configuration in force.
+    pub config: Arc<Config>,
+    /// The counters.
+    pub stats: Stats,
+    /// When it started, in milliseconds of Unix time.
+    pub started_at: u64,
+    /// Frees on a thread of its own what takes long.
+    pub reaper: Reaper,
+    /// Who may do what.
+    pub acl: acl::Table,
+    /// What all clients hold.
+    pub crowd: Crowd,
+    /// For how long memory has been short.
+    pub shortage: Shortage,
+    /// Who has subscribed to what.
+    pub pubsub: Arc<PubSub>,
+    /// The script cache, the function libraries, and what runs them.
+    pub scripts: Scripts,
+    /// Bytes in use when the server had started.
+    pub startup_memory: AtomicU64,
+    /// Who has read what, to keep it.
+    pub tracking: Arc<Tracking>,
+    /// Connections to other servers.
+    pub peers: Peers,
+    /// The workers.
+    pub crew: Crew,
+    databases: Box<[Database]>,
+    clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
+    next_client: AtomicU64,
+    blocked: AtomicI64,
+    group_readers: AtomicI64,
+    /// Until when commands wait, in milliseconds of Unix time, times two; plus one if only writes do. 0: not at all.
+    pause: AtomicU64,
+    /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
+    active_expire: AtomicBool,
+    runtime: OnceLock<server_runtime::Handle>,
+    renamed: HashMap<Box<[u8]>, Option<&'static Row>>,
+    /// What is recorded of single calls.
+    pub observers: Observers,
+    /// Forty hexadecimal digits that name this run of the server.
+    pub run_id: String,
+}
+
+/// What `CLIENT PAUSE` holds back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Until when, in milliseconds of Unix time.
+    pub until: u64,
+    /// Whether reads go on.
+    pub writes_only: bool,
+}
+
+impl Instance {
+    /// An empty server.
+    ///
+    /// # Panics
+    /// When the configuration names a file of users that cannot be followed: [`Instance::try_new`] says why.
+    pub fn new(config: Arc<Config>) -> Self {
+        Self::try_new(config).expect("the file of users, where there is one, is good")
+    }
+
+    /// An empty server.
+    ///
+    /// # Errors
+    /// The users of the configuration cannot be made.
+    pub fn try_new(config: Arc<Config>) -> Result<Self, acl::LoadError> {
+        let acl = acl::Table::from_config(&config)?;
+        let shards = match config.size(settings::SHARDS) {
+            0 => DEFAULT_SHARDS,
+            // DashMap has two shards at least.
+            shards => shards.max(2),
+        };
+        let hasher = RandomState::default();
+        let renamed = renamed(&config);
+        let observers = Observers::new(&config);
+        let run_id =
+            (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
+        let pubsub = Arc::<PubSub>::default();
+        let tracking = Arc::<Tracking>::default();
+        let databases = (0..config.size(settings::DATABASES)).map(|number| {
+            let database = Database::new(shards, hasher.clone());
+            let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
+            let waiters = Arc::clone(&database.waiters);
+            database.on_happening(move |happening, key| {
+                if matches!(happening, Happening::Expired | Happening::Evicted) {
+                    blocking::expired(&waiters, key);
+                    tracking.gone(&config, key);
+                }
+                if notifications::is_on(&config) {
+                    notifications::tell(&config, &pubsub, number, key, notifications::event_of(happening));
+                }
+            });
+            database
+        });
+        let databases: Box<[Database]> = databases.collect();
+        databases.iter().for_each(|database| database.set_usage(eviction::usage(&config)));
+        Ok(Self {
+            acl,
+            config,
+            stats: Stats::default(),
+            started_at: now_ms(),
+            reaper: Reaper::default(),
+            crowd: Crowd::default(),
+            shortage: Shortage::default(),
+            startup_memory: AtomicU64::new(0),
+            pubsub,
+            scripts: Scripts::default(),
+            tracking,
+            peers: Peers::default(),
+            crew: Crew::default(),
+            databases,
+            clients: Mutex::default(),
+            next_client: AtomicU64::new(1),
+            blocked: AtomicI64::new(0),
+            group_readers: AtomicI64::new(0),
+            pause: AtomicU64::new(0),
+            active_expire: AtomicBool::new(true),
+            runtime: OnceLock::new(),
+            renamed,
+            observers,
+            run_id: run_id[..40].to_owned(),
+        })
+    }
+
+    /// Database `index`, which must exist.
+    #[inline]
+    pub fn database(&self, index: usize) -> &Database {
+        &self.databases[index]
+    }
+
+    /// All databases.
+    pub fn databases(&self) -> &[Database] {
+        &self.databases
+    }
+
+    fn clients_map(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<ClientShared>>> {
+        self.clients.lock().expect("no code that holds the clients panics")
+    }
+
+    /// A number for a new client.
+    pub fn next_client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Relaxed)
+    }
+
+    /// Lists a client.
+    pub fn add_client(&self, client: &Arc<ClientShared>) {
+        self.clients_map().insert(client.id, Arc::clone(client));
+    }
+
+    /// A client's connection is over, and what it held is freed.
+    pub fn client_left(&self, client: &ClientShared) {
+        let listed = self.clients_map().remove(&client.id);
+        if listed.is_some() {
+            client.set_flag(flag::GONE, true);
+            self.crowd.forget(client);
+        }
+        self.crowd.freed(client);
+    }
+
+    /// All clients by number.
+    pub fn clients(&self) -> Vec<Arc<ClientShared>> {
+        self.clients_map().values().cloned().collect()
+    }
+
+    /// The client of this number.
+    pub fn client(&self, id: u64) -> Option<Arc<ClientShared>> {
+        self.clients_map().get(&id).cloned()
+    }
+
+    /// Counts clients that wait for keys.
+    pub fn blocked_clients(&self, change: i64) -> i64 {
+        self.blocked.fetch_add(change, Relaxed) + change
+    }
+
+    /// Counts clients that wait for entries of a stream as members of a group.
+    pub fn group_readers(&self, change: i64) -> i64 {
+        self.group_readers.fetch_add(change, Relaxed) + change
+    }
+
+    /// What `rename-command` has made of a name: `Some(None)` names nothing any more, `None` is as it was.
+    #[inline]
+    pub fn renamed(&self, name: &[u8]) -> Option<Option<&'static Row>> {
+        if self.renamed.is_empty() {
+            return None;
+        }
+        self.renamed.get(name.to_ascii_lowercase().as_slice()).copied()
+    }
+
+    /// Whether `maxmemory` is passed. Never, where the process has an allocator that does not count.
+    #[inline]
+    pub fn is_short_of_memory(&self) -> bool {
+        let limit = self.config.uint(settings::MAXMEMORY);
+        limit != 0 && memory::used_here() > limit && self.stays_short(limit)
+    }
+
+    /// Whether `limit` is passed without what others are about to free.
+    #[cold]
+    fn stays_short(&self, limit: u64) -> bool {
+        memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
+    }
+
+    /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values, and
+    /// what clients held who are cut off.
+    pub fn memory_on_its_way(&self) -> u64 {
+        self.reaper.evicted_bytes() + self.crowd.leaving()
+    }
+
+    /// Has entries remember of their use what the policy of eviction wants to know.
+    pub fn refresh_usage(&self) {
+        let usage = eviction::usage(&self.config);
+        self.databases.iter().for_each(|database| database.set_usage(usage));
+    }
+
+    /// Figures that are counted outside of [`Stats`], since the start.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
+            refused: self.runtime().map_or(0, server_runtime::Handle::refused),
+            expired: self.databases.iter().map(Database::expired_count).sum(),
+            evicted_clients: self.crowd.evicted(),
+            evicted: self.databases.iter().map(Database::evicted_count).sum(),
+        }
+    }
+
+    /// Whether CLIENT PAUSE was called and not taken back: it may be over by now.
+    #[inline]
+    pub fn may_be_paused(&self) -> bool {
+        self.pause.load(Relaxed) != 0
+    }
+
+    /// What commands are held back at `now`, if any.
+    #[inline]
+    pub fn paused(&self, now: u64) -> Option<Pause> {
+        let pause = self.pause.load(Relaxed);
+        (pause != 0 && pause >> 1 > now).then_some(Pause { until: pause >> 1, writes_only: pause & 1 == 1 })
+    }
+
+    /// Holds commands back. Of two pauses, the longer time and the stricter kind count.
+    pub fn pause(&self, pause: Pause, now: u64) {
+        let before = self.paused(now);
+        let until = before.map_or(0, |before| before.until).max(pause.until).min(u64::MAX >> 1);
+        let writes_only = pause.writes_only && before.is_none_or(|before| before.writes_only);
+        self.pause.store(until << 1 | u64::from(writes_only), Relaxed);
+    }
+
+    /// Lets commands go on, those that are held back first.
+    pub fn unpause(&self) {
+        self.pause.store(0, Relaxed);
+        fence(SeqCst);
+        let held = |client: &&Arc<ClientShared>| client.flags.load(Relaxed) & flag::PAUSED != 0;
+        self.clients().iter().filter(held).for_each(|client| client.wake());
+    }
+
+    /// Cuts a client off: it is no longer listed, and its connection ends soon.
+    pub fn kill_client(&self, client: &ClientShared) {
+        client.kill();
+        let mut clients = self.clients_map();
+        if clients.remove(&client.id).is_some() {
+            client.set_flag(flag::GONE, true);
+            // Still under the lock: a connection that ends by itself waits for it, and takes back what this adds.
+            self.crowd.dismiss(client);
+        }
+    }
+
+    /// Whether expired keys are removed that nobody asks for.
+    pub fn active_expire(&self) -> bool {
+        self.active_expire.load(Relaxed)
+    }
+
+    /// `DEBUG SET-ACTIVE-EXPIRE`.
+    pub fn set_active_expire(&self, on: bool) {
+        self.active_expire.store(on, Relaxed);
+    }
+
+    /// The handle of the runtime that serves this instance; none when nothing does.
+    pub fn runtime(&self) -> Option<&server_runtime::Handle> {
+        self.runtime.get()
+    }
+
+    /// Remembers the runtime; the first one stays.
+    pub fn set_runtime(&self, runtime: server_runtime::Handle) {
+        // A second start with the same instance keeps the first handle: there is one runtime per instance.
+        let _ = self.runtime.set(runtime);
+    }
+}
+
+/// The names that `rename-command` gives and takes. A line about an unknown command is told in the log.
+fn renamed(config: &Config) -> HashMap<Box<[u8]>, Option<&'static Row>> {
+    let mut names: HashMap<Box<[u8]>, Option<&'static Row>> = HashMap::new();
+    for line in config.lines(settings::RENAME_COMMAND) {
+        let [old, new] = line.as_slice() else { continue };
+        let old: Box<[u8]> = old.to_ascii_lowercase().into();
+        let Some(row) = names.get(&old).copied().unwrap_or_else(|| registry::lookup(&old)) else {
+            tracing::warn!("rename-command: there is no command {}", String::from_utf8_lossy(&old));
+            continue;
+        };
+        names.insert(old, None);
+        if !new.is_empty() {
+            names.insert(new.to_ascii_lowercase().into(), Some(row));
+        }
+    }
+    names
+}

@@ -1,0 +1,164 @@
+//! What a client has sent, from bytes to replies: parsing it, and running it in windows under common locks.
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use crate::command::Args;
+use crate::config::settings;
+use crate::exec::dispatch::{self, Call, Gate, Passed};
+use crate::exec::session::Guest;
+use crate::exec::worker::Worker;
+use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, split_inline};
+
+/// Replies that are to leave before more of them are made.
+pub(crate) const SEND_EARLY: usize = 256 * 1024;
+
+/// How far the unfinished command at the head of a client's input is parsed.
+#[derive(Debug, Default)]
+pub(crate) struct Pipeline {
+    pub(crate) parser: Parser,
+    /// Its arguments so far.
+    spans: Vec<Span>,
+}
+
+/// Who runs commands, for whom, and where the replies go.
+pub(crate) struct Runner<'a> {
+    pub(crate) worker: &'a Worker,
+    pub(crate) client: &'a mut Guest,
+    pub(crate) reply: &'a mut Reply,
+}
+
+/// What has been received.
+#[derive(Clone, Copy)]
+pub(crate) struct Received<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// The same, where values may keep a share of it.
+    pub(crate) owner: Option<&'a Bytes>,
+}
+
+/// A command in its batch: where its arguments end among the batch's, and where it ends in the input.
+type Ends = (usize, usize);
+
+impl Pipeline {
+    /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`]. Sets
+    /// `used` behind what is done with: that is what has run, and a command that now waits for its answer. What has become of
+    /// the last of them tells whether there can be more.
+    ///
+    /// `spans` is room for arguments.
+    pub(crate) fn run(
+        &mut self,
+        mut runner: Runner<'_>,
+        input: Received<'_>,
+        spans: &mut Vec<Span>,
+        used: &mut usize,
+    ) -> Result<Passed, ProtocolError> {
+        let bytes = input.bytes;
+        if !self.parser.in_command() && bytes.get(*used).is_some_and(|&byte| byte != b'*') {
+            return runner.run_inline(&bytes[*used..], used);
+        }
+        spans.clear();
+        spans.append(&mut self.spans);
+        let mut commands: SmallVec<[Ends; dispatch::WINDOW]> = SmallVec::new();
+        let parsed = self.parse(bytes, *used, &runner.limits(), spans, &mut commands);
+        let passed = runner.run_commands(input, spans, &commands, used);
+        let all_ran = commands.last().is_none_or(|(_, end)| end == used);
+        if runner.client.close || !all_ran || !matches!(passed, Passed::Done) {
+            // What was parsed behind the last command will be parsed again.
+            *self = Self::default();
+            return Ok(passed);
+        }
+        parsed.map(|()| passed)
+    }
+
+    /// Parses what is complete, up to a window; keeps what is begun.
+    fn parse(
+        &mut self,
+        input: &[u8],
+        mut at: usize,
+        limits: &RequestLimits,
+        spans: &mut Vec<Span>,
+        commands: &mut SmallVec<[Ends; dispatch::WINDOW]>,
+    ) -> Result<(), ProtocolError> {
+        while commands.len() < dispatch::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
+            let Some(end) = self.parser.parse(input, at, spans, limits)? else {
+                let first = commands.last().map_or(0, |(last, _)| *last);
+                self.spans.extend_from_slice(&spans[first..]);
+                Parser::relocate(&mut self.spans, at);
+                spans.truncate(first);
+                break;
+            };
+            at = end;
+            commands.push((spans.len(), end));
+        }
+        Ok(())
+    }
+}
+
+impl Runner<'_> {
+    fn limits(&self) -> RequestLimits {
+        RequestLimits {
+            max_bulk_len: self.worker.instance.config.uint(settings::PROTO_MAX_BULK_LEN),
+            authenticated: self.client.identity.may_enter(&self.worker.instance.acl),
+        }
+    }
+
+    fn run_commands(&mut self, input: Received<'_>, spans: &[Span], commands: &[Ends], used: &mut usize) -> Passed {
+        let mut window: SmallVec<[Call<'_>; dispatch::WINDOW]> = SmallVec::new();
+        let mut first = 0;
+        for &(last, end) in commands {
+            let spans = &spans[first..last];
+            first = last;
+            if spans.is_empty() {
+                *used = end;
+                continue;
+            }
+            let args = input.owner.map_or_else(|| Args::new(input.bytes, spans), |owner| Args::shared(owner, spans));
+            let gate = dispatch::gate(self.worker, self.client, args);
+            if let Gate::Run(row) = gate
+                && row.command.batched
+            {
+                window.push(Call { row, args });
+                *used = end;
+                continue;
+            }
+            self.run_window(&mut window);
+            let passed = self.pass(gate, args);
+            if !matches!(passed, Passed::Paused(_)) {
+                *used = end;
+            }
+            if self.client.close || self.reply.len() > SEND_EARLY || !matches!(passed, Passed::Done) {
+                return passed;
+            }
+        }
+        self.run_window(&mut window);
+        Passed::Done
+    }
+
+    fn run_window(&mut self, window: &mut SmallVec<[Call<'_>; dispatch::WINDOW]>) {
+        if let Some(last) = window.last() {
+            self.client.note_command(last.row);
+            dispatch::run(self.worker, self.client, window, self.reply);
+            window.clear();
+        }
+    }
+
+    /// Does what the gate has decided about a command that runs alone.
+    fn pass(&mut self, gate: Gate, args: Args<'_>) -> Passed {
+        dispatch::pass(self.worker, self.client, gate, args, self.reply)
+    }
+
+    fn run_inline(&mut self, input: &[u8], used: &mut usize) -> Result<Passed, ProtocolError> {
+        let Some((inline, len)) = split_inline(input)? else { return Ok(Passed::Done) };
+        if inline.spans.is_empty() {
+            *used += len;
+            return Ok(Passed::Done);
+        }
+        let args = Args::new(&inline.bytes, &inline.spans);
+        let gate = dispatch::gate(self.worker, self.client, args);
+        let passed = self.pass(gate, args);
+        if !matches!(passed, Passed::Paused(_)) {
+            *used += len;
+        }
+        Ok(passed)
+    }
+}

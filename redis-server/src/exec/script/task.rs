@@ -1,0 +1,257 @@
+//! Commands that are alone with the data, each on a stack of its own, so that a slow script can be interrupted.
+//!
+//! Nearly all of them end in their first turn, and have cost two switches of stacks. One that is interrupted becomes a
+//! [`Interrupted`]; its connection waits for [`Pending`], and whoever has the worker lets it [`go_on`] between other tasks.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+use tokio::sync::oneshot;
+
+use super::call::{self, Running};
+use super::raw;
+use crate::clients::client::Client;
+use crate::clients::tracking;
+use crate::command::{Ctx, OwnedArgs};
+use crate::commands::registry::Row;
+use crate::exec::blocking;
+use crate::exec::dispatch::{self, Call, Passed};
+use crate::exec::exclusive::{Alone, World};
+use crate::exec::instance::Instance;
+use crate::exec::worker::Worker;
+use crate::protocol::Reply;
+
+/// Address space of the stack: Lua's library and its compiler go deep. Only what is touched takes memory.
+const STACK: usize = 64 * 1024 * 1024;
+
+/// A job on its stack. When it leaves it for a while, it names who stands in for its client meanwhile.
+type Turn = Coroutine<(), Client, (Box<Job>, std::thread::Result<()>), DefaultStack>;
+
+/// What a worker keeps between two scripts, so that the next one need not make it.
+#[derive(Default)]
+pub struct Spare {
+    stack: Option<DefaultStack>,
+    job: Option<Box<Job>>,
+    running: Option<Box<Running>>,
+    /// The command that was interrupted.
+    interrupted: Option<Slow>,
+}
+
+impl fmt::Debug for Spare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spare").field("interrupted", &self.interrupted.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// A command that runs alone, with all that it needs.
+struct Job {
+    worker: Box<Worker>,
+    /// Who runs the command, while it runs; else nobody.
+    client: Client,
+    row: &'static Row,
+    args: OwnedArgs,
+    reply: Reply,
+    alone: Option<Alone>,
+}
+
+/// The proof that a command was interrupted, for the connection that sent it.
+#[derive(Debug)]
+pub struct Interrupted {
+    /// What the connection waits for.
+    pub pending: Pending,
+}
+
+/// Becomes ready when an interrupted command has ended.
+#[derive(Debug)]
+pub struct Pending(oneshot::Receiver<Box<Finished>>);
+
+impl Future for Pending {
+    /// `None` when the command has panicked, or the server ends.
+    type Output = Option<Box<Finished>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Box<Finished>>> {
+        Pin::new(&mut self.0).poll(cx).map(Result::ok)
+    }
+}
+
+/// What an interrupted command has come to.
+#[derive(Debug)]
+pub struct Finished {
+    /// The session that it was lent.
+    pub client: Client,
+    /// Its reply.
+    pub reply: Reply,
+}
+
+/// A command that was interrupted.
+struct Slow {
+    turn: Turn,
+    answer: Option<oneshot::Sender<Box<Finished>>>,
+    instance: Arc<Instance>,
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        // The server ends. A stack cannot be thrown away while Lua is on it: the script is made to leave it.
+        while !self.turn.done() {
+            self.instance.scripts.status.abort();
+            self.turn.resume(());
+        }
+    }
+}
+
+/// Runs a call, or a transaction, alone with the data.
+pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &mut Reply) -> Passed {
+    let instance = &worker.instance;
+    let Ok(alone) = World::stop(instance) else {
+        dispatch::refuse(worker, client, Some(call.row), instance.scripts.busy_error(), reply);
+        return Passed::Done;
+    };
+    worker.tick();
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
+    let (stack, job) = {
+        let spare = &mut *worker.spare.borrow_mut();
+        (spare.stack.take(), spare.job.take())
+    };
+    let mut job = job.unwrap_or_else(|| Box::new(Job::new(worker, call.row)));
+    let stack = stack.map_or_else(|| DefaultStack::new(STACK), Ok);
+    let Ok(stack) = stack else {
+        let error = crate::protocol::error::Error::Static("ERR there is not enough memory for the stack of a script");
+        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        return Passed::Done;
+    };
+    job.prepare(worker, client, call, alone);
+    let mut turn: Turn = Coroutine::with_stack(stack, move |yielder, ()| {
+        let ended = raw::interruptible(yielder, || catch_unwind(AssertUnwindSafe(|| job.run())));
+        (job, ended)
+    });
+    match turn.resume(()) {
+        CoroutineResult::Return((job, ended)) => {
+            finish(worker, client, turn, job, ended, reply);
+            Passed::Done
+        }
+        CoroutineResult::Yield(deputy) => {
+            *client = deputy;
+            let (answer, pending) = oneshot::channel();
+            let instance = Arc::clone(instance);
+            worker.spare.borrow_mut().interrupted = Some(Slow { turn, answer: Some(answer), instance });
+            Passed::Interrupted(Interrupted { pending: Pending(pending) })
+        }
+    }
+}
+
+/// Gives the client back, and the reply; keeps what serves the next command.
+fn finish(
+    worker: &Worker,
+    client: &mut Client,
+    turn: Turn,
+    mut job: Box<Job>,
+    ended: std::thread::Result<()>,
+    reply: &mut Reply,
+) {
+    mem::swap(&mut job.client, client);
+    job.alone = None;
+    job.args.clear();
+    if let Err(panic) = ended {
+        call::leave().into_iter().for_each(|mut running| running.give_back(client));
+        crate::commands::leave(&worker.instance, client);
+        // The connection is closed, as for every command that panics.
+        resume_unwind(panic);
+    }
+    reply.append(&mut job.reply);
+    let spare = &mut *worker.spare.borrow_mut();
+    spare.stack = Some(turn.into_stack());
+    spare.job = Some(job);
+}
+
+/// Lets the interrupted command of this worker go on for a while; others have their turn in between.
+/// True if it is to be called again.
+pub fn go_on(worker: &Worker) -> bool {
+    let Some(mut slow) = worker.spare.borrow_mut().interrupted.take() else { return false };
+    let resumed = slow.turn.resume(());
+    match resumed {
+        CoroutineResult::Yield(_) => worker.spare.borrow_mut().interrupted = Some(slow),
+        CoroutineResult::Return((job, ended)) => {
+            end(worker, slow, job, ended);
+            return false;
+        }
+    }
+    true
+}
+
+/// Sends what an interrupted command has come to.
+fn end(worker: &Worker, mut slow: Slow, job: Box<Job>, ended: std::thread::Result<()>) {
+    let Job { row, client, reply, alone, .. } = *job;
+    drop(alone);
+    if ended.is_err() {
+        // Its connection learns of it from the sender that is dropped.
+        drop(call::leave());
+        return tracing::error!(command = row.name(), "a command panicked");
+    }
+    let sent = slow.answer.take().map(|answer| answer.send(Box::new(Finished { client, reply })));
+    if let Some(Err(mut finished)) = sent {
+        // The connection has gone meanwhile.
+        crate::commands::leave(&worker.instance, &mut finished.client);
+    }
+}
+
+impl Job {
+    fn new(worker: &Worker, row: &'static Row) -> Self {
+        let (client, worker) = (call::nobody(worker), Box::new(worker.alone()));
+        Self { worker, client, row, args: OwnedArgs::default(), reply: Reply::default(), alone: None }
+    }
+
+    fn prepare(&mut self, worker: &Worker, client: &mut Client, call: Call<'_>, alone: Alone) {
+        self.worker.same_time_as(worker);
+        self.worker.goes_on.set(worker.goes_on.get());
+        self.row = call.row;
+        self.args.copy_from(call.args);
+        self.reply.set_resp3(client.resp3);
+        mem::swap(&mut self.client, client);
+        self.alone = Some(alone);
+    }
+
+    fn run(&mut self) {
+        let Self { worker, client, row, args, reply, .. } = self;
+        let worker: &Worker = worker;
+        let instance = &*worker.instance;
+        let db = instance.database(client.db).lock_none(worker.now_ms());
+        let mut cx = Ctx::new(worker, db, reply, client);
+        if cx.client.no_touch {
+            cx.db.no_touch();
+        }
+        let call = Call { row, args: args.args() };
+        dispatch::invoke(&mut cx, &call);
+        let nanos = worker.tick();
+        worker.finished(&cx, &call, nanos);
+        instance.scripts.world.add_alone(nanos);
+        let ready = mem::take(&mut cx.ready);
+        drop(cx);
+        tracking::broadcast(&self.worker);
+        if !ready.is_empty() {
+            blocking::serve_rest(&self.worker, &mut self.client, ready);
+        }
+    }
+}
+
+impl Spare {
+    /// What a script needs for its commands, or a new one.
+    pub(super) fn running(worker: &Worker) -> Box<Running> {
+        let spare = worker.spare.borrow_mut().running.take();
+        spare.unwrap_or_else(|| Box::new(Running::new(worker)))
+    }
+
+    /// Keeps it for the next script.
+    pub(super) fn keep(worker: &Worker, running: Box<Running>) {
+        worker.spare.borrow_mut().running = Some(running);
+    }
+}

@@ -1,0 +1,80 @@
+//! A client among those of a server, from its arrival to its leaving.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use crate::clients::acl::Identity;
+use crate::clients::client::{Client, ClientShared, flag};
+use crate::exec::blocking::Waiting;
+use crate::exec::instance::Instance;
+use crate::exec::script::Pending;
+
+/// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
+#[derive(Debug)]
+pub struct Guest {
+    client: Client,
+    /// A blocking command's wait.
+    pub(crate) waiting: Option<Waiting>,
+    /// A script that is interrupted every now and then.
+    pub(crate) running: Option<Pending>,
+    instance: Arc<Instance>,
+}
+
+impl Guest {
+    /// A client that has just come.
+    pub(crate) fn new(instance: &Arc<Instance>, shared: ClientShared) -> Self {
+        let shared = Arc::new(shared);
+        instance.add_client(&shared);
+        let identity = Identity::newcomer(&instance.acl);
+        shared.labels().account = Some(Arc::clone(identity.account()));
+        let client = Client::new(shared, identity);
+        Self { client, waiting: None, running: None, instance: Arc::clone(instance) }
+    }
+
+    /// Whether a command of its own waits or runs: its answer comes later.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.waiting.is_some() || self.running.is_some()
+    }
+
+    /// Takes back what an interrupted command was lent.
+    pub(crate) fn take_back(&mut self, mut client: Client) {
+        client.close |= self.client.close;
+        self.running = None;
+        self.client = client;
+    }
+
+    /// Forgets that CLIENT PAUSE holds it back.
+    pub(crate) fn end_pause(&self) {
+        if self.shared.has_flag(flag::PAUSED) {
+            self.shared.set_flag(flag::PAUSED | flag::BLOCKED, false);
+            self.instance.blocked_clients(-1);
+        }
+    }
+}
+
+impl Deref for Guest {
+    type Target = Client;
+
+    #[inline]
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Guest {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.leave(&self.client);
+        }
+        self.end_pause();
+        crate::commands::leave(&self.instance, &mut self.client);
+        self.instance.client_left(&self.client.shared);
+    }
+}

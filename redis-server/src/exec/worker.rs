@@ -1,0 +1,263 @@
+//! What belongs to one worker thread.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::clients::tracking::ChangedKey;
+use crate::command::{Args, Ctx};
+use crate::commands::registry::Row;
+use crate::exec::dispatch::Call;
+use crate::exec::eviction::Evictor;
+use crate::exec::exclusive::Gate;
+use crate::exec::instance::Instance;
+use crate::exec::script::Spare;
+use crate::observe::Observed;
+use crate::observe::stats::WorkerStats;
+use crate::protocol::error::Error;
+use crate::protocol::{Reply, Span};
+use crate::runtime::rounds::Rounds;
+
+/// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
+const INPUT: usize = 64 * 1024;
+
+/// One worker: its way to the server, its counters, its buffers.
+#[derive(Debug)]
+pub struct Worker {
+    /// The server.
+    pub instance: Arc<Instance>,
+    /// This worker's counters.
+    pub stats: Arc<WorkerStats>,
+    /// Buffers that each connection uses while it runs and leaves empty.
+    pub scratch: RefCell<Scratch>,
+    /// What it remembers from one eviction to the next.
+    pub evictor: RefCell<Evictor>,
+    /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
+    pub changed_keys: RefCell<Vec<ChangedKey>>,
+    /// Whether somebody tells this worker's clients when the server ends.
+    pub watches_shutdown: Cell<bool>,
+    /// Where this worker says that it is at work.
+    pub gate: Arc<Gate>,
+    /// Whether it works for one that is alone with the data ([`World`](crate::exec::exclusive::World)), and locks for each command.
+    pub is_alone: bool,
+    /// Whether it runs what scripts call.
+    pub is_script: bool,
+    /// What runs scripts, between two of them.
+    pub spare: RefCell<Spare>,
+    /// Whether somebody goes on with a script that was interrupted because it takes too long.
+    pub goes_on: Cell<bool>,
+    random: Cell<u64>,
+    clock: Clock,
+}
+
+/// A worker's clock: one reading of the monotonic clock, about 25 ns, serves a whole window of commands, for their
+/// duration as well as for the time of day.
+#[derive(Clone, Debug)]
+struct Clock {
+    /// The last reading.
+    tick: Cell<Instant>,
+    /// The time of day at a recent reading, since the Unix epoch; in full, so that no fraction of a millisecond is lost.
+    base: Cell<(Instant, Duration)>,
+    /// The time of day at the last reading, in milliseconds: asked for several times per command.
+    now_ms: Cell<u64>,
+}
+
+/// How long the time of day is carried on by the monotonic clock before it is asked for again.
+const REBASE: Duration = Duration::from_secs(1);
+
+/// Buffers that a worker's connections share: an idle connection has none of its own.
+#[derive(Debug)]
+pub struct Scratch {
+    /// Where sockets are read into.
+    pub input: Box<[u8]>,
+    /// Arguments of the commands in the input.
+    pub spans: Vec<Span>,
+    /// Replies of the batch.
+    pub reply: Reply,
+    /// Whether connections share their rounds.
+    pub rounds: Rounds,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default(), rounds: Rounds::here() }
+    }
+}
+
+impl Worker {
+    /// A worker of `instance`.
+    pub fn new(instance: Arc<Instance>) -> Self {
+        let stats = instance.stats.add_worker();
+        let scratch = Scratch::default();
+        let seed = foldhash::fast::RandomState::default();
+        let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
+        let now = Instant::now();
+        let time = time_of_day();
+        let now_ms = Cell::new(millis(time));
+        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time)), now_ms };
+        let gate = instance.scripts.world.gate();
+        Self {
+            instance,
+            stats,
+            scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
+            changed_keys: RefCell::default(),
+            watches_shutdown: Cell::new(false),
+            gate,
+            is_alone: false,
+            is_script: false,
+            spare: RefCell::default(),
+            goes_on: Cell::new(false),
+            random: Cell::new(random),
+            clock,
+        }
+    }
+
+    /// Another one on the same thread, with the same counters, for commands that run alone with the data.
+    pub(crate) fn alone(&self) -> Self {
+        let (reply, rounds) = (Reply::default(), Rounds::default());
+        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply, rounds };
+        let clock = self.clock.clone();
+        Self {
+            instance: Arc::clone(&self.instance),
+            stats: Arc::clone(&self.stats),
+            scratch: RefCell::new(scratch),
+            evictor: RefCell::default(),
+            changed_keys: RefCell::default(),
+            watches_shutdown: Cell::new(true),
+            gate: Arc::clone(&self.gate),
+            is_alone: true,
+            is_script: self.is_alone,
+            spare: RefCell::default(),
+            goes_on: Cell::new(false),
+            random: Cell::new(self.random() | 1),
+            clock,
+        }
+    }
+
+    /// Takes over the time of another worker of this thread.
+    pub(crate) fn same_time_as(&self, other: &Self) {
+        self.clock.tick.set(other.clock.tick.get());
+        self.clock.base.set(other.clock.base.get());
+        self.clock.now_ms.set(other.clock.now_ms.get());
+    }
+
+    /// Replaces the shared buffers, which a panic has left in any state.
+    pub fn renew_scratch(&self) {
+        *self.scratch.borrow_mut() = Scratch::default();
+    }
+
+    /// Reads the clock; returns the nanoseconds since it was last read.
+    #[inline]
+    pub fn tick(&self) -> u64 {
+        let now = Instant::now();
+        let nanos = now.duration_since(self.clock.tick.replace(now)).as_nanos() as u64;
+        let (at, base) = self.clock.base.get();
+        let mut time = base + now.duration_since(at);
+        if time - base > REBASE {
+            time = time_of_day();
+            self.clock.base.set((now, time));
+        }
+        self.clock.now_ms.set(millis(time));
+        nanos
+    }
+
+    /// When the clock was last read.
+    pub(crate) fn ticked(&self) -> Instant {
+        self.clock.tick.get()
+    }
+
+    /// The time of the last [`Worker::tick`], in milliseconds of Unix time.
+    #[inline]
+    pub fn now_ms(&self) -> u64 {
+        self.clock.now_ms.get()
+    }
+
+    /// A random number (xorshift64*: fast, not for secrets).
+    pub fn random(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A random number below `bound`, which is not 0.
+    pub fn random_below(&self, bound: usize) -> usize {
+        ((u128::from(self.random()) * bound as u128) >> 64) as usize
+    }
+}
+
+impl Worker {
+    /// Accounts for a call that has run, in `nanos` nanoseconds.
+    #[inline]
+    pub fn finished(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+        self.stats.ran(call.row.id, nanos);
+        let (hits, misses) = cx.db.take_lookups();
+        self.stats.changes.add(cx.dirty.take());
+        self.stats.hits.add(hits.into());
+        self.stats.misses.add(misses.into());
+        if nanos >= self.instance.observers.threshold() {
+            self.observe(cx, call, nanos);
+        }
+    }
+
+    /// Records a call that is slow, or that somebody wants to see.
+    #[cold]
+    pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+        // One that waits is recorded when it has run to its end.
+        if cx.block.is_none() {
+            let observed = Observed { row: call.row, args: call.args, nanos, by_script: self.is_script };
+            self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
+        }
+    }
+
+    /// Shows a command to those who monitor before it runs.
+    pub(crate) fn show_to_monitors(&self, cx: &Ctx<'_>, args: Args<'_>) {
+        let observers = &self.instance.observers;
+        if observers.threshold() == 0
+            && let Some(row) = crate::commands::registry::lookup(args.at(0))
+        {
+            observers.show(&self.instance.config, &cx.client.shared.addr, cx.client.db, row, args, cx.now());
+        }
+    }
+
+    /// Accounts for a call that has run and failed.
+    #[cold]
+    pub fn failed(&self, row: &Row, error: &Error) {
+        self.stats.commands[usize::from(row.id)].failed.add(1);
+        self.error_sent(error);
+    }
+
+    /// Accounts for a call that was refused before it ran.
+    #[cold]
+    pub fn refused(&self, row: Option<&Row>, error: &Error) {
+        if let Some(row) = row {
+            self.stats.commands[usize::from(row.id)].rejected.add(1);
+        }
+        self.error_sent(error);
+    }
+
+    /// Counts an error reply.
+    pub(crate) fn error_sent(&self, error: &Error) {
+        self.stats.errors.add(1);
+        self.instance.stats.count_error(error.code());
+    }
+}
+
+/// Milliseconds of Unix time.
+pub fn now_ms() -> u64 {
+    millis(time_of_day())
+}
+
+/// Without the division of 128 bits that [`Duration::as_millis`] makes.
+#[inline]
+fn millis(time: Duration) -> u64 {
+    time.as_secs() * 1000 + u64::from(time.subsec_millis())
+}
+
+/// The time since the Unix epoch.
+fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

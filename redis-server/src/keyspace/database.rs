@@ -1,0 +1,310 @@
+//! One numbered database.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use dashmap::DashMap;
+use foldhash::quality::RandomState;
+
+use super::entry::Entry;
+use super::expire::ExpiryIndex;
+use super::table::{self, Table};
+use super::usage::{self, Usage};
+use super::view::{Guard, View};
+use super::waiters::Waiters;
+use super::watch::WatchedKeys;
+use crate::exec::blocking::Parked;
+
+/// Expiring keys per shard that the estimated mean time to live looks at.
+const TTL_SAMPLE: usize = 8;
+
+/// How a command uses a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// It only reads: others may read at the same time.
+    Read,
+    /// It may change the key.
+    Write,
+}
+
+/// A key of a call, hashed once.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key's bytes.
+    pub bytes: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) shard: u32,
+    /// Position of the shard's guard in the view that has locked it; [`UNPLACED`] until then.
+    pub(super) guard: u32,
+}
+
+/// The guard of a key that was hashed on its own: the view searches for it.
+pub(super) const UNPLACED: u32 = u32::MAX;
+
+impl Key<'_> {
+    /// Number of the shard that holds it.
+    #[inline]
+    pub fn shard(&self) -> u32 {
+        self.shard
+    }
+}
+
+/// One numbered database: its entries, in shards, and what else hangs on its keys.
+pub struct Database {
+    map: DashMap<Entry, (), RandomState>,
+    /// One index per shard, touched only under that shard's exclusive lock.
+    expiry: Box<[Mutex<ExpiryIndex>]>,
+    /// Clients that wait for a key to become ready.
+    pub waiters: Arc<Waiters<Parked>>,
+    /// Keys that transactions watch.
+    pub watched: WatchedKeys,
+    expired: AtomicU64,
+    evicted: AtomicU64,
+    usage: usage::Shared,
+    /// Whether an entry was ever given a deadline.
+    deadlines: AtomicBool,
+    listener: OnceLock<Listener>,
+}
+
+/// What a database does with a key of its own accord, whatever the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// Its entry was removed because its time was over.
+    Expired,
+    /// Its entry was removed because memory was short.
+    Evicted,
+    /// A command that reads has not found it.
+    Missed,
+    /// It has an entry, and had none before.
+    Added,
+}
+
+/// Is told of keys.
+struct Listener(Box<OnKey>);
+
+type OnKey = dyn Fn(Happening, &[u8]) + Send + Sync;
+
+impl Database {
+    /// An empty database with `shards` shards, a power of two.
+    pub fn new(shards: usize, hasher: RandomState) -> Self {
+        Self {
+            map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards),
+            expiry: (0..shards).map(|_| Mutex::default()).collect(),
+            waiters: Arc::default(),
+            watched: WatchedKeys::default(),
+            expired: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+            usage: usage::Shared::default(),
+            deadlines: AtomicBool::new(false),
+            listener: OnceLock::new(),
+        }
+    }
+
+    /// Whether an entry was ever given a deadline: most databases need no look for expired keys.
+    pub fn has_deadlines(&self) -> bool {
+        self.deadlines.load(Relaxed)
+    }
+
+    /// An entry is given a deadline.
+    pub(super) fn note_deadline(&self) {
+        if !self.has_deadlines() {
+            self.deadlines.store(true, Relaxed);
+        }
+    }
+
+    /// Number of shards.
+    pub fn shards(&self) -> usize {
+        self.expiry.len()
+    }
+
+    /// Hashes a key.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        let hash = self.hash(bytes);
+        Key { bytes, hash, shard: self.map.determine_shard(hash as usize) as u32, guard: UNPLACED }
+    }
+
+    #[inline]
+    pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.map.hasher().build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
+    }
+
+    /// Locks one shard.
+    #[inline]
+    pub(super) fn guard(&self, shard: usize, access: Access) -> Guard<'_> {
+        match access {
+            Access::Read => Guard::Shared(self.map.shards()[shard].read()),
+            Access::Write => Guard::Exclusive(self.map.shards()[shard].write()),
+        }
+    }
+
+    pub(super) fn expiry(&self, shard: usize) -> std::sync::MutexGuard<'_, ExpiryIndex> {
+        self.expiry[shard].lock().expect("no code that holds an expiry index panics")
+    }
+
+    /// Number of keys, expired ones that nobody has met yet included.
+    pub fn len(&self) -> usize {
+        self.map.shards().iter().map(|shard| shard.read().len()).sum()
+    }
+
+    /// Number of buckets that the tables have.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.map.shards().iter().map(|shard| shard.read().buckets()).sum()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.map.shards().iter().all(|shard| shard.read().is_empty())
+    }
+
+    /// Number of keys that expire.
+    pub fn expiring(&self) -> usize {
+        (0..self.shards()).map(|shard| self.expiry(shard).live()).sum()
+    }
+
+    /// Keys that have expired and been removed, since the start.
+    pub fn expired_count(&self) -> u64 {
+        self.expired.load(Relaxed)
+    }
+
+    /// Keys that have been evicted, since the start.
+    pub fn evicted_count(&self) -> u64 {
+        self.evicted.load(Relaxed)
+    }
+
+    /// What entries remember of their use.
+    #[inline]
+    pub fn usage(&self) -> Usage {
+        self.usage.load()
+    }
+
+    /// From now on entries remember this of their use; what they remember by now is taken for it.
+    pub fn set_usage(&self, usage: Usage) {
+        self.usage.store(usage);
+    }
+
+    /// Accounts for an entry that was evicted, under its shard's exclusive lock.
+    pub(super) fn has_been_evicted(&self, shard: usize, entry: &Entry) {
+        if entry.expire_at().is_some() {
+            self.expiry(shard).forget();
+        }
+        self.evicted.fetch_add(1, Relaxed);
+        self.watched.touch(entry.key());
+        self.tell(Happening::Evicted, entry.key());
+    }
+
+    /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.
+    #[cold]
+    pub(super) fn has_expired(&self, key: &Key<'_>, entry: &Entry) {
+        self.expiry(key.shard as usize).forget();
+        self.expired.fetch_add(1, Relaxed);
+        self.watched.touch(entry.key());
+        self.tell(Happening::Expired, entry.key());
+    }
+
+    /// Tells the listener.
+    pub(super) fn tell(&self, happening: Happening, key: &[u8]) {
+        if let Some(listener) = self.listener.get() {
+            listener.0(happening, key);
+        }
+    }
+
+    /// Calls `listener` with what happens to keys, under the lock of their shards. The first listener stays.
+    pub fn on_happening(&self, listener: impl Fn(Happening, &[u8]) + Send + Sync + 'static) {
+        // One server has these databases, and it listens once.
+        let _ = self.listener.set(Listener(Box::new(listener)));
+    }
+
+    /// Takes out entries of shard `shard` that are due at `now`, at most `limit`. They are to be dropped without its
+    /// lock, so they are returned.
+    pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Vec<Entry> {
+        let mut removed = Vec::new();
+        if self.expiry(shard).earliest().is_none_or(|deadline| deadline > now) {
+            return removed;
+        }
+        let mut table = self.map.shards()[shard].write();
+        // Stale records are dropped on the way; they cost time too, though less.
+        for _ in 0..limit.saturating_mul(2) {
+            let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
+            let due = |entry: &Entry| entry.expire_at() == Some(deadline);
+            let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };
+            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED }, &entry);
+            removed.push(entry);
+            if removed.len() == limit {
+                break;
+            }
+        }
+        removed
+    }
+
+    /// Removes an entry that a reader found expired, unless somebody holds the shard's lock: the periodic removal
+    /// gets it then.
+    #[cold]
+    pub(super) fn expire_found(&self, shard: u32, hash: u64, now: u64) {
+        let Some(mut table) = self.map.shards()[shard as usize].try_write() else { return };
+        let removed = table::take(&mut table, hash, |entry| entry.is_expired(now), self.rehash());
+        if let Some(entry) = &removed {
+            self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED }, entry);
+        }
+        drop(table);
+    }
+
+    /// Mean time that expiring keys have left at `now`, in milliseconds, estimated from a sample; 0 if there is none.
+    pub fn average_ttl(&self, now: u64) -> u64 {
+        let (mut sum, mut count) = (0u64, 0);
+        for shard in 0..self.shards() {
+            for deadline in self.expiry(shard).sample(TTL_SAMPLE) {
+                sum = sum.saturating_add(deadline.saturating_sub(now));
+                count += 1;
+            }
+        }
+        sum.checked_div(count).unwrap_or(0)
+    }
+
+    /// Exchanges the entries of two databases, shard by shard; both views must hold every lock exclusively.
+    pub fn swap(a: &mut View<'_>, b: &mut View<'_>) {
+        a.swap_all(b);
+    }
+
+    pub(super) fn swap_expiry(&self, other: &Self) {
+        self.note_deadline();
+        other.note_deadline();
+        for (a, b) in self.expiry.iter().zip(&other.expiry) {
+            let mut a = a.lock().expect("no code that holds an expiry index panics");
+            let mut b = b.lock().expect("no code that holds an expiry index panics");
+            std::mem::swap(&mut *a, &mut *b);
+        }
+    }
+
+    pub(super) fn rehash<'a>(&'a self) -> impl Fn(&table::Slot) -> u64 + 'a {
+        |(entry, _)| self.hash(entry.key())
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("keys", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// A table that DashMap accepts needs keys that hash and compare; ours are always looked up by the raw interface.
+impl std::hash::Hash for Entry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.key());
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
+
+const _: () = assert!(size_of::<table::Slot>() == 8);
+const _: fn(&Table) = |_| ();

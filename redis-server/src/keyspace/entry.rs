@@ -1,0 +1,597 @@
+//! One key with its value and expiry, in one allocation behind one pointer.
+//!
+//! A million keys are a million of these, so every byte counts: the hash table holds eight bytes per slot, and a
+//! key of 16 bytes with a string of 100 takes one block of 128. Layout behind the 12-byte header:
+//!
+//! ```text
+//! string:  [expiry 8, if any] key value          (value: text, or an i64 for an integer)
+//! object:  pad 4, Object 16, [expiry 8, if any] key
+//! ```
+#![allow(
+    unsafe_code,
+    reason = "a thin, variable-sized node: 8 bytes per table slot instead of 16 (see the module's head)"
+)]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use bytes::Bytes;
+
+use super::value::{Object, StrRef, Value, ValueRef};
+use crate::protocol::number;
+
+/// Strings from this length on live in a buffer of their own, which replies share instead of copying.
+const SHARED_MIN: usize = 16 * 1024;
+/// Values of more blocks than this are heavy; freeing fewer takes a few microseconds.
+const HEAVY_MIN: usize = 64;
+/// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
+/// mostly has room; longer ones get a buffer with room to spare.
+const GROW_INLINE_MAX: usize = 1024;
+/// Longest text that can be an integer: `-9223372036854775808`.
+const MAX_INT_LEN: usize = 20;
+
+const ACCESS_MASK: u32 = (1 << 24) - 1;
+const INT: u32 = 1 << 24;
+const OBJECT: u32 = 1 << 25;
+const EXPIRES: u32 = 1 << 26;
+/// The string was modified in place: `OBJECT ENCODING` says `raw` however short it is.
+const RAW: u32 = 1 << 27;
+
+const HEADER: usize = size_of::<Header>();
+const OBJECT_AT: usize = 16;
+const EXPIRY: usize = 8;
+const ALIGN: usize = 8;
+
+#[repr(C)]
+struct Header {
+    /// Low 24 bits: when or how often the entry was used (for eviction); above: the flags.
+    meta: AtomicU32,
+    key_len: u32,
+    /// Length of the value's bytes; 0 for objects.
+    value_len: u32,
+}
+
+const _: () = assert!(HEADER == 12 && size_of::<Object>() == 16 && align_of::<Object>() <= ALIGN);
+
+/// A key, its value and its expiry.
+pub struct Entry(NonNull<Header>);
+
+// SAFETY: an entry owns its block alone, and everything in it (`Object`, bytes) is Send and Sync; `meta` is atomic.
+unsafe impl Send for Entry {}
+// SAFETY: as above; shared access only reads, or writes the atomic.
+unsafe impl Sync for Entry {}
+
+/// The shape of a block: what its header says about what follows.
+#[derive(Clone, Copy)]
+struct Shape {
+    flags: u32,
+    key_len: usize,
+    value_len: usize,
+}
+
+impl Shape {
+    fn expiry_at(self) -> usize {
+        if self.flags & OBJECT == 0 { HEADER } else { OBJECT_AT + size_of::<Object>() }
+    }
+
+    fn key_at(self) -> usize {
+        self.expiry_at() + if self.flags & EXPIRES == 0 { 0 } else { EXPIRY }
+    }
+
+    fn value_at(self) -> usize {
+        self.key_at() + self.key_len
+    }
+
+    fn layout(self) -> Layout {
+        Layout::from_size_align(self.value_at() + self.value_len, ALIGN)
+            .expect("keys and values are shorter than 4 GiB")
+    }
+}
+
+impl Entry {
+    /// An entry for `key`; `expire_at` is in milliseconds of Unix time.
+    pub fn new(key: &[u8], value: Value<'_>, expire_at: Option<u64>) -> Self {
+        let expires = if expire_at.is_some() { EXPIRES } else { 0 };
+        let entry = match value.compact() {
+            Value::Int(value) => Self::with_bytes(key, &value.to_ne_bytes(), INT | expires),
+            Value::Bytes(bytes) | Value::Text(bytes) => Self::with_bytes(key, bytes, expires),
+            Value::Raw(bytes) => Self::with_bytes(key, bytes, RAW | expires),
+            Value::Shared(bytes) if bytes.len() < SHARED_MIN => Self::with_bytes(key, &bytes, expires),
+            Value::Shared(bytes) => Self::with_object(key, Object::Shared(Box::new(bytes)), expires),
+            Value::Object(Object::Buffer(bytes)) if bytes.len() <= GROW_INLINE_MAX => {
+                Self::with_bytes(key, &bytes, RAW | expires)
+            }
+            Value::Object(object) => Self::with_object(key, object, expires),
+        };
+        if let Some(at) = expire_at {
+            entry.write_expiry(at);
+        }
+        entry
+    }
+
+    fn with_bytes(key: &[u8], value: &[u8], flags: u32) -> Self {
+        let entry = Self::allocate(Shape { flags, key_len: key.len(), value_len: value.len() }, key);
+        // SAFETY: `allocate` made room for exactly `value.len()` bytes at `value_at`; the block is new.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), entry.at(entry.shape().value_at()), value.len()) };
+        entry
+    }
+
+    fn with_object(key: &[u8], object: Object, flags: u32) -> Self {
+        let entry = Self::allocate(Shape { flags: flags | OBJECT, key_len: key.len(), value_len: 0 }, key);
+        // SAFETY: OBJECT_AT is aligned for `Object` (8) and inside the block; nothing was there before.
+        unsafe { entry.at(OBJECT_AT).cast::<Object>().write(object) };
+        entry
+    }
+
+    /// A block with header and key; value, object and expiry are the caller's to write.
+    fn allocate(shape: Shape, key: &[u8]) -> Self {
+        let layout = shape.layout();
+        // SAFETY: the layout is never empty: it holds the header.
+        let block = unsafe { alloc(layout) };
+        let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
+        let header = Header {
+            meta: AtomicU32::new(shape.flags),
+            key_len: shape.key_len as u32,
+            value_len: shape.value_len as u32,
+        };
+        let entry = Self(head);
+        // SAFETY: the block begins with room for the header and has `key_len` bytes at `key_at`.
+        unsafe {
+            head.write(header);
+            ptr::copy_nonoverlapping(key.as_ptr(), entry.at(shape.key_at()), key.len());
+        }
+        entry
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the block lives as long as `self` and begins with an initialised header.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn header_mut(&mut self) -> &mut Header {
+        // SAFETY: as in `header`; `&mut self` makes the borrow unique.
+        unsafe { self.0.as_mut() }
+    }
+
+    fn shape(&self) -> Shape {
+        let header = self.header();
+        let flags = header.meta.load(Relaxed) & !ACCESS_MASK;
+        Shape { flags, key_len: header.key_len as usize, value_len: header.value_len as usize }
+    }
+
+    /// Pointer to the byte at `offset` of the block.
+    fn at(&self, offset: usize) -> *mut u8 {
+        // SAFETY: callers pass offsets of their own shape, which lie within the block.
+        unsafe { self.0.as_ptr().cast::<u8>().add(offset) }
+    }
+
+    fn bytes(&self, offset: usize, len: usize) -> &[u8] {
+        // SAFETY: key and value ranges of the shape are initialised and live as long as `self`.
+        unsafe { slice::from_raw_parts(self.at(offset), len) }
+    }
+
+    /// Address of the block, for prefetching.
+    pub(super) fn address(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+
+    /// The key.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        let shape = self.shape();
+        self.bytes(shape.key_at(), shape.key_len)
+    }
+
+    /// When the entry expires, in milliseconds of Unix time.
+    #[inline]
+    pub fn expire_at(&self) -> Option<u64> {
+        let shape = self.shape();
+        if shape.flags & EXPIRES == 0 {
+            return None;
+        }
+        // SAFETY: EXPIRES says that eight initialised bytes stand at `expiry_at`; they need not be aligned.
+        let at = unsafe { self.at(shape.expiry_at()).cast::<u64>().read_unaligned() };
+        (at != u64::MAX).then_some(at)
+    }
+
+    /// Whether the entry's time is over at `now`, in milliseconds of Unix time.
+    #[inline]
+    pub fn is_expired(&self, now: u64) -> bool {
+        self.expire_at().is_some_and(|at| at <= now)
+    }
+
+    fn write_expiry(&self, at: u64) {
+        // SAFETY: callers have checked or set EXPIRES; see `expire_at`. Callers own the entry or borrow it mutably.
+        unsafe { self.at(self.shape().expiry_at()).cast::<u64>().write_unaligned(at) }
+    }
+
+    /// Sets or clears the expiry; room for it stays in the block once it was there.
+    pub(super) fn set_expire_at(&mut self, at: Option<u64>) {
+        if self.shape().flags & EXPIRES != 0 {
+            self.write_expiry(at.unwrap_or(u64::MAX));
+        } else if at.is_some() {
+            let access = self.access();
+            *self = match self.take_value() {
+                Taken::Object(object) => Self::new(self.key(), Value::Object(object), at),
+                Taken::Bytes => {
+                    let shape = self.shape();
+                    let value = self.bytes(shape.value_at(), shape.value_len);
+                    let entry = Self::with_bytes(self.key(), value, shape.flags | EXPIRES);
+                    entry.write_expiry(at.unwrap_or(u64::MAX));
+                    entry
+                }
+            };
+            self.set_access(access);
+        }
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(&self) -> ValueRef<'_> {
+        if let Some(object) = self.object() {
+            return object.as_ref();
+        }
+        let shape = self.shape();
+        let bytes = self.bytes(shape.value_at(), shape.value_len);
+        ValueRef::Str(match bytes.try_into() {
+            Ok(int) if shape.flags & INT != 0 => StrRef::Int(i64::from_ne_bytes(int)),
+            _ => StrRef::Bytes { bytes, raw: shape.flags & RAW != 0 },
+        })
+    }
+
+    fn object(&self) -> Option<&Object> {
+        // SAFETY: OBJECT says that an initialised object stands at OBJECT_AT.
+        (self.shape().flags & OBJECT != 0).then(|| unsafe { &*self.at(OBJECT_AT).cast::<Object>() })
+    }
+
+    /// The value, if it is a string.
+    #[inline]
+    pub fn string(&self) -> Option<StrRef<'_>> {
+        match self.value() {
+            ValueRef::Str(string) => Some(string),
+            ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) | ValueRef::Stream(_) => {
+                None
+            }
+        }
+    }
+
+    /// The object, when the value is not a string inside the block.
+    pub fn object_mut(&mut self) -> Option<&mut Object> {
+        if self.shape().flags & OBJECT == 0 {
+            return None;
+        }
+        // SAFETY: as in `value`; `&mut self` makes the borrow unique.
+        Some(unsafe { &mut *self.at(OBJECT_AT).cast::<Object>() })
+    }
+
+    /// A string's bytes, made at least `len` long by zeros behind them, to be changed in place; it is `raw` from now
+    /// on. `None` for a collection.
+    pub fn bytes_mut(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.make_raw(len)?;
+        if self.shape().flags & OBJECT == 0 {
+            let missing = len.saturating_sub(self.shape().value_len);
+            self.extend_inline(missing);
+            return Some(self.inline_mut());
+        }
+        let Some(Object::Buffer(buffer)) = self.object_mut() else { return None };
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        Some(buffer)
+    }
+
+    /// Appends to a string and returns the new length; it is `raw` from now on. `None` for a collection.
+    pub fn append(&mut self, tail: &[u8]) -> Option<usize> {
+        let old = self.string()?.len();
+        self.make_raw(old + tail.len())?;
+        if self.shape().flags & OBJECT == 0 {
+            self.extend_inline(tail.len());
+            self.inline_mut()[old..].copy_from_slice(tail);
+        } else if let Some(Object::Buffer(buffer)) = self.object_mut() {
+            buffer.truncate(old);
+            buffer.extend_from_slice(tail);
+        }
+        Some(old + tail.len())
+    }
+
+    /// Turns a string into one that can be changed in place: text inside the block, or a buffer of its own if it is to
+    /// grow to `len` bytes and that is much (the buffer has them then). `None` for a collection.
+    fn make_raw(&mut self, len: usize) -> Option<()> {
+        let shape = self.shape();
+        if shape.flags & OBJECT != 0 {
+            match self.object_mut()? {
+                Object::Buffer(_) => {}
+                // Replies on their way may still hold the shared bytes: `Vec::from` copies them only then.
+                Object::Shared(shared) => {
+                    let bytes = std::mem::take(&mut **shared);
+                    *self.object_mut()? = Object::Buffer(Box::new(bytes.into()));
+                }
+                Object::List(_) | Object::Hash(_) | Object::Set(_) | Object::SortedSet(_) | Object::Stream(_) => {
+                    return None;
+                }
+            }
+            return Some(());
+        }
+        if len > shape.value_len.max(GROW_INLINE_MAX) {
+            // Fresh pages of the system are zero: only those of the old bytes are written.
+            let mut buffer = vec![0; len];
+            self.string()?.with(|old| buffer[..old.len()].copy_from_slice(old));
+            self.replace_value(Value::Object(Object::Buffer(Box::new(buffer))));
+        } else if let Some(StrRef::Int(int)) = self.string() {
+            self.replace_value(Value::Raw(itoa::Buffer::new().format(int).as_bytes()));
+        } else {
+            *self.header_mut().meta.get_mut() |= RAW;
+        }
+        Some(())
+    }
+
+    /// The bytes of a string inside the block, to be changed in place. The value is no object and no integer.
+    fn inline_mut(&mut self) -> &mut [u8] {
+        let shape = self.shape();
+        debug_assert!(shape.flags & (OBJECT | INT) == 0, "the value is text inside the block");
+        // SAFETY: as in `bytes`, whatever the value is; `&mut self` makes the borrow unique.
+        unsafe { slice::from_raw_parts_mut(self.at(shape.value_at()), shape.value_len) }
+    }
+
+    /// Adds `extra` zeros to a string inside the block. The value is no object and no integer.
+    fn extend_inline(&mut self, extra: usize) {
+        let shape = self.shape();
+        debug_assert!(shape.flags & (OBJECT | INT) == 0, "the value is text inside the block");
+        if extra == 0 {
+            return;
+        }
+        let longer = Shape { value_len: shape.value_len + extra, ..shape };
+        let layout = longer.layout();
+        // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. What the
+        // block held stays; the `extra` bytes behind it are written before the header says that they are there.
+        unsafe {
+            let block = realloc(self.0.as_ptr().cast(), shape.layout(), layout.size());
+            let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
+            self.0 = head;
+            ptr::write_bytes(self.at(shape.value_at() + shape.value_len), 0, extra);
+        }
+        self.header_mut().value_len = longer.value_len as u32;
+    }
+
+    /// Replaces the value; the expiry stays.
+    #[inline]
+    pub fn replace_value(&mut self, value: Value<'_>) {
+        self.replace(value, self.expire_at());
+    }
+
+    /// Replaces value and expiry, in place where the block has the right shape already.
+    pub fn replace(&mut self, value: Value<'_>, expire_at: Option<u64>) {
+        let value = value.compact();
+        if self.replace_in_place(&value, expire_at) {
+            return;
+        }
+        let access = self.access();
+        *self = Self::new(self.key(), value, expire_at);
+        self.set_access(access);
+    }
+
+    /// Replaces a string by one of the same length, and the expiry if the block has room for it.
+    #[inline]
+    fn replace_in_place(&mut self, value: &Value<'_>, expire_at: Option<u64>) -> bool {
+        let shape = self.shape();
+        let room = shape.flags & EXPIRES != 0;
+        if shape.flags & OBJECT != 0 || (expire_at.is_some() && !room) {
+            return false;
+        }
+        match value {
+            Value::Int(int) if shape.value_len == size_of::<i64>() => self.overwrite(&int.to_ne_bytes(), INT),
+            Value::Bytes(bytes) | Value::Text(bytes) if bytes.len() == shape.value_len => self.overwrite(bytes, 0),
+            Value::Raw(bytes) if bytes.len() == shape.value_len => self.overwrite(bytes, RAW),
+            Value::Int(_) | Value::Bytes(_) | Value::Text(_) | Value::Raw(_) | Value::Shared(_) | Value::Object(_) => {
+                return false;
+            }
+        }
+        if room {
+            self.write_expiry(expire_at.unwrap_or(u64::MAX));
+        }
+        true
+    }
+
+    #[allow(clippy::needless_pass_by_ref_mut, reason = "it writes into the block, so nobody else may look at it")]
+    fn overwrite(&mut self, value: &[u8], kind: u32) {
+        let at = self.at(self.shape().value_at());
+        // SAFETY: the caller checked that the block's value has this length.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), at, value.len()) };
+        let meta = self.header_mut().meta.get_mut();
+        *meta = *meta & !(INT | RAW) | kind;
+    }
+
+    /// The 24 bits that eviction keeps per entry.
+    pub fn access(&self) -> u32 {
+        self.header().meta.load(Relaxed) & ACCESS_MASK
+    }
+
+    /// Seconds since the last use, at `now` in milliseconds of Unix time.
+    pub fn idle_seconds(&self, now: u64) -> u32 {
+        ((now / 1000) as u32).wrapping_sub(self.access()) & ACCESS_MASK
+    }
+
+    /// Stores the 24 bits that eviction keeps per entry. Racing readers may lose an update, never a flag:
+    /// flags change only under `&mut self`.
+    #[inline]
+    pub fn set_access(&self, access: u32) {
+        let meta = &self.header().meta;
+        let old = meta.load(Relaxed);
+        // An unchanged clock is the common case and keeps the cache line clean.
+        if old & ACCESS_MASK != access & ACCESS_MASK {
+            meta.store(old & !ACCESS_MASK | access & ACCESS_MASK, Relaxed);
+        }
+    }
+
+    /// The value, leaving an empty string behind.
+    pub fn into_object(mut self) -> Option<Object> {
+        match self.take_value() {
+            Taken::Object(object) => Some(object),
+            Taken::Bytes => None,
+        }
+    }
+
+    /// Moves an object out; the block is then a string without bytes and must be dropped or replaced.
+    fn take_value(&mut self) -> Taken {
+        let Some(object) = self.object_mut() else { return Taken::Bytes };
+        Taken::Object(std::mem::replace(object, Object::Shared(Box::default())))
+    }
+
+    /// This entry under another key: value, expiry and last use go over.
+    pub fn renamed(mut self, key: &[u8]) -> Self {
+        let Taken::Object(object) = self.take_value() else { return self.with_key(key, None) };
+        self.with_key(key, Some(object))
+    }
+
+    /// A copy under another key, with nothing shared but what never changes.
+    pub fn copied(&self, key: &[u8]) -> Self {
+        self.with_key(key, self.object().cloned())
+    }
+
+    /// An entry with this one's flags, expiry and last use, whose value is `object`, or this one's bytes.
+    fn with_key(&self, key: &[u8], object: Option<Object>) -> Self {
+        let shape = self.shape();
+        let expire_at = self.expire_at();
+        let flags = shape.flags & !(EXPIRES | OBJECT) | if expire_at.is_some() { EXPIRES } else { 0 };
+        let entry = match object {
+            Some(object) => Self::with_object(key, object, flags),
+            None => Self::with_bytes(key, self.bytes(shape.value_at(), shape.value_len), flags),
+        };
+        if let Some(at) = expire_at {
+            entry.write_expiry(at);
+        }
+        entry.set_access(self.access());
+        entry
+    }
+
+    /// Whether freeing the value takes long: it consists of many blocks.
+    pub fn is_heavy(&self) -> bool {
+        self.value().blocks() > HEAVY_MIN
+    }
+
+    /// Bytes of the block and of what hangs on it.
+    pub fn memory(&self) -> usize {
+        self.block_size() + self.object().map_or(0, |object| object.as_ref().payload())
+    }
+
+    /// Bytes of the block itself.
+    pub fn block_size(&self) -> usize {
+        self.shape().layout().size()
+    }
+}
+
+enum Taken {
+    Bytes,
+    Object(Object),
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let shape = self.shape();
+        // SAFETY: the block was allocated with this layout, which depends on the header alone; an object is dropped
+        // once, here, and nothing refers to the block any more.
+        unsafe {
+            if shape.flags & OBJECT != 0 {
+                self.at(OBJECT_AT).cast::<Object>().drop_in_place();
+            }
+            dealloc(self.0.as_ptr().cast(), shape.layout());
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The smallest form: integers as such, large strings in a buffer of their own.
+    fn compact(self) -> Self {
+        match self {
+            Self::Bytes(bytes) if bytes.len() <= MAX_INT_LEN => number::parse_i64(bytes).map_or(self, Value::Int),
+            Self::Bytes(bytes) | Self::Text(bytes) | Self::Raw(bytes) if bytes.len() >= SHARED_MIN => {
+                Self::Shared(Bytes::copy_from_slice(bytes))
+            }
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(entry: &Entry) -> Vec<u8> {
+        entry.string().expect("the entry holds a string").to_vec()
+    }
+
+    fn encoding(entry: &Entry) -> &'static str {
+        entry.value().encoding()
+    }
+
+    #[test]
+    fn strings_grow_in_place_in_every_form() {
+        let long = vec![b'x'; SHARED_MIN];
+        let starts = [&b""[..], b"12345", b"text", &long[..GROW_INLINE_MAX - 1], &long[..5000], &long];
+        for start in starts {
+            for tail in [0, 1, 30, GROW_INLINE_MAX, 3 * SHARED_MIN].map(|len| vec![b'y'; len]) {
+                for expire_at in [None, Some(7)] {
+                    let mut entry = Entry::new(b"key", Value::Bytes(start), expire_at);
+                    entry.set_access(5);
+                    let expected = [start, &tail].concat();
+                    assert_eq!(entry.append(&tail), Some(expected.len()));
+                    assert!(text(&entry) == expected, "{} bytes and {} more", start.len(), tail.len());
+                    let mut expected = [&expected[..], &[0; 40]].concat();
+                    let bytes = entry.bytes_mut(expected.len()).expect("it is a string");
+                    assert!(bytes == expected);
+                    bytes[0] = b'z';
+                    expected[0] = b'z';
+                    assert!(text(&entry) == expected);
+                    assert_eq!(encoding(&entry), "raw");
+                    assert_eq!((entry.key(), entry.expire_at(), entry.access()), (&b"key"[..], expire_at, 5));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shared_bytes_are_never_changed() {
+        let shared = Bytes::from(vec![b'x'; SHARED_MIN]);
+        let mut entry = Entry::new(b"key", Value::Shared(shared.clone()), None);
+        entry.bytes_mut(1).expect("it is a string")[0] = b'y';
+        assert_eq!((shared[0], text(&entry)[0]), (b'x', b'y'));
+    }
+
+    #[test]
+    fn encodings_follow_what_was_stored_last() {
+        let long = [b'1'; 45];
+        let cases: [(Value<'_>, &str); 6] = [
+            (Value::Bytes(b"12"), "int"),
+            (Value::Text(b"12"), "embstr"),
+            (Value::Raw(b"12"), "raw"),
+            (Value::Bytes(&long[..44]), "embstr"),
+            (Value::Bytes(&long), "raw"),
+            (Value::written(b"12".to_vec()), "raw"),
+        ];
+        for (value, expected) in cases {
+            for start in [Value::Bytes(b"ab"), Value::Int(1), Value::Raw(b"xy"), Value::written(vec![0; 5000])] {
+                for expire_at in [None, Some(9)] {
+                    let mut entry = Entry::new(b"key", clone(&start), expire_at);
+                    entry.replace_value(clone(&value));
+                    assert_eq!((encoding(&entry), entry.expire_at()), (expected, expire_at));
+                    entry.replace(clone(&value), None);
+                    assert_eq!((encoding(&entry), entry.expire_at()), (expected, None));
+                }
+            }
+        }
+    }
+
+    fn clone<'a>(value: &Value<'a>) -> Value<'a> {
+        match value {
+            Value::Bytes(bytes) => Value::Bytes(bytes),
+            Value::Text(bytes) => Value::Text(bytes),
+            Value::Raw(bytes) => Value::Raw(bytes),
+            Value::Int(int) => Value::Int(*int),
+            Value::Shared(bytes) => Value::Shared(bytes.clone()),
+            Value::Object(Object::Buffer(bytes)) => Value::written(bytes.to_vec()),
+            Value::Object(_) => unreachable!("no case has a collection"),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The keyspace: sharded hash tables, their locks, expiry, and the clients that wait for keys.
+//!
+//! A [`Database`] is a DashMap reached by its shards. Commands never lock: [`Database::lock`] takes the locks of all
+//! declared keys in ascending order and hands out a [`View`], in which handlers find, change and remove entries.
+
+mod database;
+mod entry;
+mod evict;
+mod expire;
+pub mod rdb;
+mod reaper;
+mod table;
+mod usage;
+mod value;
+mod view;
+mod waiters;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+pub use database::{Access, Database, Happening, Key};
+pub use entry::Entry;
+pub use evict::Spot;
+pub use reaper::{Garbage, Reaper};
+pub use table::BUCKET;
+pub use usage::{Frequency, Usage};
+pub use value::{Object, StrRef, Value, ValueRef};
+pub use view::{Removed, View};
+pub use waiters::Waiters;
+pub use watch::{Watched, WatchedKeys};

@@ -1,0 +1,166 @@
+//! Bytes to values.
+
+use std::borrow::Cow;
+
+use super::reader::Reader;
+use super::{kind, stream, ziplist};
+use crate::keyspace::Object;
+use crate::protocol::number::{self, IntText};
+use crate::types::{Hash, HashLimits, List, ListLimits, Listpack, Set, SetLimits, SortedSetBuilder, SortedSetLimits};
+
+/// The sizes at which collections change their representation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Of hashes.
+    pub hash: HashLimits,
+    /// Of lists.
+    pub list: ListLimits,
+    /// Of sets.
+    pub set: SetLimits,
+    /// Of sorted sets.
+    pub sorted_set: SortedSetLimits,
+}
+
+/// A value that was read.
+pub enum Loaded {
+    /// A string.
+    Str(Vec<u8>),
+    /// Any other.
+    Object(Object),
+}
+
+/// The value that `bytes` are, type first. A collection without elements is none.
+pub(super) fn value(bytes: &[u8], limits: &Limits) -> Option<Loaded> {
+    let mut reader = Reader(bytes);
+    let kind = reader.byte()?;
+    let loaded = match kind {
+        kind::STRING => Loaded::Str(reader.string()?.into_owned()),
+        kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
+            Loaded::Object(list(kind, &mut reader, limits.list)?)
+        }
+        kind::SET | kind::SET_INTSET | kind::SET_LISTPACK => Loaded::Object(set(kind, &mut reader, limits.set)?),
+        kind::HASH | kind::HASH_LISTPACK | kind::HASH_ZIPLIST => Loaded::Object(hash(kind, &mut reader, limits.hash)?),
+        kind::SORTED_SET | kind::SORTED_SET_TEXT | kind::SORTED_SET_LISTPACK | kind::SORTED_SET_ZIPLIST => {
+            Loaded::Object(sorted_set(kind, &mut reader, limits.sorted_set)?)
+        }
+        kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => {
+            Loaded::Object(Object::Stream(Box::new(stream::load(kind, &mut reader)?)))
+        }
+        _ => return None,
+    };
+    reader.0.is_empty().then_some(loaded)
+}
+
+/// The elements of a compact form in one string.
+fn packed(kind: u8, reader: &mut Reader<'_>) -> Option<Vec<Vec<u8>>> {
+    let bytes = reader.string()?;
+    if matches!(kind, kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::HASH_ZIPLIST | kind::SORTED_SET_ZIPLIST) {
+        return ziplist::entries(&bytes);
+    }
+    let list = Listpack::from_redis(&bytes)?;
+    Some(list.iter().map(|element| element.to_vec()).collect())
+}
+
+fn list(kind: u8, reader: &mut Reader<'_>, limits: ListLimits) -> Option<Object> {
+    /// A node of one element, as it is.
+    const PLAIN: u64 = 1;
+    /// A node that is a listpack.
+    const PACKED: u64 = 2;
+    let mut list = List::default();
+    let nodes = if kind == kind::LIST_ZIPLIST { 1 } else { reader.len()? };
+    for _ in 0..nodes {
+        let container = if kind == kind::LIST_QUICKLIST_2 { reader.len()? } else { PACKED };
+        match container {
+            _ if kind == kind::LIST => list.push_back(&reader.string()?, limits),
+            PLAIN => list.push_back(&reader.string()?, limits),
+            PACKED => packed(kind, reader)?.iter().for_each(|element| list.push_back(element, limits)),
+            _ => return None,
+        }
+    }
+    (!list.is_empty()).then(|| Object::List(Box::new(list)))
+}
+
+fn set(kind: u8, reader: &mut Reader<'_>, limits: SetLimits) -> Option<Object> {
+    let mut set = Set::default();
+    let members: Vec<Cow<'_, [u8]>> = match kind {
+        kind::SET_INTSET => ints(&reader.string()?)?.into_iter().map(|int| IntText::new(int).to_vec().into()).collect(),
+        kind::SET_LISTPACK => packed(kind, reader)?.into_iter().map(Cow::Owned).collect(),
+        _ => (0..reader.len()?).map(|_| reader.string()).collect::<Option<_>>()?,
+    };
+    // A member that occurs twice was not written by a server.
+    let all_new = members.iter().all(|member| set.add(member, limits));
+    (all_new && !set.is_empty()).then(|| Object::Set(Box::new(set)))
+}
+
+/// The members of an intset: size of each, their number, and they.
+fn ints(mut bytes: &[u8]) -> Option<Vec<i64>> {
+    let mut word = || Some(u32::from_le_bytes(bytes.split_off(..4)?.try_into().ok()?) as usize);
+    let (size, count) = (word()?, word()?);
+    if !matches!(size, 2 | 4 | 8) || bytes.len() != count.checked_mul(size)? {
+        return None;
+    }
+    let int = |bytes: &[u8]| {
+        let mut wide = [if bytes[size - 1] & 0x80 == 0 { 0 } else { 0xff }; 8];
+        wide[..size].copy_from_slice(bytes);
+        i64::from_le_bytes(wide)
+    };
+    Some(bytes.chunks_exact(size).map(int).collect())
+}
+
+/// Calls `add` with pairs of strings until it says no, which makes the value none.
+fn pairs(kind: u8, reader: &mut Reader<'_>, mut add: impl FnMut(&[u8], &[u8]) -> bool) -> Option<()> {
+    if kind == kind::HASH {
+        for _ in 0..reader.len()? {
+            let (name, value) = (reader.string()?, reader.string()?);
+            add(&name, &value).then_some(())?;
+        }
+        return Some(());
+    }
+    let elements = packed(kind, reader)?;
+    let (pairs, rest) = elements.as_chunks::<2>();
+    (rest.is_empty() && pairs.iter().all(|[name, value]| add(name, value))).then_some(())
+}
+
+fn hash(kind: u8, reader: &mut Reader<'_>, limits: HashLimits) -> Option<Object> {
+    let mut hash = Hash::default();
+    // As in the genuine server, what was compact stays so, however long its elements are.
+    let max_listpack_value = if kind == kind::HASH { limits.max_listpack_value } else { usize::MAX };
+    let limits = HashLimits { max_listpack_value, ..limits };
+    pairs(kind, reader, |field, value| hash.set(field, value, limits))?;
+    (!hash.is_empty()).then(|| Object::Hash(Box::new(hash)))
+}
+
+fn sorted_set(kind: u8, reader: &mut Reader<'_>, limits: SortedSetLimits) -> Option<Object> {
+    let mut builder = SortedSetBuilder::default();
+    let mut is_new = true;
+    let mut add = |member: &[u8], score: f64| {
+        builder.merge(member, score, |_, score| {
+            is_new = false;
+            score
+        });
+        is_new
+    };
+    let is_plain = matches!(kind, kind::SORTED_SET | kind::SORTED_SET_TEXT);
+    if is_plain {
+        for _ in 0..reader.len()? {
+            let member = reader.string()?;
+            let score = if kind == kind::SORTED_SET { reader.double()? } else { text_double(reader)? };
+            add(&member, score).then_some(())?;
+        }
+    } else {
+        pairs(kind, reader, |member, score| number::parse_f64(score).is_some_and(|score| add(member, score)))?;
+    }
+    let max_listpack_value = if is_plain { limits.max_listpack_value } else { usize::MAX };
+    let set = builder.finish(SortedSetLimits { max_listpack_value, ..limits });
+    (!set.is_empty()).then(|| Object::SortedSet(Box::new(set)))
+}
+
+/// A double as text behind its length, which has values of its own for the infinities.
+fn text_double(reader: &mut Reader<'_>) -> Option<f64> {
+    match reader.byte()? {
+        255 => Some(f64::NEG_INFINITY),
+        254 => Some(f64::INFINITY),
+        253 => None,
+        len => number::parse_f64(reader.take(len.into())?),
+    }
+}

@@ -1,0 +1,77 @@
+//! The elements of the format: lengths, strings, numbers.
+
+use std::borrow::Cow;
+
+use super::lzf;
+use crate::protocol::number::IntText;
+
+/// What is left of a payload.
+#[derive(Debug)]
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+/// A length, or in its place how a string is encoded.
+enum Length {
+    Is(u64),
+    Encoded(u8),
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.0.split_off_first().copied()
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        self.0.split_off(..len)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn length(&mut self) -> Option<Length> {
+        let first = self.byte()?;
+        Some(match first >> 6 {
+            0 => Length::Is(u64::from(first)),
+            1 => Length::Is(u64::from(first & 63) << 8 | u64::from(self.byte()?)),
+            2 if first == 0x80 => Length::Is(u32::from_be_bytes(self.array()?).into()),
+            2 if first == 0x81 => Length::Is(u64::from_be_bytes(self.array()?)),
+            2 => return None,
+            _ => Length::Encoded(first & 63),
+        })
+    }
+
+    /// A length, or another number that is written like one.
+    pub(super) fn len(&mut self) -> Option<u64> {
+        match self.length()? {
+            Length::Is(len) => Some(len),
+            Length::Encoded(_) => None,
+        }
+    }
+
+    /// A string, however it is encoded.
+    pub(super) fn string(&mut self) -> Option<Cow<'a, [u8]>> {
+        let int = |value: i64| Cow::Owned(IntText::new(value).to_vec());
+        Some(match self.length()? {
+            Length::Is(len) => Cow::Borrowed(self.take(usize::try_from(len).ok()?)?),
+            Length::Encoded(0) => int(i8::from_le_bytes(self.array()?).into()),
+            Length::Encoded(1) => int(i16::from_le_bytes(self.array()?).into()),
+            Length::Encoded(2) => int(i32::from_le_bytes(self.array()?).into()),
+            Length::Encoded(3) => {
+                let compressed = usize::try_from(self.len()?).ok()?;
+                let len = usize::try_from(self.len()?).ok()?;
+                Cow::Owned(lzf::expand(self.take(compressed)?, len)?)
+            }
+            Length::Encoded(_) => return None,
+        })
+    }
+
+    /// A double in its eight bytes; not NaN.
+    pub(super) fn double(&mut self) -> Option<f64> {
+        Some(f64::from_le_bytes(self.array()?)).filter(|value| !value.is_nan())
+    }
+
+    /// A time in milliseconds.
+    pub(super) fn time(&mut self) -> Option<u64> {
+        Some(i64::from_le_bytes(self.array()?).max(0) as u64)
+    }
+}

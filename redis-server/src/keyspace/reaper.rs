@@ -1,0 +1,124 @@
+//! Freeing on a thread of its own what would hold a worker up: `UNLINK`, `FLUSHALL ASYNC` and the `lazyfree-*` settings.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, OnceLock};
+
+use super::entry::Entry;
+use super::view::Removed;
+
+/// What was taken out of a database and takes long to free.
+pub enum Garbage {
+    /// One large value.
+    Entry(Entry),
+    /// The entries of a shard.
+    Entries(Removed),
+    /// A large value that was evicted, and its bytes.
+    Evicted(Entry, usize),
+}
+
+impl Garbage {
+    fn objects(&self) -> usize {
+        match self {
+            Self::Entry(_) | Self::Evicted(..) => 1,
+            Self::Entries(removed) => removed.len(),
+        }
+    }
+
+    /// Bytes that eviction counts on.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Entry(_) | Self::Entries(_) => 0,
+            Self::Evicted(_, bytes) => *bytes,
+        }
+    }
+}
+
+/// The thread that frees, started when there is first something to do.
+#[derive(Default)]
+pub struct Reaper {
+    thread: OnceLock<Option<Sender<Garbage>>>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    pending: AtomicUsize,
+    evicted_bytes: AtomicUsize,
+    freed: AtomicUsize,
+}
+
+impl Reaper {
+    /// Frees `garbage` some time soon.
+    pub fn free(&self, garbage: Garbage) {
+        self.counts.pending.fetch_add(garbage.objects(), Relaxed);
+        self.counts.evicted_bytes.fetch_add(garbage.bytes(), Relaxed);
+        match self.thread.get_or_init(|| start(Arc::clone(&self.counts))) {
+            Some(thread) => thread.send(garbage).unwrap_or_else(|refused| self.counts.reap(refused.0)),
+            None => self.counts.reap(garbage),
+        }
+    }
+
+    /// Keys and values that wait to be freed.
+    pub fn pending(&self) -> usize {
+        self.counts.pending.load(Relaxed)
+    }
+
+    /// Bytes of evicted values that wait to be freed.
+    pub fn evicted_bytes(&self) -> u64 {
+        self.counts.evicted_bytes.load(Relaxed) as u64
+    }
+
+    /// Keys and values freed since the start, or the last reset.
+    pub fn freed(&self) -> usize {
+        self.counts.freed.load(Relaxed)
+    }
+
+    /// Counts the freed ones from zero again (`CONFIG RESETSTAT`).
+    pub fn reset(&self) {
+        self.counts.freed.store(0, Relaxed);
+    }
+}
+
+/// Starts the thread, which ends with the [`Reaper`]; `None` where the system refuses one.
+fn start(counts: Arc<Counts>) -> Option<Sender<Garbage>> {
+    let (sender, garbage) = mpsc::channel();
+    let run = move || garbage.into_iter().for_each(|garbage| counts.reap(garbage));
+    std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
+}
+
+impl Counts {
+    fn reap(&self, garbage: Garbage) {
+        let (objects, bytes) = (garbage.objects(), garbage.bytes());
+        drop(garbage);
+        self.evicted_bytes.fetch_sub(bytes, Relaxed);
+        self.pending.fetch_sub(objects, Relaxed);
+        self.freed.fetch_add(objects, Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Reaper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reaper").field("pending", &self.pending()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyspace::Value;
+
+    #[test]
+    fn garbage_is_freed_and_counted() {
+        let reaper = Reaper::default();
+        for i in 0..100 {
+            reaper.free(Garbage::Entry(Entry::new(b"key", Value::Int(i), None)));
+        }
+        while reaper.pending() > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(reaper.freed(), 100);
+        reaper.reset();
+        assert_eq!(reaper.freed(), 0);
+    }
+}

@@ -1,0 +1,7 @@
+//! What is seen of the server from outside: counters, the slow log, latency events, MONITOR, memory.
+
+pub mod memory;
+mod observers;
+pub mod stats;
+
+pub use observers::*;

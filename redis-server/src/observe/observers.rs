@@ -1,0 +1,290 @@
+//! What is recorded of single calls: the slow log, latency events, and the clients that MONITOR.
+//!
+//! All three together cost a quick command one comparison: its duration with [`Observers::threshold`].
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::clients::client::ClientShared;
+use crate::command::{Args, Flags};
+use crate::commands::registry::Row;
+use crate::config::{Config, Flags as SettingFlags, Id, settings};
+
+/// Arguments of a call that the slow log keeps.
+const MAX_ARGS: usize = 32;
+/// Bytes of an argument that the slow log keeps.
+const MAX_ARG: usize = 128;
+/// Samples that a latency event keeps.
+const MAX_SAMPLES: usize = 160;
+/// Below this threshold, commands of a window are timed one by one.
+const SINGLE_BELOW_NANOS: u64 = 1_000_000;
+/// The output limit that holds for clients that monitor: the replicas', as in the genuine server.
+const MONITOR_CLASS: usize = 1;
+/// What takes the place of a secret.
+const REDACTED: &[u8] = b"(redacted)";
+
+/// One call in the slow log.
+#[derive(Clone, Debug)]
+pub struct SlowCall {
+    /// Number, counted since the start.
+    pub id: u64,
+    /// When it ended, in seconds of Unix time.
+    pub time: u64,
+    /// How long it took.
+    pub micros: u64,
+    /// The call, shortened.
+    pub args: Vec<Bytes>,
+    /// Address of the client.
+    pub addr: String,
+    /// Name of the client.
+    pub name: String,
+}
+
+/// The samples of one latency event.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Seconds of Unix time and milliseconds, the oldest first; at most one sample per second.
+    pub samples: VecDeque<(u64, u64)>,
+    /// The longest ever.
+    pub max: u64,
+}
+
+#[derive(Debug, Default)]
+struct SlowLog {
+    calls: VecDeque<SlowCall>,
+    next: u64,
+}
+
+/// Everything that is recorded of single calls.
+#[derive(Debug)]
+pub struct Observers {
+    threshold: AtomicU64,
+    slow: Mutex<SlowLog>,
+    events: Mutex<BTreeMap<&'static str, Series>>,
+    monitors: Mutex<Vec<Arc<ClientShared>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Observers {
+    /// Nothing recorded yet.
+    pub fn new(config: &Config) -> Self {
+        let new = Self {
+            threshold: AtomicU64::new(u64::MAX),
+            slow: Mutex::default(),
+            events: Mutex::default(),
+            monitors: Mutex::default(),
+        };
+        new.refresh(config);
+        new
+    }
+
+    /// Follows a change of the settings, or of the clients that monitor.
+    pub fn refresh(&self, config: &Config) {
+        let slow = u64::try_from(config.int(settings::SLOWLOG_LOG_SLOWER_THAN)).ok();
+        let latency = Some(config.uint(settings::LATENCY_MONITOR_THRESHOLD)).filter(|&ms| ms > 0);
+        let slow = slow.map_or(u64::MAX, |micros| micros.saturating_mul(1000));
+        let latency = latency.map_or(u64::MAX, |ms| ms.saturating_mul(1_000_000));
+        let threshold = if lock(&self.monitors).is_empty() { slow.min(latency) } else { 0 };
+        self.threshold.store(threshold, Relaxed);
+        lock(&self.slow).calls.truncate(config.size(settings::SLOWLOG_MAX_LEN));
+    }
+
+    /// Nanoseconds from which a call must be looked at.
+    #[inline]
+    pub fn threshold(&self) -> u64 {
+        self.threshold.load(Relaxed)
+    }
+
+    /// Whether the calls of a window must be timed one by one.
+    #[inline]
+    pub fn one_by_one(&self) -> bool {
+        self.threshold() < SINGLE_BELOW_NANOS
+    }
+
+    /// Records a call that passed the threshold; `now` in milliseconds of Unix time.
+    #[cold]
+    pub fn record(&self, config: &Config, client: &ClientShared, db: usize, call: Observed<'_>, now: u64) {
+        let Observed { row, args, nanos, by_script } = call;
+        let micros = nanos / 1000;
+        let slow = u64::try_from(config.int(settings::SLOWLOG_LOG_SLOWER_THAN)).is_ok_and(|limit| micros >= limit);
+        if slow && !row.command.flags.has(Flags::SKIP_SLOWLOG) {
+            let addr = if by_script { "?:0" } else { &client.addr };
+            let by = (addr.to_owned(), client.labels().name.clone());
+            self.push_slow(config.size(settings::SLOWLOG_MAX_LEN), by, row, args, micros, now);
+        }
+        let event = if row.command.flags.has(Flags::FAST) { "fast-command" } else { "command" };
+        self.latency(config, event, micros / 1000, now);
+        if !row.command.flags.has(Flags::SKIP_MONITOR) && !row.command.flags.has(Flags::ADMIN) {
+            let addr = if by_script { "lua" } else { &client.addr };
+            self.show(config, addr, db, row, args, now);
+        }
+    }
+
+    fn push_slow(&self, max: usize, by: (String, String), row: &Row, args: Args<'_>, micros: u64, now: u64) {
+        let mut log = lock(&self.slow);
+        let id = log.next;
+        log.next += 1;
+        let (addr, name) = by;
+        log.calls.push_front(SlowCall { id, time: now / 1000, micros, args: shortened(row, args), addr, name });
+        log.calls.truncate(max);
+    }
+
+    /// The slow log, the latest call first.
+    pub fn slow_calls(&self, most: usize) -> Vec<SlowCall> {
+        lock(&self.slow).calls.iter().take(most).cloned().collect()
+    }
+
+    /// Length of the slow log.
+    pub fn slow_len(&self) -> usize {
+        lock(&self.slow).calls.len()
+    }
+
+    /// Empties the slow log.
+    pub fn reset_slow(&self) {
+        lock(&self.slow).calls.clear();
+    }
+
+    /// Records a latency event of `ms` milliseconds if that reaches the threshold.
+    pub fn latency(&self, config: &Config, event: &'static str, ms: u64, now: u64) {
+        let threshold = config.uint(settings::LATENCY_MONITOR_THRESHOLD);
+        if threshold == 0 || ms < threshold {
+            return;
+        }
+        let mut events = lock(&self.events);
+        let series = events.entry(event).or_default();
+        series.max = series.max.max(ms);
+        let second = now / 1000;
+        if let Some((time, last)) = series.samples.back_mut()
+            && *time == second
+        {
+            *last = ms.max(*last);
+            return;
+        }
+        if series.samples.len() == MAX_SAMPLES {
+            series.samples.pop_front();
+        }
+        series.samples.push_back((second, ms));
+    }
+
+    /// The latency events by name.
+    pub fn events(&self) -> BTreeMap<&'static str, Series> {
+        lock(&self.events).clone()
+    }
+
+    /// Forgets the events that `wanted` names; returns how many there were.
+    pub fn reset_events(&self, wanted: impl Fn(&str) -> bool) -> usize {
+        let mut events = lock(&self.events);
+        let before = events.len();
+        events.retain(|event, _| !wanted(event));
+        before - events.len()
+    }
+
+    /// From now on the client is shown every command.
+    pub fn add_monitor(&self, config: &Config, client: &Arc<ClientShared>) {
+        lock(&self.monitors).push(Arc::clone(client));
+        self.refresh(config);
+    }
+
+    /// The client is gone, or wants no more commands.
+    pub fn remove_monitor(&self, config: &Config, id: u64) {
+        lock(&self.monitors).retain(|client| client.id != id);
+        self.refresh(config);
+    }
+
+    /// Shows a command to those who monitor.
+    pub(crate) fn show(&self, config: &Config, addr: &str, db: usize, row: &Row, args: Args<'_>, now: u64) {
+        let monitors = lock(&self.monitors);
+        if monitors.is_empty() {
+            return;
+        }
+        let mut line = format!("+{}.{:06} [{db} {addr}]", now / 1000, now % 1000 * 1000).into_bytes();
+        for (at, arg) in args.iter().enumerate() {
+            line.push(b' ');
+            quote(&mut line, if is_secret(row, args, at) { REDACTED } else { arg });
+        }
+        line.extend_from_slice(b"\r\n");
+        let line = Bytes::from(line);
+        let limit = config.output_limits()[MONITOR_CLASS].hard;
+        for monitor in monitors.iter() {
+            let waiting = monitor.post(line.clone()) as u64;
+            if limit != 0 && waiting > limit {
+                monitor.kill();
+            }
+        }
+    }
+}
+
+/// A call that has run.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// The command.
+    pub row: &'static Row,
+    /// With what.
+    pub args: Args<'a>,
+    /// How long it took.
+    pub nanos: u64,
+    /// Whether a script has called it.
+    pub by_script: bool,
+}
+
+/// The arguments as the slow log keeps them.
+fn shortened(row: &Row, args: Args<'_>) -> Vec<Bytes> {
+    let kept = if args.len() > MAX_ARGS { MAX_ARGS - 1 } else { args.len() };
+    let mut short: Vec<Bytes> = (0..kept)
+        .map(|at| match args.at(at) {
+            _ if is_secret(row, args, at) => Bytes::from_static(REDACTED),
+            arg if arg.len() > MAX_ARG => {
+                let note = format!("... ({} more bytes)", arg.len() - MAX_ARG);
+                [&arg[..MAX_ARG], note.as_bytes()].concat().into()
+            }
+            arg => Bytes::copy_from_slice(arg),
+        })
+        .collect();
+    if kept < args.len() {
+        short.push(format!("... ({} more arguments)", args.len() - kept).into());
+    }
+    short
+}
+
+/// Whether an argument must not be shown to others.
+fn is_secret(row: &Row, args: Args<'_>, at: usize) -> bool {
+    match (row.parent.map_or(row.command.name, |parent| parent.name), row.command.name) {
+        ("auth", _) => at > 0,
+        ("migrate", _) => {
+            const OPTIONS: usize = 6;
+            (OPTIONS..at)
+                .any(|word| args.is(word, "AUTH") && at - word == 1 || args.is(word, "AUTH2") && at - word <= 2)
+        }
+        ("hello", _) => (1..at).any(|word| args.is(word, "AUTH") && at - word <= 2),
+        ("config", "set") => {
+            let is_sensitive = |id: Id| id.setting().flags.has(SettingFlags::SENSITIVE);
+            at > 2 && at % 2 == 1 && Id::find(args.at(at - 1)).is_some_and(is_sensitive)
+        }
+        ("acl", "setuser" | "deluser" | "getuser") => at > 1,
+        _ => false,
+    }
+}
+
+/// Appends bytes in double quotes, with escapes for what is not printable.
+fn quote(line: &mut Vec<u8>, bytes: &[u8]) {
+    line.push(b'"');
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' => line.extend_from_slice(&[b'\\', byte]),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            b'\t' => line.extend_from_slice(b"\\t"),
+            7 => line.extend_from_slice(b"\\a"),
+            8 => line.extend_from_slice(b"\\b"),
+            b' '..=b'~' => line.push(byte),
+            _ => line.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        }
+    }
+    line.push(b'"');
+}

@@ -1,0 +1,231 @@
+//! Counters: by worker, so that counting never contends, and by command.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::commands::registry;
+
+/// Samples over which a rate is averaged: with ten a second, what happened within the last 1.6 seconds.
+const SAMPLES: usize = 16;
+
+/// A counter that only its own worker writes: no locked instruction.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `n`. Only the owner may.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    /// The count.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Back to zero (CONFIG RESETSTAT); an addition at the same moment may survive it.
+    pub fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+}
+
+/// What is counted of one command.
+#[derive(Debug, Default)]
+pub struct CommandStats {
+    /// Calls that ran.
+    pub calls: Counter,
+    /// Nanoseconds that they took.
+    pub nanos: Counter,
+    /// Calls refused before they ran.
+    pub rejected: Counter,
+    /// Calls that ran and failed.
+    pub failed: Counter,
+    /// Calls by duration, for `INFO latencystats`: bucket n holds those below 2^n microseconds.
+    pub durations: [Counter; 24],
+}
+
+/// The counters of one worker.
+#[derive(Debug)]
+pub struct WorkerStats {
+    /// By command, in the registry's order.
+    pub commands: Box<[CommandStats]>,
+    /// Reads that found their key.
+    pub hits: Counter,
+    /// Changes of keys; never reset.
+    pub changes: Counter,
+    /// Reads that did not.
+    pub misses: Counter,
+    /// Bytes received.
+    pub input: Counter,
+    /// Bytes sent.
+    pub output: Counter,
+    /// Reads from sockets.
+    pub reads: Counter,
+    /// Writes to sockets.
+    pub writes: Counter,
+    /// Error replies.
+    pub errors: Counter,
+}
+
+impl Default for WorkerStats {
+    fn default() -> Self {
+        Self {
+            commands: (0..registry::COUNT).map(|_| CommandStats::default()).collect(),
+            hits: Counter::default(),
+            changes: Counter::default(),
+            misses: Counter::default(),
+            input: Counter::default(),
+            output: Counter::default(),
+            reads: Counter::default(),
+            writes: Counter::default(),
+            errors: Counter::default(),
+        }
+    }
+}
+
+impl WorkerStats {
+    fn reset(&self) {
+        for command in &self.commands {
+            let CommandStats { calls, nanos, rejected, failed, durations } = command;
+            [calls, nanos, rejected, failed].into_iter().chain(durations).for_each(Counter::reset);
+        }
+        let Self { commands: _, changes: _, hits, misses, input, output, reads, writes, errors } = self;
+        [hits, misses, input, output, reads, writes, errors].into_iter().for_each(Counter::reset);
+    }
+
+    /// Counts `calls` of a command that took `nanos` together.
+    #[inline]
+    pub fn ran(&self, id: u16, nanos: u64) {
+        let stats = &self.commands[usize::from(id)];
+        stats.calls.add(1);
+        stats.nanos.add(nanos);
+        let bucket = (64 - (nanos / 1000).leading_zeros()).min(23);
+        stats.durations[bucket as usize].add(1);
+    }
+}
+
+/// The counters of all workers.
+#[derive(Debug, Default)]
+pub struct Stats {
+    workers: Mutex<Vec<Arc<WorkerStats>>>,
+    errors: Mutex<BTreeMap<String, u64>>,
+    rates: Mutex<Rates>,
+    /// Figures that others count, as they were at the last CONFIG RESETSTAT.
+    base: Mutex<Totals>,
+}
+
+/// Figures that are counted elsewhere, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections refused.
+    pub refused: u64,
+    /// Keys that have expired.
+    pub expired: u64,
+    /// Keys that were evicted.
+    pub evicted: u64,
+    /// Clients that were cut off for what they held.
+    pub evicted_clients: u64,
+}
+
+/// What happens per second, now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rate {
+    /// Commands.
+    pub commands: u64,
+    /// Bytes received.
+    pub input: u64,
+    /// Bytes sent.
+    pub output: u64,
+}
+
+#[derive(Debug, Default)]
+struct Rates {
+    /// Time in milliseconds, and the counts of commands and bytes then.
+    last: Option<(u64, [u64; 3])>,
+    samples: VecDeque<[u64; 3]>,
+}
+
+impl Stats {
+    /// Counters for one more worker.
+    pub fn add_worker(&self) -> Arc<WorkerStats> {
+        let stats = Arc::new(WorkerStats::default());
+        self.workers.lock().expect("no code that holds the list of workers panics").push(Arc::clone(&stats));
+        stats
+    }
+
+    /// The counters of each worker.
+    pub fn workers(&self) -> Vec<Arc<WorkerStats>> {
+        self.workers.lock().expect("no code that holds the list of workers panics").clone()
+    }
+
+    /// Counts an error reply by its code.
+    pub fn count_error(&self, code: String) {
+        *self.errors().entry(code).or_default() += 1;
+    }
+
+    /// Error replies by their code, for `INFO errorstats`.
+    pub fn errors(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.errors.lock().expect("no code that holds the error counts panics")
+    }
+
+    /// Calls of all commands.
+    pub fn calls(&self) -> u64 {
+        self.sum(|worker| worker.commands.iter().map(|command| command.calls.get()).sum())
+    }
+
+    /// Takes a sample for [`Stats::rate`]; `now` in milliseconds.
+    pub fn sample(&self, now: u64) {
+        let counts = [self.calls(), self.sum(|worker| worker.input.get()), self.sum(|worker| worker.output.get())];
+        let mut rates = self.rates.lock().expect("no code that holds the rates panics");
+        if let Some((before, old)) = rates.last.replace((now, counts))
+            && let elapsed @ 1.. = now.saturating_sub(before)
+        {
+            // A reset of the counters in between shows as a step down.
+            let per_second = |at: usize| counts[at].saturating_sub(old[at]) * 1000 / elapsed;
+            if rates.samples.len() == SAMPLES {
+                rates.samples.pop_front();
+            }
+            rates.samples.push_back([per_second(0), per_second(1), per_second(2)]);
+        }
+    }
+
+    /// What happens per second, averaged over the last samples.
+    pub fn rate(&self) -> Rate {
+        let rates = self.rates.lock().expect("no code that holds the rates panics");
+        let count = rates.samples.len().max(1) as u64;
+        let mean = |at: usize| rates.samples.iter().map(|sample| sample[at]).sum::<u64>() / count;
+        Rate { commands: mean(0), input: mean(1), output: mean(2) }
+    }
+
+    fn base(&self) -> MutexGuard<'_, Totals> {
+        self.base.lock().expect("no code that holds the base panics")
+    }
+
+    /// Figures that others count, since the last reset; `now` is what they are now.
+    pub fn since_reset(&self, now: Totals) -> Totals {
+        let base = *self.base();
+        Totals {
+            accepted: now.accepted.saturating_sub(base.accepted),
+            refused: now.refused.saturating_sub(base.refused),
+            expired: now.expired.saturating_sub(base.expired),
+            evicted: now.evicted.saturating_sub(base.evicted),
+            evicted_clients: now.evicted_clients.saturating_sub(base.evicted_clients),
+        }
+    }
+
+    /// All counters back to zero (CONFIG RESETSTAT); `now` is what others have counted.
+    pub fn reset(&self, now: Totals) {
+        *self.base() = now;
+        self.workers().iter().for_each(|worker| worker.reset());
+        self.errors().clear();
+    }
+
+    /// One figure over all workers.
+    pub fn sum(&self, figure: impl Fn(&WorkerStats) -> u64) -> u64 {
+        self.workers().iter().map(|worker| figure(worker)).sum()
+    }
+}

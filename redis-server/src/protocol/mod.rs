@@ -1,0 +1,15 @@
+//! The wire: RESP2, RESP3 and inline commands (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
+//!
+//! `request` turns bytes into argument vectors without copying them; `reply` appends answers to an output buffer.
+//! Neither knows sockets, commands or the clock.
+
+pub mod error;
+pub mod glob;
+pub mod number;
+#[cfg(test)]
+pub(crate) mod oracle;
+mod reply;
+mod request;
+
+pub use reply::{Mark, Reply};
+pub use request::{Inline, Parser, ProtocolError, RequestLimits, Span, split_inline, split_words};

@@ -1,0 +1,459 @@
+//! One connection: reads, runs what is complete, writes once per batch.
+
+use std::future::poll_fn;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use server_runtime::{Connection, Peer, Place, Stream};
+use tokio::io::AsyncWrite as _;
+use tokio::time::Sleep;
+
+use super::housekeeping;
+use super::output::Output;
+use crate::clients::client::{ClientShared, End, flag};
+use crate::config::{OutputLimit, settings};
+use crate::exec::blocking::Waiting;
+use crate::exec::client_eviction;
+use crate::exec::pipeline::Pipeline;
+use crate::exec::script::{self, Interrupted};
+use crate::exec::session::Guest;
+use crate::exec::worker::{Scratch, Worker, now_ms};
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+
+/// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
+pub(super) const MAX_UNSENT: usize = 64 * 1024 * 1024;
+
+/// Bytes of replies that may wait for a client that has not authenticated and does not read them.
+const MAX_UNSENT_UNAUTHENTICATED: u64 = 1024;
+/// Replies below this size are sent without a look at `client-output-buffer-limit`.
+const LOOK_AT_LIMIT: usize = 64 * 1024;
+/// Arguments from this length on are received in a buffer of their own by the genuine server.
+const LARGE: usize = 32 * 1024;
+
+/// What a client elsewhere is told while there is no password.
+const DENIED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
+    set for the default user. In this mode connections are only accepted from the loopback interface. If you want to \
+    connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected \
+    mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from \
+    the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do \
+    so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by \
+    editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the \
+    server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. \
+    4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in \
+    order for the server to start accepting connections from the outside.\r\n";
+
+/// Serves one connection to its end.
+pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
+    let Connection { mut stream, peer, local, place, shutdown, carried, routes } = connection;
+    if shutdown.is_triggered() {
+        return;
+    }
+    if is_denied(&worker, &peer) {
+        // One attempt: a new socket's buffer has room for it.
+        let _ = poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, DENIED.as_bytes())).await;
+        return;
+    }
+    housekeeping::watch_shutdown(&worker, &shutdown);
+    let client = carried.unwrap_or_else(|| new_client(&worker, &stream, &peer, &local));
+    let mut conn = Conn {
+        worker,
+        stream,
+        place,
+        client,
+        input: BytesMut::new(),
+        pipeline: Pipeline::default(),
+        output: Output::default(),
+        timer: None,
+        soft_limit_since: None,
+        stalled: false,
+        kept: Vec::new(),
+    };
+    // An error of the socket ends the connection like its orderly end: there is nobody to be told.
+    if let Ok(Served::Moves(target)) = poll_fn(|cx| conn.poll_guarded(cx)).await {
+        let Conn { stream, client, place, .. } = conn;
+        let id = client.shared.id;
+        let connection = Connection { stream, peer, local, place, shutdown, carried: None, routes };
+        if let Err(error) = connection.move_to(target, client) {
+            tracing::warn!(id, "closing client: it cannot go to worker-{target}: {error}");
+        }
+    }
+}
+
+/// Whether `protected-mode` keeps this peer out.
+fn is_denied(worker: &Worker, peer: &Peer) -> bool {
+    let instance = &worker.instance;
+    let is_remote = peer.socket_addr().is_some_and(|addr| !addr.ip().is_loopback());
+    is_remote
+        && instance.config.is_on(settings::PROTECTED_MODE)
+        && instance.acl.default_account().user().has_no_password()
+}
+
+fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Guest {
+    use std::os::fd::AsRawFd;
+    let instance = &worker.instance;
+    let fd = stream.as_raw_fd();
+    let shared = ClientShared::new(instance.next_client_id(), peer.to_string(), local.to_string(), fd, now_ms());
+    shared.set_flag(flag::UNIX, matches!(peer, Peer::Unix(_)));
+    Guest::new(instance, shared)
+}
+
+/// A connection that is being served.
+pub(super) struct Conn {
+    pub(super) worker: Rc<Worker>,
+    pub(super) stream: Stream,
+    place: Place,
+    /// Input that waits: an unfinished command, or commands behind one that waits.
+    pub(super) input: BytesMut,
+    pub(super) pipeline: Pipeline,
+    pub(super) output: Output,
+    /// Ends the wait for keys, or CLIENT PAUSE.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Since when the output is above its soft limit, in milliseconds of Unix time.
+    soft_limit_since: Option<u64>,
+    /// Whether complete commands wait in `input` for the output to shrink.
+    pub(super) stalled: bool,
+    /// Replies that are sent when all connections of this round have been served.
+    kept: Vec<u8>,
+    /// Dropped last: when the client leaves, what waited for it is freed.
+    pub(super) client: Guest,
+}
+
+/// What one batch of input has come to.
+pub(super) enum Progress {
+    /// Everything complete has run.
+    Done,
+    /// A command waits; what is behind it waits too.
+    Held,
+    /// The connection ends when its output is sent.
+    Close,
+}
+
+/// Why a connection is no longer served here.
+enum Served {
+    /// It is over.
+    Over,
+    /// It goes to another worker, and has nothing with it but its client.
+    Moves(usize),
+}
+
+impl Conn {
+    /// [`Conn::poll`]; a command that panics ends its own connection and nothing else.
+    fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::error!(id, addr, command = self.client.shared.last_command(), "a command panicked");
+            self.worker.renew_scratch();
+            Poll::Ready(Ok(Served::Over))
+        });
+        if polled.is_ready() {
+            // What this client has not been sent is not for the next one, who shares the buffer.
+            self.worker.scratch.borrow_mut().reply.clear();
+        }
+        polled
+    }
+
+    /// Works until there is nothing to be done. Ready when the connection is over, or moves.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
+        let worker = Rc::clone(&self.worker);
+        let mut scratch = worker.scratch.borrow_mut();
+        let scratch = &mut *scratch;
+        debug_assert!(scratch.reply.is_empty(), "every connection leaves the shared buffer empty");
+        self.client.shared.wake_by(cx.waker());
+        if !self.kept.is_empty() {
+            self.send_kept(cx, scratch)?;
+            if let Some(target) = self.is_asked_to_move() {
+                return Poll::Ready(Ok(Served::Moves(target)));
+            }
+        }
+        loop {
+            if !self.kept.is_empty() {
+                // Whoever was ready at the same time comes first.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
+                return Poll::Ready(Ok(Served::Over));
+            }
+            if !self.output.is_empty() {
+                match self.output.flush(cx, &mut self.stream) {
+                    Poll::Ready(sent) => self.sent(sent?),
+                    Poll::Pending if self.over_limit() => return Poll::Ready(Ok(Served::Over)),
+                    // Commands go on running for a client that sends before it reads, up to a point.
+                    Poll::Pending if self.client.close || self.output.len() > MAX_UNSENT => return Poll::Pending,
+                    Poll::Pending => {}
+                }
+            }
+            if self.client.close {
+                return Poll::Ready(Ok(Served::Over));
+            }
+            let go_on = if self.is_held() { self.poll_wait(cx, scratch)? } else { std::mem::take(&mut self.stalled) };
+            if go_on {
+                self.resume(cx, scratch)?;
+                continue;
+            }
+            match self.read(cx, scratch) {
+                // A client that has sent all it has to say may still read what is on its way.
+                Poll::Ready(Ok(0)) if !self.output.is_empty() && !self.client.awaits_answer() => {
+                    self.client.close = true
+                }
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(Served::Over)),
+                Poll::Ready(Ok(count)) => {
+                    self.received(cx, scratch, count)?;
+                    if let Some(target) = self.is_asked_to_move() {
+                        return Poll::Ready(Ok(Served::Moves(target)));
+                    }
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.client.awaits_answer() || self.timer.is_some()
+    }
+
+    /// The worker where the connection is wanted, if it has nothing under way that it would have to take along.
+    fn is_asked_to_move(&mut self) -> Option<usize> {
+        let has_sent = self.output.is_empty() && self.kept.is_empty();
+        let is_at_rest = self.input.is_empty() && has_sent && !self.is_held() && !self.client.close;
+        if !is_at_rest || !self.stream.can_move() {
+            return None;
+        }
+        self.place.is_asked_to(|| self.worker.random() as u16)
+    }
+
+    /// Sends what others have left; true if the connection is to end now.
+    fn take_mail(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
+        let mail = self.client.shared.take_mail();
+        if self.output.is_empty() {
+            // Many small messages go out in one piece.
+            mail.messages.iter().for_each(|message| scratch.reply.encoded(message));
+            self.send(cx, scratch)?;
+        } else {
+            mail.messages.into_iter().for_each(|message| self.output.push(message));
+        }
+        if mail.end == End::Now {
+            // What the client was told before must still reach it, if its socket takes it.
+            let _ = self.output.flush(cx, &mut self.stream)?;
+            return Ok(true);
+        }
+        self.client.close |= mail.end == End::WhenSent;
+        self.note_buffers();
+        Ok(false)
+    }
+
+    pub(super) fn finish(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch, progress: Progress) -> io::Result<()> {
+        if matches!(progress, Progress::Close) {
+            self.client.close = true;
+        }
+        if !self.keep_back(scratch, &progress) {
+            self.send(cx, scratch)?;
+        }
+        self.note_buffers();
+        Ok(())
+    }
+
+    /// Has the replies wait for the end of the round, if others are served in it and nothing speaks against it.
+    fn keep_back(&mut self, scratch: &mut Scratch, progress: &Progress) -> bool {
+        if !scratch.rounds.is_shared()
+            || !matches!(progress, Progress::Done)
+            || self.client.close
+            || !self.output.is_empty()
+            || self.stream.is_tls()
+        {
+            return false;
+        }
+        let (bytes, blobs) = scratch.reply.parts();
+        let Some(kept) = blobs.is_empty().then(|| scratch.rounds.keep(bytes)).flatten() else { return false };
+        self.kept = kept;
+        scratch.reply.clear();
+        true
+    }
+
+    /// Sends the replies that have waited for the end of the round.
+    fn send_kept(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        let sent = match Pin::new(&mut self.stream).poll_write(cx, &kept) {
+            Poll::Ready(sent) => sent?,
+            Poll::Pending => 0,
+        };
+        self.output.push(Bytes::copy_from_slice(&kept[sent..]));
+        scratch.rounds.give_back(kept);
+        self.sent(sent);
+        Ok(())
+    }
+
+    pub(super) fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
+        if !scratch.reply.is_empty() {
+            if scratch.reply.len() > LOOK_AT_LIMIT && self.is_too_much(scratch.reply.len()) {
+                // Nobody will be sent as much again soon: the buffer goes too.
+                scratch.reply = Reply::default();
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            let sent = self.output.send(cx, &mut self.stream, &mut scratch.reply)?;
+            self.sent(sent);
+        }
+        Ok(())
+    }
+
+    fn sent(&self, bytes: usize) {
+        self.worker.stats.writes.add(1);
+        self.worker.stats.output.add(bytes as u64);
+    }
+
+    /// Shows others what waits here. As in the genuine server, what stands before a large argument does not.
+    pub(super) fn note_buffers(&self) {
+        let shared = &self.client.shared;
+        let parsed = match self.pipeline.parser.pending_bulk() {
+            Some(len) if len >= LARGE => self.pipeline.parser.needed() - (len + 2),
+            _ => 0,
+        };
+        let (room, output) = (self.input.capacity() as u64, self.output.len() as u64);
+        client_eviction::note(&self.worker.instance, shared, [room, output], self.worker.now_ms());
+        shared.input.store(self.input.len().saturating_sub(parsed) as u64, Relaxed);
+        shared.input_room.store(room, Relaxed);
+        shared.output.store(output, Relaxed);
+    }
+
+    pub(super) fn wait(&mut self, waiting: Waiting) {
+        self.timer = waiting.deadline.map(sleep_until);
+        self.client.waiting = Some(waiting);
+    }
+
+    /// Begins to wait until a script ends that is interrupted every now and then.
+    pub(super) fn let_run(&mut self, interrupted: Interrupted) {
+        self.client.running = Some(interrupted.pending);
+        let worker = Rc::clone(&self.worker);
+        tokio::task::spawn_local(async move {
+            while script::go_on(&worker) {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+
+    /// Begins to wait until CLIENT PAUSE is over, or taken back.
+    pub(super) fn pause(&mut self, until: u64) {
+        self.timer = Some(sleep_until(until));
+        let (shared, instance) = (&self.client.shared, &self.worker.instance);
+        shared.set_flag(flag::PAUSED | flag::BLOCKED, true);
+        instance.blocked_clients(1);
+        // Either CLIENT UNPAUSE sees the flag, or we see what it has done.
+        fence(SeqCst);
+        if instance.paused(now_ms()).is_none() {
+            shared.wake();
+        }
+    }
+
+    fn end_pause(&mut self) {
+        if self.client.shared.has_flag(flag::PAUSED) {
+            self.timer = None;
+            self.client.end_pause();
+        }
+    }
+
+    /// Looks whether the wait is over; its answer is in the scratch reply then.
+    fn poll_wait(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
+        if let Some(running) = &mut self.client.running {
+            let Poll::Ready(finished) = Pin::new(running).poll(cx) else { return Ok(false) };
+            match finished {
+                Some(finished) => {
+                    let mut finished = *finished;
+                    self.client.take_back(finished.client);
+                    scratch.reply.append(&mut finished.reply);
+                }
+                // It has panicked.
+                None => self.client.close = true,
+            }
+            self.client.running = None;
+            return Ok(true);
+        }
+        if let Some(waiting) = &mut self.client.waiting
+            && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
+        {
+            // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
+            self.end_wait(scratch, &answer.unwrap_or_default());
+            return Ok(true);
+        }
+        if self.client.waiting.is_none() && self.worker.instance.paused(now_ms()).is_none() {
+            self.end_pause();
+            return Ok(true);
+        }
+        let Some(timer) = &mut self.timer else { return Ok(false) };
+        if timer.as_mut().poll(cx).is_pending() {
+            return Ok(false);
+        }
+        self.end_pause();
+        self.timer = None;
+        if let Some(waiting) = &self.client.waiting {
+            if !waiting.parked.abandon() {
+                // Somebody answers at this very moment.
+                return Ok(false);
+            }
+            let null = waiting.parked.null();
+            self.end_wait(scratch, &null);
+        }
+        Ok(true)
+    }
+
+    fn end_wait(&mut self, scratch: &mut Scratch, answer: &[u8]) {
+        self.timer = None;
+        if let Some(waiting) = self.client.waiting.take() {
+            waiting.conclude(&self.client, &mut scratch.reply, answer);
+        }
+    }
+
+    /// What `client-output-buffer-limit` allows.
+    fn output_limit(&self) -> OutputLimit {
+        let class = if self.client.is_subscribed() { 2 } else { 0 };
+        self.worker.instance.config.output_limits()[class]
+    }
+
+    /// Whether so many bytes of replies pass the hard limit, before any of them is sent.
+    fn is_too_much(&self, replies: usize) -> bool {
+        let (len, hard) = ((self.output.len() + replies) as u64, self.output_limit().hard);
+        let over = hard != 0 && len > hard;
+        if over {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::warn!(id, addr, len, "closing client: its output passed client-output-buffer-limit");
+        }
+        over
+    }
+
+    /// Whether the output passes `client-output-buffer-limit`.
+    fn over_limit(&mut self) -> bool {
+        let limit = self.output_limit();
+        let len = self.output.len() as u64;
+        if limit.soft == 0 || len <= limit.soft {
+            self.soft_limit_since = None;
+        }
+        let too_long = limit.soft != 0 && len > limit.soft && {
+            let now = now_ms();
+            now - *self.soft_limit_since.get_or_insert(now) >= limit.soft_seconds * 1000
+        };
+        let unknown = len > MAX_UNSENT_UNAUTHENTICATED && !self.client.identity.may_enter(&self.worker.instance.acl);
+        let over = unknown || too_long || limit.hard != 0 && len > limit.hard;
+        if over {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::warn!(id, addr, len, "closing client: its output passed client-output-buffer-limit");
+        }
+        over
+    }
+}
+
+fn sleep_until(at: u64) -> Pin<Box<Sleep>> {
+    Box::pin(tokio::time::sleep(Duration::from_millis(at.saturating_sub(now_ms()))))
+}
+
+/// Texts of the errors that a connection may get before it has sent anything.
+pub(super) fn refusal() -> String {
+    format!("-{}\r\n", Error::Static("ERR max number of clients reached"))
+}

@@ -1,0 +1,102 @@
+//! The server's periodic work.
+
+use std::time::{Duration, Instant};
+
+use crate::config::settings;
+use crate::exec::eviction::{self, Room};
+use crate::exec::worker::{Worker, now_ms};
+use crate::keyspace::{Entry, Garbage};
+
+/// Expired keys that one visit to a shard removes: its lock is held for some ten microseconds.
+const EXPIRE_SLICE: usize = 64;
+/// Share of each period that the removal of expired keys may take, in percent, at the least effort, as in the genuine
+/// server; and what each degree of `active-expire-effort` adds.
+const EXPIRE_SHARE: u64 = 25;
+const EXPIRE_SHARE_STEP: u64 = 2;
+/// Shards that are looked at before other work on this thread gets its turn.
+const SHARDS_AT_ONCE: usize = 1024;
+
+/// Runs until the server ends.
+pub(super) async fn run(worker: Worker) {
+    let mut expiry = Expiry::default();
+    loop {
+        let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
+        tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        worker.instance.stats.sample(now_ms());
+        worker.instance.tracking.limit(&worker.instance.config);
+        expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
+    }
+}
+
+/// Evicts what commands have left over `maxmemory`, in slices between which clients get their turn.
+pub(super) async fn evict(worker: Worker) {
+    loop {
+        let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
+        tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        while worker.instance.is_short_of_memory() && eviction::make_room(&worker) == Room::Coming {
+            tokio::task::yield_now().await;
+        }
+        if !worker.instance.is_short_of_memory() {
+            worker.instance.shortage.note(false, now_ms());
+        }
+    }
+}
+
+/// The removal of expired keys that nobody asks for.
+#[derive(Default)]
+struct Expiry {
+    /// Where the last run stopped, in shards counted over all databases.
+    next: usize,
+}
+
+impl Expiry {
+    /// Goes through all shards once, or until the time is used up; clients of this worker come in between.
+    async fn run(&mut self, worker: &Worker, period: Duration) {
+        let instance = &worker.instance;
+        let effort = instance.config.uint(settings::ACTIVE_EXPIRE_EFFORT).clamp(1, 10);
+        let share = EXPIRE_SHARE + EXPIRE_SHARE_STEP * (effort - 1);
+        let deadline = Instant::now() + period * share as u32 / 100;
+        let shards = instance.databases().first().map_or(0, |database| database.shards());
+        let all = shards * instance.databases().len();
+        let mut visited = 0;
+        while visited < all {
+            if instance.paused(now_ms()).is_some() || !instance.active_expire() || instance.scripts.world.is_stopped() {
+                return;
+            }
+            let (database, shard) = (instance.database(self.next / shards), self.next % shards);
+            if !database.has_deadlines() {
+                visited += shards - shard;
+                self.next = (self.next + shards - shard) % all;
+                continue;
+            }
+            visited += 1;
+            loop {
+                let began = now_ms();
+                let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
+                let done = removed.len() < EXPIRE_SLICE;
+                let now = now_ms();
+                instance.observers.latency(&instance.config, "expire-cycle", now.saturating_sub(began), now);
+                free(worker, removed);
+                if done {
+                    break;
+                }
+                tokio::task::yield_now().await;
+                if Instant::now() >= deadline {
+                    return;
+                }
+            }
+            self.next = (self.next + 1) % all;
+            if visited.is_multiple_of(SHARDS_AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// Frees what was removed, large values on a thread of their own if the configuration says so.
+fn free(worker: &Worker, removed: Vec<Entry>) {
+    let instance = &worker.instance;
+    if !removed.is_empty() && instance.config.is_on(settings::LAZYFREE_LAZY_EXPIRE) {
+        removed.into_iter().filter(Entry::is_heavy).for_each(|entry| instance.reaper.free(Garbage::Entry(entry)));
+    }
+}

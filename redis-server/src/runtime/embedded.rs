@@ -1,0 +1,151 @@
+//! The server without sockets: bytes in, bytes out, for other programs and for tests.
+//!
+//! ```
+//! use std::rc::Rc;
+//! use std::sync::Arc;
+//! use redis_server::config::Config;
+//! use redis_server::embedded::Session;
+//! use redis_server::instance::Instance;
+//! use redis_server::worker::Worker;
+//!
+//! let instance = Arc::new(Instance::new(Arc::new(Config::default())));
+//! let worker = Rc::new(Worker::new(instance));
+//! let mut session = Session::new(Rc::clone(&worker));
+//! session.receive(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nGET k\r\n");
+//! assert_eq!(session.transmit(), b"+OK\r\n$1\r\nv\r\n");
+//! ```
+//!
+//! Nothing here waits. A blocking command leaves the session [waiting](Session::is_waiting); its reply comes out of
+//! [`Session::transmit`] once another session of the same instance, or its deadline, has ended the wait. [`expire`]
+//! removes what has expired and nobody asks for; call it now and then.
+
+use std::rc::Rc;
+
+use crate::clients::client::{ClientShared, End};
+use crate::exec::dispatch::Passed;
+use crate::exec::instance::Instance;
+use crate::exec::pipeline::{Pipeline, Received, Runner};
+use crate::exec::session::Guest;
+use crate::exec::worker::{Worker, now_ms};
+use crate::protocol::{Reply, Span};
+
+/// Most keys that [`expire`] removes from one shard under one lock.
+const EXPIRE_SLICE: usize = 64;
+
+/// Removes every expired key.
+pub fn expire(instance: &Instance) {
+    if !instance.active_expire() || instance.scripts.world.is_stopped() {
+        return;
+    }
+    for database in instance.databases() {
+        for shard in 0..database.shards() {
+            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {}
+        }
+    }
+}
+
+/// A client's session without a socket.
+#[derive(Debug)]
+pub struct Session {
+    worker: Rc<Worker>,
+    client: Guest,
+    /// What has been received and not been run.
+    input: Vec<u8>,
+    pipeline: Pipeline,
+    /// Room for the arguments of a window.
+    spans: Vec<Span>,
+    reply: Reply,
+}
+
+impl Session {
+    /// A client of the worker's instance.
+    pub fn new(worker: Rc<Worker>) -> Self {
+        let instance = &worker.instance;
+        let name = String::from("embedded:0");
+        let shared = ClientShared::new(instance.next_client_id(), name.clone(), name, -1, now_ms());
+        let client = Guest::new(instance, shared);
+        Self {
+            worker,
+            client,
+            input: Vec::new(),
+            pipeline: Pipeline::default(),
+            spans: Vec::new(),
+            reply: Reply::default(),
+        }
+    }
+
+    /// Takes requests, cut anywhere, and runs those that are complete.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.input.extend_from_slice(bytes);
+        self.advance();
+    }
+
+    /// What is to be sent to the client: replies, and messages that others have published.
+    pub fn transmit(&mut self) -> Vec<u8> {
+        self.advance();
+        let mut out = self.reply.to_vec();
+        self.reply.clear();
+        let mail = self.client.shared.take_mail();
+        mail.messages.iter().for_each(|message| out.extend_from_slice(message));
+        self.client.close |= mail.end != End::No;
+        out
+    }
+
+    /// Wakes this task when a message is left for the client, or its end is near; [`Session::transmit`] has them.
+    pub fn wake_by(&self, waker: &std::task::Waker) {
+        self.client.shared.wake_by(waker);
+    }
+
+    /// Whether a blocking command waits for its keys.
+    pub fn is_waiting(&self) -> bool {
+        self.client.waiting.is_some()
+    }
+
+    /// Whether the server wants the connection to end when its output is sent.
+    pub fn is_closed(&self) -> bool {
+        self.client.close
+    }
+
+    /// Runs what can run.
+    fn advance(&mut self) {
+        self.end_wait();
+        let input = std::mem::take(&mut self.input);
+        let mut used = 0;
+        while self.client.waiting.is_none() && !self.client.close && self.run_window(&input, &mut used) {}
+        self.input = input;
+        self.input.drain(..used);
+    }
+
+    /// Runs commands behind `used`; false if there is nothing more to run now.
+    fn run_window(&mut self, input: &[u8], used: &mut usize) -> bool {
+        let before = *used;
+        self.reply.set_resp3(self.client.resp3);
+        let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut self.reply };
+        let received = Received { bytes: input, owner: None };
+        match self.pipeline.run(runner, received, &mut self.spans, used) {
+            Ok(Passed::Done) => return *used > before && *used < input.len() && !self.pipeline.parser.in_command(),
+            Ok(Passed::Blocked(waiting)) => self.client.waiting = Some(waiting),
+            // Nobody interrupts scripts where nobody lets them go on.
+            Ok(Passed::Interrupted(_)) => self.client.close = true,
+            Ok(Passed::Paused(_)) => {}
+            Err(error) => {
+                self.reply.error(&format_args!("ERR {error}"));
+                self.client.close = true;
+            }
+        }
+        false
+    }
+
+    /// Ends the wait if its answer has come, or its deadline.
+    fn end_wait(&mut self) {
+        let Some(mut waiting) = self.client.waiting.take() else { return };
+        let answer = match waiting.answer.try_recv() {
+            Ok(answer) => answer,
+            Err(_) if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() => {
+                waiting.parked.null()
+            }
+            Err(_) => return self.client.waiting = Some(waiting),
+        };
+        waiting.conclude(&self.client, &mut self.reply, &answer);
+    }
+}

@@ -1,0 +1,71 @@
+//! What is done for all connections together, now and then: idle ones, slow ones, and their end at shutdown.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use server_runtime::Shutdown;
+
+use crate::clients::client::flag;
+use crate::config::settings;
+use crate::exec::instance::Instance;
+use crate::exec::worker::{Worker, now_ms};
+use crate::exec::workers::Asked;
+use crate::observe::memory;
+
+/// Time between two looks at all clients.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Runs until the server ends.
+pub(super) async fn run(instance: Arc<Instance>) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        look_after(&instance, now_ms());
+        instance.peers.close_idle(now_ms());
+    }
+}
+
+/// Cuts off clients that have been idle for `timeout` seconds, and has those that do not read look at their limits.
+fn look_after(instance: &Instance, now: u64) {
+    let timeout = instance.config.uint(settings::TIMEOUT);
+    for client in instance.clients() {
+        let idle = now.saturating_sub(client.active_at.load(Relaxed)) / 1000;
+        if timeout > 0 && idle > timeout && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR) {
+            tracing::debug!(id = client.id, addr = client.addr, "closing idle client");
+            instance.kill_client(&client);
+        } else if client.output.load(Relaxed) > 0 {
+            client.wake();
+        }
+    }
+}
+
+/// Does what others ask of this worker. Runs until the server ends.
+pub(super) async fn crew(instance: Arc<Instance>) {
+    let member = instance.crew.join();
+    loop {
+        match poll_fn(|cx| member.poll(cx.waker())).await {
+            Asked::Purge => memory::give_back(),
+            Asked::Turn => {
+                let round = instance.crew.round();
+                // Tasks run in the order in which they became ready, and who yields is ready again behind those that
+                // the sockets make so.
+                tokio::task::yield_now().await;
+                instance.crew.turn_taken(round);
+            }
+        }
+    }
+}
+
+/// Has the clients end when the server does; the first connection of a worker starts the watch.
+pub(super) fn watch_shutdown(worker: &Rc<Worker>, shutdown: &Shutdown) {
+    if worker.watches_shutdown.replace(true) {
+        return;
+    }
+    let (instance, shutdown) = (Arc::clone(&worker.instance), shutdown.clone());
+    tokio::task::spawn_local(async move {
+        shutdown.triggered().await;
+        instance.clients().iter().for_each(|client| client.close());
+    });
+}

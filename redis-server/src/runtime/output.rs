@@ -1,0 +1,111 @@
+//! What could not be sent at once.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use server_runtime::Stream;
+use tokio::io::AsyncWrite;
+
+use crate::protocol::Reply;
+
+/// Most pieces handed to one system call.
+const MAX_SLICES: usize = 64;
+
+/// Bytes that wait for the socket.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    queue: VecDeque<Bytes>,
+    len: usize,
+    /// Whether the stream may still hold what it has taken: TLS keeps records of its own.
+    unflushed: bool,
+}
+
+impl Output {
+    /// Bytes that wait.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && !self.unflushed
+    }
+
+    /// Appends bytes.
+    pub(super) fn push(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.len += bytes.len();
+            self.queue.push_back(bytes);
+        }
+    }
+
+    /// Sends a batch's replies, in one system call if the socket takes them; keeps what it does not take.
+    /// Returns the number of bytes sent.
+    pub(super) fn send(&mut self, cx: &mut Context<'_>, stream: &mut Stream, reply: &mut Reply) -> io::Result<usize> {
+        let mut sent = 0;
+        if self.is_empty() && reply.parts().1.is_empty() && !stream.is_tls() {
+            let (bytes, _) = reply.parts();
+            // One attempt: a short write means a full socket, and its readiness is cleared by then.
+            if let Poll::Ready(count) = Pin::new(&mut *stream).poll_write(cx, bytes) {
+                sent = count?;
+            }
+            if sent == bytes.len() {
+                reply.clear();
+                return Ok(sent);
+            }
+        }
+        self.keep(reply, sent);
+        reply.clear();
+        match self.flush(cx, stream) {
+            Poll::Ready(flushed) => flushed.map(|count| count + sent),
+            Poll::Pending => Ok(sent),
+        }
+    }
+
+    /// Keeps what a reply holds behind its first `sent` bytes, which were copied ones.
+    fn keep(&mut self, reply: &Reply, sent: usize) {
+        let (bytes, blobs) = reply.parts();
+        let mut from = sent;
+        for (at, blob) in blobs {
+            self.push(Bytes::copy_from_slice(&bytes[from..*at]));
+            self.push(blob.clone());
+            from = *at;
+        }
+        self.push(Bytes::copy_from_slice(&bytes[from..]));
+    }
+
+    /// Sends what waits. Ready with the number of bytes when all of it is sent.
+    pub(super) fn flush(&mut self, cx: &mut Context<'_>, stream: &mut Stream) -> Poll<io::Result<usize>> {
+        let mut sent = 0;
+        while !self.queue.is_empty() {
+            let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+            let used = self.queue.iter().zip(&mut slices).map(|(bytes, slice)| *slice = IoSlice::new(bytes)).count();
+            let count = ready!(Pin::new(&mut *stream).poll_write_vectored(cx, &slices[..used]))?;
+            if count == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.advance(count);
+            self.unflushed = true;
+            sent += count;
+        }
+        ready!(Pin::new(stream).poll_flush(cx))?;
+        self.unflushed = false;
+        Poll::Ready(Ok(sent))
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.len -= count;
+        while count > 0 {
+            let first = &mut self.queue[0];
+            let step = count.min(first.len());
+            first.advance(step);
+            count -= step;
+            if first.is_empty() {
+                self.queue.pop_front();
+            }
+        }
+    }
+}

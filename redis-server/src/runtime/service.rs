@@ -1,0 +1,183 @@
+//! Starting the server on the runtime that all our servers share.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
+
+use super::{conn, cron, housekeeping};
+use crate::clients::acl::LoadError;
+use crate::config::{Config, settings};
+use crate::exec::instance::Instance;
+use crate::exec::session::Guest;
+use crate::exec::worker::Worker;
+use crate::observe::memory;
+use crate::runtime::metrics;
+
+/// The service behind every connection.
+pub struct Server {
+    instance: Arc<Instance>,
+    refusal: String,
+}
+
+impl Server {
+    /// What its workers share.
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+}
+
+impl Service for Server {
+    type Worker = Worker;
+    type Carried = Guest;
+    const MOVES: bool = true;
+
+    fn worker(self: &Arc<Self>, index: usize) -> Worker {
+        let worker = Worker::new(Arc::clone(&self.instance));
+        worker.goes_on.set(true);
+        tokio::task::spawn_local(housekeeping::crew(Arc::clone(&self.instance)));
+        if index == 0 {
+            tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
+            tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
+            tokio::task::spawn_local(cron::evict(Worker::new(Arc::clone(&self.instance))));
+        }
+        worker
+    }
+
+    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection<Guest>) -> impl Future<Output = ()> + 'static {
+        conn::serve(worker, connection)
+    }
+
+    fn serial_nanos(&self) -> u64 {
+        self.instance.scripts.world.alone_nanos()
+    }
+
+    fn refusal(&self) -> &[u8] {
+        self.refusal.as_bytes()
+    }
+
+    fn starting(&self, handle: &Handle) {
+        self.instance.set_runtime(handle.clone());
+    }
+}
+
+/// Why the server could not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// A word of `bind` is no address.
+    Bind(String),
+    /// `metrics-listen` is no address with a port.
+    Metrics(String),
+    /// `tls-port` without certificate or key.
+    Tls,
+    /// `tls-auth-clients` without the authorities of their certificates.
+    TlsClients,
+    /// A user of the configuration, or of its file of users, cannot be made.
+    Users(LoadError),
+    /// The runtime refused.
+    Runtime(server_runtime::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bind(word) => {
+                write!(
+                    f,
+                    "bind: \"{word}\" is no address: expected an IPv4 or IPv6 address, * or ::*, or one with '-' before it"
+                )
+            }
+            Self::Metrics(text) => {
+                write!(f, "metrics-listen: \"{text}\" is no address with a port, like 127.0.0.1:9121")
+            }
+            Self::Tls => f.write_str("tls-port needs tls-cert-file and tls-key-file"),
+            Self::TlsClients => f.write_str(
+                "tls-auth-clients, which is yes by default, needs tls-ca-cert-file; \"tls-auth-clients no\" serves clients \
+                 without certificates",
+            ),
+            Self::Users(error) => error.fmt(f),
+            Self::Runtime(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Starts a server with this configuration; it runs on threads of its own until its handle is triggered.
+///
+/// # Errors
+/// [`StartError`]: a place to listen that cannot be had, or TLS files that cannot be used.
+pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
+    let places = places(&config)?;
+    start_at(places, config)
+}
+
+/// [`start`], listening at these places instead of those that the configuration names: port 0 is any free one.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Instance>), StartError> {
+    let options = options(places, &config)?;
+    let instance = Arc::new(Instance::try_new(Arc::new(config)).map_err(StartError::Users)?);
+    let figures = Arc::clone(&instance);
+    options.metrics.collect(move |out| metrics::render(&figures, out));
+    let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
+    let running = server_runtime::start(options, server).map_err(StartError::Runtime)?;
+    instance.startup_memory.store(memory::used_here(), Relaxed);
+    Ok((running, instance))
+}
+
+fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> {
+    let keepalive = config.uint(settings::TCP_KEEPALIVE);
+    let metrics_listen = config.string(settings::METRICS_LISTEN);
+    let metrics_listen = metrics_listen.map(|text| text.parse().map_err(|_| StartError::Metrics(text))).transpose()?;
+    Ok(Options {
+        listen: places,
+        workers: config.size(settings::WORKERS),
+        max_connections: config.size(settings::MAXCLIENTS),
+        drain: Duration::from_secs(config.uint(settings::DRAIN_TIMEOUT)),
+        backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
+        keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
+        tls: super::tls::options(config)?,
+        metrics_listen,
+        ..Options::default()
+    })
+}
+
+fn places(config: &Config) -> Result<Vec<Listen>, StartError> {
+    let mut places = Vec::new();
+    let ports = [(settings::PORT, Listen::Tcp as fn(SocketAddr) -> Listen), (settings::TLS_PORT, Listen::Tls)];
+    for (setting, place) in ports {
+        let port = match u16::try_from(config.int(setting)) {
+            // Port 0 means "none" in a configuration.
+            Ok(0) | Err(_) => continue,
+            Ok(port) => port,
+        };
+        for word in config.words(settings::BIND) {
+            let word = String::from_utf8_lossy(&word).into_owned();
+            if let Some(ip) = address(&word)? {
+                places.push(place(SocketAddr::new(ip, port)));
+            }
+        }
+    }
+    if let Some(path) = config.string(settings::UNIXSOCKET) {
+        let mode = config.uint(settings::UNIXSOCKETPERM);
+        places.push(Listen::Unix { path: path.into(), mode: (mode > 0).then_some(mode as u32) });
+    }
+    Ok(places)
+}
+
+/// A word of `bind`: `-` before it means that a machine without this address is fine.
+fn address(word: &str) -> Result<Option<IpAddr>, StartError> {
+    let (optional, text) = word.strip_prefix('-').map_or((false, word), |rest| (true, rest));
+    let ip = match text {
+        "*" => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        "::*" => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        _ => text.parse().map_err(|_| StartError::Bind(word.to_owned()))?,
+    };
+    let there = !optional || std::net::TcpListener::bind(SocketAddr::new(ip, 0)).is_ok();
+    Ok(there.then_some(ip))
+}
