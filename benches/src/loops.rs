@@ -16,6 +16,7 @@ use grpc_server::greeter::pb::greeter_server::GreeterServer;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use http_server::h1::{self, Limits, MAX_HEADERS, Room};
+use redis_server::commands::TABLE;
 use redis_server::config::Config;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
@@ -70,7 +71,7 @@ pub fn ready<F: Future>(future: F) -> F::Output {
 /// # Panics
 /// When the answer is not `reply`, [`DEPTH`] times.
 pub fn redis(prepare: &str, command: &str, reply: &str) -> Turn {
-    let mut session = Session::new(Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default()))))));
+    let mut session = Session::new(Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &TABLE)))));
     let batch = |command: &str| -> Vec<u8> {
         let one = |number: usize| {
             let words: Vec<String> =

@@ -4,10 +4,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use redis_server::clients::acl::{Defaults, User};
+use redis_server::commands::REGISTRY;
 
 fuzz_target!(|text: &[u8]| {
     let Some((&first, text)) = text.split_first() else { return };
-    let defaults = Defaults { all_channels: first & 1 == 1 };
+    let defaults = Defaults { registry: REGISTRY, all_channels: first & 1 == 1 };
     let words: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     match User::new(defaults).changed(&words, defaults) {
         Ok(user) => {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
+use redis_server::commands::TABLE;
 use redis_server::config::Config;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
@@ -16,7 +17,7 @@ use redis_server::runtime::embedded::Session;
 mod resp;
 
 thread_local! {
-    static WORKER: Rc<Worker> = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default())))));
+    static WORKER: Rc<Worker> = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &TABLE))));
 }
 
 /// Commands that end, stop or reach out of the process.

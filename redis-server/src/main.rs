@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use redis_server::REDIS_VERSION;
 use redis_server::clients::acl::Table;
+use redis_server::commands::REGISTRY;
+use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
 use redis_server::observe::memory::Counting;
-use redis_server::runtime::logging;
 use server_runtime::{init_logging, shutdown_on_signals};
 
 #[global_allocator]
@@ -28,7 +29,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         Request::Serve(launch) => serve(&launch)?,
         Request::CheckConfig(launch) => {
             let (config, warnings) = Config::load(&launch, std::env::vars_os())?;
-            Table::from_config(&config)?;
+            Table::from_config(&config, REGISTRY)?;
             warnings.iter().for_each(|warning| println!("warning: {warning}"));
             println!("the configuration is good");
         }

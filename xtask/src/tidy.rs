@@ -28,7 +28,11 @@ const MAX_LINES: usize = 800;
 
 /// Sources of redis-server outside of `runtime/` that may name tokio: the program's ends, and the hand-over of a parked
 /// command's reply, or a script's, to its waiting connection (a channel's sender; it does not wait itself).
-const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "exec/blocking.rs", "exec/script/task.rs"];
+const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "exec/blocking.rs", "exec/script/task.rs", "exec/rounds.rs"];
+
+/// The folders of redis-server from the bottom up: a file names only its own folder and those before it.
+const REDIS_FOLDERS: &[&str] =
+    &["protocol", "types", "config", "keyspace", "command", "clients", "observe", "exec", "commands", "runtime"];
 
 /// Documents that every reader looks for.
 const DOCUMENTS: &[&str] =
@@ -163,6 +167,7 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
     let Some(inner) = path.strip_prefix("redis-server/src/") else {
         return breaches;
     };
+    breaches.extend(check_order(path, inner, text));
     let waits = inner.starts_with("runtime/") || MAY_NAME_TOKIO.contains(&inner);
     for (number, line) in text.lines().enumerate() {
         let words = code_words(line);
@@ -175,6 +180,36 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
         }
     }
     breaches
+}
+
+/// A folder of redis-server uses only those below it, but for its tests.
+fn check_order(path: &str, inner: &str, text: &str) -> Vec<String> {
+    let rank = |folder: &str| REDIS_FOLDERS.iter().position(|known| *known == folder);
+    let Some((folder, file)) = inner.split_once('/') else {
+        let known = ["main.rs", "lib.rs"].contains(&inner);
+        return if known { Vec::new() } else { vec![format!("{path}: stands in none of redis-server's folders")] };
+    };
+    let Some(own) = rank(folder) else {
+        return vec![format!("{path}: the folder `{folder}` has no place in the order of redis-server's folders")];
+    };
+    let is_test = |name: &str| matches!(name, "tests.rs" | "testing.rs" | "oracle.rs" | "command_oracle.rs");
+    if is_test(file.rsplit('/').next().unwrap_or(file)) {
+        return Vec::new();
+    }
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    let mut breaches = Vec::new();
+    for (number, line) in code.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        let named = code.split("crate::").skip(1).filter_map(|rest| rest.split(|c: char| !is_word(c)).next());
+        for other in named.filter(|other| rank(other).is_some_and(|other| other > own)) {
+            breaches.push(format!("{path}:{}: `{folder}` stands below `{other}`", number + 1));
+        }
+    }
+    breaches
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// The identifiers of a line, without those in comments and string literals on that line.
@@ -286,5 +321,27 @@ mod tests {
     fn the_workspace_itself_is_tidy() {
         let tree = Tree::read(crate::root()).unwrap();
         assert_eq!(tree.breaches(), Vec::<String>::new());
+    }
+}
+
+#[cfg(test)]
+mod order_tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_redis_server_names_only_those_below_it() {
+        let check = |inner: &str, text: &str, breaches: usize| {
+            let found = check_order("path", inner, text);
+            assert_eq!(found.len(), breaches, "{inner}: {text}: {found:?}");
+        };
+        check("exec/ctx.rs", "use crate::keyspace::View;\nuse crate::exec::Ctx;", 0);
+        check("keyspace/view.rs", "use crate::exec::Ctx;", 1);
+        check("keyspace/view.rs", "let a = crate::exec::a(crate::runtime::b());", 2);
+        check("keyspace/view.rs", "// crate::exec::Ctx", 0);
+        check("keyspace/tests.rs", "use crate::exec::Ctx;", 0);
+        check("keyspace/view.rs", "#[cfg(test)]\nmod tests {\n    use crate::exec::Ctx;\n}", 0);
+        check("world/view.rs", "", 1);
+        check("world.rs", "", 1);
+        check("main.rs", "", 0);
     }
 }

@@ -151,7 +151,10 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "embedded" {
             let config = redis_server::config::Config::default();
-            return Ok(Self::Embedded(Arc::new(redis_server::exec::instance::Instance::new(Arc::new(config)))));
+            return Ok(Self::Embedded(Arc::new(redis_server::exec::instance::Instance::new(
+                Arc::new(config),
+                &redis_server::commands::TABLE,
+            ))));
         }
         Server::from_str(text).map(Self::Server)
     }

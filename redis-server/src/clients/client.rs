@@ -9,10 +9,9 @@ use bytes::Bytes;
 
 use crate::clients::acl::{Account, Identity};
 use crate::clients::tracking;
-use crate::command::OwnedArgs;
-use crate::commands::registry::{self, Row};
-use crate::exec::blocking::Parked;
+use crate::command::{OwnedArgs, Row};
 use crate::keyspace::Watched;
+use crate::protocol::error::Error;
 
 /// Bytes that a subscription, a watched key or a prefix takes, here and among all of them, besides its text.
 const NAME: u64 = 128;
@@ -118,11 +117,31 @@ impl Client {
         self.shared.last_command.store(u32::from(row.id) + 1, Ordering::Relaxed);
     }
 
+    /// Shows others how many subscriptions there are.
+    pub fn note_subscriptions(&mut self) {
+        let subscriptions = self.subscriptions.take().filter(|subscriptions| !subscriptions.is_empty());
+        for (kind, count) in self.shared.counts.iter().take(3).enumerate() {
+            count.store(subscriptions.as_ref().map_or(0, |all| all.sets[kind].len() as u32), Ordering::Relaxed);
+        }
+        self.shared.set_flag(flag::PUBSUB, subscriptions.is_some());
+        self.subscriptions = subscriptions;
+    }
+
     /// Whether the client has subscribed to anything.
     #[inline]
     pub fn is_subscribed(&self) -> bool {
         self.subscriptions.as_ref().is_some_and(|subscriptions| !subscriptions.is_empty())
     }
+}
+
+/// A command that waits, as far as others may end its wait (`CLIENT UNBLOCK`).
+pub trait Unblock: std::fmt::Debug + Send + Sync {
+    /// Ends the wait as its time-out would; false when it has ended already.
+    fn time_out(&self) -> bool;
+    /// Ends the wait with an error; false when it has ended already.
+    fn fail(&self, error: &Error) -> bool;
+    /// The command.
+    fn row(&self) -> &'static Row;
 }
 
 /// What other threads see of a client, and how they reach it.
@@ -165,7 +184,7 @@ pub struct ClientShared {
     /// Names and versions.
     pub labels: Mutex<Labels>,
     /// The command that waits for keys.
-    pub blocked: Mutex<Option<Arc<Parked>>>,
+    pub blocked: Mutex<Option<Arc<dyn Unblock>>>,
     mailbox: Mutex<Mailbox>,
     has_mail: AtomicBool,
     waker: AtomicWaker,
@@ -345,10 +364,9 @@ impl ClientShared {
         std::mem::take(&mut *self.mailbox())
     }
 
-    /// Full name of its last command, `NULL` before the first.
-    pub fn last_command(&self) -> String {
-        let id = (self.last_command.load(Ordering::Relaxed) as usize).checked_sub(1);
-        id.map_or_else(|| "NULL".to_owned(), |id| registry::ROWS[id].name())
+    /// Number of its last command in the table, if it has called any.
+    pub fn last_command(&self) -> Option<usize> {
+        (self.last_command.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
     /// Bytes of the messages that wait here.
@@ -407,7 +425,7 @@ impl ClientShared {
     }
 
     /// The command that waits for keys, if any.
-    pub fn blocked(&self) -> MutexGuard<'_, Option<Arc<Parked>>> {
+    pub fn blocked(&self) -> MutexGuard<'_, Option<Arc<dyn Unblock>>> {
         self.blocked.lock().expect("no code that holds the parked command panics")
     }
 }

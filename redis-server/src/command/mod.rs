@@ -1,16 +1,14 @@
-//! What a command is: its row in the table, its arguments, and what its handler works with.
-//!
-//! A handler is a plain synchronous function. By the time it runs, the dispatcher has checked arity and permission and
-//! has locked the keys that the row declares; the handler reads [`Args`], works on [`Ctx::db`] and appends to
-//! [`Ctx::reply`].
+//! What a command is: its row in the table, and its arguments.
 
 mod args;
 mod flags;
 mod keys;
+mod registry;
 mod row;
+mod unknown;
 
-pub use crate::exec::{Block, Ctx, Event, InVain, Ready};
 pub use args::{Args, OwnedArgs};
 pub use flags::{Categories, Flags, acl};
 pub use keys::{Begin, Find, KeySpec, Use, keynum, numkeys, optional, read, reads, update, write, writes};
-pub use row::{Command, Family, Footprint, Handler, KeyPositions, KeyUses, Result, cmd, container, sub};
+pub use registry::{MAX_ROWS, Registry, Row, index};
+pub use row::{Command, Footprint, KeyPositions, KeyUses, Result};

@@ -5,11 +5,10 @@ use smallvec::SmallVec;
 use super::args::Args;
 use super::flags::{Categories, Flags};
 use super::keys::{Begin, Find, KeySpec};
-use crate::exec::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
-/// What a handler returns: the reply is in [`Ctx::reply`], or the error is to be sent instead of it.
+/// What a handler returns: its reply is written, or the error is to be sent instead of it.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 /// Positions of keys among the arguments, and how each is used.
@@ -17,9 +16,6 @@ pub type KeyPositions = SmallVec<[(usize, Access); 8]>;
 
 /// Positions of keys among the arguments, and what happens to each in the words of a key specification.
 pub type KeyUses = SmallVec<[(usize, &'static str); 8]>;
-
-/// What runs when a command is called.
-pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
 /// What a command needs locked.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +44,6 @@ pub struct Command {
     pub name: &'static str,
     /// Number of arguments with the name; negative: at least so many.
     pub arity: i8,
-    /// What runs.
-    pub handler: Handler,
     /// Flags of `COMMAND INFO`.
     pub flags: Flags,
     /// Where its keys are.
@@ -62,110 +56,13 @@ pub struct Command {
     pub tips: &'static [&'static str],
     /// Finds the keys where the specifications alone cannot.
     pub finder: Option<fn(Args<'_>) -> KeyPositions>,
-    /// Subcommands by name; empty for most.
-    pub subcommands: &'static [Self],
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
     pub only_key: u8,
     /// Whether neighbours in a pipeline may run under the same locks: one key, and little work.
     pub batched: bool,
 }
 
-/// The commands of one group.
-#[derive(Debug)]
-pub struct Family {
-    /// The group's name in `COMMAND DOCS`.
-    pub group: &'static str,
-    /// ACL category of all its commands.
-    pub category: Categories,
-    /// The commands.
-    pub commands: &'static [Command],
-}
-
-/// A row: name, arity, handler, flags, keys.
-pub const fn cmd(name: &'static str, arity: i8, handler: Handler, flags: Flags, keys: &'static [KeySpec]) -> Command {
-    let only_key = match keys {
-        [KeySpec { begin: Begin::Index(index), find: Find::Range { last: 0, .. }, .. }] => *index,
-        _ => 0,
-    };
-    Command {
-        name,
-        arity,
-        handler,
-        flags: if moves(keys) { flags.and(Flags::MOVABLEKEYS) } else { flags },
-        keys,
-        footprint: Footprint::Keys,
-        categories: Categories(0),
-        tips: &[],
-        finder: None,
-        subcommands: &[],
-        only_key,
-        batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
-    }
-}
-
-/// Whether some key's position depends on the arguments.
-const fn moves(keys: &[KeySpec]) -> bool {
-    let mut at = 0;
-    while at < keys.len() {
-        if !matches!(keys[at], KeySpec { begin: Begin::Index(_), find: Find::Range { .. }, .. }) {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
-
-/// A subcommand's row.
-pub const fn sub(name: &'static str, arity: i8, handler: Handler, flags: Flags, keys: &'static [KeySpec]) -> Command {
-    cmd(name, arity, handler, flags, keys)
-}
-
-/// A command that only groups subcommands.
-pub const fn container(name: &'static str, arity: i8, subcommands: &'static [Command]) -> Command {
-    let mut command = cmd(name, arity, no_subcommand, Flags(0), &[]);
-    command.subcommands = subcommands;
-    command
-}
-
-/// The dispatcher resolves subcommands before it calls, and refuses unknown ones.
-fn no_subcommand(_: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    Err(Error::unknown_subcommand(args))
-}
-
 impl Command {
-    /// The same row with another footprint.
-    pub const fn locks(mut self, footprint: Footprint) -> Self {
-        self.footprint = footprint;
-        self.batched = false;
-        self
-    }
-
-    /// The same row with more ACL categories.
-    pub const fn also(mut self, categories: Categories) -> Self {
-        self.categories = categories;
-        self
-    }
-
-    /// The same row, to run under the same locks as its neighbours in a pipeline though the table does not call it fast.
-    pub const fn batched(mut self) -> Self {
-        assert!(self.only_key != 0, "a window locks one key per command");
-        self.batched = true;
-        self
-    }
-
-    /// The same row, whose keys `finder` finds.
-    pub const fn finder(mut self, finder: fn(Args<'_>) -> KeyPositions) -> Self {
-        assert!(self.only_key == 0, "the only key's position is known");
-        self.finder = Some(finder);
-        self
-    }
-
-    /// The same row with tips.
-    pub const fn tips(mut self, tips: &'static [&'static str]) -> Self {
-        self.tips = tips;
-        self
-    }
-
     /// Whether `args` has an allowed number of arguments.
     #[inline]
     pub fn accepts(&self, len: usize) -> bool {
@@ -179,11 +76,6 @@ impl Command {
             Footprint::Depends(judge) => judge(args),
             fixed => fixed,
         }
-    }
-
-    /// The subcommand that `name` names.
-    pub fn subcommand(&self, name: &[u8]) -> Option<&'static Self> {
-        self.subcommands.iter().find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
     }
 
     /// Positions of the keys in `args` with what would happen to each, in the words of `COMMAND GETKEYSANDFLAGS`; none when

@@ -1,6 +1,8 @@
 //! What clients of a cluster tell a node about their connection: this server is none.
 
-use crate::command::{Args, Categories, Ctx, Family, Flags, Result, cmd};
+use crate::command::{Args, Categories, Flags, Result};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
 /// ASKING, READONLY, READWRITE

@@ -1,8 +1,10 @@
 //! Whole databases: the part of <https://redis.io/docs/latest/commands/?group=server> that is about keys.
 
-use crate::clients::tracking;
-use crate::command::{Args, Categories, Ctx, Family, Flags, Footprint, Result, cmd};
+use crate::command::{Args, Categories, Flags, Footprint, Result};
+use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
+use crate::exec::Ctx;
+use crate::exec::tracking;
 use crate::keyspace::{Access, Database, Garbage, View};
 use crate::protocol::error::Error;
 

@@ -1,7 +1,9 @@
 //! Functions: FCALL and FUNCTION (<https://redis.io/docs/latest/develop/programmability/functions-intro/>).
 
 use super::help;
-use crate::command::{Args, Command, Ctx, Flags, Footprint, Result, sub};
+use crate::command::{Args, Flags, Footprint, Result};
+use crate::commands::definition::{Definition, sub};
+use crate::exec::Ctx;
 use crate::exec::script::Library;
 use crate::keyspace::rdb::{self, FunctionsRefused};
 use crate::protocol::error::{Error, shown};
@@ -248,7 +250,7 @@ const CHANGES: Flags = Flags::WRITE.and(Flags::NOSCRIPT);
 const ALL_SHARDS: &[&str] = &["request_policy:all_shards", "response_policy:all_succeeded"];
 
 #[rustfmt::skip]
-pub(super) const SUBCOMMANDS: &[Command] = &[
+pub(super) const SUBCOMMANDS: &[Definition] = &[
     sub("delete",   3, delete,  CHANGES, &[]).locks(Footprint::Alone).tips(ALL_SHARDS),
     sub("dump",     2, dump,    Flags::NOSCRIPT, &[]).locks(Footprint::Alone),
     sub("flush",   -2, flush,   CHANGES, &[]).locks(Footprint::Alone).tips(ALL_SHARDS),

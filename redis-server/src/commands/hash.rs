@@ -2,7 +2,9 @@
 
 use super::random::{self, PairOptions};
 use super::scan::{self, ScanOptions};
-use crate::command::{Args, Categories, Ctx, Event, Family, Flags, Result, cmd, read, update, write};
+use crate::command::{Args, Categories, Flags, Result, read, update, write};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
 use crate::protocol::number::{self, Extended, IntText};
 use crate::types::{Hash, Text};

@@ -1,7 +1,9 @@
 //! HyperLogLog (<https://redis.io/docs/latest/commands/?group=hyperloglog>).
 
-use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeyPositions, Result, cmd, reads, update, writes};
+use crate::command::{Args, Categories, Flags, KeyPositions, Result, reads, update, writes};
+use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key, Value};
 use crate::protocol::error::{Error, echo};
 use crate::types::hyperloglog::{self, Encoding};

@@ -1,7 +1,7 @@
 //! The sizes at which collections change their representation, from the configuration.
 
-use crate::command::Ctx;
 use crate::config::settings;
+use crate::exec::Ctx;
 use crate::types::{HashLimits, ListLimits, SetLimits, SortedSetLimits};
 
 impl Ctx<'_> {

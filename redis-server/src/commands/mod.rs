@@ -4,6 +4,7 @@ mod bitmap;
 mod cluster;
 mod connection;
 mod databases;
+pub mod definition;
 mod function;
 mod generic;
 mod geo;
@@ -13,7 +14,7 @@ mod limits;
 mod list;
 mod pubsub;
 mod random;
-pub mod registry;
+mod registry;
 mod scan;
 mod script;
 mod server;
@@ -26,14 +27,10 @@ mod string;
 mod transaction;
 mod wait;
 
-pub(crate) use connection::describe as describe_client;
+pub use registry::{REGISTRY, TABLE};
 
-use crate::clients::client::Client;
-use crate::clients::tracking;
-use crate::command::{Ctx, Family};
-use crate::commands::registry::Row;
-use crate::exec::instance::Instance;
-use crate::protocol::error::Error;
+use crate::commands::definition::Family;
+use crate::exec::Ctx;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[
@@ -57,32 +54,6 @@ pub const FAMILIES: &[&Family] = &[
     &cluster::FAMILY,
     &server::FAMILY,
 ];
-
-/// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
-pub fn leave(instance: &Instance, client: &mut Client) {
-    transaction::discard_transaction(instance, client);
-    pubsub::unsubscribe_all(instance, client);
-    tracking::stop(instance, client);
-    server::stop_monitoring(instance, client);
-}
-
-/// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
-/// at once. Returns the error to be sent.
-pub fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
-    if row.is_some_and(|row| row.command.name == "exec") {
-        transaction::discard_transaction(instance, client);
-        let text = error.to_string();
-        let text = text.strip_prefix("ERR ").unwrap_or(&text);
-        return Error::Message(format!("EXECABORT Transaction discarded because of: {text}"));
-    }
-    if let Some(multi) = &mut client.multi {
-        multi.aborted = true;
-    } else if let Some(tracking) = &mut client.tracking {
-        // What CLIENT CACHING has said was about this command.
-        tracking.caching = false;
-    }
-    error
-}
 
 /// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
 fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {

@@ -1,17 +1,15 @@
 //! Publish and subscribe (<https://redis.io/docs/latest/commands/?group=pubsub>).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::fence;
 
 use bytes::Bytes;
 
-use crate::clients::client::{Client, flag};
 use crate::clients::pubsub::{Kind, post};
-use crate::command::{
-    Args, Begin, Categories, Command, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd, container, sub,
-};
-use crate::exec::instance::Instance;
+use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Use};
+use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::exec::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
@@ -54,7 +52,7 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
         }
         confirm(cx, kind, word, Some(&name));
     }
-    note_subscriptions(cx.client);
+    cx.client.note_subscriptions();
     recheck(cx, kind);
     Ok(())
 }
@@ -89,7 +87,7 @@ fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
         }
         confirm(cx, kind, word, Some(name));
     }
-    note_subscriptions(cx.client);
+    cx.client.note_subscriptions();
     Ok(())
 }
 
@@ -115,26 +113,6 @@ fn confirm(cx: &mut Ctx<'_>, kind: Kind, word: &str, name: Option<&[u8]>) {
         Kind::Shard => count(Kind::Shard),
         Kind::Channel | Kind::Pattern => count(Kind::Channel) + count(Kind::Pattern),
     });
-}
-
-/// Shows others how many subscriptions there are.
-fn note_subscriptions(client: &mut Client) {
-    let subscriptions = client.subscriptions.take().filter(|subscriptions| !subscriptions.is_empty());
-    for (kind, count) in client.shared.counts.iter().take(3).enumerate() {
-        count.store(subscriptions.as_ref().map_or(0, |all| all.sets[kind].len() as u32), Relaxed);
-    }
-    client.shared.set_flag(flag::PUBSUB, subscriptions.is_some());
-    client.subscriptions = subscriptions;
-}
-
-/// Ends all subscriptions without a word; messages that wait are dropped.
-pub(super) fn unsubscribe_all(instance: &Instance, client: &mut Client) {
-    let Some(subscriptions) = client.subscriptions.take() else { return };
-    for (kind, names) in [Kind::Channel, Kind::Pattern, Kind::Shard].into_iter().zip(&subscriptions.sets) {
-        names.iter().for_each(|name| instance.pubsub.unsubscribe(kind, name, client.shared.id));
-    }
-    client.shared.take_messages();
-    note_subscriptions(client);
 }
 
 /// PUBLISH channel message
@@ -231,7 +209,7 @@ const fn shard_channels(last: i8) -> KeySpec {
 }
 
 #[rustfmt::skip]
-const PUBSUB_SUBCOMMANDS: &[Command] = &[
+const PUBSUB_SUBCOMMANDS: &[Definition] = &[
     sub("channels",      -2, channels,      PUBSUB,   &[]),
     sub("help",           2, help,          ANY_TIME, &[]),
     sub("numpat",         2, numpat,        PUBSUB,   &[]),

@@ -1,9 +1,9 @@
 //! Scripts: EVAL and SCRIPT (<https://redis.io/docs/latest/commands/?group=scripting>).
 
 use super::help;
-use crate::command::{
-    Args, Categories, Command, Ctx, Family, Flags, Footprint, KeySpec, Result, cmd, container, keynum, sub,
-};
+use crate::command::{Args, Categories, Flags, Footprint, KeySpec, Result, keynum};
+use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::exec::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
@@ -122,7 +122,7 @@ pub(super) const KEYS_RO: &[KeySpec] = &[keynum(2, Access::Read, "RO access")];
 pub(super) const ALL_NODES: &[&str] = &["request_policy:all_nodes", "response_policy:all_succeeded"];
 
 #[rustfmt::skip]
-const SUBCOMMANDS: &[Command] = &[
+const SUBCOMMANDS: &[Definition] = &[
     sub("debug",   3, debug,       Flags::NOSCRIPT, &[]),
     sub("exists", -3, exists,      Flags::NOSCRIPT, &[]).locks(Footprint::Alone).tips(&["request_policy:all_shards", "response_policy:agg_logical_and"]),
     sub("flush",  -2, flush,       Flags::NOSCRIPT, &[]).locks(Footprint::Alone).tips(ALL_NODES),

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use crate::clients::acl;
-use crate::command::{
-    Args, Begin, Categories, Ctx, Event, Family, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Use, cmd, read,
-};
+use crate::command::{Args, Begin, Categories, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Use, read};
+use crate::commands::definition::{Family, cmd};
 use crate::commands::store::store;
+use crate::exec::permission;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Object, ValueRef, View};
 use crate::protocol::error::{Error, c_string};
 use crate::protocol::number;
@@ -72,7 +72,7 @@ impl<'a> Options<'a> {
     /// Refuses patterns, which may name any key, to a user that may not read all keys. `args` is the call itself.
     fn permitted(&self, cx: &Ctx<'_>, args: Args<'_>) -> Result {
         let looks = self.by.is_some_and(|pattern| pattern.contains(&b'*'));
-        if !looks && self.get.is_empty() || acl::reads_all_keys(cx, args) {
+        if !looks && self.get.is_empty() || permission::reads_all_keys(cx, args) {
             return Ok(());
         }
         Err(Error::Static(match looks {

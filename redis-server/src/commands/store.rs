@@ -1,7 +1,7 @@
 //! What SINTERSTORE, ZUNIONSTORE and their kin share.
 
-use crate::command::{Ctx, Event};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Key, Object, Value};
 
 /// Puts a computed collection of `len` elements in the place of what `key` holds, and answers `len`; an empty one

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::clients::acl;
-use crate::clients::client::{Client, Multi, count, flag};
-use crate::command::{Args, Begin, Categories, Ctx, Family, Find, Flags, KeySpec, Result, Use, cmd};
+use crate::clients::client::{Multi, count, flag};
+use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Use};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::Ctx;
 use crate::exec::dispatch;
-use crate::exec::instance::Instance;
+use crate::exec::permission;
+use crate::exec::transaction::{discard_transaction, forget_watched, note_watched};
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
@@ -38,7 +40,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     cx.reply.array(multi.queue.len());
     let may_block = std::mem::replace(&mut cx.may_block, false);
     for (row, args) in &multi.queue {
-        match acl::recheck(cx, row, args.args()) {
+        match permission::recheck(cx, row, args.args()) {
             Ok(()) => dispatch::run_queued(cx, row, args.args()),
             Err(error) => {
                 cx.worker.refused(Some(row), &error);
@@ -85,34 +87,6 @@ fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     forget_watched(&cx.worker.instance, cx.client);
     cx.reply.ok();
     Ok(())
-}
-
-/// Ends the transaction that is being put together, if any, and forgets the watched keys.
-pub(super) fn discard_transaction(instance: &Instance, client: &mut Client) {
-    client.multi = None;
-    client.shared.set_flag(flag::MULTI, false);
-    client.shared.counts[count::MULTI].store(0, Relaxed);
-    client.shared.queued.store(0, Relaxed);
-    forget_watched(instance, client);
-}
-
-/// Forgets the watched keys.
-fn forget_watched(instance: &Instance, client: &mut Client) {
-    if client.watching.is_empty() {
-        return;
-    }
-    for (db, key) in std::mem::take(&mut client.watching) {
-        instance.database(db).watched.remove(&key, &client.shared.watched);
-    }
-    // Nobody finds the mark any more, so it stays clear.
-    client.shared.watched.clear();
-    client.watch_until = None;
-    note_watched(client);
-}
-
-/// Shows others the number of watched keys.
-fn note_watched(client: &Client) {
-    client.shared.counts[count::WATCHED].store(client.watching.len() as u32, Relaxed);
 }
 
 const FLAGS: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);

@@ -1,6 +1,8 @@
 //! WAIT: how many replicas have what this connection wrote. There are none.
 
-use crate::command::{Args, Categories, Ctx, Family, Flags, InVain, Result, cmd};
+use crate::command::{Args, Categories, Flags, Result};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::{Ctx, InVain};
 use crate::protocol::error::Error;
 
 /// WAIT numreplicas timeout

@@ -14,7 +14,6 @@ use super::setting::{Flags, Id};
 use super::store::{Config, Draft, default};
 use super::value;
 use super::{parse, settings};
-use crate::clients::acl;
 use crate::protocol::glob;
 
 /// How deep files may include each other: enough for any layout, little for a circle.
@@ -200,7 +199,8 @@ impl Loader {
     fn finish(self, file: Option<&Path>) -> Result<(Config, Vec<Warning>), ConfigError> {
         // The server changes its directory; the file must be found again by CONFIG REWRITE.
         let file = file.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        let config = Config::new(self.draft.into_values(), file);
+        let config =
+            Config::new(self.draft.into_values(), file, self.users.iter().map(|line| line.origin.clone()).collect());
         let shards = config.int(settings::SHARDS);
         if shards != 0 && shards.count_ones() != 1 {
             return Err(ConfigError {
@@ -213,26 +213,11 @@ impl Loader {
                 },
             });
         }
-        check_users(&config, &self.users)?;
+        if !self.users.is_empty() && !config.text(settings::ACLFILE).is_empty() {
+            return Err(config.user_error(0, TWO_PLACES.to_owned()));
+        }
         Ok((config, self.warnings))
     }
-}
-
-/// Whether the lines that define users can be followed.
-fn check_users(config: &Config, lines: &[Directive]) -> Result<(), ConfigError> {
-    let words: Vec<Vec<Bytes>> = lines.iter().map(|line| line.words.clone()).collect();
-    let wrong = match acl::check_lines(&words, config.user_defaults()) {
-        Err(wrong) => Some(wrong),
-        Ok(_) if !lines.is_empty() && !config.text(settings::ACLFILE).is_empty() => Some((0, TWO_PLACES.to_owned())),
-        Ok(_) => None,
-    };
-    let Some((at, reason)) = wrong else { return Ok(()) };
-    let name = words[at].first().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned());
-    Err(ConfigError {
-        origin: lines[at].origin.clone(),
-        directive: format!("user {name} (rules hidden)"),
-        reason: Reason::User(reason),
-    })
 }
 
 const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path is \

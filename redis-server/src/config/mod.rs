@@ -17,6 +17,7 @@ mod args;
 mod error;
 pub mod help;
 mod load;
+pub mod logging;
 mod parse;
 mod rewrite;
 mod setting;
@@ -24,6 +25,7 @@ pub mod settings;
 mod special;
 mod store;
 mod table;
+pub mod tls;
 mod value;
 
 pub use args::{Launch, Request};

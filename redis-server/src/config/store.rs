@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
 
-use super::error::SetError;
+use super::error::{ConfigError, Origin, Reason, SetError};
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
+use super::settings;
 use super::table::COUNT;
 use super::value::{self, Expected, Value};
 use crate::protocol::error::shown;
@@ -23,6 +24,8 @@ pub struct Config {
     writer: Mutex<()>,
     generation: AtomicU64,
     file: Option<PathBuf>,
+    /// Where the lines were written that define users.
+    user_origins: Vec<Origin>,
 }
 
 /// Who asks for a change: some settings change only from this machine.
@@ -56,18 +59,30 @@ pub struct SavePoint {
 
 impl Default for Config {
     fn default() -> Self {
-        Self::new(defaults(), None)
+        Self::new(defaults(), None, Vec::new())
     }
 }
 
 impl Config {
-    pub(super) fn new(values: Vec<Value>, file: Option<PathBuf>) -> Self {
+    pub(super) fn new(values: Vec<Value>, file: Option<PathBuf>, user_origins: Vec<Origin>) -> Self {
         Self {
             numbers: std::array::from_fn(|at| AtomicI64::new(values[at].number())),
             values: RwLock::new(values),
             writer: Mutex::new(()),
             generation: AtomicU64::new(0),
             file,
+            user_origins,
+        }
+    }
+
+    /// What is wrong with the line at this place among those that define users. Its rules may hold passwords.
+    pub fn user_error(&self, at: usize, reason: String) -> ConfigError {
+        let line = self.lines(settings::USER).into_iter().nth(at).unwrap_or_default();
+        let name = line.first().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned());
+        ConfigError {
+            origin: self.user_origins.get(at).cloned().unwrap_or(Origin::CommandLine),
+            directive: format!("user {name} (rules hidden)"),
+            reason: Reason::User(reason),
         }
     }
 

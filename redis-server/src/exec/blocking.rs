@@ -14,14 +14,17 @@ use std::time::Instant;
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
-use crate::clients::acl::{self, Identity};
-use crate::clients::client::{Client, ClientShared, flag};
-use crate::clients::tracking::{self, Own, Tracker};
-use crate::command::{Block, Ctx, InVain, OwnedArgs, Ready};
-use crate::commands::registry::Row;
+use crate::clients::acl::Identity;
+use crate::clients::client::{Client, ClientShared, Unblock, flag};
+use crate::clients::tracking::{Own, Tracker};
+use crate::command::OwnedArgs;
+use crate::command::Row;
 use crate::exec::dispatch::{self, Call};
 use crate::exec::instance::Instance;
+use crate::exec::permission;
+use crate::exec::tracking;
 use crate::exec::worker::Worker;
+use crate::exec::{Block, Ctx, InVain, Ready};
 use crate::keyspace::{Access, Database, Entry, Key, ValueRef, Waiters};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -126,11 +129,6 @@ impl Parked {
         Some(sender)
     }
 
-    /// The command.
-    pub fn row(&self) -> &'static Row {
-        self.row
-    }
-
     /// For whom the command runs.
     fn identity(&self, instance: &Instance) -> Identity {
         let account = self.client.labels().account.clone();
@@ -158,11 +156,27 @@ impl Parked {
     /// Whether the command takes elements from such a value: it goes on waiting when its key has another type.
     fn takes(&self, value: ValueRef<'_>) -> bool {
         match value {
-            ValueRef::List(_) => self.row.family.group == "list",
-            ValueRef::SortedSet(_) => self.row.family.group == "sorted_set",
-            ValueRef::Stream(_) => self.row.family.group == "stream",
+            ValueRef::List(_) => self.row.group == "list",
+            ValueRef::SortedSet(_) => self.row.group == "sorted_set",
+            ValueRef::Stream(_) => self.row.group == "stream",
             ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Set(_) => false,
         }
+    }
+}
+
+impl Unblock for Parked {
+    fn time_out(&self) -> bool {
+        self.finish(self.null())
+    }
+
+    fn fail(&self, error: &Error) -> bool {
+        let mut reply = Reply::default();
+        reply.error(error);
+        self.finish(reply.to_vec())
+    }
+
+    fn row(&self) -> &'static Row {
+        self.row
     }
 }
 
@@ -172,9 +186,7 @@ const UNBLOCKED: Error = Error::Static("UNBLOCKED the stream key no longer exist
 impl Parked {
     /// Ends the wait, as the stream is gone.
     fn unblock(&self) -> bool {
-        let mut reply = Reply::default();
-        reply.error(&UNBLOCKED);
-        self.finish(reply.to_vec())
+        self.fail(&UNBLOCKED)
     }
 }
 
@@ -221,7 +233,7 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
     }
     client.shared.set_flag(flag::BLOCKED, true);
     waiters.park(parked.keys(), parked.ticket, &parked);
-    *client.shared.blocked() = Some(Arc::clone(&parked));
+    *client.shared.blocked() = Some(Arc::clone(&parked) as Arc<dyn Unblock>);
     Waiting { parked, answer, deadline: block.deadline }
 }
 
@@ -340,7 +352,7 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     let call = Call { row: parked.row, args: parked.args.args().with_keys(keys) };
     let began = Instant::now();
     // The user may have lost the right meanwhile.
-    match acl::serve(cx, call.row, call.args) {
+    match permission::serve(cx, call.row, call.args) {
         Ok(()) => dispatch::invoke(cx, &call),
         Err(error) => {
             cx.worker.refused(Some(call.row), &error);

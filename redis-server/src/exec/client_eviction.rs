@@ -154,7 +154,7 @@ mod tests {
     fn instance(settings: &[(&str, &str)]) -> Instance {
         let config = Config::default();
         config.set(settings, Caller::Local).expect("valid settings");
-        Instance::new(Arc::new(config))
+        Instance::new(Arc::new(config), &crate::commands::TABLE)
     }
 
     /// A client whose transaction has so many bytes.

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::clients::client::Client;
 use crate::clients::notifications;
-use crate::clients::tracking;
-use crate::command::{Args, Result};
+use crate::command::{Args, Registry, Result};
 use crate::exec::instance::Instance;
+use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
@@ -18,6 +18,19 @@ use crate::types::{Hash, List, Set, SortedSet, Stream};
 /// (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event(pub &'static str);
+
+/// What runs when a command is called: a plain function. By then arity and permission are checked and the keys that the row
+/// declares are locked; it reads its arguments, works on [`Ctx::db`] and appends to [`Ctx::reply`].
+pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
+
+/// The commands of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandTable {
+    /// What is known of each.
+    pub registry: Registry,
+    /// What runs, by the number of the row.
+    pub handlers: &'static [Handler],
+}
 
 /// A wish to wait for keys, left by a handler that found nothing.
 #[derive(Clone, Debug)]

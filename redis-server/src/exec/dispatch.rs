@@ -5,17 +5,18 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use crate::clients::acl;
 use crate::clients::client::{Client, Multi, ReplyMode, count};
-use crate::clients::tracking;
-use crate::command::{Args, Ctx, Flags, Footprint, Ready};
-use crate::commands::registry::{self, Row};
+use crate::command::{Args, Flags, Footprint, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::eviction::{self, Room};
 use crate::exec::exclusive::Busy;
 use crate::exec::instance::Instance;
+use crate::exec::permission;
 use crate::exec::script::{self, Interrupted};
+use crate::exec::tracking;
+use crate::exec::transaction::discard_transaction;
 use crate::exec::worker::{Worker, now_ms};
+use crate::exec::{Ctx, Ready};
 use crate::keyspace::{Access, Database, Key, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
@@ -51,7 +52,7 @@ pub enum Gate {
 fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
     match instance.renamed(name) {
         Some(target) => target,
-        None => registry::lookup(name),
+        None => instance.registry.lookup(name),
     }
 }
 
@@ -61,11 +62,10 @@ fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
 /// Unknown command or subcommand, or a wrong number of arguments.
 pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Error> {
     let Some(mut row) = lookup(instance, args.at(0)) else { return Err(Error::unknown_command(args)) };
-    if !row.command.subcommands.is_empty()
+    if row.subcommands != 0
         && let Some(name) = args.get(1)
     {
-        let is_it = |row: &&Row| row.command.name.as_bytes().eq_ignore_ascii_case(name);
-        row = row.subcommands().iter().find(is_it).ok_or_else(|| Error::unknown_subcommand(args))?;
+        row = instance.registry.subcommand(row, name).ok_or_else(|| Error::unknown_subcommand(args))?;
     }
     if row.command.accepts(args.len()) { Ok(row) } else { Err(Error::WrongArity(row.name().into())) }
 }
@@ -74,9 +74,7 @@ pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Erro
 pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> {
     let row = lookup(instance, args.at(0))?;
     match args.get(1) {
-        Some(name) if !row.command.subcommands.is_empty() => {
-            row.subcommands().iter().find(|row| row.command.name.as_bytes().eq_ignore_ascii_case(name))
-        }
+        Some(name) if row.subcommands != 0 => instance.registry.subcommand(row, name),
         _ => Some(row),
     }
 }
@@ -90,7 +88,7 @@ pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
     let command = row.command;
     let flags = command.flags;
     if !client.identity.is_cleared(&worker.instance.acl)
-        && let Err(error) = acl::gate(worker, client, row, args)
+        && let Err(error) = permission::gate(worker, client, row, args)
     {
         return Gate::Refuse(error, Some(row));
     }
@@ -245,9 +243,27 @@ fn runs_alone(row: &Row, client: &Client) -> bool {
 
 /// Answers a call that does not run.
 pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static Row>, error: Error, reply: &mut Reply) {
-    let error = crate::commands::refused(&worker.instance, client, row, error);
+    let error = refused(&worker.instance, client, row, error);
     worker.refused(row, &error);
     quiet_reply(client, || reply.error(&error));
+}
+
+/// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
+/// at once. Returns the error to be sent.
+fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
+    if row.is_some_and(|row| row.command.name == "exec") {
+        discard_transaction(instance, client);
+        let text = error.to_string();
+        let text = text.strip_prefix("ERR ").unwrap_or(&text);
+        return Error::Message(format!("EXECABORT Transaction discarded because of: {text}"));
+    }
+    if let Some(multi) = &mut client.multi {
+        multi.aborted = true;
+    } else if let Some(tracking) = &mut client.tracking {
+        // What CLIENT CACHING has said was about this command.
+        tracking.caching = false;
+    }
+    error
 }
 
 /// A reply of the gate itself, unless CLIENT REPLY says no.
@@ -494,7 +510,7 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
 pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let mode = cx.client.reply_mode;
-    let result = (call.row.command.handler)(cx, call.args);
+    let result = (cx.instance.handlers[usize::from(call.row.id)])(cx, call.args);
     if let Err(error) = result {
         cx.reply.truncate(mark);
         cx.reply.error(&error);

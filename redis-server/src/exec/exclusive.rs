@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn who_is_alone_is_alone() {
-        let instance = Arc::new(Instance::new(Arc::new(Config::default())));
+        let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
         let (turns, shared) = (2000u64, AtomicU64::new(0));
         std::thread::scope(|scope| {
             for worker in 0..4 {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_who_is_busy() {
-        let instance = Arc::new(Instance::new(Arc::new(Config::default())));
+        let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
         let gate = instance.scripts.world.gate();
         let alone = World::stop(&instance).expect("nobody is alone yet");
         instance.scripts.world.make_busy();

@@ -13,7 +13,7 @@ use crate::clients::client::{ClientShared, flag};
 use crate::clients::notifications;
 use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
-use crate::commands::registry::{self, Row};
+use crate::command::{Registry, Row};
 use crate::config::{Config, settings};
 use crate::exec::blocking;
 use crate::exec::client_eviction::Crowd;
@@ -22,6 +22,7 @@ use crate::exec::peers::Peers;
 use crate::exec::script::Scripts;
 use crate::exec::worker::now_ms;
 use crate::exec::workers::Crew;
+use crate::exec::{CommandTable, Handler};
 use crate::keyspace::{Database, Happening, Reaper};
 use crate::observe::Observers;
 use crate::observe::memory;
@@ -36,6 +37,10 @@ const DEFAULT_SHARDS: usize = 256;
 pub struct Instance {
     /// The configuration in force.
     pub config: Arc<Config>,
+    /// Its commands.
+    pub registry: &'static Registry,
+    /// What runs for each, by the number of its row.
+    pub handlers: &'static [Handler],
     /// The counters.
     pub stats: Stats,
     /// When it started, in milliseconds of Unix time.
@@ -91,23 +96,23 @@ impl Instance {
     ///
     /// # Panics
     /// When the configuration names a file of users that cannot be followed: [`Instance::try_new`] says why.
-    pub fn new(config: Arc<Config>) -> Self {
-        Self::try_new(config).expect("the file of users, where there is one, is good")
+    pub fn new(config: Arc<Config>, commands: &'static CommandTable) -> Self {
+        Self::try_new(config, commands).expect("the file of users, where there is one, is good")
     }
 
     /// An empty server.
     ///
     /// # Errors
     /// The users of the configuration cannot be made.
-    pub fn try_new(config: Arc<Config>) -> Result<Self, acl::LoadError> {
-        let acl = acl::Table::from_config(&config)?;
+    pub fn try_new(config: Arc<Config>, commands: &'static CommandTable) -> Result<Self, acl::LoadError> {
+        let acl = acl::Table::from_config(&config, &commands.registry)?;
         let shards = match config.size(settings::SHARDS) {
             0 => DEFAULT_SHARDS,
             // DashMap has two shards at least.
             shards => shards.max(2),
         };
         let hasher = RandomState::default();
-        let renamed = renamed(&config);
+        let renamed = renamed(&config, &commands.registry);
         let observers = Observers::new(&config);
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
@@ -133,7 +138,9 @@ impl Instance {
         Ok(Self {
             acl,
             config,
-            stats: Stats::default(),
+            registry: &commands.registry,
+            handlers: commands.handlers,
+            stats: Stats::new(commands.handlers.len()),
             started_at: now_ms(),
             reaper: Reaper::default(),
             crowd: Crowd::default(),
@@ -321,12 +328,12 @@ impl Instance {
 }
 
 /// The names that `rename-command` gives and takes. A line about an unknown command is told in the log.
-fn renamed(config: &Config) -> HashMap<Box<[u8]>, Option<&'static Row>> {
+fn renamed(config: &Config, registry: &Registry) -> HashMap<Box<[u8]>, Option<&'static Row>> {
     let mut names: HashMap<Box<[u8]>, Option<&'static Row>> = HashMap::new();
     for line in config.lines(settings::RENAME_COMMAND) {
         let [old, new] = line.as_slice() else { continue };
         let old: Box<[u8]> = old.to_ascii_lowercase().into();
-        let Some(row) = names.get(&old).copied().unwrap_or_else(|| registry::lookup(&old)) else {
+        let Some(row) = names.get(&old).copied().unwrap_or_else(|| registry.lookup(&old)) else {
             tracing::warn!("rename-command: there is no command {}", String::from_utf8_lossy(&old));
             continue;
         };

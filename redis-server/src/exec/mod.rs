@@ -2,16 +2,21 @@
 
 pub mod blocking;
 pub mod client_eviction;
+pub mod client_list;
 mod ctx;
 pub mod dispatch;
 pub mod eviction;
 pub mod exclusive;
 pub mod instance;
 pub mod peers;
+pub mod permission;
 pub(crate) mod pipeline;
+pub mod rounds;
 pub mod script;
 pub mod session;
+pub mod tracking;
+pub mod transaction;
 pub mod worker;
 pub mod workers;
 
-pub use ctx::{Block, Ctx, Event, InVain, Ready};
+pub use ctx::{Block, CommandTable, Ctx, Event, Handler, InVain, Ready};

@@ -2,12 +2,16 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, flag};
+use crate::clients::pubsub::Kind;
 use crate::exec::blocking::Waiting;
 use crate::exec::instance::Instance;
 use crate::exec::script::Pending;
+use crate::exec::tracking;
+use crate::exec::transaction::discard_transaction;
 
 /// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
 #[derive(Debug)]
@@ -74,7 +78,33 @@ impl Drop for Guest {
             waiting.leave(&self.client);
         }
         self.end_pause();
-        crate::commands::leave(&self.instance, &mut self.client);
+        leave(&self.instance, &mut self.client);
         self.instance.client_left(&self.client.shared);
+    }
+}
+
+/// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
+pub fn leave(instance: &Instance, client: &mut Client) {
+    discard_transaction(instance, client);
+    unsubscribe_all(instance, client);
+    tracking::stop(instance, client);
+    stop_monitoring(instance, client);
+}
+
+/// Ends all subscriptions without a word; messages that wait are dropped.
+fn unsubscribe_all(instance: &Instance, client: &mut Client) {
+    let Some(subscriptions) = client.subscriptions.take() else { return };
+    for (kind, names) in [Kind::Channel, Kind::Pattern, Kind::Shard].into_iter().zip(&subscriptions.sets) {
+        names.iter().for_each(|name| instance.pubsub.unsubscribe(kind, name, client.shared.id));
+    }
+    client.shared.take_messages();
+    client.note_subscriptions();
+}
+
+/// Ends what MONITOR began, at the client's end or RESET.
+fn stop_monitoring(instance: &Instance, client: &Client) {
+    if client.shared.flags.load(Relaxed) & flag::MONITOR != 0 {
+        client.shared.set_flag(flag::MONITOR, false);
+        instance.observers.remove_monitor(&instance.config, client.shared.id);
     }
 }

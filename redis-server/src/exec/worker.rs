@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::clients::tracking::ChangedKey;
-use crate::command::{Args, Ctx};
-use crate::commands::registry::Row;
+use crate::command::Args;
+use crate::command::Row;
+use crate::exec::Ctx;
 use crate::exec::dispatch::Call;
 use crate::exec::eviction::Evictor;
 use crate::exec::exclusive::Gate;
 use crate::exec::instance::Instance;
+use crate::exec::rounds::Rounds;
 use crate::exec::script::Spare;
 use crate::observe::Observed;
 use crate::observe::stats::WorkerStats;
 use crate::protocol::error::Error;
 use crate::protocol::{Reply, Span};
-use crate::runtime::rounds::Rounds;
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
 const INPUT: usize = 64 * 1024;
@@ -217,7 +218,7 @@ impl Worker {
     pub(crate) fn show_to_monitors(&self, cx: &Ctx<'_>, args: Args<'_>) {
         let observers = &self.instance.observers;
         if observers.threshold() == 0
-            && let Some(row) = crate::commands::registry::lookup(args.at(0))
+            && let Some(row) = self.instance.registry.lookup(args.at(0))
         {
             observers.show(&self.instance.config, &cx.client.shared.addr, cx.client.db, row, args, cx.now());
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::clients::client::ClientShared;
+use crate::command::Row;
 use crate::command::{Args, Flags};
-use crate::commands::registry::Row;
 use crate::config::{Config, Flags as SettingFlags, Id, settings};
 
 /// Arguments of a call that the slow log keeps.

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::commands::registry;
-
 /// Samples over which a rate is averaged: with ten a second, what happened within the last 1.6 seconds.
 const SAMPLES: usize = 16;
 
@@ -69,10 +67,10 @@ pub struct WorkerStats {
     pub errors: Counter,
 }
 
-impl Default for WorkerStats {
-    fn default() -> Self {
+impl WorkerStats {
+    fn new(commands: usize) -> Self {
         Self {
-            commands: (0..registry::COUNT).map(|_| CommandStats::default()).collect(),
+            commands: (0..commands).map(|_| CommandStats::default()).collect(),
             hits: Counter::default(),
             changes: Counter::default(),
             misses: Counter::default(),
@@ -83,9 +81,7 @@ impl Default for WorkerStats {
             errors: Counter::default(),
         }
     }
-}
 
-impl WorkerStats {
     fn reset(&self) {
         for command in &self.commands {
             let CommandStats { calls, nanos, rejected, failed, durations } = command;
@@ -107,8 +103,10 @@ impl WorkerStats {
 }
 
 /// The counters of all workers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stats {
+    /// Number of commands and subcommands.
+    commands: usize,
     workers: Mutex<Vec<Arc<WorkerStats>>>,
     errors: Mutex<BTreeMap<String, u64>>,
     rates: Mutex<Rates>,
@@ -150,9 +148,15 @@ struct Rates {
 }
 
 impl Stats {
+    /// The counters of a server with so many commands and subcommands.
+    pub fn new(commands: usize) -> Self {
+        let (workers, errors, rates, base) = Default::default();
+        Self { commands, workers, errors, rates, base }
+    }
+
     /// Counters for one more worker.
     pub fn add_worker(&self) -> Arc<WorkerStats> {
-        let stats = Arc::new(WorkerStats::default());
+        let stats = Arc::new(WorkerStats::new(self.commands));
         self.workers.lock().expect("no code that holds the list of workers panics").push(Arc::clone(&stats));
         stats
     }

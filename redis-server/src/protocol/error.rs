@@ -4,11 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::command::Args;
-
-/// Longest part of a client's argument that an error repeats, in bytes.
-const MAX_ECHO: usize = 128;
-
 /// An error reply; its [`Display`](fmt::Display) is the line that is sent, code first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -78,34 +73,6 @@ impl Error {
     /// The first word, by which `INFO errorstats` counts.
     pub fn code(&self) -> String {
         self.to_string().split(' ').next().unwrap_or_default().to_owned()
-    }
-
-    /// No command has this name.
-    pub fn unknown_command(args: Args<'_>) -> Self {
-        let (mut rest, mut len) = (String::new(), 0);
-        for arg in args.iter().skip(1) {
-            if len >= MAX_ECHO {
-                break;
-            }
-            let arg = &c_string(arg)[..c_string(arg).len().min(MAX_ECHO - len)];
-            rest.push_str(&format!("'{}' ", shown(arg)));
-            len += arg.len() + "'' ".len();
-        }
-        Self::Message(format!("ERR unknown command '{}', with args beginning with: {rest}", echo(args.at(0), MAX_ECHO)))
-    }
-
-    /// The command has no such subcommand.
-    pub fn unknown_subcommand(args: Args<'_>) -> Self {
-        let sub = echo(args.get(1).unwrap_or_default(), MAX_ECHO);
-        let name = echo(args.at(0), MAX_ECHO).to_ascii_uppercase();
-        Self::Message(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
-    }
-
-    /// The arguments of a subcommand do not fit.
-    pub fn subcommand_syntax(args: Args<'_>) -> Self {
-        let sub = echo(args.get(1).unwrap_or_default(), MAX_ECHO);
-        let name = echo(args.at(0), MAX_ECHO).to_ascii_uppercase();
-        Self::Message(format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try {name} HELP."))
     }
 }
 

@@ -3,12 +3,13 @@
 //! ```
 //! use std::rc::Rc;
 //! use std::sync::Arc;
+//! use redis_server::commands::TABLE;
 //! use redis_server::config::Config;
 //! use redis_server::embedded::Session;
 //! use redis_server::instance::Instance;
 //! use redis_server::worker::Worker;
 //!
-//! let instance = Arc::new(Instance::new(Arc::new(Config::default())));
+//! let instance = Arc::new(Instance::new(Arc::new(Config::default()), &TABLE));
 //! let worker = Rc::new(Worker::new(instance));
 //! let mut session = Session::new(Rc::clone(&worker));
 //! session.receive(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nGET k\r\n");

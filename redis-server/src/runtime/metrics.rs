@@ -2,7 +2,7 @@
 
 use server_runtime::metrics::{family, sample};
 
-use crate::commands::registry::ROWS;
+use crate::commands::REGISTRY;
 use crate::exec::instance::Instance;
 use crate::observe::memory;
 use crate::observe::stats::{CommandStats, WorkerStats};
@@ -57,7 +57,7 @@ fn commands(instance: &Instance, out: &mut String) {
     ];
     for (name, help, figure) in figures {
         family(out, name, help, "counter");
-        for row in &ROWS {
+        for row in REGISTRY.rows() {
             let value: f64 = workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum();
             if value > 0.0 {
                 sample(out, name, &[("command", &row.name())], value);

@@ -6,12 +6,9 @@ mod cron;
 pub mod embedded;
 mod housekeeping;
 mod input;
-pub mod logging;
 pub(crate) mod metrics;
 mod output;
-pub mod rounds;
 mod service;
-pub(crate) mod tls;
 
 pub use service::{Server, StartError, start, start_at};
 

@@ -10,6 +10,8 @@ use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
 
 use super::{conn, cron, housekeeping};
 use crate::clients::acl::LoadError;
+use crate::commands::TABLE;
+use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
 use crate::exec::instance::Instance;
 use crate::exec::session::Guest;
@@ -71,10 +73,8 @@ pub enum StartError {
     Bind(String),
     /// `metrics-listen` is no address with a port.
     Metrics(String),
-    /// `tls-port` without certificate or key.
-    Tls,
-    /// `tls-auth-clients` without the authorities of their certificates.
-    TlsClients,
+    /// TLS cannot be served as the configuration says.
+    Tls(TlsError),
     /// A user of the configuration, or of its file of users, cannot be made.
     Users(LoadError),
     /// The runtime refused.
@@ -93,11 +93,7 @@ impl std::fmt::Display for StartError {
             Self::Metrics(text) => {
                 write!(f, "metrics-listen: \"{text}\" is no address with a port, like 127.0.0.1:9121")
             }
-            Self::Tls => f.write_str("tls-port needs tls-cert-file and tls-key-file"),
-            Self::TlsClients => f.write_str(
-                "tls-auth-clients, which is yes by default, needs tls-ca-cert-file; \"tls-auth-clients no\" serves clients \
-                 without certificates",
-            ),
+            Self::Tls(error) => error.fmt(f),
             Self::Users(error) => error.fmt(f),
             Self::Runtime(error) => error.fmt(f),
         }
@@ -121,7 +117,7 @@ pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
 /// As [`start`].
 pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Instance>), StartError> {
     let options = options(places, &config)?;
-    let instance = Arc::new(Instance::try_new(Arc::new(config)).map_err(StartError::Users)?);
+    let instance = Arc::new(Instance::try_new(Arc::new(config), &TABLE).map_err(StartError::Users)?);
     let figures = Arc::clone(&instance);
     options.metrics.collect(move |out| metrics::render(&figures, out));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
@@ -141,7 +137,7 @@ fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> 
         drain: Duration::from_secs(config.uint(settings::DRAIN_TIMEOUT)),
         backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
         keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
-        tls: super::tls::options(config)?,
+        tls: tls::options(config).map_err(StartError::Tls)?,
         metrics_listen,
         ..Options::default()
     })

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use redis_server::clients::acl::Table;
+use redis_server::commands::REGISTRY;
 use redis_server::config::{Config, Launch};
 
 use crate::support::resp::Value;
@@ -233,7 +235,8 @@ fn users_of_a_configuration_that_are_wrong_are_told_with_their_line() {
     let check = |text: &str, expected: &str| {
         let path = folder.join("redis.conf");
         fs::write(&path, text).unwrap();
-        let error = Config::load(&Launch::from_file(&path), std::iter::empty()).unwrap_err().to_string();
+        let (config, _) = Config::load(&Launch::from_file(&path), std::iter::empty()).unwrap();
+        let error = Table::from_config(&config, REGISTRY).unwrap_err().to_string();
         let head = format!("*** FATAL CONFIG FILE ERROR ***\nReading {}, ", path.display());
         assert_eq!(error.strip_prefix(&head), Some(expected), "{error}");
     };

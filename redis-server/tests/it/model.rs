@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use redis_server::commands::TABLE;
 use redis_server::config::{Caller, Config};
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
@@ -437,7 +438,7 @@ fn ours(compact: bool) -> impl FnMut(&[&str]) -> Value {
         let pairs: Vec<_> = limits.iter().map(|name| (*name, "2")).collect();
         config.set(&pairs, Caller::Local).unwrap();
     }
-    let worker = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(config)))));
+    let worker = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(config), &TABLE))));
     let mut session = Session::new(worker);
     move |words| {
         session.receive(&request(words));

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use redis_server::commands::registry::ROWS;
+use redis_server::commands::{REGISTRY, TABLE};
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
 use redis_server::runtime::embedded::Session;
@@ -68,7 +68,7 @@ fn windows_do_what_single_commands_do() {
         let mut random = Random::new(seed * 2 + 1);
         let server = Server::start();
         let mut client = server.connect();
-        let worker = Worker::new(Arc::new(Instance::new(Arc::new(config(&[])))));
+        let worker = Worker::new(Arc::new(Instance::new(Arc::new(config(&[])), &TABLE)));
         let mut session = Session::new(Rc::new(worker));
         for _ in 0..PIPELINES {
             let mut commands: Vec<_> = (0..COMMANDS).map(|_| command(&mut random, &templates)).collect();
@@ -90,7 +90,8 @@ fn every_command_of_a_window_is_among_them() {
         .flat_map(|line| line.split('|'))
         .map(|template| template.split(' ').next().unwrap_or_default().to_lowercase())
         .collect();
-    let missing: Vec<_> = ROWS
+    let missing: Vec<_> = REGISTRY
+        .rows()
         .iter()
         .filter(|row| row.command.batched && !tested.contains(row.command.name))
         .map(|row| row.name())

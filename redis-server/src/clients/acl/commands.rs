@@ -1,10 +1,9 @@
 //! Which commands are allowed: the rules in their order, and what they come to.
 
 use super::rule::{RuleError, has_spaces};
-use crate::command::{Args, Categories};
-use crate::commands::registry::{self, COUNT, ROWS, Row};
+use crate::command::{Args, Categories, MAX_ROWS, Registry, Row};
 
-const WORDS: usize = COUNT.div_ceil(64);
+const WORDS: usize = MAX_ROWS.div_ceil(64);
 
 /// A set of rows of the registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,9 +22,8 @@ impl Rows {
         self.0[usize::from(id) / 64] |= 1 << (id % 64);
     }
 
-    fn add_with_subcommands(&mut self, row: &'static Row) {
-        self.add(row.id);
-        row.subcommands().iter().for_each(|row| self.add(row.id));
+    fn add_with_subcommands(&mut self, row: &Row) {
+        (row.id..=row.id + row.subcommands).for_each(|id| self.add(id));
     }
 
     fn set(&mut self, others: &Self, on: bool) {
@@ -40,15 +38,28 @@ impl Rows {
 }
 
 /// What a rule is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Subject {
     /// A command with its subcommands, or a subcommand.
-    Command(u16),
+    Command(&'static Row),
     /// All commands of a category; where a command belongs to it, all its subcommands do.
     Category(Categories),
     /// A command with this first argument.
-    FirstArg(u16, Box<[u8]>),
+    FirstArg(&'static Row, Box<[u8]>),
 }
+
+impl PartialEq for Subject {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Command(row), Self::Command(other)) => row.id == other.id,
+            (Self::Category(category), Self::Category(other)) => category == other,
+            (Self::FirstArg(row, word), Self::FirstArg(other, text)) => row.id == other.id && word == text,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Subject {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
@@ -59,13 +70,13 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(allow: bool, subject: Subject) -> Self {
+    fn new(allow: bool, subject: Subject, registry: &Registry) -> Self {
         let mut rows = Rows::NONE;
         match &subject {
-            Subject::Command(id) => rows.add_with_subcommands(&ROWS[usize::from(*id)]),
+            Subject::Command(row) => rows.add_with_subcommands(row),
             Subject::Category(category) => {
                 let belongs = |row: &&Row| row.categories().0 & category.0 != 0;
-                ROWS.iter().filter(belongs).for_each(|row| rows.add_with_subcommands(row));
+                registry.rows().iter().filter(belongs).for_each(|row| rows.add_with_subcommands(row));
             }
             Subject::FirstArg(..) => {}
         }
@@ -78,17 +89,17 @@ impl Rule {
             Subject::Command(..) => self.rows.contains(&earlier.rows),
             // One category may grow where the other does not.
             Subject::Category(_) => earlier.subject == self.subject,
-            Subject::FirstArg(id, _) => self.rows.has(*id),
+            Subject::FirstArg(row, _) => self.rows.has(row.id),
         }
     }
 
     fn describe(&self, out: &mut Vec<u8>) {
         out.push(if self.allow { b'+' } else { b'-' });
         match &self.subject {
-            Subject::Command(id) => out.extend_from_slice(ROWS[usize::from(*id)].name().as_bytes()),
+            Subject::Command(row) => out.extend_from_slice(row.name().as_bytes()),
             Subject::Category(category) => category.names().for_each(|name| out.extend_from_slice(name.as_bytes())),
-            Subject::FirstArg(id, word) => {
-                out.extend_from_slice(ROWS[usize::from(*id)].name().as_bytes());
+            Subject::FirstArg(row, word) => {
+                out.extend_from_slice(row.name().as_bytes());
                 out.push(b'|');
                 out.extend_from_slice(word);
             }
@@ -127,12 +138,12 @@ impl CommandRules {
     #[cold]
     fn allow_first_arg(&self, row: &Row, args: Args<'_>) -> bool {
         let Some(first) = args.get(1) else { return false };
-        let is_it = |rule: &Rule| matches!(&rule.subject, Subject::FirstArg(id, word) if *id == row.id && first.eq_ignore_ascii_case(word));
+        let is_it = |rule: &Rule| matches!(&rule.subject, Subject::FirstArg(about, word) if about.id == row.id && first.eq_ignore_ascii_case(word));
         self.rules.iter().any(is_it)
     }
 
     /// Follows a rule that begins with `+` or `-`.
-    pub(super) fn apply(&mut self, word: &[u8]) -> Result<(), RuleError> {
+    pub(super) fn apply(&mut self, word: &[u8], registry: &Registry) -> Result<(), RuleError> {
         let allow = word[0] == b'+';
         let name = &word[1..];
         if let Some(category) = name.strip_prefix(b"@") {
@@ -142,11 +153,12 @@ impl CommandRules {
             }
             let known = |(_, known): &&(Categories, &str)| known.as_bytes()[1..].eq_ignore_ascii_case(category);
             let (category, _) = Categories::NAMES.iter().find(known).ok_or(RuleError::Unknown)?;
-            self.add(Rule::new(allow, Subject::Category(*category)));
+            self.add(Rule::new(allow, Subject::Category(*category), registry));
             return Ok(());
         }
-        let subject = if allow { allowed(name)? } else { command(name).ok_or(RuleError::Unknown)? };
-        self.add(Rule::new(allow, subject));
+        let subject =
+            if allow { allowed(name, registry)? } else { command(name, registry).ok_or(RuleError::Unknown)? };
+        self.add(Rule::new(allow, subject, registry));
         Ok(())
     }
 
@@ -181,9 +193,9 @@ impl CommandRules {
                     || rule.allow != self.all
                     || self.rules.iter().any(|other| other.allow != rule.allow)
             }
-            Subject::FirstArg(id, word) => {
-                let is_same = |other: &Rule| matches!(&other.subject, Subject::FirstArg(other, text) if other == id && text.eq_ignore_ascii_case(word));
-                !self.allowed.has(*id) && !self.rules.iter().any(is_same)
+            Subject::FirstArg(row, word) => {
+                let is_same = |other: &Rule| matches!(&other.subject, Subject::FirstArg(other, text) if other.id == row.id && text.eq_ignore_ascii_case(word));
+                !self.allowed.has(row.id) && !self.rules.iter().any(is_same)
             }
         }
     }
@@ -199,40 +211,41 @@ impl CommandRules {
 }
 
 /// The command, or subcommand, of a full name.
-fn command(name: &[u8]) -> Option<Subject> {
-    registry::lookup_full(name).map(|row| Subject::Command(row.id))
+fn command(name: &[u8], registry: &Registry) -> Option<Subject> {
+    registry.lookup_full(name).map(Subject::Command)
 }
 
 /// What `+name` allows: a command, a subcommand, or a command with a first argument.
-fn allowed(name: &[u8]) -> Result<Subject, RuleError> {
-    let Some(bar) = memchr::memrchr(b'|', name) else { return command(name).ok_or(RuleError::Unknown) };
+fn allowed(name: &[u8], registry: &Registry) -> Result<Subject, RuleError> {
+    let Some(bar) = memchr::memrchr(b'|', name) else { return command(name, registry).ok_or(RuleError::Unknown) };
     let (parent, sub) = (&name[..bar], &name[bar + 1..]);
-    let row = registry::lookup_full(parent).ok_or(RuleError::Unknown)?;
+    let row = registry.lookup_full(parent).ok_or(RuleError::Unknown)?;
     if row.parent.is_some() {
         return Err(RuleError::FirstArgOfSubcommand);
     }
     if sub.is_empty() || has_spaces(sub) {
         return Err(RuleError::Syntax);
     }
-    if !row.command.subcommands.is_empty() {
-        return command(name).ok_or(RuleError::Unknown);
+    if row.subcommands != 0 {
+        return command(name, registry).ok_or(RuleError::Unknown);
     }
-    Ok(Subject::FirstArg(row.id, sub.into()))
+    Ok(Subject::FirstArg(row, sub.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::REGISTRY;
 
     fn described(words: &str) -> String {
         let mut rules = CommandRules::new(false);
-        words.split_whitespace().for_each(|word| rules.apply(word.as_bytes()).unwrap());
+        words.split_whitespace().for_each(|word| rules.apply(word.as_bytes(), REGISTRY).unwrap());
         let mut out = Vec::new();
         rules.describe(&mut out);
         let text = String::from_utf8(out).unwrap();
         // What is told back means the same.
         let mut again = CommandRules::new(false);
-        text.split(' ').for_each(|word| again.apply(word.as_bytes()).unwrap());
+        text.split(' ').for_each(|word| again.apply(word.as_bytes(), REGISTRY).unwrap());
         assert_eq!(again, rules, "{words}");
         text
     }
@@ -269,7 +282,7 @@ mod tests {
     #[test]
     fn wrong_rules_are_refused() {
         let check = |word: &str, expected: RuleError| {
-            assert_eq!(CommandRules::new(false).apply(word.as_bytes()), Err(expected), "{word}");
+            assert_eq!(CommandRules::new(false).apply(word.as_bytes(), REGISTRY), Err(expected), "{word}");
         };
         check("+", RuleError::Unknown);
         check("-", RuleError::Unknown);

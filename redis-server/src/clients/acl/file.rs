@@ -9,7 +9,8 @@ use bytes::Bytes;
 
 use super::rule::{Defaults, SetError, has_spaces};
 use super::user::User;
-use crate::config::{Config, replace_file, settings};
+use crate::command::Registry;
+use crate::config::{Config, ConfigError, replace_file, settings};
 
 /// The longest file of users, bytes: a mistyped path to a data file must not fill the memory.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -52,7 +53,7 @@ impl std::error::Error for FileError {}
 #[derive(Debug)]
 pub enum LoadError {
     /// A line of the configuration.
-    Line(String),
+    Line(ConfigError),
     /// The file of users.
     File(FileError),
 }
@@ -60,7 +61,7 @@ pub enum LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Line(text) => f.write_str(text),
+            Self::Line(error) => error.fmt(f),
             Self::File(error) => write!(f, "aclfile: {error}"),
         }
     }
@@ -77,15 +78,16 @@ impl From<FileError> for LoadError {
 type Users = BTreeMap<Box<[u8]>, User>;
 
 /// The users of the configuration's own lines.
-pub(super) fn from_lines(config: &Config) -> Result<Users, LoadError> {
-    check_lines(&config.lines(settings::USER), config.user_defaults()).map_err(|(_, text)| LoadError::Line(text))
+pub(super) fn from_lines(config: &Config, registry: &'static Registry) -> Result<Users, LoadError> {
+    let users = parse_lines(&config.lines(settings::USER), Defaults::new(config, registry));
+    users.map_err(|(at, text)| LoadError::Line(config.user_error(at, text)))
 }
 
 /// The users of lines of a configuration: name and rules.
 ///
 /// # Errors
 /// The place of the first line that is wrong, and what is wrong with it.
-pub fn check_lines(lines: &[Vec<Bytes>], defaults: Defaults) -> Result<Users, (usize, String)> {
+fn parse_lines(lines: &[Vec<Bytes>], defaults: Defaults) -> Result<Users, (usize, String)> {
     let mut users = Users::new();
     for (at, line) in lines.iter().enumerate() {
         let fail = |text: String| (at, text);
@@ -110,10 +112,10 @@ fn place(config: &Config) -> Option<(String, PathBuf)> {
 }
 
 /// The users of the file.
-pub(super) fn load(config: &Config) -> Result<Users, FileError> {
+pub(super) fn load(config: &Config, registry: &'static Registry) -> Result<Users, FileError> {
     let (name, path) = place(config).ok_or(FileError::None)?;
     let text = read(&path).map_err(|error| FileError::Unreadable(name.clone(), error.to_string()))?;
-    parse(&text, &name, config.user_defaults()).map_err(FileError::Lines)
+    parse(&text, &name, Defaults::new(config, registry)).map_err(FileError::Lines)
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

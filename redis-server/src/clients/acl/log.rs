@@ -2,6 +2,28 @@
 
 use std::collections::VecDeque;
 
+/// From where a call comes, as ACL LOG names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Context {
+    /// A client.
+    Toplevel,
+    /// A transaction.
+    Multi,
+    /// A script.
+    Lua,
+}
+
+impl Context {
+    /// The word in ACL LOG.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Toplevel => "toplevel",
+            Self::Multi => "multi",
+            Self::Lua => "lua",
+        }
+    }
+}
+
 /// Entries among which a like one is looked for.
 const LOOKED_AT: usize = 10;
 /// Milliseconds after which a like event is one of its own.
@@ -38,7 +60,7 @@ pub struct Entry {
     /// Why.
     pub reason: Reason,
     /// From where it came.
-    pub context: super::Context,
+    pub context: Context,
     /// The name of the command, key or channel.
     pub object: Vec<u8>,
     /// The name of the user.
@@ -90,7 +112,6 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Context;
     use super::*;
 
     #[test]

@@ -5,11 +5,9 @@
 //! user in force, and a version that grows with every change. A client keeps its account and, as long as the version is
 //! the same, its user ([`Identity`]): for one that may do everything, a command costs one comparison.
 
-mod check;
 mod commands;
 mod file;
 mod identity;
-mod live;
 mod log;
 mod password;
 mod pattern;
@@ -18,16 +16,13 @@ mod selector;
 mod table;
 mod user;
 
-pub(crate) use check::gate;
-pub use check::{Context, Denied, check, may, reads_all_keys, recheck, script_error, serve};
-pub use file::{FileError, LoadError, check_lines};
+pub use file::{FileError, LoadError};
 pub use identity::Identity;
-pub use live::{disconnect, withdraw};
-pub use log::{Entry, Log, Reason};
+pub use log::{Context, Entry, Log, Reason};
 pub use password::PasswordHash;
 pub use pattern::{KeyPattern, Permission};
 pub(crate) use rule::has_spaces;
 pub use rule::{Defaults, RuleError, SetError};
-pub use selector::{Asked, Selector};
+pub use selector::{Asked, Denied, Selector};
 pub use table::{Account, Change, Table};
 pub use user::User;

@@ -1,14 +1,25 @@
 //! The words that make a user: splitting them, and what can be wrong with them.
 
+use crate::command::Registry;
+use crate::config::{Config, settings};
 use crate::protocol::error::shown;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What a new user, or selector, may do before any rule: `acl-pubsub-default`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What rules are read with.
+#[derive(Clone, Copy, Debug)]
 pub struct Defaults {
-    /// Whether it may use every channel.
+    /// The commands that there are.
+    pub registry: &'static Registry,
+    /// Whether a new user, or selector, may use every channel before any rule: `acl-pubsub-default`.
     pub all_channels: bool,
+}
+
+impl Defaults {
+    /// Those of a configuration.
+    pub fn new(config: &Config, registry: &'static Registry) -> Self {
+        Self { registry, all_channels: config.word(settings::ACL_PUBSUB_DEFAULT) == "allchannels" }
+    }
 }
 
 /// What is wrong with a rule, with the genuine server's texts.

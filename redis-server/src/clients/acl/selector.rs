@@ -4,13 +4,22 @@ use std::cell::OnceCell;
 
 use smallvec::SmallVec;
 
-use super::check::Denied;
 use super::commands::CommandRules;
 use super::pattern::{KeyPattern, Pattern, Permission};
 use super::rule::{Defaults, RuleError, has_spaces};
-use crate::command::{Args, Flags};
-use crate::commands::registry::Row;
+use crate::command::{Args, Flags, Registry, Row};
 use crate::keyspace::Access;
+
+/// What of a call is not allowed. Later ones are nearer to permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Denied {
+    /// The command.
+    Command,
+    /// The key at this position among the arguments.
+    Key(usize),
+    /// The channel at this position.
+    Channel(usize),
+}
 
 /// What a selector allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +48,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Where the keys are, and what is to happen to them.
-    pub(super) fn keys(&self) -> &[(usize, Permission)] {
+    pub(crate) fn keys(&self) -> &[(usize, Permission)] {
         self.keys.get_or_init(|| {
             // A script may ask about a call that could not be made.
             if !self.row.command.accepts(self.args.len()) {
@@ -89,7 +98,7 @@ impl Selector {
     }
 
     /// Follows a rule.
-    pub(super) fn apply(&mut self, word: &[u8]) -> Result<(), RuleError> {
+    pub(super) fn apply(&mut self, word: &[u8], registry: &Registry) -> Result<(), RuleError> {
         match word.to_ascii_lowercase().as_slice() {
             b"allkeys" | b"~*" => self.keys = None,
             b"resetkeys" => self.keys = Some(Vec::new()),
@@ -99,7 +108,7 @@ impl Selector {
             b"nocommands" => self.commands = CommandRules::new(false),
             [b'~' | b'%', ..] => return self.add_keys(word),
             [b'&', ..] => return self.add_channels(&word[1..]),
-            [b'+' | b'-', ..] => return self.commands.apply(word),
+            [b'+' | b'-', ..] => return self.commands.apply(word, registry),
             _ => return Err(RuleError::Syntax),
         }
         Ok(())

@@ -8,6 +8,7 @@ use super::file::{self, FileError, LoadError};
 use super::log::{Entry, Log};
 use super::rule::{Defaults, SetError};
 use super::user::User;
+use crate::command::Registry;
 use crate::config::{Config, settings};
 
 /// The user that clients are before they authenticate.
@@ -60,6 +61,8 @@ pub struct Change {
 /// All users of a server, and the log of what they were refused.
 #[derive(Debug)]
 pub struct Table {
+    /// The commands that rules speak of.
+    registry: &'static Registry,
     /// Grows with every change, after it; begins at 1.
     version: AtomicU64,
     /// Whether the default user needs no password.
@@ -75,17 +78,18 @@ impl Table {
     ///
     /// # Errors
     /// A line that cannot be followed, a file that cannot be read.
-    pub fn from_config(config: &Config) -> Result<Self, LoadError> {
+    pub fn from_config(config: &Config, registry: &'static Registry) -> Result<Self, LoadError> {
         let default = User::everything().with_password(&config.text(settings::REQUIREPASS));
         let default = Account::new(DEFAULT, default);
         let table = Self {
+            registry,
             version: AtomicU64::new(1),
             open: AtomicBool::new(false),
             accounts: RwLock::new(BTreeMap::from([(default.name.clone(), Arc::clone(&default))])),
             default,
             log: Mutex::default(),
         };
-        for (name, user) in file::from_lines(config)? {
+        for (name, user) in file::from_lines(config, registry)? {
             table.put(&mut table.write(), &name, user);
         }
         if !config.text(settings::ACLFILE).is_empty() {
@@ -134,7 +138,8 @@ impl Table {
     ///
     /// # Errors
     /// The first rule that is wrong; nothing has changed then.
-    pub fn change(&self, name: &[u8], rules: &[&[u8]], defaults: Defaults) -> Result<Change, SetError> {
+    pub fn change(&self, name: &[u8], rules: &[&[u8]], config: &Config) -> Result<Change, SetError> {
+        let defaults = Defaults::new(config, self.registry);
         let mut accounts = self.write();
         let before = accounts.get(name).map_or_else(|| Arc::new(User::new(defaults)), |account| account.user());
         let user = before.changed(rules, defaults)?;
@@ -169,7 +174,7 @@ impl Table {
     /// Whatever is wrong with the file; nothing has changed then.
     pub fn load(&self, config: &Config) -> Result<(Vec<Arc<Account>>, Change), FileError> {
         let mut accounts = self.write();
-        let mut users = file::load(config)?;
+        let mut users = file::load(config, self.registry)?;
         let mut gone: Vec<_> = std::mem::take(&mut *accounts).into_values().collect();
         gone.retain(|account| !Arc::ptr_eq(account, &self.default));
         accounts.insert(self.default.name.clone(), Arc::clone(&self.default));
@@ -221,7 +226,7 @@ impl Table {
     }
 
     fn put(&self, accounts: &mut Accounts, name: &[u8], user: User) -> Change {
-        let account = accounts.entry(name.into()).or_insert_with(|| Account::new(name, User::new(Defaults::default())));
+        let account = accounts.entry(name.into()).or_insert_with(|| Account::new(name, User::everything()));
         account.replace(user);
         Change { account: Arc::clone(account), after: account.user() }
     }
@@ -240,12 +245,5 @@ impl Table {
 
     fn write(&self) -> RwLockWriteGuard<'_, Accounts> {
         self.accounts.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Config {
-    /// What a new user may do before any rule: `acl-pubsub-default`.
-    pub fn user_defaults(&self) -> Defaults {
-        Defaults { all_channels: self.word(settings::ACL_PUBSUB_DEFAULT) == "allchannels" }
     }
 }

@@ -1,9 +1,8 @@
 //! A user: passwords, and what it may do.
 
-use super::check::Denied;
 use super::password::PasswordHash;
 use super::rule::{Defaults, RuleError, SetError, merged};
-use super::selector::{Asked, Selector};
+use super::selector::{Asked, Denied, Selector};
 use crate::protocol::error::shown;
 
 /// A user as it is at one moment.
@@ -90,11 +89,11 @@ impl User {
                     if rule.ends_with(b")") {
                         return Err(RuleError::Syntax);
                     }
-                    selector.apply(rule)?;
+                    selector.apply(rule, defaults.registry)?;
                 }
                 self.selectors.push(selector);
             }
-            _ => self.root.apply(word)?,
+            _ => self.root.apply(word, defaults.registry)?,
         }
         Ok(())
     }
@@ -280,7 +279,7 @@ mod tests {
         };
         let mut made = 0;
         for round in 0..20_000 {
-            let defaults = Defaults { all_channels: round % 2 == 0 };
+            let defaults = Defaults { registry: crate::commands::REGISTRY, all_channels: round % 2 == 0 };
             let words: Vec<&[u8]> = (0..1 + random(7)).map(|_| WORDS[random(WORDS.len())].as_bytes()).collect();
             let Ok(user) = User::new(defaults).changed(&words, defaults) else { continue };
             let told = user.describe();
@@ -294,10 +293,11 @@ mod tests {
 
     #[test]
     fn a_change_takes_effect_as_a_whole_or_not_at_all() {
-        let user = User::new(Defaults::default());
+        let defaults = Defaults { registry: crate::commands::REGISTRY, all_channels: false };
+        let user = User::new(defaults);
         let check = |words: &[&str], expected: SetError| {
             let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-            assert_eq!(user.changed(&words, Defaults::default()), Err(expected), "{words:?}");
+            assert_eq!(user.changed(&words, defaults), Err(expected), "{words:?}");
         };
         let rule = |word: &str, error| SetError::Rule(word.to_owned(), error);
         check(&["on", "+nonesuch"], rule("+nonesuch", RuleError::Unknown));

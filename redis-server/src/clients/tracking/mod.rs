@@ -9,7 +9,6 @@
 //! Where nobody tracks, writers pay nothing: they have one look for watched keys and trackers
 //! ([`crate::keyspace::WatchedKeys::any`]).
 
-mod calls;
 mod prefixes;
 mod table;
 
@@ -24,7 +23,6 @@ use crate::clients::pubsub;
 use crate::config::{Config, settings};
 use crate::protocol::Reply;
 
-pub use calls::{after_call, broadcast, changed, deliver, flushed, pushes, read_by_script, start, stop};
 pub use prefixes::Overlap;
 use prefixes::Prefixes;
 use table::Table;
@@ -53,10 +51,10 @@ pub struct Mode {
 /// A client that tracks, as others see it.
 #[derive(Debug)]
 pub struct Tracker {
-    client: Arc<ClientShared>,
-    mode: Mode,
+    pub(crate) client: Arc<ClientShared>,
+    pub(crate) mode: Mode,
     /// Who is told in its place, by number.
-    redirect: Option<(u64, Weak<ClientShared>)>,
+    pub(crate) redirect: Option<(u64, Weak<ClientShared>)>,
 }
 
 impl Tracker {
@@ -81,7 +79,7 @@ pub struct Own {
     /// The prefixes of `BCAST`.
     pub prefixes: BTreeSet<Bytes>,
     /// What the client has to be told behind its reply.
-    pending: Vec<Pending>,
+    pub(crate) pending: Vec<Pending>,
 }
 
 impl Own {
@@ -93,7 +91,7 @@ impl Own {
 
 /// Something that is not what the client has seen any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Pending {
+pub(crate) enum Pending {
     Key(Box<[u8]>),
     Everything,
 }
@@ -102,12 +100,12 @@ enum Pending {
 #[derive(Debug, Default)]
 pub struct Tracking {
     table: Table,
-    trackers: RwLock<BTreeMap<u64, Arc<Tracker>>>,
-    prefixes: RwLock<Prefixes>,
+    pub(crate) trackers: RwLock<BTreeMap<u64, Arc<Tracker>>>,
+    pub(crate) prefixes: RwLock<Prefixes>,
     /// Number of different prefixes: writers look here first.
-    prefix_count: AtomicUsize,
+    pub(crate) prefix_count: AtomicUsize,
     /// Times in a row that the table was too large still after some keys were given up.
-    rounds: AtomicUsize,
+    pub(crate) rounds: AtomicUsize,
 }
 
 /// Figures for INFO.
@@ -124,19 +122,19 @@ pub struct Figures {
 }
 
 impl Tracking {
-    fn trackers(&self) -> RwLockReadGuard<'_, BTreeMap<u64, Arc<Tracker>>> {
+    pub(crate) fn trackers(&self) -> RwLockReadGuard<'_, BTreeMap<u64, Arc<Tracker>>> {
         self.trackers.read().expect("no code that holds the trackers panics")
     }
 
-    fn trackers_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<u64, Arc<Tracker>>> {
+    pub(crate) fn trackers_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<u64, Arc<Tracker>>> {
         self.trackers.write().expect("no code that holds the trackers panics")
     }
 
-    fn prefixes(&self) -> RwLockReadGuard<'_, Prefixes> {
+    pub(crate) fn prefixes(&self) -> RwLockReadGuard<'_, Prefixes> {
         self.prefixes.read().expect("no code that holds the prefixes panics")
     }
 
-    fn change_prefixes(&self, change: impl FnOnce(&mut Prefixes)) {
+    pub(crate) fn change_prefixes(&self, change: impl FnOnce(&mut Prefixes)) {
         let mut prefixes = self.prefixes.write().expect("no code that holds the prefixes panics");
         change(&mut prefixes);
         self.prefix_count.store(prefixes.len(), Relaxed);
@@ -158,13 +156,13 @@ impl Tracking {
     }
 
     /// A client has read a key, which is locked.
-    fn remember(&self, key: &[u8], reader: u64) {
+    pub(crate) fn remember(&self, key: &[u8], reader: u64) {
         self.table.add(key, reader, |id| self.trackers().contains_key(&id));
     }
 
     /// A key has changed, or is gone; its shard is locked. Returns whether client `by`, which has changed it, has to be
     /// told behind its reply.
-    fn invalidate(&self, config: &Config, key: &[u8], by: Option<u64>) -> bool {
+    pub(crate) fn invalidate(&self, config: &Config, key: &[u8], by: Option<u64>) -> bool {
         let Some(readers) = self.table.take(key) else { return false };
         let trackers = self.trackers();
         let mut message = Message::of_key(key);
@@ -184,7 +182,7 @@ impl Tracking {
     }
 
     /// Keys have changed, each by this client or by none: told to those who track by prefix, once for each prefix.
-    fn broadcast(&self, config: &Config, changes: &[ChangedKey]) {
+    pub(crate) fn broadcast(&self, config: &Config, changes: &[ChangedKey]) {
         let prefixes = self.prefixes();
         for group in prefixes.concerned(changes.iter().map(|(key, _)| &**key)) {
             // Of several changes of one key the last one counts, as in the genuine server.
@@ -219,7 +217,7 @@ impl Tracking {
 
     /// Everything in some database has gone. Keys are tracked whatever their database, so that all clients are told to
     /// forget all. Returns whether client `by` has to be told behind its reply.
-    fn forget_all(&self, config: &Config, by: u64) -> bool {
+    pub(crate) fn forget_all(&self, config: &Config, by: u64) -> bool {
         // Also where nobody tracks now: who did may do so again, and has not read these keys any more.
         if self.table.keys() != 0 {
             self.table.clear();
@@ -286,7 +284,7 @@ fn tell(config: &Config, tracker: &Tracker, message: &mut Message<'_>) {
 
 /// An invalidation on its way, encoded when it is first wanted.
 #[derive(Debug)]
-struct Message<'a> {
+pub(crate) struct Message<'a> {
     /// `None`: everything.
     keys: Option<Vec<&'a [u8]>>,
     /// In RESP2 and in RESP3.
@@ -294,15 +292,15 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn of_keys(keys: Vec<&'a [u8]>) -> Self {
+    pub(crate) fn of_keys(keys: Vec<&'a [u8]>) -> Self {
         Self { keys: Some(keys), encoded: [None, None] }
     }
 
-    fn of_key(key: &'a [u8]) -> Self {
+    pub(crate) fn of_key(key: &'a [u8]) -> Self {
         Self::of_keys(vec![key])
     }
 
-    fn of_pending(pending: &'a Pending) -> Self {
+    pub(crate) fn of_pending(pending: &'a Pending) -> Self {
         match pending {
             Pending::Key(key) => Self::of_key(key),
             Pending::Everything => Self { keys: None, encoded: [None, None] },
@@ -310,7 +308,7 @@ impl<'a> Message<'a> {
     }
 
     /// The message as it is sent.
-    fn encoded(&mut self, resp3: bool) -> &Bytes {
+    pub(crate) fn encoded(&mut self, resp3: bool) -> &Bytes {
         let keys = &self.keys;
         self.encoded[usize::from(resp3)].get_or_insert_with(|| {
             let mut reply = Reply::default();

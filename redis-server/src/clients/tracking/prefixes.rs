@@ -34,7 +34,7 @@ impl Overlap {
 
 /// Prefixes by length, so that a key is looked up once for each length there is; and the clients that have each.
 #[derive(Debug, Default)]
-pub(super) struct Prefixes {
+pub(crate) struct Prefixes {
     by_len: BTreeMap<usize, HashMap<Bytes, BTreeSet<u64>>>,
 }
 
@@ -50,11 +50,11 @@ impl Prefixes {
         self.by_len.values().map(HashMap::len).sum()
     }
 
-    pub(super) fn add(&mut self, prefix: Bytes, client: u64) {
+    pub(crate) fn add(&mut self, prefix: Bytes, client: u64) {
         self.by_len.entry(prefix.len()).or_default().entry(prefix).or_default().insert(client);
     }
 
-    pub(super) fn remove(&mut self, prefix: &[u8], client: u64) {
+    pub(crate) fn remove(&mut self, prefix: &[u8], client: u64) {
         let Some(prefixes) = self.by_len.get_mut(&prefix.len()) else { return };
         if let Some(clients) = prefixes.get_mut(prefix) {
             clients.remove(&client);

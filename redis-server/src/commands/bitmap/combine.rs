@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::EMPTY;
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Key, StrRef, Value, View};
 use crate::protocol::error::Error;
 

@@ -1,7 +1,8 @@
 //! Counting and finding bits.
 
 use super::bits;
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
 /// Bits `start..end`.

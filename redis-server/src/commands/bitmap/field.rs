@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{EMPTY, bit_offset, bits};
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::protocol::number;

@@ -6,8 +6,10 @@ mod combine;
 mod count;
 mod field;
 
-use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, read, reads, update, write};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, update, write};
+use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::StrRef;
 use crate::protocol::error::Error;
 use crate::protocol::number;

@@ -2,10 +2,9 @@
 
 use super::hello;
 use crate::clients::client::{ReplyMode, flag};
-use crate::command::{Args, Ctx, Result};
-use crate::exec::blocking::Parked;
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::exec::instance::Pause;
-use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
 
 /// CLIENT ID
@@ -140,11 +139,9 @@ pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let parked = target.and_then(|target| target.blocked().clone());
     let done = parked.is_some_and(|parked| {
         if !with_error {
-            return parked.finish(Parked::null(&parked));
+            return parked.time_out();
         }
-        let mut reply = Reply::default();
-        reply.error(&UNBLOCKED);
-        let done = parked.finish(reply.to_vec());
+        let done = parked.fail(&UNBLOCKED);
         if done {
             cx.worker.failed(parked.row(), &UNBLOCKED);
         }

@@ -1,13 +1,12 @@
 //! CLIENT LIST, INFO and KILL: the other connections.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::acl::{Account, Table};
-use crate::clients::client::{ClientShared, count, flag};
-use crate::command::{Args, Ctx, Result};
-use crate::exec::instance::Instance;
+use crate::clients::client::{ClientShared, flag};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::exec::client_list::describe;
 use crate::protocol::error::{Error, shown};
 
 /// The classes by which clients are chosen.
@@ -65,71 +64,6 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let text = describe(cx.instance, &cx.client.shared, cx.now(), Some(args));
     cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
-}
-
-/// A client's line at `now`, in milliseconds of Unix time; `call` is what it calls, if it is the one that asks.
-pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, call: Option<Args<'_>>) -> String {
-    let mut text = String::new();
-    let count = |which: usize| client.counts[which].load(Relaxed);
-    let since = |at: u64| now.saturating_sub(at) / 1000;
-    let labels = client.labels().clone();
-    let input = client.input.load(Relaxed);
-    let output = client.output.load(Relaxed) + client.mail_bytes() as u64;
-    let memory = client.queued.load(Relaxed);
-    let argv = call.map_or(0, |args| args.iter().map(<[u8]>::len).sum());
-    let user =
-        labels.account.as_ref().map_or_else(|| "default".into(), |account| String::from_utf8_lossy(account.name()));
-    // A String takes any write.
-    let _ = writeln!(
-        text,
-        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
-         qbuf-free={} argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
-         cmd={} user={user} redir={} resp={} lib-name={} lib-ver={}",
-        client.id,
-        client.addr,
-        client.laddr,
-        client.fd,
-        labels.name,
-        since(client.connected_at),
-        if call.is_some() { 0 } else { since(client.active_at.load(Relaxed)) },
-        flags(client),
-        client.db.load(Relaxed),
-        count(count::CHANNELS),
-        count(count::PATTERNS),
-        count(count::SHARD_CHANNELS),
-        i64::from(count(count::MULTI)) - 1,
-        input,
-        client.input_room.load(Relaxed).saturating_sub(input),
-        u8::from(output > 0),
-        client.memory() + argv as u64,
-        if output > 0 { "rw" } else { "r" },
-        client.last_command(),
-        instance.tracking.redirect_of(client.id).map_or(-1, |id| id as i64),
-        if client.is_resp3() { 3 } else { 2 },
-        labels.lib_name,
-        labels.lib_version,
-    );
-    text
-}
-
-fn flags(client: &ClientShared) -> String {
-    let bits = client.flags.load(Relaxed);
-    let touched = client.watched.is_touched();
-    let letters = [
-        (bits & flag::PUBSUB != 0, 'P'),
-        (bits & flag::MULTI != 0, 'x'),
-        (bits & flag::BLOCKED != 0, 'b'),
-        (bits & flag::TRACKING != 0, 't'),
-        (bits & flag::TRACKING_BROKEN != 0, 'R'),
-        (bits & flag::TRACKING_BCAST != 0, 'B'),
-        (touched, 'd'),
-        (bits & flag::CLOSING != 0, 'c'),
-        (bits & flag::UNIX != 0, 'U'),
-        (bits & flag::NO_EVICT != 0, 'e'),
-        (bits & flag::NO_TOUCH != 0, 'T'),
-    ];
-    let set: String = letters.iter().filter(|(set, _)| *set).map(|(_, letter)| *letter).collect();
-    if set.is_empty() { "N".to_owned() } else { set }
 }
 
 /// Which clients CLIENT KILL means: those that every filter lets through.

@@ -1,9 +1,11 @@
 //! Who the client is, and which protocol it speaks.
 
-use super::clients::describe;
 use crate::clients::acl::{Context, Entry, Identity, Reason};
 use crate::clients::client::{ReplyMode, flag};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::exec::client_list::describe;
+use crate::exec::session;
 use crate::protocol::error::{Error, shown};
 
 const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
@@ -119,7 +121,7 @@ pub(super) fn label(text: &[u8]) -> Option<String> {
 
 /// RESET
 pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    crate::commands::leave(&cx.worker.instance, cx.client);
+    session::leave(&cx.worker.instance, cx.client);
     cx.select(0);
     set_protocol(cx, false);
     let client = &mut *cx.client;

@@ -5,9 +5,9 @@ mod clients;
 mod hello;
 mod tracking;
 
-pub(crate) use clients::describe;
-
-use crate::command::{Args, Categories, Command, Ctx, Family, Flags, Result, cmd, container, sub};
+use crate::command::{Args, Categories, Flags, Result};
+use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
 /// `PING [message]`
@@ -59,7 +59,7 @@ const ADMIN: Flags = OWN.and(Flags::ADMIN);
 const OWN: Flags = Flags::NOSCRIPT.and(ANY_TIME);
 
 #[rustfmt::skip]
-const CLIENT: &[Command] = &[
+const CLIENT: &[Definition] = &[
     sub("caching",      3, tracking::caching,    OWN,      &[]),
     sub("getname",      2, client::getname,      OWN,      &[]),
     sub("getredir",     2, tracking::getredir,   OWN,      &[]),

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::clients::tracking::{self, Mode, Overlap};
-use crate::command::{Args, Ctx, Result};
+use crate::clients::tracking::{Mode, Overlap};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::exec::tracking;
 use crate::protocol::error::{Error, shown};
 
 /// The options of CLIENT TRACKING.
@@ -48,7 +50,7 @@ impl Options {
     }
 
     /// Whether the options go together, and with how the client tracks now.
-    fn check(&self, now: Option<&tracking::Own>) -> Result {
+    fn check(&self, now: Option<&crate::clients::tracking::Own>) -> Result {
         let (mode, before) = (self.mode, now.map(|own| own.tracker.mode()));
         let text = if !mode.bcast && !self.prefixes.is_empty() {
             "ERR PREFIX option requires BCAST mode to be enabled"

@@ -1,7 +1,8 @@
 //! DUMP and RESTORE: values in the form of Redis' own files.
 
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::Value;
 use crate::keyspace::rdb::{self, Limits, Loaded, Refused};
 use crate::protocol::error::Error;

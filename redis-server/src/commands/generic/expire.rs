@@ -1,7 +1,8 @@
 //! When keys expire.
 
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Entry, Key};
 use crate::protocol::error::{Error, shown};
 

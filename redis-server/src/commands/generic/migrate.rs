@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::command::{Args, Ctx, Event, KeyPositions, Result};
+use crate::command::{Args, KeyPositions, Result};
 use crate::config::settings;
 use crate::exec::peers::{Address, Peer};
 use crate::exec::worker::now_ms;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::rdb;
 use crate::keyspace::{Access, Key};
 use crate::protocol::error::{self, Error};

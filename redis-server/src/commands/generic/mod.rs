@@ -8,10 +8,11 @@ mod rename;
 
 use super::scan::{self, ScanOptions};
 use crate::command::{
-    Args, Categories, Command, Ctx, Event, Family, Find, Flags, Footprint, KeySpec, Result, cmd, container, optional,
-    read, reads, sub, update, write, writes,
+    Args, Categories, Find, Flags, Footprint, KeySpec, Result, optional, read, reads, update, write, writes,
 };
+use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Entry};
 use crate::protocol::glob;
 
@@ -129,7 +130,7 @@ const SUM: &[&str] = &["request_policy:multi_shard", "response_policy:agg_sum"];
 const VARIES: &[&str] = &["nondeterministic_output"];
 
 #[rustfmt::skip]
-const OBJECT: &[Command] = &[
+const OBJECT: &[Definition] = &[
     sub("encoding", 3, object::encoding,    Flags::READONLY, &[read(2).flags("RO")]).tips(VARIES),
     sub("freq",     3, object::freq,        Flags::READONLY, &[read(2).flags("RO")]).tips(VARIES),
     sub("help",     2, object::object_help, ANY_TIME,        &[]),

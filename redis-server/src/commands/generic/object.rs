@@ -1,8 +1,9 @@
 //! OBJECT: what the server knows of a value besides its content.
 
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
 use crate::commands::help;
 use crate::config::settings;
+use crate::exec::Ctx;
 use crate::exec::eviction;
 use crate::keyspace::{Entry, StrRef, Usage, ValueRef};
 use crate::protocol::error::Error;

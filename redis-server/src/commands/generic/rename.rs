@@ -1,7 +1,8 @@
 //! Values that go to another key or database.
 
-use crate::command::{Args, Ctx, Event, Footprint, Result};
+use crate::command::{Args, Footprint, Result};
 use crate::config::settings;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Entry, Key};
 use crate::protocol::error::Error;
 

@@ -3,7 +3,9 @@
 mod search;
 
 use super::sorted_set::{self, AddRule};
-use crate::command::{Args, Categories, Ctx, Family, Flags, KeySpec, Result, cmd, optional, read, update, write};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, optional, read, update, write};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

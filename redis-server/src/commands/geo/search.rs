@@ -3,8 +3,9 @@
 use std::ops::Bound;
 
 use super::{place, reply_distance, reply_place, unit};
-use crate::command::{Args, Ctx, Event, KeyPositions, Result};
+use crate::command::{Args, KeyPositions, Result};
 use crate::commands::store::store;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key, Object};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};

@@ -2,7 +2,8 @@
 
 use super::End;
 use super::ends::{Several, move_one, pop_one, pop_several};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 
 /// `BLPOP key [key …] timeout`
 pub(super) fn blpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -1,7 +1,8 @@
 //! Pushing, popping and moving at the ends of lists.
 
 use super::{End, removed};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::keyspace::{Key, Object, Value};
 use crate::protocol::error::Error;
 use crate::types::List;

@@ -1,7 +1,8 @@
 //! Looking into lists.
 
 use super::{bounds, position};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
 /// LLEN key

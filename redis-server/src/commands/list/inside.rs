@@ -1,7 +1,8 @@
 //! Changes anywhere in a list.
 
 use super::{bounds, position, removed};
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
 
 /// LINSERT key BEFORE|AFTER pivot element

@@ -10,7 +10,9 @@ use ends::{lmove, lmpop, lpop, lpush, lpushx, rpop, rpoplpush, rpush, rpushx};
 use find::{lindex, llen, lpos, lrange};
 use inside::{linsert, lrem, lset, ltrim};
 
-use crate::command::{Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, keynum, read, update, writes};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, keynum, read, update, writes};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
 use crate::protocol::error::Error;
 use crate::types::{List, ListLimits};

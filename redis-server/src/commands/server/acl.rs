@@ -4,9 +4,13 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{ADMIN, ANY_TIME, help, sub};
 use crate::clients::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
-use crate::command::{Args, Categories, Command, Ctx, Flags, Result, container};
-use crate::commands::registry::{ROWS, Row};
+use crate::command::Row;
+use crate::command::{Args, Categories, Flags, Result};
+use crate::commands::REGISTRY;
+use crate::commands::definition::{Definition, container};
+use crate::exec::Ctx;
 use crate::exec::dispatch;
+use crate::exec::permission;
 use crate::protocol::error::{Error, c_string, shown};
 
 /// Most bits that ACL GENPASS makes.
@@ -78,10 +82,9 @@ fn setuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("ERR Usernames can't contain spaces or null characters"));
     }
     let rules: Vec<&[u8]> = args.from(3).iter().collect();
-    let defaults = cx.instance.config.user_defaults();
-    let change = cx.instance.acl.change(name, &rules, defaults);
+    let change = cx.instance.acl.change(name, &rules, &cx.instance.config);
     let change = change.map_err(|error| Error::Message(format!("ERR {error}")))?;
-    acl::withdraw(cx.instance, cx.client, &change);
+    permission::withdraw(cx.instance, cx.client, &change);
     cx.reply.ok();
     Ok(())
 }
@@ -90,7 +93,7 @@ fn setuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn deluser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let gone = cx.instance.acl.remove(args.from(2).iter());
     let gone = gone.ok_or(Error::Static("ERR The 'default' user cannot be removed"))?;
-    acl::disconnect(cx.instance, cx.client, &gone);
+    permission::disconnect(cx.instance, cx.client, &gone);
     cx.reply.count(gone.len());
     Ok(())
 }
@@ -111,7 +114,7 @@ fn cat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             };
             let belongs = |row: &&Row| row.categories().0 & category.0 != 0;
             let mark = cx.reply.mark();
-            let count = ROWS.iter().filter(belongs).map(|row| cx.reply.bulk(row.name().as_bytes())).count();
+            let count = REGISTRY.rows().iter().filter(belongs).map(|row| cx.reply.bulk(row.name().as_bytes())).count();
             cx.reply.array_at(mark, count);
         }
         (Some(_), _) => return Err(Error::subcommand_syntax(args)),
@@ -211,8 +214,8 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let loaded = cx.instance.acl.load(&cx.instance.config);
     let (gone, default) = loaded.map_err(|error| Error::Message(format!("ERR {error}")))?;
-    acl::disconnect(cx.instance, cx.client, &gone);
-    acl::withdraw(cx.instance, cx.client, &default);
+    permission::disconnect(cx.instance, cx.client, &gone);
+    permission::withdraw(cx.instance, cx.client, &default);
     cx.reply.ok();
     Ok(())
 }
@@ -271,7 +274,7 @@ const OWN: Flags = ANY_TIME.and(Flags::NOSCRIPT);
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = container("acl", -2, &[
+pub(super) const COMMAND: Definition = container("acl", -2, &[
     sub("cat",     -2, cat,      OWN,      &[]),
     sub("deluser", -3, deluser,  ADMIN,    &[]),
     sub("dryrun",  -4, dryrun,   ADMIN,    &[]),

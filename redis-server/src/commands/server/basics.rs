@@ -1,8 +1,8 @@
 //! The small ones: time, role, MONITOR, SHUTDOWN.
 
-use crate::clients::client::{Client, flag};
-use crate::command::{Args, Categories, Ctx, Result};
-use crate::exec::instance::Instance;
+use crate::clients::client::flag;
+use crate::command::{Args, Categories, Result};
+use crate::exec::Ctx;
 use crate::exec::worker::now_ms;
 use crate::protocol::error::Error;
 use std::sync::atomic::Ordering::Relaxed;
@@ -67,14 +67,6 @@ pub(super) fn monitor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     }
     cx.reply.ok();
     Ok(())
-}
-
-/// Ends what MONITOR began, at the client's end or RESET.
-pub(crate) fn stop_monitoring(instance: &Instance, client: &Client) {
-    if client.shared.flags.load(Relaxed) & flag::MONITOR != 0 {
-        client.shared.set_flag(flag::MONITOR, false);
-        instance.observers.remove_monitor(&instance.config, client.shared.id);
-    }
 }
 
 /// `SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]`

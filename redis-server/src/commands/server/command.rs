@@ -2,8 +2,11 @@
 
 use super::docs::docs;
 use super::{ANY_TIME, help, sub, with_subcommands};
-use crate::command::{Args, Begin, Categories, Command, Ctx, Find, KeySpec, Result, cmd};
-use crate::commands::registry::{self, ROWS, Row};
+use crate::command::Row;
+use crate::command::{Args, Begin, Categories, Find, KeySpec, Result};
+use crate::commands::REGISTRY;
+use crate::commands::definition::{Definition, cmd};
+use crate::exec::Ctx;
 use crate::exec::dispatch;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -22,7 +25,7 @@ fn all(reply: &mut Reply) {
 
 /// The rows that are no subcommands.
 fn commands() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().filter(|row| row.parent.is_none())
+    REGISTRY.rows().iter().filter(|row| row.parent.is_none())
 }
 
 /// COMMAND COUNT
@@ -39,7 +42,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     cx.reply.array(args.len() - 2);
     for name in args.from(2).iter() {
-        match registry::lookup_full(name) {
+        match REGISTRY.lookup_full(name) {
             Some(row) => describe(cx.reply, row),
             None => cx.reply.null(),
         }
@@ -64,12 +67,12 @@ fn describe(reply: &mut Reply, row: &'static Row) {
     reply.set(command.keys.len());
     command.keys.iter().for_each(|spec| describe_keys(reply, spec));
     // An oddity of the genuine server: no subcommands are an empty set, some are an array.
-    if command.subcommands.is_empty() {
+    if row.subcommands == 0 {
         reply.set(0);
     } else {
-        reply.array(command.subcommands.len());
+        reply.array(usize::from(row.subcommands));
     }
-    row.subcommands().iter().for_each(|row| describe(reply, row));
+    REGISTRY.subcommands(row).iter().for_each(|row| describe(reply, row));
 }
 
 fn names<'a>(reply: &mut Reply, names: impl Iterator<Item = &'a str>) {
@@ -151,15 +154,15 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mark = cx.reply.mark();
     let mut write = |row: &Row| cx.reply.bulk(row.name().as_bytes());
     let count = match args.len() {
-        2 => ROWS.iter().map(&mut write).count(),
+        2 => REGISTRY.rows().iter().map(&mut write).count(),
         5 if args.is(2, "FILTERBY") && args.is(3, "MODULE") => 0,
         5 if args.is(2, "FILTERBY") && args.is(3, "ACLCAT") => {
             let wanted = |name: &str| name.as_bytes()[1..].eq_ignore_ascii_case(args.at(4));
-            ROWS.iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
+            REGISTRY.rows().iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
         }
         5 if args.is(2, "FILTERBY") && args.is(3, "PATTERN") => {
             let wanted = |row: &&Row| glob::matches(args.at(4), row.name().as_bytes(), true);
-            ROWS.iter().filter(wanted).map(&mut write).count()
+            REGISTRY.rows().iter().filter(wanted).map(&mut write).count()
         }
         _ => return Err(Error::Syntax),
     };
@@ -236,7 +239,7 @@ const HELP: &[&str] = &[
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = with_subcommands(
+pub(super) const COMMAND: Definition = with_subcommands(
     cmd("command", -1, command, ANY_TIME, &[]).also(Categories::CONNECTION).tips(&["nondeterministic_output_order"]),
     &[
         about("count",            2, count),
@@ -249,7 +252,7 @@ pub(super) const COMMAND: Command = with_subcommands(
     ],
 );
 
-const fn about(name: &'static str, arity: i8, handler: crate::command::Handler) -> Command {
+const fn about(name: &'static str, arity: i8, handler: crate::exec::Handler) -> Definition {
     sub(name, arity, handler, ANY_TIME, &[]).also(Categories::CONNECTION)
 }
 

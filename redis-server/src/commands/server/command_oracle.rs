@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{commands, describe};
-use crate::commands::registry;
+use crate::commands::REGISTRY;
 use crate::protocol;
 use crate::protocol::oracle::{Oracle, Reply};
 
@@ -122,7 +122,7 @@ fn only_named_commands_of_a_genuine_server_are_missing() {
     let replies = oracle.run(&[vec![b"COMMAND".as_slice(), b"LIST"]]);
     let is_named = |name: &str| MISSING.iter().any(|known| name.split('|').next() == Some(known));
     let missing: Vec<String> =
-        sorted(&replies[0]).into_iter().filter(|name| registry::lookup_full(name.as_bytes()).is_none()).collect();
+        sorted(&replies[0]).into_iter().filter(|name| REGISTRY.lookup_full(name.as_bytes()).is_none()).collect();
     let unexplained: Vec<&String> = missing.iter().filter(|name| !is_named(name)).collect();
     assert!(unexplained.is_empty(), "missing: {unexplained:?}");
 }

@@ -2,13 +2,14 @@
 
 use super::{ADMIN, ANY_TIME, help, sub};
 use crate::clients::client::flag;
-use crate::command::{Args, Command, Ctx, Result, container};
+use crate::command::{Args, Result};
+use crate::commands::definition::{Definition, container};
 use crate::config::{Caller, Id, SetError, settings};
+use crate::config::{logging, tls};
+use crate::exec::Ctx;
 use crate::exec::client_eviction;
 use crate::exec::instance::Instance;
 use crate::protocol::error::Error;
-use crate::runtime::logging;
-use crate::runtime::tls;
 
 /// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -131,7 +132,7 @@ const HELP: &[&str] = &[
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = container("config", -2, &[
+pub(super) const COMMAND: Definition = container("config", -2, &[
     sub("get",       -3, get,         ADMIN,    &[]),
     sub("help",       2, config_help, ANY_TIME, &[]),
     sub("resetstat",  2, resetstat,   ADMIN,    &[]),

@@ -5,8 +5,10 @@ use std::time::Duration;
 use super::config::caller;
 use super::digest::Digest;
 use super::{ADMIN, help};
-use crate::command::{Args, Command, Ctx, Event, Footprint, Result, cmd};
+use crate::command::{Args, Footprint, Result};
+use crate::commands::definition::{Definition, cmd};
 use crate::config::{Caller, settings};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::rdb;
 use crate::keyspace::{Entry, StrRef, Value, ValueRef};
 use crate::protocol::error::{Error, shown};
@@ -361,4 +363,4 @@ const HELP: &[&str] = &[
 ];
 
 /// The row.
-pub(super) const COMMAND: Command = cmd("debug", -2, debug, ADMIN, &[]).locks(Footprint::Everything);
+pub(super) const COMMAND: Definition = cmd("debug", -2, debug, ADMIN, &[]).locks(Footprint::Everything);

@@ -3,8 +3,10 @@
 #[path = "docs_table.rs"]
 mod table;
 
-use crate::command::{Args, Command, Ctx, Result};
-use crate::commands::registry::{self, ROWS, Row};
+use crate::command::Row;
+use crate::command::{Args, Command, Result};
+use crate::commands::REGISTRY;
+use crate::exec::Ctx;
 use crate::protocol::Reply;
 
 /// One command's documentation.
@@ -42,9 +44,9 @@ pub(super) fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         document(cx.reply, row);
     };
     if args.len() == 2 {
-        ROWS.iter().filter(|row| row.parent.is_none()).for_each(&mut write);
+        REGISTRY.rows().iter().filter(|row| row.parent.is_none()).for_each(&mut write);
     } else {
-        args.from(2).iter().filter_map(registry::lookup_full).for_each(&mut write);
+        args.from(2).iter().filter_map(|name| REGISTRY.lookup_full(name)).for_each(&mut write);
     }
     cx.reply.map_at(mark, count);
     Ok(())
@@ -69,7 +71,7 @@ fn document(reply: &mut Reply, row: &'static Row) {
     };
     field(reply, "summary", summary);
     field(reply, "since", doc.map_or("5.0.0", |doc| doc.since));
-    field(reply, "group", &row.family.group.replace('_', "-"));
+    field(reply, "group", &row.group.replace('_', "-"));
     field(reply, "complexity", doc.map_or("O(1)", |doc| doc.complexity));
     if let Some(doc) = doc.filter(|doc| !doc.until.is_empty()) {
         field(reply, "deprecated_since", doc.until);
@@ -84,11 +86,11 @@ fn document(reply: &mut Reply, row: &'static Row) {
         reply.bulk(b"arguments");
         write_arguments(reply, &arguments, row.command, &mut 0);
     }
-    if !row.command.subcommands.is_empty() {
+    if row.subcommands != 0 {
         count += 1;
         reply.bulk(b"subcommands");
-        reply.map(row.command.subcommands.len());
-        row.subcommands().iter().for_each(|row| document(reply, row));
+        reply.map(usize::from(row.subcommands));
+        REGISTRY.subcommands(row).iter().for_each(|row| document(reply, row));
     }
     reply.map_at(mark, count);
 }
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn every_command_is_documented() {
-        for row in &ROWS {
+        for row in REGISTRY.rows() {
             let name = row.name();
             let known = row.command.name == "help" || table::DOCS.iter().any(|doc| doc.name == name);
             assert!(known, "{name} has no row in docs_table.rs");

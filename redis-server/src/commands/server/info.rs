@@ -5,9 +5,12 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::flag;
-use crate::command::{Args, Command, Ctx, Result, cmd};
-use crate::commands::registry::{ROWS, Row};
+use crate::command::Row;
+use crate::command::{Args, Result};
+use crate::commands::REGISTRY;
+use crate::commands::definition::{Definition, cmd};
 use crate::config::settings;
+use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
@@ -276,7 +279,7 @@ fn cpu_seconds() -> Option<[f64; 4]> {
 
 fn command_stats(cx: &Ctx<'_>, fields: &mut Fields) {
     let workers = cx.instance.stats.workers();
-    for row in &ROWS {
+    for row in REGISTRY.rows() {
         let sum = |figure: fn(&crate::observe::stats::CommandStats) -> u64| -> u64 {
             workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum()
         };
@@ -318,7 +321,7 @@ fn latency_stats(cx: &Ctx<'_>, fields: &mut Fields) {
         .map(|word| String::from_utf8_lossy(word).into_owned())
         .filter_map(|word| word.parse().ok().map(|value| (word, value)))
         .collect();
-    for row in &ROWS {
+    for row in REGISTRY.rows() {
         let durations = durations(cx.instance, row);
         if durations.iter().all(|&count| count == 0) {
             continue;
@@ -366,7 +369,7 @@ fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
 }
 
 /// The row.
-pub(super) const COMMAND: Command = cmd("info", -1, info, ANY_TIME, &[])
+pub(super) const COMMAND: Definition = cmd("info", -1, info, ANY_TIME, &[])
     .also(crate::command::Categories::DANGEROUS)
     .locks(crate::command::Footprint::WalkEverything)
     .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]);

@@ -1,9 +1,12 @@
 //! `LATENCY`: events that took longer than `latency-monitor-threshold`, and how long commands take.
 
 use super::{ADMIN, ANY_TIME, help, info, sub};
-use crate::command::{Args, Command, Ctx, Result, container};
-use crate::commands::registry::{self, ROWS, Row};
+use crate::command::Row;
+use crate::command::{Args, Result};
+use crate::commands::REGISTRY;
+use crate::commands::definition::{Definition, container};
 use crate::config::settings;
+use crate::exec::Ctx;
 use crate::observe::Series;
 use crate::protocol::error::{Error, shown};
 
@@ -139,13 +142,13 @@ fn diagnosis(number: usize, event: &str, series: &Series) -> String {
 /// `LATENCY HISTOGRAM [command …]`
 fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let rows: Vec<&'static Row> = match args.len() {
-        2 => ROWS.iter().collect(),
+        2 => REGISTRY.rows().iter().collect(),
         // A command with subcommands stands for all of them.
         _ => args
             .from(2)
             .iter()
-            .filter_map(registry::lookup_full)
-            .flat_map(|row| std::iter::once(row).chain(row.subcommands()))
+            .filter_map(|name| REGISTRY.lookup_full(name))
+            .flat_map(|row| std::iter::once(row).chain(REGISTRY.subcommands(row)))
             .collect(),
     };
     let mark = cx.reply.mark();
@@ -202,7 +205,7 @@ const MERGED: &[&str] = &["nondeterministic_output", "request_policy:all_nodes",
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = container("latency", -2, &[
+pub(super) const COMMAND: Definition = container("latency", -2, &[
     sub("doctor",     2, doctor,       ADMIN,    &[]).tips(MERGED),
     sub("graph",      3, graph,        ADMIN,    &[]).tips(MERGED),
     sub("help",       2, latency_help, ANY_TIME, &[]),

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::info::{client_buffers, human, used_memory};
 use super::{ANY_TIME, help, sub};
-use crate::command::{Args, Command, Ctx, Flags, KeySpec, Result, container, read};
+use crate::command::{Args, Flags, KeySpec, Result, read};
+use crate::commands::definition::{Definition, container};
+use crate::exec::Ctx;
 use crate::keyspace::{BUCKET, Entry, View};
 use crate::observe::memory;
 use crate::protocol::Reply;
@@ -194,7 +196,7 @@ const SPECIAL: &[&str] = &["nondeterministic_output", "request_policy:all_shards
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = container("memory", -2, &[
+pub(super) const COMMAND: Definition = container("memory", -2, &[
     sub("doctor",       2, doctor,       NONE,            &[]).tips(SPECIAL),
     sub("help",         2, memory_help,  ANY_TIME,        &[]),
     sub("malloc-stats", 2, malloc_stats, NONE,            &[]).tips(SPECIAL),

@@ -13,14 +13,13 @@ mod memory;
 mod module;
 mod slowlog;
 
-pub(super) use basics::stop_monitoring;
-
 use super::help;
-use crate::command::{Categories, Command, Family, Flags, cmd, sub};
+use crate::command::{Categories, Flags};
+use crate::commands::definition::{Definition, Family, cmd, sub};
 
 /// A row with subcommands.
-const fn with_subcommands(command: Command, subcommands: &'static [Command]) -> Command {
-    Command { subcommands, ..command }
+const fn with_subcommands(definition: Definition, subcommands: &'static [Definition]) -> Definition {
+    Definition { subcommands, ..definition }
 }
 
 const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);

@@ -2,8 +2,10 @@
 
 use super::config::caller;
 use super::{ANY_TIME, help, sub};
-use crate::command::{Args, Command, Ctx, Flags, Result, container};
+use crate::command::{Args, Flags, Result};
+use crate::commands::definition::{Definition, container};
 use crate::config::{Caller, settings};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
 /// MODULE LIST
@@ -60,7 +62,7 @@ const LOADING: Flags = ADMIN.and(Flags::NO_ASYNC_LOADING);
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = container("module", -2, &[
+pub(super) const COMMAND: Definition = container("module", -2, &[
     sub("help",    2, module_help, ANY_TIME, &[]),
     sub("list",    2, list,        ADMIN,    &[]).tips(&["nondeterministic_output_order"]),
     sub("load",   -3, load,        LOADING,  &[]),

@@ -1,7 +1,9 @@
 //! `SLOWLOG`: calls that took long.
 
 use super::{ANY_TIME, help, sub};
-use crate::command::{Args, Command, Ctx, Flags, Result, container};
+use crate::command::{Args, Flags, Result};
+use crate::commands::definition::{Definition, container};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
 /// Entries that GET returns unless told otherwise.
@@ -68,7 +70,7 @@ const ADMIN: Flags = Flags::ADMIN.and(ANY_TIME);
 
 /// The row.
 #[rustfmt::skip]
-pub(super) const COMMAND: Command = container("slowlog", -2, &[
+pub(super) const COMMAND: Definition = container("slowlog", -2, &[
     sub("get",  -2, get,          ADMIN,    &[]).tips(&["request_policy:all_nodes", "nondeterministic_output"]),
     sub("help",  2, slowlog_help, ANY_TIME, &[]),
     sub("len",   2, len,          ADMIN,    &[]).tips(&["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"]),

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 
 use smallvec::SmallVec;
 
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
 use crate::commands::store;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Key, Object, View};
 use crate::protocol::error::Error;
 use crate::protocol::number;

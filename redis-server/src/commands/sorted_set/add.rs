@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::types::{SortedSet, SortedSetLimits};

@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use super::{reply_head, reply_pair, store};
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::ValueRef;
 use crate::keyspace::{Key, View};
 use crate::protocol::error::Error;

@@ -10,8 +10,10 @@ mod read;
 
 pub(super) use add::{AddRule, add_scored};
 
-use crate::command::{Categories, Ctx, Event, Family, Flags, KeySpec, cmd, keynum, numkeys, read, update};
+use crate::command::{Categories, Flags, KeySpec, keynum, numkeys, read, update};
 use crate::command::{write, writes};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key, Object};
 use crate::protocol::Reply;
 use crate::types::SortedSet;

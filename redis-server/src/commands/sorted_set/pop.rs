@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::reply_pair;
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::protocol::number;

@@ -1,8 +1,9 @@
 //! ZRANDMEMBER.
 
 use super::reply_pair;
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
 use crate::commands::random::{self, PairOptions};
+use crate::exec::Ctx;
 
 /// `ZRANDMEMBER key [count [WITHSCORES]]`
 pub(super) fn zrandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -2,7 +2,8 @@
 
 use super::super::scan::{self, ScanOptions};
 use super::parse::{By, Wanted};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 use crate::protocol::number::format_f64;
 

@@ -2,7 +2,8 @@
 
 use super::parse::{self, AddOrTrim, NewId};
 use super::reply_id;
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
 use crate::types::{Stream, StreamId};
 

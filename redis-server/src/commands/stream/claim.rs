@@ -1,7 +1,8 @@
 //! XCLAIM and XAUTOCLAIM: entries that change their consumer.
 
 use super::{group_mut, no_group, parse, reply_entry, reply_id, see};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::{Error, echo};
 use crate::protocol::number;

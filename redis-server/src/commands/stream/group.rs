@@ -1,8 +1,9 @@
 //! XGROUP, and XACK.
 
 use super::{no_group_of_key, parse};
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
 use crate::commands::help;
+use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
 use crate::types::{Group, Stream, StreamId};
 

@@ -1,8 +1,9 @@
 //! XINFO: what a stream, its groups and their consumers are like.
 
 use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
 use crate::commands::help;
+use crate::exec::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Consumer, Group, Log, Stream, StreamId};

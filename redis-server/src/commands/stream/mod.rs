@@ -9,10 +9,9 @@ mod pending;
 mod range;
 mod read;
 
-use crate::command::{
-    Begin, Categories, Command, Ctx, Event, Family, Find, Flags, KeySpec, Result, Use, cmd, container, read as reads,
-    sub, update,
-};
+use crate::command::{Begin, Categories, Find, Flags, KeySpec, Result, Use, read as reads, update};
+use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
@@ -108,7 +107,7 @@ const fn streams(from: i8, access: Access) -> KeySpec {
 }
 
 #[rustfmt::skip]
-const XGROUP: &[Command] = &[
+const XGROUP: &[Definition] = &[
     sub("create",         -5, group::create,          GROW,  &[update(2).flags("RW insert")]),
     sub("createconsumer",  5, group::create_consumer, GROW,  &[update(2).flags("RW insert")]),
     sub("delconsumer",     5, group::del_consumer,    WRITE, &[update(2).flags("RW delete")]),
@@ -118,7 +117,7 @@ const XGROUP: &[Command] = &[
 ];
 
 #[rustfmt::skip]
-const XINFO: &[Command] = &[
+const XINFO: &[Definition] = &[
     sub("consumers", 4, info::consumers,  READ, &[reads(2)]).tips(OUTPUT),
     sub("groups",    3, info::groups,     READ, &[reads(2)]),
     sub("help",      2, info::xinfo_help, HELP, &[]),

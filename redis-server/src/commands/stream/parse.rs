@@ -1,7 +1,8 @@
 //! Arguments that several commands have: ids, intervals, what to trim.
 
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
 use crate::config::settings;
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 use crate::types::{StreamId, StreamLimits, Trim, TrimTo};
 

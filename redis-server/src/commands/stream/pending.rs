@@ -1,7 +1,8 @@
 //! XPENDING: what was delivered and not acknowledged.
 
 use super::{limit, no_group, parse, reply_id};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Group, Pending, StreamId};

@@ -1,7 +1,8 @@
 //! XLEN, XRANGE, XREVRANGE.
 
 use super::{limit, parse, reply_entries};
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
 use crate::protocol::error::Error;
 use crate::types::LogRange;
 

@@ -1,7 +1,8 @@
 //! XREAD and XREADGROUP: what has come since, now or when it comes.
 
 use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply_id, see};
-use crate::command::{Args, Ctx, KeyPositions, Result};
+use crate::command::{Args, KeyPositions, Result};
+use crate::exec::Ctx;
 use crate::keyspace::{Access, Key};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};

@@ -1,7 +1,8 @@
 //! The options of SET and GETEX, of which most are about expiry.
 
 use super::reply_string;
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
 
 /// How a time is given.

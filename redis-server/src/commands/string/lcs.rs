@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::command::{Args, Ctx, Result};
+use crate::command::{Args, Result};
 use crate::config::settings;
+use crate::exec::Ctx;
 use crate::keyspace::StrRef;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

@@ -6,11 +6,11 @@ mod number;
 mod range;
 mod set;
 
-use crate::command::{
-    Args, Categories, Ctx, Event, Family, Flags, KeySpec, Result, cmd, read, reads, update, write, writes,
-};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, update, write, writes};
+use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::instance::Instance;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Key, StrRef, Value, ValueRef};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

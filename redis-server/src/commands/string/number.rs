@@ -1,6 +1,7 @@
 //! Strings as numbers.
 
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{StrRef, Value};
 use crate::protocol::error::Error;
 use crate::protocol::number::Extended;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::{check_len, new_string};
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::keyspace::StrRef;
 use crate::protocol::error::Error;
 

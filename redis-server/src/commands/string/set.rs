@@ -2,7 +2,8 @@
 
 use super::expiry::{Options, Unit, deadline};
 use super::{new_string, reply_value};
-use crate::command::{Args, Ctx, Event, Result};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
 
 /// `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | KEEPTTL]`

@@ -13,7 +13,7 @@ const NOW: u64 = 86_400_000 * 365;
 fn worker(policy: &str) -> Worker {
     let config = Config::default();
     config.set(&[("maxmemory-policy", policy), ("maxmemory", "1gb")], Caller::Local).expect("a policy");
-    Worker::new(Arc::new(Instance::new(Arc::new(config))))
+    Worker::new(Arc::new(Instance::new(Arc::new(config), &crate::commands::TABLE)))
 }
 
 /// Stores keys 0, 1, 2 …; `make` says when each expires and what it remembers of its use.

@@ -10,11 +10,13 @@ use super::status::Slow;
 use super::{ScriptFlags, raw};
 use crate::clients::acl::{self, Identity};
 use crate::clients::client::{Client, ClientShared, ReplyMode};
-use crate::clients::tracking;
-use crate::command::{Args, Ctx, Flags, OwnedArgs, Ready};
+use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::settings;
 use crate::exec::dispatch;
+use crate::exec::permission;
+use crate::exec::tracking;
 use crate::exec::worker::Worker;
+use crate::exec::{Ctx, Ready};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -228,7 +230,7 @@ impl Running {
     pub(super) fn may(&mut self, args: Args<'_>) -> Option<bool> {
         let instance = &self.worker.instance;
         let row = dispatch::find(instance, args)?;
-        Some(acl::may(instance, &mut self.client, row, args))
+        Some(permission::may(instance, &mut self.client, row, args))
     }
 
     /// Keeps the text of an error until the next command.
@@ -316,9 +318,9 @@ impl Running {
         let refusal = if flags.has(Flags::NOSCRIPT) && !instance.scripts.allows_all() {
             Some(Error::Static("ERR This Redis command is not allowed from script"))
         } else if let Err(denied) =
-            acl::check(instance, &mut self.client, row, args, acl::Context::Lua, self.worker.now_ms())
+            permission::check(instance, &mut self.client, row, args, acl::Context::Lua, self.worker.now_ms())
         {
-            Some(acl::script_error(denied))
+            Some(permission::script_error(denied))
         } else if self.read_only && (writes || flags.has(Flags::MAY_REPLICATE)) {
             Some(Error::Static("ERR Write commands are not allowed from read-only scripts."))
         } else if self.is_short_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {

@@ -12,10 +12,10 @@ use super::shebang;
 use super::task::Spare;
 use super::vm::Vm;
 use super::{SHA_LEN, ScriptFlags, Sha, sha1};
-use crate::clients::tracking;
-use crate::command::{Args, Ctx, Result};
-use crate::commands::registry;
+use crate::command::{Args, Result};
 use crate::config::settings;
+use crate::exec::Ctx;
+use crate::exec::tracking;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
 
@@ -437,7 +437,7 @@ fn may_run(cx: &Ctx<'_>, flags: Option<ScriptFlags>, read_only: bool) -> Result 
 
 /// Counts errors that a script has returned as part of its reply.
 fn count_errors(cx: &Ctx<'_>, args: Args<'_>, errors: &[Failure]) {
-    if let Some(row) = registry::lookup(args.at(0)) {
+    if let Some(row) = cx.instance.registry.lookup(args.at(0)) {
         cx.worker.stats.commands[usize::from(row.id)].failed.add(1);
     }
     for error in errors.iter().filter(|error| !error.is_counted) {

@@ -28,8 +28,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
+use crate::command::Row;
 use crate::command::{Args, Flags};
-use crate::commands::registry::Row;
 use crate::exec::exclusive::World;
 use crate::protocol::error::Error;
 use status::Status;

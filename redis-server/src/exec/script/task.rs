@@ -18,13 +18,15 @@ use tokio::sync::oneshot;
 use super::call::{self, Running};
 use super::raw;
 use crate::clients::client::Client;
-use crate::clients::tracking;
-use crate::command::{Ctx, OwnedArgs};
-use crate::commands::registry::Row;
+use crate::command::OwnedArgs;
+use crate::command::Row;
+use crate::exec::Ctx;
 use crate::exec::blocking;
 use crate::exec::dispatch::{self, Call, Passed};
 use crate::exec::exclusive::{Alone, World};
 use crate::exec::instance::Instance;
+use crate::exec::session;
+use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 
@@ -163,7 +165,7 @@ fn finish(
     job.args.clear();
     if let Err(panic) = ended {
         call::leave().into_iter().for_each(|mut running| running.give_back(client));
-        crate::commands::leave(&worker.instance, client);
+        session::leave(&worker.instance, client);
         // The connection is closed, as for every command that panics.
         resume_unwind(panic);
     }
@@ -200,7 +202,7 @@ fn end(worker: &Worker, mut slow: Slow, job: Box<Job>, ended: std::thread::Resul
     let sent = slow.answer.take().map(|answer| answer.send(Box::new(Finished { client, reply })));
     if let Some(Err(mut finished)) = sent {
         // The connection has gone meanwhile.
-        crate::commands::leave(&worker.instance, &mut finished.client);
+        session::leave(&worker.instance, &mut finished.client);
     }
 }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use redis_server::commands::TABLE;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
 
@@ -66,7 +67,7 @@ fn all(way: &str, one: impl Fn(&Script) -> Option<Outcome>) {
 }
 
 fn in_process(script: &Script) -> Outcome {
-    let instance = Arc::new(Instance::new(Arc::new(config(&script.settings))));
+    let instance = Arc::new(Instance::new(Arc::new(config(&script.settings)), &TABLE));
     replay(script, &mut InProcess(Rc::new(Worker::new(instance))), Mode::default())
 }
 

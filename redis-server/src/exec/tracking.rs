@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 
-use super::{Message, Mode, Own, Pending, Tracker};
 use crate::clients::client::{Client, ClientShared, count, flag};
-use crate::command::{Args, Ctx, Flags};
+use crate::clients::tracking::{Message, Mode, Own, Pending, Tracker};
+use crate::command::{Args, Flags};
+use crate::exec::Ctx;
 use crate::exec::dispatch::Call;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;

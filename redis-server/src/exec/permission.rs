@@ -1,48 +1,17 @@
-//! Asking for permission, and saying no.
+//! Asking for permission, and saying no; what a change of users does to the clients that are there.
 
-use super::log::{Entry, Reason};
-use super::selector::Asked;
-use crate::clients::client::Client;
-use crate::command::{Args, Ctx, Flags};
-use crate::commands::describe_client;
-use crate::commands::registry::Row;
+use std::sync::Arc;
+
+use crate::clients::acl::{Account, Asked, Change, Context, Denied, Entry, Reason};
+use crate::clients::client::{Client, ClientShared};
+use crate::clients::pubsub::Kind;
+use crate::command::{Args, Flags, Row};
+use crate::exec::Ctx;
+use crate::exec::client_list;
 use crate::exec::dispatch;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
 use crate::protocol::error::Error;
-
-/// What of a call is not allowed. Later ones are nearer to permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Denied {
-    /// The command.
-    Command,
-    /// The key at this position among the arguments.
-    Key(usize),
-    /// The channel at this position.
-    Channel(usize),
-}
-
-/// From where a call comes, as ACL LOG names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
-    /// A client.
-    Toplevel,
-    /// A transaction.
-    Multi,
-    /// A script.
-    Lua,
-}
-
-impl Context {
-    /// The word in ACL LOG.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Toplevel => "toplevel",
-            Self::Multi => "multi",
-            Self::Lua => "lua",
-        }
-    }
-}
 
 /// Asks for a client that is not known to need no permission.
 #[cold]
@@ -85,7 +54,7 @@ pub fn check(
             Denied::Channel(at) => (Reason::Channel, args.at(at).to_vec()),
         };
         let user = client.identity.account().name().to_vec();
-        let client = describe_client(instance, &client.shared, now, Some(args));
+        let client = client_list::describe(instance, &client.shared, now, Some(args));
         let entry = Entry { reason, context, object, user, client, count: 1, time: now };
         instance.acl.log(entry, &instance.config);
     }
@@ -164,11 +133,42 @@ pub fn script_error(denied: Denied) -> Error {
     })
 }
 
+/// Cuts off the clients of accounts that are gone; the one that asks when its reply is sent.
+pub fn disconnect(instance: &Instance, me: &mut Client, gone: &[Arc<Account>]) {
+    let is_theirs = |client: &Arc<ClientShared>| gone.iter().any(|account| client.acts_for(account));
+    let clients = instance.clients().into_iter().filter(is_theirs);
+    clients.for_each(|client| cut_off(instance, me, &client));
+}
+
+/// Cuts off subscribers of a user that has lost the right to what they have subscribed to.
+pub fn withdraw(instance: &Instance, me: &mut Client, change: &Change) {
+    let Change { account, after } = change;
+    if after.uses_all_channels() {
+        return;
+    }
+    for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        let lost = |name: &[u8]| !after.may_listen(name, kind == Kind::Pattern);
+        for client in instance.pubsub.subscribers_where(kind, lost) {
+            if client.acts_for(account) {
+                cut_off(instance, me, &client);
+            }
+        }
+    }
+}
+
+fn cut_off(instance: &Instance, me: &mut Client, client: &Arc<ClientShared>) {
+    if Arc::ptr_eq(client, &me.shared) {
+        me.close = true;
+    } else {
+        instance.kill_client(client);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Asked;
+    use crate::clients::acl::Asked;
     use crate::command::OwnedArgs;
-    use crate::commands::registry::ROWS;
+    use crate::commands::REGISTRY;
 
     /// Words that mean something to one command or another, numbers of keys among them.
     const WORDS: &[&str] = &[
@@ -199,7 +199,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) as usize % below
         };
-        for row in ROWS.iter().filter(|row| !row.command.keys.is_empty()) {
+        for row in REGISTRY.rows().iter().filter(|row| !row.command.keys.is_empty()) {
             for _ in 0..2000 {
                 let mut words = vec![row.parent.map_or(row.command.name, |parent| parent.name)];
                 words.extend(row.parent.map(|_| row.command.name));

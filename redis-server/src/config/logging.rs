@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use server_runtime::{LogFormat, LogOptions};
 
-use crate::config::{Config, settings};
+use super::{Config, settings};
 
 /// Levels of the log by the place of the words of `loglevel`: `debug`, `verbose`, `notice`, `warning`.
 const LEVELS: [&str; 4] = ["debug", "info", "info", "warn"];

@@ -1,0 +1,122 @@
+//! How a family writes its table: each command with what runs for it.
+
+use crate::command::{Args, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, Result};
+use crate::exec::{Ctx, Handler};
+use crate::protocol::error::Error;
+
+/// A command, and what runs when it is called.
+#[derive(Debug)]
+pub struct Definition {
+    /// What is known of it.
+    pub command: Command,
+    /// What runs.
+    pub handler: Handler,
+    /// Its subcommands; empty for most.
+    pub subcommands: &'static [Self],
+}
+
+/// The commands of one group.
+#[derive(Debug)]
+pub struct Family {
+    /// The group's name in `COMMAND DOCS`.
+    pub group: &'static str,
+    /// ACL category of all its commands.
+    pub category: Categories,
+    /// The commands.
+    pub commands: &'static [Definition],
+}
+
+/// A row: name, arity, handler, flags, keys.
+pub const fn cmd(
+    name: &'static str,
+    arity: i8,
+    handler: Handler,
+    flags: Flags,
+    keys: &'static [KeySpec],
+) -> Definition {
+    let only_key = match keys {
+        [KeySpec { begin: Begin::Index(index), find: Find::Range { last: 0, .. }, .. }] => *index,
+        _ => 0,
+    };
+    let command = Command {
+        name,
+        arity,
+        flags: if moves(keys) { flags.and(Flags::MOVABLEKEYS) } else { flags },
+        keys,
+        footprint: Footprint::Keys,
+        categories: Categories(0),
+        tips: &[],
+        finder: None,
+        only_key,
+        batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
+    };
+    Definition { command, handler, subcommands: &[] }
+}
+
+/// Whether some key's position depends on the arguments.
+const fn moves(keys: &[KeySpec]) -> bool {
+    let mut at = 0;
+    while at < keys.len() {
+        if !matches!(keys[at], KeySpec { begin: Begin::Index(_), find: Find::Range { .. }, .. }) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// A subcommand's row.
+pub const fn sub(
+    name: &'static str,
+    arity: i8,
+    handler: Handler,
+    flags: Flags,
+    keys: &'static [KeySpec],
+) -> Definition {
+    cmd(name, arity, handler, flags, keys)
+}
+
+/// A command that only groups subcommands.
+pub const fn container(name: &'static str, arity: i8, subcommands: &'static [Definition]) -> Definition {
+    Definition { subcommands, ..cmd(name, arity, no_subcommand, Flags(0), &[]) }
+}
+
+/// The dispatcher resolves subcommands before it calls, and refuses unknown ones.
+fn no_subcommand(_: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    Err(Error::unknown_subcommand(args))
+}
+
+impl Definition {
+    /// The same row with another footprint.
+    pub const fn locks(mut self, footprint: Footprint) -> Self {
+        self.command.footprint = footprint;
+        self.command.batched = false;
+        self
+    }
+
+    /// The same row with more ACL categories.
+    pub const fn also(mut self, categories: Categories) -> Self {
+        self.command.categories = categories;
+        self
+    }
+
+    /// The same row, to run under the same locks as its neighbours in a pipeline though the table does not call it fast.
+    pub const fn batched(mut self) -> Self {
+        assert!(self.command.only_key != 0, "a window locks one key per command");
+        self.command.batched = true;
+        self
+    }
+
+    /// The same row, whose keys `finder` finds.
+    pub const fn finder(mut self, finder: fn(Args<'_>) -> KeyPositions) -> Self {
+        assert!(self.command.only_key == 0, "the only key's position is known");
+        self.command.finder = Some(finder);
+        self
+    }
+
+    /// The same row with tips.
+    pub const fn tips(mut self, tips: &'static [&'static str]) -> Self {
+        self.command.tips = tips;
+        self
+    }
+}

@@ -1,0 +1,34 @@
+//! What ends a transaction, and forgets what a client watches.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::clients::client::{Client, count, flag};
+use crate::exec::instance::Instance;
+
+/// Ends the transaction that is being put together, if any, and forgets the watched keys.
+pub(crate) fn discard_transaction(instance: &Instance, client: &mut Client) {
+    client.multi = None;
+    client.shared.set_flag(flag::MULTI, false);
+    client.shared.counts[count::MULTI].store(0, Relaxed);
+    client.shared.queued.store(0, Relaxed);
+    forget_watched(instance, client);
+}
+
+/// Forgets the watched keys.
+pub(crate) fn forget_watched(instance: &Instance, client: &mut Client) {
+    if client.watching.is_empty() {
+        return;
+    }
+    for (db, key) in std::mem::take(&mut client.watching) {
+        instance.database(db).watched.remove(&key, &client.shared.watched);
+    }
+    // Nobody finds the mark any more, so it stays clear.
+    client.shared.watched.clear();
+    client.watch_until = None;
+    note_watched(client);
+}
+
+/// Shows others the number of watched keys.
+pub(crate) fn note_watched(client: &Client) {
+    client.shared.counts[count::WATCHED].store(client.watching.len() as u32, Relaxed);
+}
