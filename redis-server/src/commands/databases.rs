@@ -5,7 +5,7 @@ use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::tracking;
-use crate::keyspace::{Access, Database, Garbage, View};
+use crate::keyspace::{Access, Database, Garbage, Key, View};
 use crate::protocol::error::Error;
 
 /// DBSIZE
@@ -48,7 +48,7 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     cx.all_ready(db);
     let db = view(cx, db);
-    db.database().watched.touch_where(|key| db.peek(&db.key(key)).is_some());
+    db.database().touch_where(|key| db.peek(key).is_some());
     for removed in db.clear() {
         cx.dirty.set(cx.dirty.get() + removed.len() as u64);
         cx.discard_all(Garbage::Entries(removed), in_background);
@@ -89,8 +89,8 @@ fn swap(cx: &mut Ctx<'_>, first: usize, second: usize) {
     for db in [a.database(), b.database()] {
         // All databases hash alike: a key of one can be looked up in the other.
         // One whose time is over counts as absent on both sides.
-        let lives = |view: &View<'_>, key: &[u8]| view.peek(&db.key(key)).is_some();
-        db.watched.touch_where(|key| lives(a, key) || lives(b, key));
+        let lives = |view: &View<'_>, key: &Key<'_>| view.peek(key).is_some();
+        db.touch_where(|key| lives(a, key) || lives(b, key));
     }
     Database::swap(a, b);
     cx.all_ready(low);

@@ -74,7 +74,7 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         if client.watching.insert((client.db, key.bytes.into())) {
             // Whoever changes the deadline touches the key, so it need not be looked at again.
             client.watch_until = client.watch_until.into_iter().chain(expires).min();
-            cx.db.database().watched.add(key.bytes, &client.shared.watched);
+            cx.db.database().watch(key, &client.shared.watched);
         }
     }
     note_watched(cx.client);

@@ -6,6 +6,7 @@
 //! Locks are taken in this order: shards, the parked command's answer, the queues. Whoever takes the sender out of a parked
 //! command ends its wait; all others come too late.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,7 @@ use crate::exec::permission;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::exec::{Block, Ctx, InVain, Ready};
-use crate::keyspace::{Access, Database, Entry, Key, ValueRef, Waiters};
+use crate::keyspace::{Access, Database, Entry, Key, ValueRef, Waiter};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -120,7 +121,8 @@ impl Parked {
     /// Takes the sender; with it go the places in the queues, and the client counts as blocked no longer.
     fn end(&self, answer: &mut Option<Answer>) -> Option<Answer> {
         let sender = answer.take()?;
-        self.instance.database(self.db).waiters.leave(self.keys(), self.ticket);
+        let database = self.instance.database(self.db);
+        self.keys().for_each(|key| database.leave(&database.key(key), self.ticket));
         self.client.set_flag(flag::BLOCKED, false);
         self.instance.blocked_clients(-1);
         if self.needs_stream {
@@ -190,33 +192,35 @@ impl Parked {
     }
 }
 
-/// Ends the waits of those who read as a group from `key`, which has expired. Its shard is locked.
-pub fn expired(waiters: &Waiters<Parked>, key: &[u8]) {
-    if !waiters.any(key) {
-        return;
-    }
-    let mut last = 0;
-    while let Some(parked) = waiters.behind(key, last) {
-        last = parked.ticket;
-        if parked.needs_stream {
-            parked.unblock();
+impl Waiter for Parked {
+    /// Who reads as a group waits no longer when the stream is gone.
+    fn gone(&self) {
+        if self.needs_stream {
+            self.unblock();
         }
     }
+}
+
+/// The first command that waits for `key` behind `ticket`; 0 is before all.
+fn behind(database: &Database, key: &Key<'_>, ticket: u64) -> Option<Arc<Parked>> {
+    let (_, waiter) = database.waiter_behind(key, ticket)?;
+    let waiter: Arc<dyn Any + Send + Sync> = waiter;
+    Some(waiter.downcast().expect("nobody else parks commands"))
 }
 
 /// Parks a call that has left the wish `block`. The locks of its keys must be held.
 pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting {
     let (sender, answer) = oneshot::channel();
     let (client, instance) = (&*cx.client, &cx.worker.instance);
-    let waiters = &instance.database(client.db).waiters;
+    let database = instance.database(client.db);
     let mut args = call.args.to_owned();
     block.replaced.iter().for_each(|(at, text)| args.replace(*at, text.as_bytes()));
     let parked = Arc::new(Parked {
         row: call.row,
         args,
         keys: call.args.keys()[block.keys.clone()].iter().map(|key| key.bytes.into()).collect(),
-        waited: block.keys,
-        ticket: waiters.ticket(),
+        waited: block.keys.clone(),
+        ticket: database.ticket(),
         db: client.db,
         resp3: client.resp3,
         in_vain: block.in_vain,
@@ -232,7 +236,9 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         instance.group_readers(1);
     }
     client.shared.set_flag(flag::BLOCKED, true);
-    waiters.park(parked.keys(), parked.ticket, &parked);
+    for key in &call.args.keys()[block.keys.clone()] {
+        database.park(key, parked.ticket, Arc::clone(&parked) as Arc<dyn Waiter>);
+    }
     *client.shared.blocked() = Some(Arc::clone(&parked) as Arc<dyn Unblock>);
     Waiting { parked, answer, deadline: block.deadline }
 }
@@ -296,7 +302,7 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
         return false;
     }
     let mut last = 0;
-    while let Some(parked) = database.waiters.behind(&next.key, last) {
+    while let Some(parked) = behind(database, &key, last) {
         last = parked.ticket;
         let value = cx.db.peek(&key).map(Entry::value);
         if value.is_none() && cx.instance.group_readers(0) == 0 {

@@ -126,36 +126,28 @@ impl<'a> Ctx<'a> {
     /// and the change is counted.
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
-        self.changed_bytes(key.bytes, event);
-    }
-
-    /// [`Ctx::changed`] for a key that was not hashed.
-    #[inline]
-    pub fn changed_bytes(&mut self, key: &[u8], event: Event) {
         self.changed_in(self.client.db, key, event);
     }
 
     /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
     #[inline]
-    pub fn changed_in(&mut self, db: usize, key: &[u8], event: Event) {
+    pub fn changed_in(&mut self, db: usize, key: &Key<'_>, event: Event) {
         self.dirty.set(self.dirty.get() + 1);
-        self.tell_in(db, key, event);
+        self.tell_in(db, key.bytes, event);
         let database = self.instance.database(db);
-        if database.watched.any() {
-            self.seen(db, key);
-        }
-        if database.waiters.any(key) {
-            self.ready(db, key);
+        if database.is_of_interest() {
+            self.seen(database, key);
+            if database.has_waiters(key) {
+                self.ready(db, key.bytes);
+            }
         }
     }
 
     /// A key has changed that somebody may watch, or have read and kept.
-    #[cold]
-    fn seen(&mut self, db: usize, key: &[u8]) {
-        let watched = &self.instance.database(db).watched;
-        watched.touch(key);
-        if watched.any_tracker() {
-            tracking::changed(self, key);
+    fn seen(&mut self, database: &Database, key: &Key<'_>) {
+        database.touch(key);
+        if database.any_tracker() {
+            tracking::changed(self, key.bytes);
         }
     }
 
@@ -180,14 +172,15 @@ impl<'a> Ctx<'a> {
 
     /// Makes transactions fail that watch the key, and has those told who have read it.
     pub fn touched(&mut self, key: &Key<'_>) {
-        if self.database().watched.any() {
-            self.seen(self.client.db, key.bytes);
+        let database = self.instance.database(self.client.db);
+        if database.is_of_interest() {
+            self.seen(database, key);
         }
     }
 
     /// Has those looked after who wait for a key, though nothing was added to it.
     pub fn look_after(&mut self, key: &Key<'_>) {
-        if self.database().waiters.any(key.bytes) {
+        if self.database().has_waiters(key) {
             self.ready(self.client.db, key.bytes);
         }
     }
@@ -200,7 +193,7 @@ impl<'a> Ctx<'a> {
 
     /// Has everybody looked after who waits for a key of database `db` (`SWAPDB`).
     pub fn all_ready(&mut self, db: usize) {
-        let keys = self.instance.database(db).waiters.keys();
+        let keys = self.instance.database(db).awaited_keys();
         self.ready.extend(keys.into_iter().map(|key| Ready { db, key, shards: Vec::new() }));
     }
 
@@ -262,7 +255,7 @@ impl<'a> Ctx<'a> {
 
     /// Whether a blocking command must leave `key` to those who have waited longer; they are looked after then.
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
-        let wait = !self.serving && self.may_block && self.db.database().waiters.any(key.bytes);
+        let wait = !self.serving && self.may_block && self.db.database().has_waiters(key);
         if wait {
             self.ready(self.client.db, key.bytes);
         }

@@ -15,7 +15,6 @@ use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
 use crate::command::{Registry, Row};
 use crate::config::{Config, settings};
-use crate::exec::blocking;
 use crate::exec::client_eviction::Crowd;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::peers::Peers;
@@ -121,10 +120,8 @@ impl Instance {
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
             let database = Database::new(shards, hasher.clone());
             let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
-            let waiters = Arc::clone(&database.waiters);
             database.on_happening(move |happening, key| {
                 if matches!(happening, Happening::Expired | Happening::Evicted) {
-                    blocking::expired(&waiters, key);
                     tracking.gone(&config, key);
                 }
                 if notifications::is_on(&config) {

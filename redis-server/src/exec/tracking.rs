@@ -33,7 +33,7 @@ pub fn start(
         Some(own) => own.tracker = tracker,
         None => {
             // From here on writers look who has read what; the locks that a read takes make them see it.
-            instance.databases().iter().for_each(|database| database.watched.count_tracker(true));
+            instance.databases().iter().for_each(|database| database.count_tracker(true));
             client.tracking = Some(Box::new(Own::new(tracker)));
         }
     }
@@ -49,7 +49,7 @@ pub fn stop(instance: &Instance, client: &mut Client) {
     let Some(own) = client.tracking.take() else { return };
     let (tracking, id) = (&instance.tracking, client.shared.id);
     tracking.trackers_mut().remove(&id);
-    instance.databases().iter().for_each(|database| database.watched.count_tracker(false));
+    instance.databases().iter().for_each(|database| database.count_tracker(false));
     if !own.prefixes.is_empty() {
         tracking.change_prefixes(|all| own.prefixes.iter().for_each(|prefix| all.remove(prefix, id)));
     }

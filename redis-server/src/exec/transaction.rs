@@ -20,7 +20,8 @@ pub(crate) fn forget_watched(instance: &Instance, client: &mut Client) {
         return;
     }
     for (db, key) in std::mem::take(&mut client.watching) {
-        instance.database(db).watched.remove(&key, &client.shared.watched);
+        let database = instance.database(db);
+        database.unwatch(&database.key(&key), &client.shared.watched);
     }
     // Nobody finds the mark any more, so it stays clear.
     client.shared.watched.clear();

@@ -2,19 +2,17 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use dashmap::DashMap;
 use foldhash::quality::RandomState;
 
 use super::entry::Entry;
 use super::expire::ExpiryIndex;
+use super::interest::{Interest, Interests};
 use super::table::{self, Table};
 use super::usage::{self, Usage};
 use super::view::{Guard, View};
-use super::waiters::Waiters;
-use super::watch::WatchedKeys;
-use crate::exec::blocking::Parked;
 
 /// Expiring keys per shard that the estimated mean time to live looks at.
 const TTL_SAMPLE: usize = 8;
@@ -53,18 +51,23 @@ impl Key<'_> {
 /// One numbered database: its entries, in shards, and what else hangs on its keys.
 pub struct Database {
     map: DashMap<Entry, (), RandomState>,
-    /// One index per shard, touched only under that shard's exclusive lock.
-    expiry: Box<[Mutex<ExpiryIndex>]>,
-    /// Clients that wait for a key to become ready.
-    pub waiters: Arc<Waiters<Parked>>,
-    /// Keys that transactions watch.
-    pub watched: WatchedKeys,
+    /// What hangs on the keys of each shard.
+    sides: Box<[Side]>,
+    pub(super) interests: Interests,
     expired: AtomicU64,
     evicted: AtomicU64,
     usage: usage::Shared,
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
     listener: OnceLock<Listener>,
+}
+
+/// What hangs on the keys of one shard, beside its table.
+#[derive(Default)]
+struct Side {
+    /// Touched only under the shard's lock.
+    expiry: Mutex<ExpiryIndex>,
+    interest: Interest,
 }
 
 /// What a database does with a key of its own accord, whatever the command.
@@ -90,9 +93,8 @@ impl Database {
     pub fn new(shards: usize, hasher: RandomState) -> Self {
         Self {
             map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards),
-            expiry: (0..shards).map(|_| Mutex::default()).collect(),
-            waiters: Arc::default(),
-            watched: WatchedKeys::default(),
+            sides: (0..shards).map(|_| Side::default()).collect(),
+            interests: Interests::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             usage: usage::Shared::default(),
@@ -115,7 +117,7 @@ impl Database {
 
     /// Number of shards.
     pub fn shards(&self) -> usize {
-        self.expiry.len()
+        self.sides.len()
     }
 
     /// Hashes a key.
@@ -142,7 +144,13 @@ impl Database {
     }
 
     pub(super) fn expiry(&self, shard: usize) -> std::sync::MutexGuard<'_, ExpiryIndex> {
-        self.expiry[shard].lock().expect("no code that holds an expiry index panics")
+        self.sides[shard].expiry.lock().expect("no code that holds an expiry index panics")
+    }
+
+    /// Who watches and waits for keys of a shard.
+    #[inline]
+    pub(super) fn interest_of(&self, shard: usize) -> &Interest {
+        &self.sides[shard].interest
     }
 
     /// Number of keys, expired ones that nobody has met yet included.
@@ -188,22 +196,22 @@ impl Database {
     }
 
     /// Accounts for an entry that was evicted, under its shard's exclusive lock.
-    pub(super) fn has_been_evicted(&self, shard: usize, entry: &Entry) {
+    pub(super) fn has_been_evicted(&self, key: &Key<'_>, entry: &Entry) {
         if entry.expire_at().is_some() {
-            self.expiry(shard).forget();
+            self.expiry(key.shard as usize).forget();
         }
         self.evicted.fetch_add(1, Relaxed);
-        self.watched.touch(entry.key());
-        self.tell(Happening::Evicted, entry.key());
+        self.gone(key);
+        self.tell(Happening::Evicted, key.bytes);
     }
 
     /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.
     #[cold]
-    pub(super) fn has_expired(&self, key: &Key<'_>, entry: &Entry) {
+    pub(super) fn has_expired(&self, key: &Key<'_>) {
         self.expiry(key.shard as usize).forget();
         self.expired.fetch_add(1, Relaxed);
-        self.watched.touch(entry.key());
-        self.tell(Happening::Expired, entry.key());
+        self.gone(key);
+        self.tell(Happening::Expired, key.bytes);
     }
 
     /// Tells the listener.
@@ -232,7 +240,7 @@ impl Database {
             let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };
-            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED }, &entry);
+            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED });
             removed.push(entry);
             if removed.len() == limit {
                 break;
@@ -248,7 +256,7 @@ impl Database {
         let Some(mut table) = self.map.shards()[shard as usize].try_write() else { return };
         let removed = table::take(&mut table, hash, |entry| entry.is_expired(now), self.rehash());
         if let Some(entry) = &removed {
-            self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED }, entry);
+            self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED });
         }
         drop(table);
     }
@@ -273,10 +281,8 @@ impl Database {
     pub(super) fn swap_expiry(&self, other: &Self) {
         self.note_deadline();
         other.note_deadline();
-        for (a, b) in self.expiry.iter().zip(&other.expiry) {
-            let mut a = a.lock().expect("no code that holds an expiry index panics");
-            let mut b = b.lock().expect("no code that holds an expiry index panics");
-            std::mem::swap(&mut *a, &mut *b);
+        for shard in 0..self.shards() {
+            std::mem::swap(&mut *self.expiry(shard), &mut *other.expiry(shard));
         }
     }
 

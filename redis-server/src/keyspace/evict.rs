@@ -1,6 +1,6 @@
 //! Entries that might be evicted, and taking one out.
 
-use super::database::{Access, Database};
+use super::database::{Access, Database, Key, UNPLACED};
 use super::entry::Entry;
 use super::table;
 
@@ -60,7 +60,7 @@ impl Database {
         let mut guard = self.guard(shard, Access::Write);
         let is_it = |entry: &Entry| self.hash(entry.key()) == spot.hash && is_due(entry);
         let entry = table::take(guard.table_mut(), spot.hash, is_it, self.rehash())?;
-        self.has_been_evicted(shard, &entry);
+        self.has_been_evicted(&Key { bytes: entry.key(), hash: spot.hash, shard: spot.shard, guard: UNPLACED }, &entry);
         Some(entry)
     }
 }

@@ -7,14 +7,13 @@ mod database;
 mod entry;
 mod evict;
 mod expire;
+mod interest;
 pub mod rdb;
 mod reaper;
 mod table;
 mod usage;
 mod value;
 mod view;
-mod waiters;
-mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -22,10 +21,9 @@ mod tests;
 pub use database::{Access, Database, Happening, Key};
 pub use entry::Entry;
 pub use evict::Spot;
+pub use interest::{Waiter, Watched};
 pub use reaper::{Garbage, Reaper};
 pub use table::BUCKET;
 pub use usage::{Frequency, Usage};
 pub use value::{Object, StrRef, Value, ValueRef};
 pub use view::{Removed, View};
-pub use waiters::Waiters;
-pub use watch::{Watched, WatchedKeys};

@@ -286,8 +286,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
         let (db, now, trace) = (self.db, self.now, self.trace);
-        let entry =
-            table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.has_expired(key, &entry))?;
+        let entry = table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |_| db.has_expired(key))?;
         trace.leave(entry);
         Some(entry)
     }
@@ -297,7 +296,7 @@ impl<'a> View<'a> {
     pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
         let (db, now, trace) = (self.db, self.now, self.trace);
         let is_new = Cell::new(false);
-        let expired = |entry| db.has_expired(key, &entry);
+        let expired = |_| db.has_expired(key);
         let make = || {
             db.tell(Happening::Added, key.bytes);
             let entry = Entry::new(key.bytes, make(), None);

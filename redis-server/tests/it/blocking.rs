@@ -231,5 +231,5 @@ fn hostile_neighbours_keep_every_element() {
     assert_eq!(taken.len(), pushed.len(), "nothing is doubled");
     assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), pushed, "nothing is lost");
     until_blocked(&server.instance, 0);
-    assert!(server.instance.database(0).waiters.is_empty());
+    assert!(server.instance.database(0).awaited_keys().is_empty());
 }

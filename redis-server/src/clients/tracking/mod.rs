@@ -7,7 +7,7 @@
 //! changes itself it is told behind its own reply.
 //!
 //! Where nobody tracks, writers pay nothing: they have one look for watched keys and trackers
-//! ([`crate::keyspace::WatchedKeys::any`]).
+//! ([`crate::keyspace::Database::is_of_interest`]).
 
 mod prefixes;
 mod table;

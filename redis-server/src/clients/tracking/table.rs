@@ -1,7 +1,7 @@
 //! Which clients have read which key.
 
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 use foldhash::quality::RandomState;
@@ -10,6 +10,8 @@ use smallvec::SmallVec;
 
 /// Parts of the table, each with its own lock, so that different keys rarely meet.
 const SHARDS: usize = 64;
+/// Counters of tracked keys by their hash: who changes a key whose counter is 0 needs no lock.
+const COUNTERS: usize = 4096;
 /// From so many readers of one key on, those that have left are looked for when their number has doubled.
 const PRUNE_MIN: usize = 64;
 
@@ -24,6 +26,8 @@ type Shard = IndexMap<Box<[u8]>, Readers, RandomState>;
 pub(super) struct Table {
     shards: [Mutex<Shard>; SHARDS],
     hasher: RandomState,
+    /// Raised under the lock of a read and looked at under that of a write, so what was read before a change counts.
+    counters: Box<[AtomicU32]>,
     keys: AtomicUsize,
     items: AtomicUsize,
     /// Counts what was given up: the next shard, and the place in it, follow from it.
@@ -36,6 +40,7 @@ impl Default for Table {
         Self {
             shards: std::array::from_fn(|_| Mutex::new(IndexMap::with_hasher(hasher.clone()))),
             hasher,
+            counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
             keys: AtomicUsize::new(0),
             items: AtomicUsize::new(0),
             given_up: AtomicU64::new(0),
@@ -48,8 +53,11 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
 }
 
 impl Table {
-    fn shard(&self, key: &[u8]) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[self.hasher.hash_one(key) as usize % SHARDS])
+    /// The part of the table that `key` belongs to, and the counter.
+    #[inline]
+    fn place(&self, key: &[u8]) -> (&Mutex<Shard>, &AtomicU32) {
+        let hash = self.hasher.hash_one(key) as usize;
+        (&self.shards[hash % SHARDS], &self.counters[hash / SHARDS % COUNTERS])
     }
 
     /// Number of keys.
@@ -64,9 +72,11 @@ impl Table {
 
     /// A client has read a key; `is_here` tells of a number whether its client still tracks.
     pub(super) fn add(&self, key: &[u8], reader: u64, is_here: impl Fn(u64) -> bool) {
-        let mut shard = self.shard(key);
+        let (shard, counter) = self.place(key);
+        let mut shard = lock(shard);
         let Some(readers) = shard.get_mut(key) else {
             shard.insert(key.into(), SmallVec::from_elem(reader, 1));
+            counter.fetch_add(1, Relaxed);
             self.keys.fetch_add(1, Relaxed);
             self.items.fetch_add(1, Relaxed);
             return;
@@ -86,8 +96,12 @@ impl Table {
 
     /// Forgets a key.
     pub(super) fn take(&self, key: &[u8]) -> Option<Readers> {
-        let readers = self.shard(key).swap_remove(key)?;
-        self.count_gone(&readers);
+        let (shard, counter) = self.place(key);
+        if counter.load(Relaxed) == 0 {
+            return None;
+        }
+        let readers = lock(shard).swap_remove(key)?;
+        self.count_gone(key, &readers);
         Some(readers)
     }
 
@@ -99,8 +113,8 @@ impl Table {
             let at = (random / SHARDS).checked_rem(shard.len())?;
             shard.swap_remove_index(at)
         });
-        if let Some((_, readers)) = &taken {
-            self.count_gone(readers);
+        if let Some((key, readers)) = &taken {
+            self.count_gone(key, readers);
         }
         taken
     }
@@ -109,11 +123,12 @@ impl Table {
     pub(super) fn clear(&self) {
         for shard in &self.shards {
             let taken = std::mem::replace(&mut *lock(shard), IndexMap::with_hasher(self.hasher.clone()));
-            taken.values().for_each(|readers| self.count_gone(readers));
+            taken.iter().for_each(|(key, readers)| self.count_gone(key, readers));
         }
     }
 
-    fn count_gone(&self, readers: &Readers) {
+    fn count_gone(&self, key: &[u8], readers: &Readers) {
+        self.place(key).1.fetch_sub(1, Relaxed);
         self.keys.fetch_sub(1, Relaxed);
         self.items.fetch_sub(readers.len(), Relaxed);
     }
@@ -143,6 +158,21 @@ mod tests {
         assert_eq!((table.keys(), table.items()), (0, 0));
     }
 
+    /// A key that nobody has read needs no lock, whoever tracks others.
+    #[test]
+    fn changes_of_keys_that_nobody_has_read_take_no_lock() {
+        let table = Table::default();
+        table.add(b"read", 1, |_| true);
+        let held: Vec<_> = table.shards.iter().map(lock).collect();
+        let unread = (0..1000).map(|i| format!("key:{i}").into_bytes());
+        // A lock that is held here would be waited for without an end: only keys with a counter of their own are taken.
+        let taken = unread.filter(|key| !std::ptr::eq(table.place(key).1, table.place(b"read").1));
+        assert!(taken.map(|key| table.take(&key)).filter(Option::is_none).count() > 900);
+        drop(held);
+        assert_eq!(table.take(b"read").unwrap().as_slice(), [1]);
+        assert!(table.counters.iter().all(|counter| counter.load(Relaxed) == 0));
+    }
+
     #[test]
     fn readers_that_have_left_do_not_pile_up() {
         let table = Table::default();
@@ -150,6 +180,6 @@ mod tests {
             table.add(b"k", reader, |other| other + 10 > reader);
         }
         assert!(table.items() <= PRUNE_MIN, "{}", table.items());
-        assert_eq!(table.items(), table.shard(b"k")[b"k".as_slice()].len());
+        assert_eq!(table.items(), lock(table.place(b"k").0)[b"k".as_slice()].len());
     }
 }

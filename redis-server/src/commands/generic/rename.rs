@@ -96,7 +96,7 @@ pub(super) fn move_key(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if let Some(entry) = cx.db.remove(key) {
         in_database(cx, db, |cx| put(cx, key, entry));
         cx.changed(key, Event("move_from"));
-        cx.changed_in(db, key.bytes, Event("move_to"));
+        cx.changed_in(db, key, Event("move_to"));
     }
     cx.reply.int(1);
     Ok(())

@@ -1,0 +1,408 @@
+//! Who watches and who waits for the keys of a shard: transactions (`WATCH`), and blocking commands (BLPOP and its kin).
+//!
+//! Both are entered under the exclusive lock of the key's shard, so whoever holds that lock sees all of them. A writer
+//! looks at one number of the database, which is 0 as long as no key is of interest to anybody, then at one of its shard,
+//! and takes a mutex only where a neighbour of its key is watched or waited for. Leaving needs no shard's lock.
+//!
+//! A blocking command that finds nothing is parked in the queue of each of its keys. Whoever makes such a key ready runs
+//! the parked commands again, first come, first served.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use hashbrown::HashTable;
+
+use super::database::{Database, Key};
+
+/// A transaction's mark: set when one of its watched keys has been touched.
+#[derive(Clone, Debug, Default)]
+pub struct Watched(Arc<AtomicBool>);
+
+impl Watched {
+    /// Whether a watched key was touched.
+    pub fn is_touched(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Clears the mark, when no key is watched.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    /// Marks the transaction as touched.
+    pub fn touch(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A parked command.
+pub trait Waiter: Any + Send + Sync {
+    /// A key that it waits for was removed because its time was over or memory was short; the key's shard is locked.
+    fn gone(&self);
+}
+
+/// A key of interest.
+struct Followed {
+    key: Box<[u8]>,
+    hash: u64,
+    watchers: Vec<Watched>,
+    /// By ticket, so that any of them leaves quickly.
+    waiters: BTreeMap<u64, Arc<dyn Waiter>>,
+}
+
+impl Followed {
+    fn is_of_interest(&self) -> bool {
+        !self.watchers.is_empty() || !self.waiters.is_empty()
+    }
+}
+
+type Table = HashTable<Followed>;
+
+/// The keys of one shard that are watched or waited for.
+#[derive(Default)]
+pub(super) struct Interest {
+    /// Number of these keys: writers look here first.
+    count: AtomicU32,
+    keys: Mutex<Option<Box<Table>>>,
+}
+
+impl Interest {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Table>>> {
+        self.keys.lock().expect("no code that holds the keys of interest panics")
+    }
+
+    /// Reads what is known of `key`.
+    fn read<R>(&self, key: &Key<'_>, read: impl FnOnce(&Followed) -> R) -> Option<R> {
+        let keys = self.lock();
+        keys.as_ref()?.find(key.hash, |followed| *followed.key == *key.bytes).map(read)
+    }
+
+    /// Changes what is known of `key`, which is forgotten when it is of no interest any more; how many keys there are more.
+    fn change(&self, key: &Key<'_>, change: impl FnOnce(&mut Followed)) -> isize {
+        let mut keys = self.lock();
+        let table = keys.get_or_insert_default();
+        let before = table.len();
+        let mut entry =
+            table.entry(key.hash, |followed| *followed.key == *key.bytes, |followed| followed.hash).or_insert_with(
+                || Followed { key: key.bytes.into(), hash: key.hash, watchers: Vec::new(), waiters: BTreeMap::new() },
+            );
+        change(entry.get_mut());
+        if !entry.get().is_of_interest() {
+            entry.remove();
+        }
+        let after = table.len();
+        if after == 0 {
+            *keys = None;
+        }
+        self.count.store(after as u32, Ordering::Relaxed);
+        after as isize - before as isize
+    }
+}
+
+/// What a database knows of all its shards' keys of interest.
+#[derive(Debug, Default)]
+pub(super) struct Interests {
+    /// Number of keys of interest, and of clients that track what they read: writers look here first.
+    count: AtomicUsize,
+    trackers: AtomicUsize,
+    /// Places in queues that were given out.
+    tickets: AtomicU64,
+}
+
+impl Interests {
+    fn add(&self, more: isize) {
+        // Wraps to a subtraction.
+        self.count.fetch_add(more as usize, Ordering::Relaxed);
+    }
+}
+
+impl Database {
+    /// Whether anybody watches or waits for any key, or tracks what it reads: if not, a change concerns nobody.
+    #[inline]
+    pub fn is_of_interest(&self) -> bool {
+        self.interests.count.load(Ordering::Relaxed) != 0
+    }
+
+    /// The interest in the shard of `key`, if there is any; exact under that shard's lock.
+    #[inline]
+    fn interest(&self, key: &Key<'_>) -> Option<&Interest> {
+        if !self.is_of_interest() {
+            return None;
+        }
+        Some(self.interest_of(key.shard as usize)).filter(|interest| !interest.is_empty())
+    }
+
+    fn change_interest(&self, key: &Key<'_>, change: impl FnOnce(&mut Followed)) {
+        self.interests.add(self.interest_of(key.shard as usize).change(key, change));
+    }
+
+    /// Starts watching; the key's shard must be locked exclusively.
+    pub fn watch(&self, key: &Key<'_>, watched: &Watched) {
+        self.change_interest(key, |followed| followed.watchers.push(watched.clone()));
+    }
+
+    /// Stops watching: from now on nobody sets the mark because of `key`.
+    pub fn unwatch(&self, key: &Key<'_>, watched: &Watched) {
+        self.change_interest(key, |followed| followed.watchers.retain(|other| !Arc::ptr_eq(&other.0, &watched.0)));
+    }
+
+    /// A key was changed, which is locked exclusively: transactions that watch it fail.
+    #[inline]
+    pub fn touch(&self, key: &Key<'_>) {
+        if let Some(interest) = self.interest(key) {
+            interest.read(key, |followed| followed.watchers.iter().for_each(Watched::touch));
+        }
+    }
+
+    /// Touches every watched key for which `changed` says so; all shards are locked.
+    pub fn touch_where(&self, changed: impl Fn(&Key<'_>) -> bool) {
+        for interest in self.all_interest() {
+            for followed in interest.lock().iter().flat_map(|keys| keys.iter()) {
+                if !followed.watchers.is_empty() && changed(&self.key(&followed.key)) {
+                    followed.watchers.iter().for_each(Watched::touch);
+                }
+            }
+        }
+    }
+
+    /// The interest of every shard that has any.
+    fn all_interest(&self) -> impl Iterator<Item = &Interest> {
+        let shards = if self.is_of_interest() { self.shards() } else { 0 };
+        (0..shards).map(|shard| self.interest_of(shard)).filter(|interest| !interest.is_empty())
+    }
+
+    /// A client begins or ends to track what it reads.
+    pub fn count_tracker(&self, begins: bool) {
+        let more = if begins { 1 } else { -1 };
+        self.interests.trackers.fetch_add(more as usize, Ordering::Relaxed);
+        self.interests.add(more);
+    }
+
+    /// Whether a client tracks what it reads.
+    #[inline]
+    pub fn any_tracker(&self) -> bool {
+        self.interests.trackers.load(Ordering::Relaxed) != 0
+    }
+
+    /// A place in the queues, behind all that were given out before; never 0.
+    pub fn ticket(&self) -> u64 {
+        self.interests.tickets.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Puts a parked command into the queue of `key`, whose shard must be locked exclusively.
+    pub fn park(&self, key: &Key<'_>, ticket: u64, waiter: Arc<dyn Waiter>) {
+        self.change_interest(key, |followed| _ = followed.waiters.insert(ticket, waiter));
+    }
+
+    /// Takes a parked command out of the queue of `key`.
+    pub fn leave(&self, key: &Key<'_>, ticket: u64) {
+        self.change_interest(key, |followed| _ = followed.waiters.remove(&ticket));
+    }
+
+    /// Whether anybody waits for `key`, which is locked.
+    #[inline]
+    pub fn has_waiters(&self, key: &Key<'_>) -> bool {
+        let interest = self.interest(key);
+        interest.is_some_and(|interest| interest.read(key, |followed| !followed.waiters.is_empty()) == Some(true))
+    }
+
+    /// The first command that waits for `key` behind `ticket`, and its own ticket; 0 is before all.
+    pub fn waiter_behind(&self, key: &Key<'_>, ticket: u64) -> Option<(u64, Arc<dyn Waiter>)> {
+        let next = |followed: &Followed| {
+            followed.waiters.range(ticket + 1..).next().map(|(ticket, waiter)| (*ticket, Arc::clone(waiter)))
+        };
+        self.interest(key)?.read(key, next).flatten()
+    }
+
+    /// The keys that are waited for.
+    pub fn awaited_keys(&self) -> Vec<Box<[u8]>> {
+        let mut awaited = Vec::new();
+        for interest in self.all_interest() {
+            let keys = interest.lock();
+            let followed = keys.iter().flat_map(|keys| keys.iter());
+            awaited
+                .extend(followed.filter(|followed| !followed.waiters.is_empty()).map(|followed| followed.key.clone()));
+        }
+        awaited
+    }
+
+    /// A key was removed without a command's doing; its shard is locked exclusively.
+    pub(super) fn gone(&self, key: &Key<'_>) {
+        self.touch(key);
+        let mut last = 0;
+        // Each is called without the mutex: it may leave.
+        while let Some((ticket, waiter)) = self.waiter_behind(key, last) {
+            last = ticket;
+            waiter.gone();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::{Sender, channel};
+    use std::thread;
+    use std::time::Duration;
+
+    use foldhash::quality::RandomState;
+
+    use super::*;
+    use crate::keyspace::{Access, Value, View};
+
+    const ROUNDS: usize = 5_000;
+
+    fn locked<'a>(db: &'a Database, key: &Key<'_>) -> View<'a> {
+        db.lock([(key.shard(), Access::Write)].into_iter(), 1)
+    }
+
+    struct Parked(Sender<()>);
+
+    impl Waiter for Parked {
+        fn gone(&self) {
+            // The receiver may have left.
+            let _ = self.0.send(());
+        }
+    }
+
+    /// An idle transaction and an idle blocking command cost those who change other shards' keys no mutex.
+    #[test]
+    fn a_followed_key_concerns_its_own_shard_only() {
+        let db = Database::new(64, RandomState::default());
+        let (watched, waits) = (db.key(b"watched"), db.key(b"waits"));
+        db.watch(&watched, &Watched::default());
+        db.park(&waits, db.ticket(), Arc::new(Parked(channel().0)));
+        for i in 0..1000 {
+            let name = format!("key:{i}").into_bytes();
+            let key = db.key(&name);
+            let same_shard = [watched.shard, waits.shard].contains(&key.shard);
+            assert_eq!(db.interest(&key).is_some(), same_shard, "{}", name.escape_ascii());
+            assert!(!db.has_waiters(&key));
+        }
+        assert!(db.has_waiters(&waits) && !db.has_waiters(&watched));
+        assert_eq!(db.awaited_keys(), [b"waits".as_slice().into()]);
+    }
+
+    #[test]
+    fn what_nobody_follows_any_more_is_forgotten() {
+        let db = Database::new(4, RandomState::default());
+        let (key, watched) = (db.key(b"key"), Watched::default());
+        let tickets: Vec<u64> = (0..3).map(|_| db.ticket()).collect();
+        tickets.iter().for_each(|&ticket| db.park(&key, ticket, Arc::new(Parked(channel().0))));
+        db.watch(&key, &watched);
+        let behind = |ticket| db.waiter_behind(&key, ticket).map(|(ticket, _)| ticket);
+        assert_eq!([behind(0), behind(tickets[0]), behind(tickets[2])], [Some(tickets[0]), Some(tickets[1]), None]);
+        tickets.iter().for_each(|&ticket| db.leave(&key, ticket));
+        assert!(!db.has_waiters(&key) && db.is_of_interest());
+        db.unwatch(&key, &watched);
+        assert!(!db.is_of_interest() && db.interest_of(key.shard as usize).lock().is_none());
+        db.touch(&key);
+        assert!(!watched.is_touched());
+    }
+
+    /// Whoever has read under WATCH learns of every change since, while neighbours in the shard are watched and forgotten.
+    #[test]
+    fn no_change_of_a_watched_key_is_missed() {
+        let db = Database::new(2, RandomState::default());
+        let over = AtomicBool::new(false);
+        let value = |view: &View<'_>, key: &Key<'_>| view.peek(key).and_then(|entry| entry.string()?.as_int());
+        thread::scope(|scope| {
+            for neighbour in [b"x", b"y"] {
+                let (db, over) = (&db, &over);
+                scope.spawn(move || {
+                    let (key, watched) = (db.key(neighbour), Watched::default());
+                    while !over.load(Ordering::Relaxed) {
+                        let view = locked(db, &key);
+                        db.watch(&key, &watched);
+                        drop(view);
+                        db.unwatch(&key, &watched);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                let key = db.key(b"k");
+                for i in 0.. {
+                    locked(&db, &key).set(&key, Value::Int(i), None);
+                    let mut view = locked(&db, &key);
+                    view.set(&key, Value::Int(-i), None);
+                    db.touch(&key);
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            let (key, watched) = (db.key(b"k"), Watched::default());
+            let mut touched = 0;
+            for _ in 0..ROUNDS {
+                let view = locked(&db, &key);
+                let before = value(&view, &key);
+                db.watch(&key, &watched);
+                drop(view);
+                thread::yield_now();
+                let view = locked(&db, &key);
+                // The writer touches only with its negative values.
+                let after = value(&view, &key);
+                if after != before && after.is_some_and(|after| after < 0) {
+                    assert!(watched.is_touched(), "{before:?} has become {after:?}");
+                    touched += 1;
+                }
+                drop(view);
+                db.unwatch(&key, &watched);
+                watched.clear();
+            }
+            over.store(true, Ordering::Relaxed);
+            assert!(touched > 0, "the writer was never seen");
+        });
+        assert!(!db.is_of_interest());
+    }
+
+    /// Whoever parks because there is nothing is found by the one who brings something.
+    #[test]
+    fn no_waiter_is_overlooked() {
+        let db = Database::new(2, RandomState::default());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let key = db.key(b"k");
+                for _ in 0..ROUNDS {
+                    // Brings one thing as soon as the last was taken.
+                    loop {
+                        let mut view = locked(&db, &key);
+                        if view.peek(&key).is_none() {
+                            view.set(&key, Value::Int(1), None);
+                            if let Some((_, waiter)) = db.waiter_behind(&key, 0) {
+                                waiter.gone();
+                            }
+                            break;
+                        }
+                        drop(view);
+                        thread::yield_now();
+                    }
+                }
+            });
+            let key = db.key(b"k");
+            for round in 0..ROUNDS {
+                let mut view = locked(&db, &key);
+                while view.peek(&key).is_none() {
+                    let (sender, woken) = channel();
+                    let ticket = db.ticket();
+                    db.park(&key, ticket, Arc::new(Parked(sender)));
+                    drop(view);
+                    woken
+                        .recv_timeout(Duration::from_secs(60))
+                        .unwrap_or_else(|_| panic!("overlooked in round {round}"));
+                    db.leave(&key, ticket);
+                    view = locked(&db, &key);
+                }
+                view.remove(&key);
+            }
+        });
+        assert!(!db.is_of_interest());
+    }
+}
