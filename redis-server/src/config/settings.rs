@@ -62,6 +62,7 @@ settings! {
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
+        APPENDONLY "appendonly",
         LAZYFREE_LAZY_EVICTION "lazyfree-lazy-eviction",
         LAZYFREE_LAZY_EXPIRE "lazyfree-lazy-expire",
         LAZYFREE_LAZY_SERVER_DEL "lazyfree-lazy-server-del",

@@ -161,7 +161,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Snapshots, "rdb-key-save-delay", int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN_INERT, "microseconds that each key's saving is delayed, for tests"),
     row(Snapshots, "rdb-save-incremental-fsync", Bool, "yes", INERT, "sync a snapshot as it grows"),
 
-    row(AppendOnly, "appendonly",      Bool, "no", INERT, "log every write to a file"),
+    row(AppendOnly, "appendonly",      Bool, "no", INERT, "log every write to a file; CONFIG SET refuses yes until this server has one"),
     row(AppendOnly, "appendfilename",  FileName, "appendonly.aof", IMM_INERT, "base name of the log's files"),
     row(AppendOnly, "appenddirname",   FileName, "appendonlydir", IMM_INERT, "directory of the log's files"),
     row(AppendOnly, "appendfsync",     Enum(&["everysec", "always", "no"]), "everysec", INERT, "when the log is forced to disk"),

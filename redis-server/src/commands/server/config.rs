@@ -67,6 +67,8 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
             tracing::warn!("CONFIG SET {}: {error}", id.setting().name);
             "Unable to update TLS configuration. Check server logs."
         })?;
+    } else if is(settings::APPENDONLY.id()) && config.is_on(settings::APPENDONLY) {
+        return Err("this server has no append-only file yet, and keeps its data in memory only".to_owned());
     } else if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| is(*fixed)) {
         tracing::warn!("CONFIG SET {}: the server listens where it was started", id.setting().name);
         return Err((*reason).to_owned());
