@@ -39,16 +39,10 @@ const LOOK_AT_LIMIT: usize = 64 * 1024;
 const LARGE: usize = 32 * 1024;
 
 /// What a client elsewhere is told while there is no password.
-const DENIED: &str = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is \
-    set for the default user. In this mode connections are only accepted from the loopback interface. If you want to \
-    connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected \
-    mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from \
-    the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do \
-    so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by \
-    editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the \
-    server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. \
-    4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in \
-    order for the server to start accepting connections from the outside.\r\n";
+const DENIED: &str = "-DENIED This server has no password, so it is in protected mode and serves clients on its own machine \
+    only. To reach it from here, give the default user a password (requirepass, or ACL SETUSER), or say \
+    \"protected-mode no\" in the configuration or by CONFIG SET from the server's machine; without a password, do that \
+    only where no stranger can reach the port.\r\n";
 
 /// Serves one connection to its end.
 pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {

@@ -152,7 +152,8 @@ fn protected_mode_serves_this_machine_alone() {
         assert!(said.starts_with(expected), "{settings:?} from {from}: {said}");
     };
     let here = IpAddr::from([127, 0, 0, 1]);
-    let denied = "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set ";
+    let denied =
+        "-DENIED This server has no password, so it is in protected mode and serves clients on its own machine only";
     check(&[], here, "+PONG\r\n+OK\r\n");
     check(&[], elsewhere, denied);
     check(&[("protected-mode", "no")], elsewhere, "+PONG\r\n+OK\r\n");
