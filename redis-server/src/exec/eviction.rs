@@ -210,7 +210,8 @@ impl Evictor {
     /// Looks at a few random entries of every database; whether there was any that may go.
     fn look(&mut self, worker: &Worker, policy: Policy, now: u64) -> bool {
         let is_fresh = self.seen_at == now;
-        if now.saturating_sub(self.seen_at) > REFRESH {
+        // Also when the clock has stepped back.
+        if now.abs_diff(self.seen_at) > REFRESH {
             self.see(worker, now);
         }
         if self.look_around(worker, policy, now) {

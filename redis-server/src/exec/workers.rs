@@ -101,7 +101,8 @@ impl Crew {
     /// if another thread does so already. The caller must hold no lock that others may want.
     #[cold]
     pub fn give_turns(&self, now: u64) -> bool {
-        if now < self.not_before.load(Relaxed) {
+        // Times further ahead are those of a clock that has stepped back.
+        if (1..=PAUSE).contains(&self.not_before.load(Relaxed).saturating_sub(now)) {
             return true;
         }
         let mut round = lock(&self.round);
@@ -117,7 +118,7 @@ impl Crew {
         let waited = self.taken.wait_timeout_while(round, self.patience, |round| round.missing > 0);
         let (mut round, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let all_had_time = std::mem::take(&mut round.missing) == 0;
-        self.not_before.fetch_max(now + if all_had_time { QUIET } else { PAUSE }, Relaxed);
+        self.not_before.store(now + if all_had_time { QUIET } else { PAUSE }, Relaxed);
         true
     }
 
@@ -220,10 +221,12 @@ mod tests {
         assert!(crew.give_turns(1));
         assert_eq!(crew.not_before.load(Relaxed), 1 + QUIET);
         let _other = thread::scope(|scope| scope.spawn(|| crew.join()).join()).unwrap();
-        assert!(crew.give_turns(10));
-        assert_eq!(crew.not_before.load(Relaxed), 10 + PAUSE);
+        assert!(crew.give_turns(10_000));
+        assert_eq!(crew.not_before.load(Relaxed), 10_000 + PAUSE);
+        assert!(crew.give_turns(3));
+        assert_eq!(crew.not_before.load(Relaxed), 3 + PAUSE, "the clock has stepped back by more than the pause");
         crew.turn_taken(1);
         lock(&crew.round).missing = 1;
-        assert!(!crew.give_turns(20 + PAUSE), "another thread waits already");
+        assert!(!crew.give_turns(20_000 + PAUSE), "another thread waits already");
     }
 }

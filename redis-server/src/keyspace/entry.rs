@@ -33,6 +33,8 @@ const GROW_INLINE_MAX: usize = 1024;
 const MAX_INT_LEN: usize = 20;
 
 const ACCESS_MASK: u32 = (1 << 24) - 1;
+/// The longest step back of the clock that is told from a long time without a use.
+const STEP_BACK_SECONDS: u32 = 24 * 60 * 60;
 const INT: u32 = 1 << 24;
 const OBJECT: u32 = 1 << 25;
 const EXPIRES: u32 = 1 << 26;
@@ -410,7 +412,9 @@ impl Entry {
 
     /// Seconds since the last use, at `now` in milliseconds of Unix time.
     pub fn idle_seconds(&self, now: u64) -> u32 {
-        ((now / 1000) as u32).wrapping_sub(self.access()) & ACCESS_MASK
+        let idle = ((now / 1000) as u32).wrapping_sub(self.access()) & ACCESS_MASK;
+        // A use in the future: the clock has stepped back, and the key was not idle for half a year.
+        if idle > ACCESS_MASK - STEP_BACK_SECONDS { 0 } else { idle }
     }
 
     /// Stores the 24 bits that eviction keeps per entry. Racing readers may lose an update, never a flag:

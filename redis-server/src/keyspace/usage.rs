@@ -16,6 +16,8 @@ const INITIAL: u32 = 5;
 /// Where the counter ends.
 const SATURATED: u32 = 255;
 const MINUTES: u32 = 0xffff;
+/// The longest step back of the clock that is told from a long time without a use.
+const STEP_BACK_MINUTES: u32 = 24 * 60;
 
 /// How uses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +143,8 @@ impl Frequency {
     pub fn count(self, entry: &Entry, now: u64) -> u32 {
         let access = entry.access();
         let minutes = ((now / 60_000) as u32).wrapping_sub(access >> 8) & MINUTES;
+        // A use in the future: the clock has stepped back, and the counter must not lose all that it has.
+        let minutes = if minutes > MINUTES - STEP_BACK_MINUTES { 0 } else { minutes };
         (access & SATURATED).saturating_sub(minutes.checked_div(self.decay_minutes).unwrap_or(0))
     }
 
@@ -189,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_steps_back_makes_no_key_idle() {
+        let entry = Entry::new(b"key", Value::Int(1), None);
+        entry.set_access(Usage::Time.fresh(200_000_000));
+        for (now, expected) in [(200_007_000, 7), (199_999_000, 0), (200_000_000 - 86_400_000, 0)] {
+            assert_eq!(entry.idle_seconds(now), expected, "at {now}");
+        }
+    }
+
+    #[test]
     fn counters_decay_with_time() {
         let entry = Entry::new(b"key", Value::Int(1), None);
         let count = |decay_minutes, now| Frequency { log_factor: 10, decay_minutes }.count(&entry, now);
@@ -197,6 +210,9 @@ mod tests {
         for (decay, minute, expected) in cases {
             assert_eq!(count(decay, minute * MINUTE), expected, "decay {decay}, minute {minute}");
         }
+        // The clock has stepped back, by a minute and by a day.
+        entry.set_access(counted(2000 * MINUTE, 100));
+        assert_eq!([count(1, 1999 * MINUTE), count(1, 561 * MINUTE), count(1, 500 * MINUTE)], [100, 100, 0]);
         // The minutes wrap around.
         entry.set_access(counted(0xffff * MINUTE, 100));
         assert_eq!(count(1, 0x1_0001 * MINUTE), 98);

@@ -16,7 +16,7 @@ use tokio::io::AsyncWrite as _;
 use tokio::time::Sleep;
 
 use super::housekeeping;
-use super::output::Output;
+use super::output::{AboveSoftLimit, Output};
 use crate::clients::client::{ClientShared, End, flag};
 use crate::config::{OutputLimit, settings};
 use crate::exec::blocking::Waiting;
@@ -66,7 +66,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
         pipeline: Pipeline::default(),
         output: Output::default(),
         timer: None,
-        soft_limit_since: None,
+        above_soft_limit: AboveSoftLimit::default(),
         stalled: false,
         kept: Vec::new(),
     };
@@ -110,8 +110,7 @@ pub(super) struct Conn {
     pub(super) output: Output,
     /// Ends the wait for keys, or CLIENT PAUSE.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Since when the output is above its soft limit, in milliseconds of Unix time.
-    soft_limit_since: Option<u64>,
+    above_soft_limit: AboveSoftLimit,
     /// Whether complete commands wait in `input` for the output to shrink.
     pub(super) stalled: bool,
     /// Replies that are sent when all connections of this round have been served.
@@ -426,13 +425,7 @@ impl Conn {
     fn over_limit(&mut self) -> bool {
         let limit = self.output_limit();
         let len = self.output.len() as u64;
-        if limit.soft == 0 || len <= limit.soft {
-            self.soft_limit_since = None;
-        }
-        let too_long = limit.soft != 0 && len > limit.soft && {
-            let now = now_ms();
-            now - *self.soft_limit_since.get_or_insert(now) >= limit.soft_seconds * 1000
-        };
+        let too_long = self.above_soft_limit.too_long(len, &limit, now_ms());
         let unknown = len > MAX_UNSENT_UNAUTHENTICATED && !self.client.identity.may_enter(&self.worker.instance.acl);
         let over = unknown || too_long || limit.hard != 0 && len > limit.hard;
         if over {
