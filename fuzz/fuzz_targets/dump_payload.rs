@@ -1,10 +1,25 @@
-//! Whatever `RESTORE` is given, it is refused, or is a value that is dumped and restored again.
+//! Whatever `RESTORE` is given, it is refused, or is a value that is dumped and restored again, and that every command can use.
 
 #![no_main]
 
+use std::io::Write as _;
+use std::rc::Rc;
+use std::sync::Arc;
+
 use libfuzzer_sys::fuzz_target;
+use redis_server::config::Config;
+use redis_server::exec::instance::Instance;
+use redis_server::exec::worker::Worker;
 use redis_server::keyspace::rdb::{self, Limits, Loaded};
 use redis_server::keyspace::{StrRef, ValueRef};
+use redis_server::runtime::embedded::Session;
+
+/// Commands that look at and change a value of any type, one a line.
+const USES: &[u8] = include_bytes!("../../redis-server/src/keyspace/rdb/uses.txt");
+
+thread_local! {
+    static WORKER: Rc<Worker> = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default())))));
+}
 
 fuzz_target!(|input: &[u8]| {
     let mut payload = input.to_vec();
@@ -16,4 +31,20 @@ fuzz_target!(|input: &[u8]| {
         Loaded::Object(object) => rdb::dump(object.as_ref()),
     };
     assert!(rdb::restore(&again, &limits).is_ok());
+    use_all(&payload);
 });
+
+/// Has every command use the value.
+fn use_all(payload: &[u8]) {
+    let mut request = Vec::new();
+    write!(request, "*5\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n${}\r\n", payload.len()).expect("a Vec takes all");
+    request.extend([payload, b"\r\n$7\r\nREPLACE\r\n"].concat());
+    WORKER.with(|worker| {
+        let mut session = Session::new(Rc::clone(worker));
+        session.receive(b"FLUSHALL\r\n");
+        session.receive(&request);
+        assert_eq!(session.transmit(), b"+OK\r\n+OK\r\n");
+        session.receive(USES);
+        session.transmit();
+    });
+}

@@ -103,6 +103,14 @@ impl<'a> Form<'a> {
         }
     }
 
+    /// The form of what an entry holds.
+    fn of(entry: Entry<'a>) -> Self {
+        match entry {
+            Entry::Bytes(value) => Self::new(value),
+            Entry::Int(value) => Self::int(value),
+        }
+    }
+
     /// The form of `value` as bytes, whatever they are.
     #[inline]
     pub(super) fn bytes(value: &'a [u8]) -> Self {
@@ -294,7 +302,8 @@ impl Listpack {
         bytes
     }
 
-    /// Reads a whole listpack of Redis; `None` if it is none.
+    /// Reads a whole listpack of Redis; `None` if it is none. Elements in a longer form than they need, which no server
+    /// writes, get their own: whoever changes one in place counts on its length.
     pub fn from_redis(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(OVERHEAD - 1)?;
         let (&end, entries) = rest.split_last()?;
@@ -302,15 +311,28 @@ impl Listpack {
         if end != END || total as usize != bytes.len() {
             return None;
         }
-        let (mut count, mut left) = (0u32, entries);
+        let (mut count, mut left, mut is_canonical) = (0u32, entries, true);
         while !left.is_empty() {
-            left = &left[checked_size(left)?..];
+            let (entry, rest) = left.split_at(checked_size(left)?);
+            let form = Form::of(decode(entry));
+            is_canonical &= form.size() == entry.len() && form.matches(entry);
+            left = rest;
             count += 1;
         }
         let counted = u16::from_le_bytes([header[4], header[5]]);
         // A count that does not fit is not told.
         let fits = counted == u16::MAX || u32::from(counted) == count;
-        fits.then(|| Self { buf: entries.to_vec(), start: 0, count })
+        let list = fits.then(|| Self { buf: entries.to_vec(), start: 0, count })?;
+        Some(if is_canonical { list } else { list.in_canonical_form() })
+    }
+
+    /// The same elements, each in its own form.
+    fn in_canonical_form(&self) -> Self {
+        let (mut list, mut left) = (Self::default(), self.iter());
+        while let Some(entry) = left.next_entry() {
+            list.push_back(&[Form::of(entry)]);
+        }
+        list
     }
 
     /// Adds a value at the end, as an integer where its text is one.
@@ -590,6 +612,27 @@ mod tests {
         assert_eq!(list.len(), model.len());
         assert!(list.iter().map(|text| text.to_vec()).eq(model.iter().cloned()));
         assert!(list.iter().rev().map(|text| text.to_vec()).eq(model.iter().rev().cloned()));
+    }
+
+    #[test]
+    fn what_is_read_is_canonical() {
+        // 2 in three bytes, 127 in two, -1 in eight, "12" as text, a text of two bytes with a head of two, one with a head of five.
+        let entries: [&[u8]; 6] = [
+            &[0xf1, 2, 0, 3],
+            &[0xc0, 127, 2],
+            &[0xf4, 255, 255, 255, 255, 255, 255, 255, 255, 9],
+            &[0x82, b'1', b'2', 3],
+            &[0xe0, 2, b'a', b'b', 4],
+            &[0xf0, 2, 0, 0, 0, b'c', b'd', 7],
+        ];
+        let body = entries.concat();
+        let total = (body.len() + OVERHEAD) as u32;
+        let bytes = [&total.to_le_bytes()[..], &[6, 0], &body, &[END]].concat();
+        let list = Listpack::from_redis(&bytes).unwrap();
+        let mut expected = Listpack::default();
+        [&b"2"[..], b"127", b"-1", b"12", b"ab", b"cd"].iter().for_each(|element| expected.push(element));
+        assert_eq!(list.as_bytes(), expected.as_bytes());
+        assert_eq!(Listpack::from_redis(&expected.to_redis()).unwrap().as_bytes(), expected.as_bytes());
     }
 
     #[test]

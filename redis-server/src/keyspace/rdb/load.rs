@@ -92,7 +92,7 @@ fn set(kind: u8, reader: &mut Reader<'_>, limits: SetLimits) -> Option<Object> {
     (all_new && !set.is_empty()).then(|| Object::Set(Box::new(set)))
 }
 
-/// The members of an intset: size of each, their number, and they.
+/// The members of an intset: size of each, their number, and they, in ascending order.
 fn ints(mut bytes: &[u8]) -> Option<Vec<i64>> {
     let mut word = || Some(u32::from_le_bytes(bytes.split_off(..4)?.try_into().ok()?) as usize);
     let (size, count) = (word()?, word()?);
@@ -104,7 +104,8 @@ fn ints(mut bytes: &[u8]) -> Option<Vec<i64>> {
         wide[..size].copy_from_slice(bytes);
         i64::from_le_bytes(wide)
     };
-    Some(bytes.chunks_exact(size).map(int).collect())
+    let ints: Vec<i64> = bytes.chunks_exact(size).map(int).collect();
+    ints.is_sorted_by(|a, b| a < b).then_some(ints)
 }
 
 /// Calls `add` with pairs of strings until it says no, which makes the value none.

@@ -4,6 +4,8 @@
 //! What is read is checked down to the last byte: a payload can come from anybody.
 
 mod crc;
+#[cfg(test)]
+mod differential;
 mod load;
 mod lzf;
 mod reader;

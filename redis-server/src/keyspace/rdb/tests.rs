@@ -137,3 +137,51 @@ fn damage_does_no_harm() {
         }
     }
 }
+
+/// The stream of three entries whose flags stand in three bytes each, as no server writes them.
+fn wide_stream() -> Vec<u8> {
+    let entry = |n: u8| [&[0xf1, 2, 0, 3, n, 1, 0, 1, 0x81, b'v', 2, 4, 1][..]].concat();
+    let entries: Vec<u8> = (0..3).flat_map(entry).collect();
+    let body = [&[3, 1, 0, 1, 1, 1, 0x81, b'f', 2, 0, 1][..], &entries].concat();
+    let mut bytes = vec![kind::STREAM, 1, 16];
+    bytes.extend([0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bytes.push(body.len() as u8 + 7);
+    bytes.extend([body.len() as u8 + 7, 0, 0, 0, 5 + 3 * 5, 0]);
+    bytes.extend([&body[..], &[0xff, 3, 3, 0, 0]].concat());
+    bytes
+}
+
+/// Commands that look at and change a value of any type, one a line; the fuzz target `dump_payload` runs them too.
+const USES: &str = include_str!("uses.txt");
+
+/// What is restored can be used: no command panics, whatever it was.
+#[test]
+fn what_is_restored_can_be_used() {
+    let flags = ["--enable-debug-command", "yes"];
+    let launch = crate::config::Launch::from_flags(&flags).unwrap();
+    let (config, _) = crate::config::Config::load(&launch, std::iter::empty()).unwrap();
+    let instance = std::sync::Arc::new(crate::exec::instance::Instance::new(std::sync::Arc::new(config)));
+    let worker = std::rc::Rc::new(crate::exec::worker::Worker::new(instance));
+    let mut session = crate::runtime::embedded::Session::new(worker);
+    let mut use_value = |bytes: &[u8]| {
+        let mut payload = bytes.to_vec();
+        sign(&mut payload);
+        let mut request = format!("*5\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n${}\r\n", payload.len()).into_bytes();
+        request.extend([&payload[..], b"\r\n$7\r\nREPLACE\r\n"].concat());
+        session.receive(&request);
+        let is_restored = session.transmit() == b"+OK\r\n";
+        if is_restored {
+            session.receive(USES.as_bytes());
+            let _ = session.transmit();
+        }
+        is_restored
+    };
+    assert!(use_value(&wide_stream()));
+    let mut rng = Rng::new(23);
+    let wholes: Vec<Vec<u8>> = super::differential::wholes();
+    let restored = wholes
+        .iter()
+        .flat_map(|whole| (0..800).map(|_| super::differential::damage(whole, &mut rng)).collect::<Vec<_>>());
+    let restored = restored.filter(|bytes| use_value(bytes)).count();
+    assert!(restored > 500, "only {restored} were taken");
+}

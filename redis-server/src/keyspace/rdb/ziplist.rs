@@ -12,22 +12,29 @@ const LONG: u8 = 0xfe;
 /// The entries of a ziplist.
 pub(super) fn entries(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (header, mut rest) = bytes.split_at_checked(HEADER)?;
-    let total = u32::from_le_bytes(header[..4].try_into().ok()?);
+    let word = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?) as usize);
+    let (total, last_at) = (word(0)?, word(4)?);
     let count = u16::from_le_bytes([header[8], header[9]]);
-    if total as usize != bytes.len() {
+    if total != bytes.len() {
         return None;
     }
     let mut entries = Vec::new();
+    let (mut at, mut before) = (HEADER, 0);
     loop {
-        match *rest.split_off_first()? {
+        let here = bytes.len() - rest.len();
+        let said = match *rest.split_off_first()? {
             END => break,
-            LONG => drop(rest.split_off(..4)?),
-            _ => {}
+            LONG => u32::from_le_bytes(rest.split_off(..4)?.try_into().ok()?) as usize,
+            short => usize::from(short),
+        };
+        if said != before {
+            return None;
         }
         entries.push(entry(&mut rest)?);
+        (at, before) = (here, bytes.len() - rest.len() - here);
     }
     let counted = count == u16::MAX || usize::from(count) == entries.len();
-    (rest.is_empty() && counted).then_some(entries)
+    (rest.is_empty() && counted && last_at == at).then_some(entries)
 }
 
 /// One entry behind the length of the one before.
