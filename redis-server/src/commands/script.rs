@@ -37,7 +37,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, is_sha: bool, read_only: bool) -> Resul
 /// `SCRIPT LOAD script`
 fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let scripts = &cx.instance.scripts;
-    let sha = scripts.with_engine(|engine| engine.add_script(cx, args.at(2)))?;
+    let sha = scripts.with_engine(|engine| engine.add_script(cx, args.at(2), true))?;
     cx.reply.bulk(&sha);
     Ok(())
 }

@@ -243,7 +243,7 @@ impl Worker {
     /// Counts an error reply.
     pub(crate) fn error_sent(&self, error: &Error) {
         self.stats.errors.add(1);
-        self.instance.stats.count_error(error.code());
+        self.instance.stats.count_error(&error.code());
     }
 }
 

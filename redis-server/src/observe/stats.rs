@@ -7,6 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Samples over which a rate is averaged: with ten a second, what happened within the last 1.6 seconds.
 const SAMPLES: usize = 16;
 
+/// Most error codes that are counted one by one, as in the genuine server: scripts can make any number of them.
+const MAX_ERROR_CODES: usize = 128;
+/// What all other codes are counted as.
+const OTHER_ERRORS: &str = "ERRORSTATS_OVERFLOW";
+
 /// A counter that only its own worker writes: no locked instruction.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -166,9 +171,15 @@ impl Stats {
         self.workers.lock().expect("no code that holds the list of workers panics").clone()
     }
 
-    /// Counts an error reply by its code.
-    pub fn count_error(&self, code: String) {
-        *self.errors().entry(code).or_default() += 1;
+    /// Counts an error reply by its code; those that come when there are [`MAX_ERROR_CODES`] already, together.
+    pub fn count_error(&self, code: &str) {
+        let mut errors = self.errors();
+        if let Some(count) = errors.get_mut(code) {
+            *count += 1;
+            return;
+        }
+        let code = if errors.len() < MAX_ERROR_CODES { code } else { OTHER_ERRORS };
+        *errors.entry(code.to_owned()).or_default() += 1;
     }
 
     /// Error replies by their code, for `INFO errorstats`.
@@ -231,5 +242,22 @@ impl Stats {
     /// One figure over all workers.
     pub fn sum(&self, figure: impl Fn(&WorkerStats) -> u64) -> u64 {
         self.workers().iter().map(|worker| figure(worker)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_codes_are_bounded() {
+        let stats = Stats::default();
+        for n in 0..100_000 {
+            stats.count_error(&format!("E{n}"));
+        }
+        stats.count_error("E5");
+        let errors = stats.errors();
+        assert_eq!(errors.len(), MAX_ERROR_CODES + 1);
+        assert_eq!((errors["E5"], errors[OTHER_ERRORS]), (2, 100_000 - MAX_ERROR_CODES as u64));
     }
 }

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
+/// Bytes of an error's text in which its code ends.
+const MAX_CODE: usize = 31;
+
 /// An error reply; its [`Display`](fmt::Display) is the line that is sent, code first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -70,9 +73,15 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// The first word, by which `INFO errorstats` counts.
+    /// The first word, by which `INFO errorstats` counts; a text without one among its first bytes counts as `ERR`, as in the
+    /// genuine server.
     pub fn code(&self) -> String {
-        self.to_string().split(' ').next().unwrap_or_default().to_owned()
+        let text = self.to_string();
+        let is_space = |byte: &u8| *byte == b' ';
+        match text.bytes().take(MAX_CODE).position(|byte| is_space(&byte)) {
+            Some(end) => text.get(..end).unwrap_or("ERR").to_owned(),
+            None => "ERR".to_owned(),
+        }
     }
 }
 
@@ -134,6 +143,22 @@ pub(crate) fn restore_bytes(buf: &mut Vec<u8>, from: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As the genuine server counts them.
+    #[test]
+    fn codes_are_short() {
+        let longest = "ABCDEFGHIJKLMNOPQRSTUVWXYZABCD";
+        for (text, code) in [
+            ("MY code", "MY"),
+            ("ALONE", "ERR"),
+            ("", "ERR"),
+            (&format!("{longest} x"), longest),
+            (&format!("{longest}E x"), "ERR"),
+            (&"\u{e9}".repeat(99), "ERR"),
+        ] {
+            assert_eq!(Error::Message(text.to_owned()).code(), code, "{text}");
+        }
+    }
 
     #[test]
     fn any_bytes_come_back() {

@@ -133,3 +133,33 @@ fn scripts_are_atomic() {
     });
     assert_eq!(server.connect().ask("GET a"), Value::Bulk(b"1200".to_vec()));
 }
+
+/// As in Redis 7.4: 500 scripts of EVAL are kept, those that were used last; what SCRIPT LOAD has brought stays.
+#[test]
+fn old_scripts_of_eval_make_room_for_new_ones() {
+    let server = Server::with(&[("script-memory-limit", "4mb")]);
+    let mut client = server.connect();
+    let sha = |client: &mut Client, script: &str| {
+        client.send(&["SCRIPT", "LOAD", script]);
+        client.reply().text()
+    };
+    let loaded = sha(&mut client, "return 'loaded'");
+    // SCRIPT LOAD behind EVAL makes it stay too.
+    assert_eq!(eval(&mut client, "return 'both'"), Value::Bulk(b"both".to_vec()));
+    let both = sha(&mut client, "return 'both'");
+    assert_eq!(eval(&mut client, "return 'used'"), Value::Bulk(b"used".to_vec()));
+    for n in 0..2000 {
+        // Of a size of which the limit bears some hundred.
+        let script = format!("local text = '{n}{}' return {n}", "x".repeat(4000));
+        assert_eq!(eval(&mut client, &script), Value::Int(n), "the cache is no reason to fail");
+        assert_eq!(eval(&mut client, "return 'used'"), Value::Bulk(b"used".to_vec()));
+    }
+    let info = client.ask("INFO memory").text();
+    let count = info.lines().find_map(|line| line.strip_prefix("number_of_cached_scripts:")).unwrap();
+    assert!(count.parse::<usize>().unwrap() <= 502, "{count} scripts are cached");
+    let exists = client.ask(&format!("SCRIPT EXISTS {loaded} {both}"));
+    assert_eq!(exists, Value::Array(vec![Value::Int(1), Value::Int(1)]));
+    for (sha, text) in [(loaded, "loaded"), (both, "both")] {
+        assert_eq!(client.ask(&format!("EVALSHA {sha} 0")), Value::Bulk(text.into()));
+    }
+}

@@ -28,12 +28,20 @@ pub struct Engine {
     libraries: Libraries,
 }
 
+/// Most scripts that are kept of those that EVAL has brought, as in Redis 7.4: what SCRIPT LOAD has brought stays.
+const MAX_EVAL_SCRIPTS: usize = 500;
+/// How Lua says that its memory does not suffice.
+const OUT_OF_MEMORY: &[u8] = b"not enough memory";
+
 /// The scripts that EVAL and SCRIPT LOAD have brought, by name.
 #[derive(Debug, Default)]
 pub struct Cache {
     scripts: HashMap<Sha, Script, RandomState>,
     /// Names by hash of the source: SHA-1 takes longer.
     by_source: HashMap<u64, Sha>,
+    /// Those that EVAL alone has brought, and when each was used last, counted in uses.
+    passing: HashMap<Sha, u64, RandomState>,
+    uses: u64,
     hasher: RandomState,
     bytes: usize,
 }
@@ -66,6 +74,39 @@ impl Cache {
     fn find(&self, source: &[u8]) -> Option<Sha> {
         let sha = self.by_source.get(&self.hasher.hash_one(source))?;
         (*self.scripts.get(sha)?.source == *source).then_some(*sha)
+    }
+
+    fn add(&mut self, sha: Sha, script: Script) {
+        self.by_source.insert(self.hasher.hash_one(&script.source), sha);
+        self.bytes += script.bytes();
+        self.scripts.insert(sha, script);
+    }
+
+    /// A script is used. If SCRIPT LOAD does, it stays from now on.
+    fn note_use(&mut self, sha: &Sha, is_load: bool) {
+        if is_load {
+            self.passing.remove(sha);
+        } else if let Some(last) = self.passing.get_mut(sha) {
+            self.uses += 1;
+            *last = self.uses;
+        }
+    }
+
+    /// Takes out the script of EVAL that has not been used for the longest time.
+    fn evict(&mut self) -> Option<(Sha, Script)> {
+        let (&sha, _) = self.passing.iter().min_by_key(|(_, last)| **last)?;
+        self.passing.remove(&sha);
+        let script = self.scripts.remove(&sha)?;
+        self.by_source.remove(&self.hasher.hash_one(&script.source));
+        self.bytes -= script.bytes();
+        Some((sha, script))
+    }
+}
+
+impl Script {
+    /// Bytes that it takes outside of Lua.
+    fn bytes(&self) -> usize {
+        self.source.len() + SHA_LEN + size_of::<Self>()
     }
 }
 
@@ -119,9 +160,10 @@ impl Engine {
             let mut sha = [0; SHA_LEN];
             sha.copy_from_slice(args.at(1));
             sha.make_ascii_lowercase();
+            self.scripts.note_use(&sha, false);
             sha
         } else {
-            self.add_script(cx, args.at(1))?
+            self.add_script(cx, args.at(1), false)?
         };
         let script = self.scripts.scripts.get(&sha).ok_or(NO_SCRIPT)?;
         let name = std::str::from_utf8(&sha).unwrap_or_default();
@@ -129,31 +171,59 @@ impl Engine {
         self.run(cx, args, keys, Wanted { kind: Kind::Eval, name, flags, function, read_only })
     }
 
-    /// Adds a script to the cache, if it is not there.
+    /// Adds a script to the cache, if it is not there; until SCRIPT LOAD does, it may have to make room for others.
     ///
     /// # Errors
     /// It does not compile.
-    pub fn add_script(&mut self, cx: &Ctx<'_>, source: &[u8]) -> Result<Sha> {
+    pub fn add_script(&mut self, cx: &Ctx<'_>, source: &[u8], is_load: bool) -> Result<Sha> {
         if let Some(sha) = self.scripts.find(source) {
+            self.scripts.note_use(&sha, is_load);
             return Ok(sha);
         }
         let sha = sha1(source);
         let shebang = shebang::parse(source).map_err(Error::Message)?;
-        let vm = vm(&mut self.eval, true, cx)?;
-        let compiled = vm.compile(&source[shebang.len..], c"@user_script");
+        let mut compiled = self.compile(cx, &source[shebang.len..])?;
+        if compiled.as_ref().is_err_and(|message| message.ends_with(OUT_OF_MEMORY)) {
+            self.evict_scripts(cx, 0);
+            compiled = self.compile(cx, &source[shebang.len..])?;
+        }
         let function = compiled.map_err(|message| {
             let message = shown(&message);
             Error::Message(format!("ERR Error compiling script (new function): {message}"))
         })?;
-        let cache = &mut self.scripts;
-        cache.by_source.insert(cache.hasher.hash_one(source), sha);
-        let script = Script { source: source.into(), flags: shebang.flags, function };
-        cache.bytes += source.len() + SHA_LEN + size_of::<Script>();
-        cache.scripts.insert(sha, script);
+        self.scripts.add(sha, Script { source: source.into(), flags: shebang.flags, function });
         if let Some(flags) = shebang.flags {
             cx.instance.scripts.declare(&sha, flags);
         }
+        if !is_load {
+            self.evict_scripts(cx, MAX_EVAL_SCRIPTS - 1);
+            self.scripts.passing.insert(sha, 0);
+            self.scripts.note_use(&sha, false);
+        }
         Ok(sha)
+    }
+
+    fn compile(&mut self, cx: &Ctx<'_>, code: &[u8]) -> Result<std::result::Result<Ref, Vec<u8>>> {
+        Ok(vm(&mut self.eval, true, cx)?.compile(code, c"@user_script"))
+    }
+
+    /// Forgets scripts of EVAL until no more than `kept` are left.
+    fn evict_scripts(&mut self, cx: &Ctx<'_>, kept: usize) {
+        while self.scripts.passing.len() > kept
+            && let Some((sha, script)) = self.scripts.evict()
+        {
+            if script.flags.is_some() {
+                cx.instance.scripts.undeclare(|name| name != sha);
+            }
+            if let Some(vm) = &self.eval {
+                vm.release(script.function);
+            }
+        }
+        if kept == 0
+            && let Some(vm) = &mut self.eval
+        {
+            vm.collect();
+        }
     }
 
     /// Forgets every script of EVAL.
@@ -210,6 +280,10 @@ impl Engine {
             count_errors(cx, args, &errors);
         }
         let Some(failure) = failed else { return Ok(()) };
+        if is_eval && failure.text.ends_with(OUT_OF_MEMORY) {
+            // What is cached shall not stand in the way of those who come next.
+            self.evict_scripts(cx, 0);
+        }
         if failure.is_counted {
             count_errors(cx, args, std::slice::from_ref(&failure));
         }

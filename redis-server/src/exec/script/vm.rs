@@ -109,6 +109,13 @@ impl Vm {
         raw::release(&self.lua, function);
     }
 
+    /// Frees what is garbage.
+    pub(super) fn collect(&mut self) {
+        // An error of a finalizer: there are none.
+        let _ = self.lua.gc_collect();
+        self.collect_at = self.memory() * 2;
+    }
+
     /// Runs a script.
     pub(super) fn run(&mut self, request: &mut Request<'_>) {
         raw::run(self.main, self.entry, request);
@@ -117,8 +124,7 @@ impl Vm {
         let is_much = self.limit != 0 && memory as u64 > self.limit / 2;
         if ran_out || is_much || (self.collect_at..raw::SMALL).contains(&memory) {
             // What the script has left is garbage now; the next one shall have the room.
-            let _ = self.lua.gc_collect();
-            self.collect_at = self.memory() * 2;
+            self.collect();
         } else {
             // Lua may have collected much by itself.
             self.collect_at = self.collect_at.min(memory * 2);
