@@ -38,3 +38,23 @@ fn the_allocator_reports() {
     assert_eq!(&format, b"txt");
     check(&text);
 }
+
+/// An error that is looked at when Lua's memory is used up to the last bytes leaves nothing behind.
+#[test]
+fn errors_at_the_limit_of_lua_leak_nothing() {
+    let process = Process::start("lua-errors", &[("script-memory-limit", "8mb")]);
+    let mut client = process.connect();
+    // What is left when nothing fits any more is less than the name of a field takes.
+    let script = "local failed = {err = string.rep('x', 1000000)} local kept = {} for i = 1, 5000 do kept[i] = false end \
+        local chars = {} for i = 0, 49 do chars[i] = string.char(65 + i) end local pcall, rep, floor = pcall, string.rep, math.floor \
+        local at = 0 local size = 500000 while size >= 1 do at = at + 1 \
+        local fits, text = pcall(rep, chars[at % 50], size + at % 3) \
+        if fits then kept[at] = text else size = floor(size / 2) end if at >= 5000 then break end end return failed";
+    for _ in 0..40 {
+        let Value::Error(text) = ask(&mut client, &["EVAL", script, "0"]) else { panic!("an error") };
+        assert!(text.ends_with(b"not enough memory"), "{}", text.escape_ascii());
+    }
+    let info = ask(&mut client, &["INFO", "memory"]).text();
+    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
+    assert!(used.parse::<u64>().unwrap() < 20 << 20, "40 texts of a megabyte are in use: {used}");
+}

@@ -304,26 +304,25 @@ unsafe fn push_field(state: *mut lua_State, name: &CStr) {
     }
 }
 
-/// Takes the error at the top of the stack apart.
+/// Takes the error at the top of the stack apart. It needs room for six values.
 unsafe fn failure(state: *mut lua_State) -> Failure {
-    // SAFETY: raw look-ups of short names, which exist already in the tables that have them; were one to fail for lack of
-    // memory, at worst this small value would not be freed.
+    const FIELDS: [&CStr; 4] = [c"err", c"source", c"line", c"ignore_error_stats_update"];
+    // SAFETY: raw look-ups. To make the string of a name may raise an error for lack of memory, so all are looked up before
+    // anything is copied: from then on nothing allocates in Lua.
     unsafe {
         if lua_type(state, -1) != LUA_TTABLE {
             let text = number_or_text(state, -1).unwrap_or_else(|| b"execution failure".to_vec());
             return Failure { text, ..Failure::default() };
         }
-        let field = |name: &CStr| {
-            push_field(state, name);
-            let found = number_or_text(state, -1);
-            lua_pop(state, 1);
-            found
-        };
-        let text = field(c"err").unwrap_or_else(|| b"(null)".to_vec());
-        let place = field(c"source").zip(field(c"line"));
-        push_field(state, c"ignore_error_stats_update");
-        let is_counted = lua_toboolean(state, -1) != 0;
-        lua_pop(state, 1);
+        let table = lua_gettop(state);
+        for name in FIELDS {
+            push_bytes(state, name.to_bytes());
+            lua_rawget(state, table);
+        }
+        let text = number_or_text(state, table + 1).unwrap_or_else(|| b"(null)".to_vec());
+        let place = number_or_text(state, table + 2).zip(number_or_text(state, table + 3));
+        let is_counted = lua_toboolean(state, table + 4) != 0;
+        lua_settop(state, table);
         Failure { text, is_table: true, place, is_counted }
     }
 }

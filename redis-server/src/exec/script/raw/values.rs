@@ -15,7 +15,7 @@ const MAX_REPLY: usize = 512 * 1024 * 1024;
 pub(super) unsafe fn push_reply(state: *mut lua_State, request: &mut Request<'_>) {
     // SAFETY: `lua_checkstack` makes sure of the room for what is pushed on this level; raw look-ups call nothing.
     unsafe {
-        if lua_checkstack(state, 4) == 0 {
+        if lua_checkstack(state, 8) == 0 {
             request.reply.error(&"ERR reached lua stack limit");
             return lua_pop(state, 1);
         }
@@ -49,7 +49,7 @@ fn truncated(value: f64) -> i64 {
 
 /// Writes the table at the top of the stack, and leaves it there.
 unsafe fn push_table_reply(state: *mut lua_State, request: &mut Request<'_>) {
-    // SAFETY: as in `push_reply`, which has made room for four values.
+    // SAFETY: as in `push_reply`, which has made room for eight values.
     unsafe {
         for (name, kind) in FORMS {
             push_field(state, name);
