@@ -5,7 +5,7 @@ use std::task::Context;
 
 use bytes::Bytes;
 
-use super::conn::{Conn, MAX_UNSENT, Progress};
+use super::conn::{Conn, MAX_UNSENT, Progress, TURN_INPUT, TURN_TIME};
 use crate::clients::client::flag;
 use crate::exec::dispatch::Passed;
 use crate::exec::pipeline::{Received, Runner, SEND_EARLY};
@@ -15,7 +15,7 @@ use crate::exec::worker::Scratch;
 const SPANS_KEPT: usize = 4 * 1024;
 
 impl Conn {
-    /// Parses and runs every complete command of `input`. Returns how much of it is done with.
+    /// Parses and runs the complete commands of `input`, or a turn's worth of them. Returns how much of it is done with.
     pub(super) fn process(
         &mut self,
         cx: &mut Context<'_>,
@@ -26,6 +26,7 @@ impl Conn {
         let received = Received { bytes: input, owner };
         scratch.reply.set_resp3(self.client.resp3);
         let mut used = 0;
+        let began = self.worker.ticked();
         let progress = loop {
             let before = used;
             let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut scratch.reply };
@@ -55,12 +56,17 @@ impl Conn {
             if let Err(progress) = self.send_early(cx, scratch) {
                 break progress;
             }
+            if used >= TURN_INPUT || self.worker.ticked() - began > TURN_TIME {
+                self.stalled = true;
+                break Progress::Done;
+            }
         };
         self.client.shared.active_at.store(self.worker.now_ms(), Relaxed);
         scratch.spans.clear();
         scratch.spans.shrink_to(SPANS_KEPT);
         (used, progress)
     }
+
     /// Sends replies before more of them are made, when there are many.
     ///
     /// # Errors

@@ -5,10 +5,10 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
-use super::conn::{Conn, Progress};
+use super::conn::{Conn, Progress, TURN_INPUT};
 use crate::clients::client::flag;
 use crate::config::settings;
 use crate::exec::worker::Scratch;
@@ -129,14 +129,16 @@ impl Conn {
         if self.client.shared.has_flag(flag::GONE) {
             return Ok(());
         }
-        let input = std::mem::take(&mut self.input).freeze();
+        let mut input = std::mem::take(&mut self.input).freeze();
         let (used, progress) = self.process(cx, scratch, &input, Some(&input));
-        if used == 0 {
-            // Nothing was complete: go on filling the same buffer.
-            self.input = input.try_into_mut().unwrap_or_else(|input| BytesMut::from(&*input));
+        let left = input.len() - used;
+        self.input = if used == 0 || left >= TURN_INPUT {
+            // Nothing was complete, or there is more for many turns: it stays in the same buffer.
+            input.advance(used);
+            input.try_into_mut().unwrap_or_else(|input| BytesMut::from(&*input))
         } else {
-            self.input = BytesMut::from(&input[used..]);
-        }
+            BytesMut::from(&input[used..])
+        };
         self.finish(cx, scratch, progress)
     }
 }

@@ -15,6 +15,9 @@ use crate::protocol::Reply;
 /// Most pieces handed to one system call.
 const MAX_SLICES: usize = 64;
 
+/// Most bytes handed to one system call: a socket takes megabytes at once, which the worker would copy meanwhile.
+const MAX_PIECE: usize = 256 * 1024;
+
 /// Bytes that wait for the socket.
 #[derive(Debug, Default)]
 pub(super) struct Output {
@@ -60,7 +63,7 @@ impl Output {
         }
         self.keep(reply, sent);
         reply.clear();
-        match self.flush(cx, stream) {
+        match self.flush(cx, stream, 0) {
             Poll::Ready(flushed) => flushed.map(|count| count + sent),
             Poll::Pending => Ok(sent),
         }
@@ -78,12 +81,25 @@ impl Output {
         self.push(Bytes::copy_from_slice(&bytes[from..]));
     }
 
-    /// Sends what waits. Ready with the number of bytes when all of it is sent.
-    pub(super) fn flush(&mut self, cx: &mut Context<'_>, stream: &mut Stream) -> Poll<io::Result<usize>> {
+    /// Sends what waits, in pieces until more than `most` bytes are sent. Ready with their number when it is, or when all
+    /// is sent.
+    pub(super) fn flush(&mut self, cx: &mut Context<'_>, stream: &mut Stream, most: usize) -> Poll<io::Result<usize>> {
         let mut sent = 0;
         while !self.queue.is_empty() {
+            if sent > most {
+                return Poll::Ready(Ok(sent));
+            }
             let mut slices = [IoSlice::new(&[]); MAX_SLICES];
-            let used = self.queue.iter().zip(&mut slices).map(|(bytes, slice)| *slice = IoSlice::new(bytes)).count();
+            let mut room = MAX_PIECE;
+            let mut used = 0;
+            for (bytes, slice) in self.queue.iter().zip(&mut slices) {
+                *slice = IoSlice::new(&bytes[..bytes.len().min(room)]);
+                room -= slice.len();
+                used += 1;
+                if room == 0 {
+                    break;
+                }
+            }
             let count = ready!(Pin::new(&mut *stream).poll_write_vectored(cx, &slices[..used]))?;
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));

@@ -8,6 +8,7 @@ mod blocking;
 mod clients;
 mod connections;
 mod eviction;
+mod isolation;
 mod limits;
 mod memory;
 mod migrate;
