@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn error_codes_are_bounded() {
-        let stats = Stats::default();
+        let stats = Stats::new(1);
         for n in 0..100_000 {
             stats.count_error(&format!("E{n}"));
         }

@@ -160,7 +160,8 @@ fn what_is_restored_can_be_used() {
     let flags = ["--enable-debug-command", "yes"];
     let launch = crate::config::Launch::from_flags(&flags).unwrap();
     let (config, _) = crate::config::Config::load(&launch, std::iter::empty()).unwrap();
-    let instance = std::sync::Arc::new(crate::exec::instance::Instance::new(std::sync::Arc::new(config)));
+    let instance =
+        std::sync::Arc::new(crate::exec::instance::Instance::new(std::sync::Arc::new(config), &crate::commands::TABLE));
     let worker = std::rc::Rc::new(crate::exec::worker::Worker::new(instance));
     let mut session = crate::runtime::embedded::Session::new(worker);
     let mut use_value = |bytes: &[u8]| {
