@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::api::Format;
+use crate::redis::budget::Budget;
 use crate::redis::mux::{Limits, Mux};
 use crate::redis::reply::Elements;
 
@@ -42,7 +43,7 @@ fn answers(bytes: &[u8], step: usize) -> Seen {
     let now = Instant::now();
     let answer_timeout = Duration::from_secs(1);
     let limits = Limits { max_answer: MAX_ANSWER, max_waiting: 10, max_unsent: 1000, answer_timeout };
-    let mut mux = Mux::new(limits, now);
+    let mut mux = Mux::new(limits, &Budget::new(1 << 20), now);
     let ask = |replies| mux.push(replies, now, |out| out.push(b'x')).expect("there is room");
     let tickets = CALLERS.map(ask);
     mux.sent(CALLERS.len());

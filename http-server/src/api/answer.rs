@@ -109,7 +109,7 @@ impl From<Failure> for Refusal {
             Failure::NotConfigured => (StatusCode::NOT_IMPLEMENTED, Cause::Caller),
             Failure::Away(_) | Failure::Lost(_) => (StatusCode::BAD_GATEWAY, Cause::Away),
             Failure::Slow(_) => (StatusCode::GATEWAY_TIMEOUT, Cause::Slow),
-            Failure::Busy => (StatusCode::SERVICE_UNAVAILABLE, Cause::Away),
+            Failure::Busy | Failure::Full => (StatusCode::SERVICE_UNAVAILABLE, Cause::Away),
             Failure::TooLarge(_) => (StatusCode::BAD_GATEWAY, Cause::Caller),
         };
         Self { status, message: failure.to_string(), cause }

@@ -55,6 +55,10 @@ pub struct RedisArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub redis_max_answer: usize,
 
+    /// Bytes of requests and answers that all clients together may hold; what finds no room is answered 503
+    #[arg(long, value_name = "BYTES", default_value_t = 256 * 1024 * 1024)]
+    pub redis_max_held: usize,
+
     /// Origins of web pages elsewhere that may use the Redis routes, such as `https://app.example`; `*` is any
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cors_origin: Vec<String>,
@@ -67,6 +71,7 @@ impl RedisArgs {
             answer_timeout: Duration::from_millis(self.redis_timeout),
             ca: self.redis_ca.clone(),
             max_answer: self.redis_max_answer,
+            max_held: self.redis_max_held,
             ..Settings::new(target)
         }
     }
@@ -102,6 +107,9 @@ impl RedisArgs {
 pub fn routes(args: &RedisArgs, options: &mut Options) -> Result<Router> {
     if args.redis_timeout == 0 || args.redis_connect_timeout == 0 {
         bail!("--redis-timeout and --redis-connect-timeout are at least 1");
+    }
+    if args.redis_max_held < args.redis_max_answer {
+        bail!("--redis-max-held is at least --redis-max-answer");
     }
     let redis = args.redis.clone().map(|target| Redis::new(args.settings(target))).transpose()?;
     let api = Api::new(redis, args.access()?, args.origins()?, args.redis_max_request, &options.runtime.metrics);

@@ -17,7 +17,7 @@ use super::{Api, cors};
 use crate::later::{Later, Reply};
 use crate::redis::reply::{Element, Elements};
 use crate::redis::wire::put_command;
-use crate::redis::{Failure, Redis, Ticket};
+use crate::redis::{Come, Failure, Redis, Ticket};
 use crate::tuning::LARGE_PIECE;
 
 /// Where it is.
@@ -89,21 +89,22 @@ impl Getter {
         Some(Self { api: api.clone(), redis: shared.redis.clone()? })
     }
 
-    fn reply<'a>(&self, answer: Result<&'a mut Vec<u8>, Failure>) -> Reply<'a> {
+    fn reply<'a>(&self, answer: Result<Come<'a>, Failure>) -> Reply<'a> {
         let refused = |refusal: Refusal| Reply::Response(refusal.count(&self.api).into_plain());
-        let reply = match answer {
-            Ok(reply) => reply,
+        let come = match answer {
+            Ok(come) => come,
             Err(failure) => return refused(failure.into()),
         };
+        let reply = come.peek();
         let range = match Elements::new(reply).next() {
             Some(Element::Bytes(value)) => reply.len() - value.len() - 2..reply.len() - 2,
             Some(Element::Error(error)) => return refused(Refusal::of_redis(error)),
             _ => return Reply::Body { status: StatusCode::NOT_FOUND, fields: TEXT_FIELDS, body: MISSING.as_bytes() },
         };
         if range.len() >= LARGE_PIECE {
-            return Reply::Response(value_response(std::mem::take(reply).into(), range.len()));
+            return Reply::Response(value_response(come.take(), range.len()));
         }
-        let body = &reply[range];
+        let body = &come.bytes()[range];
         let fields = if media_type(body) == TEXT { TEXT_FIELDS } else { BYTES_FIELDS };
         Reply::Body { status: StatusCode::OK, fields, body }
     }

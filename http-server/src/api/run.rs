@@ -3,10 +3,9 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::answer::{Refusal, set_type, status_of};
@@ -15,6 +14,8 @@ use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
 use super::subscribe::{self, Topics};
 use super::{Api, cors};
+use crate::redis::Answer;
+use crate::redis::budget::{Share, UNCOUNTED};
 use crate::redis::reply::{Element, Elements};
 use crate::redis::wire::put_command;
 
@@ -71,7 +72,8 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     check_method(&parts.method, source)?;
     // Before the body is read: who may do nothing need not send it.
     let rules = api.shared.access.rules(&parts.headers)?;
-    let body = read(body, api.shared.max_request).await?;
+    let mut share = api.redis()?.budget().share();
+    let body = read(body, api.shared.max_request, &mut share).await?;
     let batch = match source {
         Source::Path(path) => Batch::One(request::of_path(path, &body)?),
         Source::Body { is_transaction } => {
@@ -86,12 +88,15 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     if !only_reads && cors::is_foreign(api, &parts.headers) {
         return Err(Refusal::denied("a web page of another origin may not write; allow it by --cors-origin"));
     }
-    let replies = ask(api, &batch).await?;
-    let response = render(&batch, &replies, format);
+    let shape = Shape::of(&batch);
+    let answer = ask(api, &batch)?;
+    // What was asked is on its way. It need not be kept while the answer is.
+    drop((batch, body, share));
+    let response = render(shape, &answer.await?, format);
     if only_reads && cors::is_safe(&parts.method) {
-        return Ok(with_etag(response, &parts.headers));
+        return Ok(with_etag(api, response, &parts.headers));
     }
-    Ok(response.into_response("no-store"))
+    Ok(response.into_response(api, "no-store"))
 }
 
 fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
@@ -103,23 +108,35 @@ fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
     if is_known { Ok(()) } else { Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what)) }
 }
 
-async fn read(body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request is longer than {limit} bytes")))
+/// The whole body, for as long as there is room for it.
+async fn read(mut body: Body, limit: usize, share: &mut Share) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Refusal::new(StatusCode::BAD_REQUEST, format!("the request did not come whole: {error}"))
+        })?;
+        let Ok(piece) = frame.into_data() else { continue };
+        if bytes.len() + piece.len() > limit {
+            return Err(Refusal::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the request is longer than {limit} bytes"),
+            ));
         }
-        Err(error) => Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the request did not come whole: {error}"))),
+        bytes.extend_from_slice(&piece);
+        if bytes.capacity() > UNCOUNTED {
+            share.grow(bytes.capacity())?;
+        }
     }
+    Ok(bytes)
 }
 
-/// Sends all commands at once, and waits for all replies.
-async fn ask(api: &Api, batch: &Batch) -> Result<Bytes, Refusal> {
+/// Sends all commands at once; the answer is all replies.
+fn ask(api: &Api, batch: &Batch) -> Result<Answer, Refusal> {
     let redis = api.redis()?;
     let commands = batch.commands();
     let around = if matches!(batch, Batch::Transaction(_)) { 2 } else { 0 };
     let replies = (commands.len() + around) as u32;
-    let answer = redis.ask(replies, |out| {
+    Ok(redis.ask(replies, |out| {
         if around > 0 {
             put_command(out, &["MULTI"]);
         }
@@ -127,8 +144,25 @@ async fn ask(api: &Api, batch: &Batch) -> Result<Bytes, Refusal> {
         if around > 0 {
             put_command(out, &["EXEC"]);
         }
-    });
-    Ok(answer.await?)
+    }))
+}
+
+/// How the replies to a batch are to be told.
+#[derive(Clone, Copy)]
+enum Shape {
+    One,
+    Pipeline(usize),
+    Transaction(usize),
+}
+
+impl Shape {
+    fn of(batch: &Batch) -> Self {
+        match batch {
+            Batch::One(_) => Self::One,
+            Batch::Pipeline(commands) => Self::Pipeline(commands.len()),
+            Batch::Transaction(commands) => Self::Transaction(commands.len()),
+        }
+    }
 }
 
 /// An answer whose length is known.
@@ -138,11 +172,11 @@ struct Rendered {
     body: Vec<u8>,
 }
 
-fn render(batch: &Batch, replies: &[u8], format: Format) -> Rendered {
-    let (status, body) = match batch {
-        Batch::One(_) => (status(replies), format.render(replies, None)),
-        Batch::Pipeline(commands) => (StatusCode::OK, format.render(replies, Some(commands.len()))),
-        Batch::Transaction(commands) => return transaction(replies, commands.len(), format),
+fn render(shape: Shape, replies: &[u8], format: Format) -> Rendered {
+    let (status, body) = match shape {
+        Shape::One => (status(replies), format.render(replies, None)),
+        Shape::Pipeline(commands) => (StatusCode::OK, format.render(replies, Some(commands))),
+        Shape::Transaction(commands) => return transaction(replies, commands, format),
     };
     Rendered { status, format, body }
 }
@@ -183,8 +217,12 @@ fn status(reply: &[u8]) -> StatusCode {
 }
 
 impl Rendered {
-    fn into_response(self, cache: &'static str) -> Response {
-        let mut response = Response::new(Body::from(self.body));
+    fn into_response(self, api: &Api, cache: &'static str) -> Response {
+        let body = match &api.shared.redis {
+            Some(redis) => redis.budget().hold(self.body),
+            None => self.body.into(),
+        };
+        let mut response = Response::new(Body::from(body));
         *response.status_mut() = self.status;
         set_type(&mut response, self.format.media_type());
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(cache));
@@ -193,14 +231,14 @@ impl Rendered {
 }
 
 /// An answer that the caller may have already.
-fn with_etag(rendered: Rendered, headers: &HeaderMap) -> Response {
+fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
     if rendered.status != StatusCode::OK {
-        return rendered.into_response("no-store");
+        return rendered.into_response(api, "no-store");
     }
     let tag = format!("\"{:032x}\"", xxh3_128(&rendered.body));
     let known = headers.get_all(IF_NONE_MATCH).iter().any(|known| names(known, &tag));
     // Kept by the caller alone, and asked for again before each use.
-    let mut response = rendered.into_response("private, no-cache");
+    let mut response = rendered.into_response(api, "private, no-cache");
     if known {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Body::empty();

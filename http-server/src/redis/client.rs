@@ -13,9 +13,10 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use super::budget::Budget;
 use super::connect::{Connector, TlsError};
 use super::failure::Failure;
-use super::mux::{Limits, Mux, Ticket};
+use super::mux::{Come, Limits, Mux, Ticket};
 use super::session;
 use super::settings::Settings;
 use super::wire::put_command;
@@ -35,6 +36,7 @@ pub struct Redis {
 struct Inner {
     id: usize,
     connector: Connector,
+    budget: Arc<Budget>,
 }
 
 impl Redis {
@@ -44,8 +46,9 @@ impl Redis {
     /// When the certificate authorities for TLS cannot be loaded.
     pub fn new(settings: Settings) -> Result<Self, TlsError> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let budget = Budget::new(settings.max_held);
         let connector = Connector::new(settings)?;
-        Ok(Self { inner: Arc::new(Inner { id: NEXT.fetch_add(1, Relaxed), connector }) })
+        Ok(Self { inner: Arc::new(Inner { id: NEXT.fetch_add(1, Relaxed), connector, budget }) })
     }
 
     /// Where it leads, and how.
@@ -55,6 +58,11 @@ impl Redis {
 
     pub(super) fn id(&self) -> usize {
         self.inner.id
+    }
+
+    /// What all callers may hold together.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.inner.budget
     }
 
     pub(crate) fn connector(&self) -> &Connector {
@@ -97,7 +105,7 @@ impl Redis {
         &self,
         ticket: Ticket,
         cx: &Context<'_>,
-        look: impl FnOnce(Result<&mut Vec<u8>, Failure>) -> T,
+        look: impl FnOnce(Result<Come<'_>, Failure>) -> T,
     ) -> Poll<T> {
         match find(self.inner.id) {
             Some(link) => link.mux.borrow_mut().take(ticket, cx, look),
@@ -126,7 +134,7 @@ impl Redis {
         };
         let link = Rc::new(Link {
             id: self.inner.id,
-            mux: RefCell::new(Mux::new(limits, Instant::now())),
+            mux: RefCell::new(Mux::new(limits, self.budget(), Instant::now())),
             task: RefCell::new(None),
             dirty: Cell::new(false),
             down: RefCell::new(None),

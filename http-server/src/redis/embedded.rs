@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use redis_server::exec::instance::Instance;
@@ -15,12 +15,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// How often what has expired is removed, as often as Redis does.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
+/// Bytes of requests that are run before their replies are read: pipelined, they could ask for far more than anybody takes.
+const PIECE: usize = 4 * 1024;
+
 /// A session with the server.
 pub(super) struct Connection {
     session: Session,
     /// Replies, of which the first `read` bytes are read.
     replies: Vec<u8>,
     read: usize,
+    /// Who waits until they are read.
+    writer: Option<Waker>,
 }
 
 impl Connection {
@@ -28,7 +33,7 @@ impl Connection {
         let mut session = Session::new(Rc::new(Worker::new(Arc::clone(instance))));
         session.receive(b"HELLO 3\r\n");
         session.transmit();
-        Self { session, replies: Vec::new(), read: 0 }
+        Self { session, replies: Vec::new(), read: 0, writer: None }
     }
 }
 
@@ -39,6 +44,9 @@ impl AsyncRead for Connection {
             self.session.wake_by(cx.waker());
             self.replies = self.session.transmit();
             self.read = 0;
+            if let Some(writer) = self.writer.take() {
+                writer.wake();
+            }
         }
         let unread = &self.replies[self.read..];
         if unread.is_empty() && !self.session.is_closed() {
@@ -52,9 +60,18 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, _cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.session.receive(bytes);
-        Poll::Ready(Ok(bytes.len()))
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.read == self.replies.len() {
+            self.replies = self.session.transmit();
+            self.read = 0;
+        }
+        if self.read < self.replies.len() {
+            self.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let count = bytes.len().min(PIECE);
+        self.session.receive(&bytes[..count]);
+        Poll::Ready(Ok(count))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -17,6 +17,8 @@ pub enum Failure {
     Slow(Duration),
     /// Too much waits already; the request was not sent.
     Busy,
+    /// Callers hold as many bytes as they may, all together. The request may have run.
+    Full,
     /// The answer is longer than this many bytes.
     TooLarge(usize),
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Failure {
             Self::Lost(why) => write!(f, "the connection to Redis ended before its answer came: {why}; the request may have run"),
             Self::Slow(time) => write!(f, "Redis did not answer within {time:?}; the request may still run"),
             Self::Busy => f.write_str("too many requests wait for Redis already; this one was not sent"),
+            Self::Full => f.write_str("what waits for its callers leaves no room for more; the request may have run"),
             Self::TooLarge(limit) => write!(f, "the answer is longer than the limit of {limit} bytes"),
         }
     }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use super::budget::{Budget, Share, UNCOUNTED};
 use super::failure::Failure;
 use super::wire::{Scan, Scanner, WireError};
 
@@ -56,6 +57,7 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Mux {
     limits: Limits,
+    budget: Arc<Budget>,
     /// What is to be sent; the first `written` bytes are.
     out: Vec<u8>,
     written: usize,
@@ -88,6 +90,34 @@ struct Slot {
     state: State,
     /// What has come of the answer.
     answer: Vec<u8>,
+    /// What of it is counted.
+    share: Share,
+}
+
+/// An answer that has come, for its caller.
+pub(crate) struct Come<'a> {
+    answer: &'a mut Vec<u8>,
+    share: &'a mut Share,
+}
+
+impl<'a> Come<'a> {
+    /// A look at it, to be taken or not.
+    #[inline]
+    pub(crate) fn peek(&self) -> &[u8] {
+        self.answer
+    }
+
+    /// A look at it.
+    #[inline]
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.answer
+    }
+
+    /// The whole of it.
+    #[inline]
+    pub(crate) fn take(self) -> Bytes {
+        self.share.keep(std::mem::take(self.answer))
+    }
 }
 
 #[derive(Debug)]
@@ -101,9 +131,10 @@ enum State {
 }
 
 impl Mux {
-    pub(crate) fn new(limits: Limits, now: Instant) -> Self {
+    pub(crate) fn new(limits: Limits, budget: &Arc<Budget>, now: Instant) -> Self {
         Self {
             limits,
+            budget: Arc::clone(budget),
             out: Vec::new(),
             written: 0,
             base: 0,
@@ -128,10 +159,14 @@ impl Mux {
         if self.queue.len() >= self.limits.max_waiting || self.out.len() - self.written > self.limits.max_unsent {
             return Err(Failure::Busy);
         }
+        if self.budget.is_full() {
+            return Err(Failure::Full);
+        }
         let start = self.base + self.out.len() as u64;
         write(&mut self.out);
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, due: false, state: State::Dropped, answer: Vec::new() });
+            let share = self.budget.share();
+            self.slots.push(Slot { generation: 0, due: false, state: State::Dropped, answer: Vec::new(), share });
             (self.slots.len() - 1) as u32
         });
         let entry = &mut self.slots[slot as usize];
@@ -144,7 +179,7 @@ impl Mux {
 
     /// The answer, once it is there: the replies that were asked for, one after another. It is taken once.
     pub(crate) fn poll(&mut self, ticket: Ticket, cx: &Context<'_>) -> Poll<Result<Bytes, Failure>> {
-        self.take(ticket, cx, |answer| answer.map(|answer| Bytes::from(std::mem::take(answer))))
+        self.take(ticket, cx, |answer| answer.map(Come::take))
     }
 
     /// The same for a caller who is content with a look at it.
@@ -152,7 +187,7 @@ impl Mux {
         &mut self,
         ticket: Ticket,
         cx: &Context<'_>,
-        look: impl FnOnce(Result<&mut Vec<u8>, Failure>) -> T,
+        look: impl FnOnce(Result<Come<'_>, Failure>) -> T,
     ) -> Poll<T> {
         let slot = &mut self.slots[ticket.slot as usize];
         debug_assert_eq!(slot.generation, ticket.generation, "an answer is taken once");
@@ -165,7 +200,7 @@ impl Mux {
         let State::Done(answer) = std::mem::replace(&mut slot.state, State::Dropped) else {
             unreachable!("a ticket is not used after its answer");
         };
-        let looked = look(answer.map(|()| &mut slot.answer));
+        let looked = look(answer.map(|()| Come { answer: &mut slot.answer, share: &mut slot.share }));
         self.release(ticket.slot);
         Poll::Ready(looked)
     }
@@ -175,6 +210,7 @@ impl Mux {
         let slot = &mut self.slots[ticket.slot as usize];
         slot.state = State::Dropped;
         slot.answer = Vec::new();
+        slot.share.clear();
         self.release(ticket.slot);
     }
 
@@ -185,6 +221,7 @@ impl Mux {
             slot.generation = slot.generation.wrapping_add(1);
             slot.answer.clear();
             slot.answer.shrink_to(KEPT_ANSWER);
+            slot.share.clear();
             self.free.push(index);
         }
     }
@@ -197,11 +234,14 @@ impl Mux {
     /// So many bytes of it are written.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.written += bytes;
-        if self.written == self.out.len() {
-            self.base += self.out.len() as u64;
+        // Whoever asks faster than Redis reads would keep what was sent here for ever. It goes once it is the larger part:
+        // so a byte moves once at most, on average.
+        let rest = self.out.len() - self.written;
+        if rest == 0 || self.written >= rest.max(KEPT) {
+            self.out.drain(..self.written);
+            self.base += self.written as u64;
             self.written = 0;
-            self.out.clear();
-            self.out.shrink_to(KEPT);
+            self.out.shrink_to(KEPT.max(2 * rest));
         }
     }
 
@@ -242,6 +282,13 @@ impl Mux {
                 self.finish(index, Err(Failure::TooLarge(limit)));
             } else {
                 slot.answer.extend_from_slice(bytes);
+                // The room that it takes, which may be twice its length.
+                let room = slot.answer.capacity();
+                if room > UNCOUNTED
+                    && let Err(full) = slot.share.grow(room)
+                {
+                    self.finish(index, Err(full));
+                }
             }
         }
         Ok(())
@@ -270,6 +317,7 @@ impl Mux {
             let waker = waker.take();
             if answer.is_err() {
                 slot.answer = Vec::new();
+                slot.share.clear();
             }
             slot.state = State::Done(answer);
             if let Some(waker) = waker {
@@ -381,7 +429,8 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(1);
 
     fn mux(now: Instant) -> Mux {
-        Mux::new(Limits { max_answer: 1000, max_waiting: 4, max_unsent: 1000, answer_timeout: TIMEOUT }, now)
+        let limits = Limits { max_answer: 1000, max_waiting: 4, max_unsent: 1000, answer_timeout: TIMEOUT };
+        Mux::new(limits, &Budget::new(1000), now)
     }
 
     fn ask(mux: &mut Mux, now: Instant, request: &str, replies: u32) -> Ticket {
@@ -508,5 +557,59 @@ mod tests {
             ask(&mut mux, now, "x", 1);
         }
         assert_eq!(mux.push(1, now, |_| ()), Err(Failure::Busy));
+    }
+
+    #[test]
+    fn what_was_sent_is_not_kept() {
+        let now = Instant::now();
+        let limits = Limits { max_answer: 1000, max_waiting: 10_000, max_unsent: 1_000_000, answer_timeout: TIMEOUT };
+        let mut mux = Mux::new(limits, &Budget::new(1000), now);
+        let request = "x".repeat(100_000);
+        // Redis never takes all that is there.
+        ask(&mut mux, now, &request, 1);
+        for _ in 0..1000 {
+            ask(&mut mux, now, &request, 1);
+            mux.sent(100_000);
+            assert!(mux.out.capacity() < 500_000, "{} bytes for 100,000", mux.out.capacity());
+            assert_eq!(mux.received(b"+1\r\n", now), Ok(4));
+        }
+        assert_eq!(mux.unsent().len(), 100_000);
+        mux.lost(&"gone".into());
+        assert_eq!(mux.unsent().len(), 100_000, "what was not sent goes over the next connection");
+    }
+
+    #[test]
+    fn answers_are_bounded_together() {
+        let now = Instant::now();
+        let limits = Limits { max_answer: 100_000, max_waiting: 100, max_unsent: 1000, answer_timeout: TIMEOUT };
+        let budget = Budget::new(200_000);
+        let mut mux = Mux::new(limits, &budget, now);
+        let tickets: Vec<_> = (0..10).map(|_| ask(&mut mux, now, "a", 1)).collect();
+        send(&mut mux);
+        let reply = [b"$50000\r\n".as_slice(), &[b'x'; 50_000], b"\r\n"].concat();
+        for piece in reply.repeat(10).chunks(10_000) {
+            let mut at = 0;
+            while at < piece.len() {
+                at += mux.received(&piece[at..], now).unwrap();
+            }
+        }
+        let held: usize = mux.slots.iter().map(|slot| slot.answer.capacity()).sum();
+        assert!(held <= 200_000, "{held} bytes");
+        let taken: Vec<_> = tickets
+            .into_iter()
+            .map(|ticket| match mux.poll(ticket, &Context::from_waker(Waker::noop())) {
+                Poll::Ready(answer) => answer,
+                Poll::Pending => panic!("all answers have come"),
+            })
+            .collect();
+        let whole = taken.iter().flatten().filter(|answer| answer.len() == reply.len()).count();
+        assert!((2..=4).contains(&whole), "{whole} answers");
+        assert!(taken.iter().filter(|answer| answer.is_err()).all(|answer| *answer == Err(Failure::Full)));
+        drop(taken);
+        let ticket = ask(&mut mux, now, "a", 1);
+        send(&mut mux);
+        assert_eq!(mux.received(b"+1\r\n", now), Ok(4));
+        assert_eq!(answer(&mut mux, ticket).unwrap(), "+1\r\n");
+        assert!(!budget.is_full(), "what was taken and dropped is free again");
     }
 }

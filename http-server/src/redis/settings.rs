@@ -28,6 +28,9 @@ pub struct Settings {
     pub max_waiting: usize,
     /// Bytes of requests that one worker keeps unsent; a request that finds more is refused.
     pub max_unsent: usize,
+    /// Bytes that all callers together may hold: bodies as they come, and answers above 4 KiB until their clients have
+    /// taken them. What finds no room fails.
+    pub max_held: usize,
 }
 
 impl Settings {
@@ -42,6 +45,8 @@ impl Settings {
             // What 10,000 connections, the default limit, may ask at a time, and some pipelining.
             max_waiting: 16 * 1024,
             max_unsent: 64 * 1024 * 1024,
+            // Four of the longest answers, or thousands of usual ones.
+            max_held: 256 * 1024 * 1024,
         }
     }
 }
