@@ -19,6 +19,12 @@ pub trait Later: fmt::Debug + Send + Sync {
     /// The path, without a query.
     fn path(&self) -> &str;
 
+    /// Whether requests to this host are answered; others are left to the router.
+    fn serves(&self, host: &[u8]) -> bool {
+        let _ = host;
+        true
+    }
+
     /// Asks what a request with this query wants to know; `None` leaves it to the router. The number is taken back by
     /// either [`Later::answer`] or [`Later::forget`], on the same thread.
     fn ask(&self, query: &str) -> Option<u64>;

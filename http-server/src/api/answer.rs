@@ -12,7 +12,7 @@ use super::request::Malformed;
 use crate::redis::Failure;
 
 /// What the routes below `/v1` understand, one with another.
-pub(super) const METHODS: &str = "GET, HEAD, POST, PUT, OPTIONS";
+pub(super) const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a request has no result, for its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]

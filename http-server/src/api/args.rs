@@ -11,6 +11,7 @@ use http::HeaderValue;
 use super::Api;
 use super::access::{Access, Rules};
 use super::get::Getter;
+use super::hosts::Hosts;
 use crate::Options;
 use crate::redis::{Redis, Settings, Target};
 
@@ -62,6 +63,10 @@ pub struct RedisArgs {
     /// Origins of web pages elsewhere that may use the Redis routes, such as `https://app.example`; `*` is any
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub cors_origin: Vec<String>,
+
+    /// Host names by which the Redis routes are reached, beside addresses and localhost; `*` is any
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub host: Vec<String>,
 }
 
 impl RedisArgs {
@@ -84,6 +89,10 @@ impl RedisArgs {
                 Ok(Access::open(rules.context("--redis-allow")?))
             }
         }
+    }
+
+    fn hosts(&self) -> Result<Hosts> {
+        Hosts::parse(&self.host).map_err(anyhow::Error::msg).context("--host")
     }
 
     fn origins(&self) -> Result<Vec<HeaderValue>> {
@@ -112,7 +121,8 @@ pub fn routes(args: &RedisArgs, options: &mut Options) -> Result<Router> {
         bail!("--redis-max-held is at least --redis-max-answer");
     }
     let redis = args.redis.clone().map(|target| Redis::new(args.settings(target))).transpose()?;
-    let api = Api::new(redis, args.access()?, args.origins()?, args.redis_max_request, &options.runtime.metrics);
+    let (origins, hosts) = (args.origins()?, args.hosts()?);
+    let api = Api::new(redis, args.access()?, origins, hosts, args.redis_max_request, &options.runtime.metrics);
     options.later = Getter::of(&api).map(|getter| Arc::new(getter) as _);
     Ok(super::router(api))
 }

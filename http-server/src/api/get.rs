@@ -43,6 +43,7 @@ async fn value(api: &Api, head: &Parts) -> Result<Response, Refusal> {
     let Some(key) = key(head.uri.query().unwrap_or_default().as_bytes()) else {
         return Ok(plain(StatusCode::BAD_REQUEST, "a key is expected: /get?key=NAME\n"));
     };
+    api.check_host(head)?;
     api.shared.access.rules(&head.headers)?.check_get(&key)?;
     let reply = api.redis()?.command(&[b"GET".as_slice(), &key]).await?;
     match Elements::new(&reply).next() {
@@ -116,6 +117,10 @@ const BYTES_FIELDS: &str = "content-type: application/octet-stream\r\nx-content-
 impl Later for Getter {
     fn path(&self) -> &str {
         PATH
+    }
+
+    fn serves(&self, host: &[u8]) -> bool {
+        self.api.shared.hosts.have(host)
     }
 
     fn ask(&self, query: &str) -> Option<u64> {

@@ -13,6 +13,7 @@ mod commands;
 mod cors;
 mod format;
 mod get;
+mod hosts;
 mod page;
 mod request;
 mod run;
@@ -22,11 +23,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{any, get};
-use http::HeaderValue;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
 use server_runtime::metrics::{Counter, Registry};
 
 use crate::redis::{Failure, Redis};
 use access::Access;
+use answer::Refusal;
+use hosts::Hosts;
 
 pub use args::{RedisArgs, routes};
 pub(crate) use format::Format;
@@ -42,6 +46,7 @@ struct Shared {
     redis: Option<Redis>,
     access: Access,
     origins: Vec<HeaderValue>,
+    hosts: Hosts,
     max_request: usize,
     counts: Counts,
 }
@@ -59,6 +64,7 @@ impl Api {
         redis: Option<Redis>,
         access: Access,
         origins: Vec<HeaderValue>,
+        hosts: Hosts,
         max_request: usize,
         metrics: &Registry,
     ) -> Self {
@@ -67,7 +73,16 @@ impl Api {
             metrics.counter("http_redis_failures_total", help, &[("reason", reason)])
         };
         let counts = Counts { denied: failed("denied"), away: failed("away"), slow: failed("slow") };
-        Self { shared: Arc::new(Shared { redis, access, origins, max_request, counts }) }
+        Self { shared: Arc::new(Shared { redis, access, origins, hosts, max_request, counts }) }
+    }
+
+    /// Refuses what is sent to a name that is not ours.
+    fn check_host(&self, head: &Parts) -> Result<(), Refusal> {
+        if self.shared.hosts.have(hosts::of(head)) {
+            return Ok(());
+        }
+        let what = "this server is not called so; --host NAME allows a name";
+        Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, what))
     }
 
     fn redis(&self) -> Result<&Redis, Failure> {

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use xxhash_rust::xxh3::xxh3_128;
@@ -71,6 +72,7 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     let (parts, body) = request.into_parts();
     check_method(&parts.method, source)?;
     // Before the body is read: who may do nothing need not send it.
+    api.check_host(&parts)?;
     let rules = api.shared.access.rules(&parts.headers)?;
     let mut share = api.redis()?.budget().share();
     let body = read(body, api.shared.max_request, &mut share).await?;
@@ -85,8 +87,8 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     for command in batch.commands() {
         only_reads &= rules.check(command)? == Kind::Read;
     }
-    if !only_reads && cors::is_foreign(api, &parts.headers) {
-        return Err(Refusal::denied("a web page of another origin may not write; allow it by --cors-origin"));
+    if !only_reads {
+        check_write(api, &parts)?;
     }
     let shape = Shape::of(&batch);
     let answer = ask(api, &batch)?;
@@ -99,12 +101,29 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     Ok(response.into_response(api, "no-store"))
 }
 
+/// Whether the sender means what has an effect, and is not a browser that another page has sent.
+fn check_write(api: &Api, head: &Parts) -> Result<(), Refusal> {
+    if cors::is_safe(&head.method) {
+        let what = "a command that does not only read is sent by POST, PUT or DELETE";
+        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what));
+    }
+    if cors::is_foreign(api, head) {
+        return Err(Refusal::denied("a web page of another origin may not write; allow it by --cors-origin"));
+    }
+    if cors::is_simple(head) {
+        return Err(Refusal::denied(
+            "any web page could have sent this; send a token, Content-Type: application/json, or use PUT",
+        ));
+    }
+    Ok(())
+}
+
 fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
     let is_known = match source {
-        Source::Path(_) => matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT),
+        Source::Path(_) => matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::DELETE),
         Source::Body { .. } => *method == Method::POST,
     };
-    let what = "commands are sent by GET, POST or PUT /v1/COMMAND/ARGUMENT/…, or POST /v1";
+    let what = "commands are sent by GET, POST, PUT or DELETE /v1/COMMAND/ARGUMENT/…, or POST /v1";
     if is_known { Ok(()) } else { Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what)) }
 }
 

@@ -75,6 +75,7 @@ async fn listen(api: &Api, request: Request, topics: Topics) -> Result<Response,
     if parts.method != Method::GET && parts.method != Method::CONNECT {
         return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "subscriptions are made by GET"));
     }
+    api.check_host(&parts)?;
     let rules = api.shared.access.rules(&parts.headers)?;
     if topics.0.len() > MAX_TOPICS {
         return Err(Refusal::new(StatusCode::BAD_REQUEST, format!("more than {MAX_TOPICS} channels")));
@@ -87,7 +88,7 @@ async fn listen(api: &Api, request: Request, topics: Topics) -> Result<Response,
         return Ok(event_stream(redis.subscribe(topics.0)));
     }
     // Browsers let any page open a WebSocket and read from it.
-    if cors::is_foreign(api, &parts.headers) {
+    if cors::is_foreign(api, &parts) {
         return Err(Refusal::denied("a web page of another origin may not listen; allow it by --cors-origin"));
     }
     let socket = WebSocketUpgrade::from_request_parts(&mut parts, &())

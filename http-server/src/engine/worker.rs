@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use bytes::BytesMut;
 use http::StatusCode;
+use httparse::Header;
 use server_runtime::metrics::Histogram;
 
 use super::clock::Clock;
@@ -130,7 +131,11 @@ impl Worker {
             return None;
         }
         let query = later::query(head.target, later.path())?;
-        if !head.headers.iter().all(|header| later::is_plain(header.name)) || self.is_sampled() {
+        let is_plain = |header: &Header<'_>| match header.name.len() {
+            4 if header.name.eq_ignore_ascii_case("host") => later.serves(header.value),
+            _ => later::is_plain(header.name),
+        };
+        if !head.headers.iter().all(is_plain) || self.is_sampled() {
             return None;
         }
         let id = later.ask(query)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::support::{Client, Server, options};
+use crate::support::{Client, Server, options, until};
 
 /// Time-outs short enough for a test.
 fn impatient() -> Server {
@@ -235,16 +235,4 @@ fn rlimit() -> (u64, u64) {
     let hard = limit.maximum.unwrap_or(u64::MAX);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
     (limit.current.unwrap_or(u64::MAX), hard)
-}
-
-/// Waits for something that comes about by itself.
-#[track_caller]
-fn until(condition: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if condition() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("it did not come about");
 }

@@ -15,7 +15,7 @@ use http_server::{Options, routes, serve};
 use server_runtime::{Running, TlsOptions};
 
 /// Longer than anything that goes well takes, on a busy machine too.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that ends with its test.
 pub(crate) struct Server {
@@ -85,6 +85,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 pub(crate) fn router() -> Router {
     routes::router()
         .route("/t/echo", post(|body: Bytes| async move { body }))
+        .route("/t/mirror", post(|request: Request| async { Body::new(request.into_body()) }))
         .route("/t/count", post(count))
         .route("/t/ignore", post(|| async { "ignored" }))
         .route("/t/stream", get(|| async { stream() }))
@@ -98,6 +99,7 @@ pub(crate) fn router() -> Router {
         .route("/t/client", get(client_of))
         .route("/t/nothing", get(|| async { axum::http::StatusCode::NO_CONTENT }))
         .route("/t/socket", get(|upgrade: axum::extract::WebSocketUpgrade| async { upgrade.on_upgrade(socket) }))
+        .route("/t/flood", get(|upgrade: axum::extract::WebSocketUpgrade| async { upgrade.on_upgrade(flood) }))
 }
 
 async fn client_of(axum::Extension(client): axum::Extension<http_server::Client>) -> String {
@@ -154,6 +156,24 @@ async fn socket(mut socket: axum::extract::ws::WebSocket) {
             return;
         }
     }
+}
+
+/// Sends for as long as it can.
+async fn flood(mut socket: axum::extract::ws::WebSocket) {
+    let message = "x".repeat(65536);
+    while socket.send(message.as_str().into()).await.is_ok() {}
+}
+
+/// Waits for something that comes about by itself.
+#[track_caller]
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    for _ in 0..3000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it did not come about");
 }
 
 /// One connection.

@@ -24,13 +24,13 @@ fn values() {
     let text = "text/plain; charset=utf-8";
     check("/get?key=foo", 404, text, b"there is no such key\n");
     check("/get", 400, text, b"a key is expected: /get?key=NAME\n");
-    assert_eq!(front.get("/v1/SET/foo/bar").text(), r#"{"result":"OK"}"#);
+    assert_eq!(front.put("/v1/SET/foo/bar").text(), r#"{"result":"OK"}"#);
     check("/get?key=foo", 200, text, b"bar");
     assert_eq!(front.post("/v1", r#"["SET","a b/ü",{"base64":"/wANCg=="}]"#).status, 200);
     check("/get?key=a+b%2F%C3%BC", 200, "application/octet-stream", b"\xff\0\r\n");
-    assert_eq!(front.get("/v1/RPUSH/list/1").text(), r#"{"result":1}"#);
+    assert_eq!(front.put("/v1/RPUSH/list/1").text(), r#"{"result":1}"#);
     assert_eq!(front.get("/get?key=list").status, 400, "WRONGTYPE");
-    assert_eq!(front.get("/v1/SET/empty/").text(), r#"{"result":"OK"}"#);
+    assert_eq!(front.put("/v1/SET/empty/").text(), r#"{"result":"OK"}"#);
     check("/get?key=empty", 200, text, b"");
 }
 
@@ -49,7 +49,7 @@ fn commands_and_forms() {
     check("GET", "/v1/GET/nothing", "", 200, r#"{"result":null}"#);
     check("POST", "/v1", r#"["HSET","h","a",1,"b",2.50]"#, 200, r#"{"result":2}"#);
     check("GET", "/v1/HGETALL/h", "", 200, r#"{"result":{"a":"1","b":"2.50"}}"#);
-    check("GET", "/v1/SET/x%2Ejson/1", "", 200, r#"{"result":"OK"}"#);
+    check("PUT", "/v1/SET/x%2Ejson/1", "", 200, r#"{"result":"OK"}"#);
     check("GET", "/v1/EXISTS/x%2Ejson.json", "", 200, r#"{"result":1}"#);
     check(
         "POST",
@@ -83,19 +83,13 @@ fn commands_and_forms() {
     check("POST", "/v1/transaction.raw", r#"[["INCR","n"],["GET","n"]]"#, 200, "*2\r\n:3\r\n$1\r\n3\r\n");
     check("GET", "/v1/NOSUCH/a", "", 403, r#"{"error":"the command NOSUCH is not allowed here"}"#);
     check("GET", "/v1/GET", "", 400, r#"{"error":"ERR wrong number of arguments for 'get' command"}"#);
-    check(
-        "DELETE",
-        "/v1/DEL/k",
-        "",
-        405,
-        r#"{"error":"commands are sent by GET, POST or PUT /v1/COMMAND/ARGUMENT/…, or POST /v1"}"#,
-    );
+    check("DELETE", "/v1/DEL/k", "", 200, r#"{"result":1}"#);
     check(
         "GET",
         "/v1",
         "",
         405,
-        r#"{"error":"commands are sent by GET, POST or PUT /v1/COMMAND/ARGUMENT/…, or POST /v1"}"#,
+        r#"{"error":"commands are sent by GET, POST, PUT or DELETE /v1/COMMAND/ARGUMENT/…, or POST /v1"}"#,
     );
     let answer = http.send("GET", "/v1/GET/n", &[("Accept", "application/msgpack")], b"");
     assert_eq!(answer.body, b"\x81\xa6result\xa13");
@@ -108,19 +102,22 @@ fn commands_and_forms() {
 #[test]
 fn etags() {
     let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
-    front.get("/v1/SET/k/1");
+    front.put("/v1/SET/k/1");
     let tagged = |tag: &str| front.connect().send("GET", "/v1/GET/k", &[("If-None-Match", tag)], b"");
     let first = front.get("/v1/GET/k");
     let tag = first.header("etag").unwrap().to_owned();
     assert_eq!(first.header("cache-control"), Some("private, no-cache"));
     assert_eq!(first.header("allow"), None);
-    assert_eq!(front.connect().send("DELETE", "/v1", &[], b"").header("allow"), Some("GET, HEAD, POST, PUT, OPTIONS"));
+    assert_eq!(
+        front.connect().send("DELETE", "/v1", &[], b"").header("allow"),
+        Some("GET, HEAD, POST, PUT, DELETE, OPTIONS")
+    );
     let same = tagged(&format!("\"x\", W/{tag}"));
     assert_eq!((same.status, same.header("etag")), (304, Some(tag.as_str())));
     assert_eq!(tagged("*").status, 304);
     let head = front.connect().send("HEAD", "/v1/GET/k", &[], b"");
     assert_eq!((head.status, head.header("etag")), (200, Some(tag.as_str())));
-    let write = front.get("/v1/SET/k/2");
+    let write = front.put("/v1/SET/k/2");
     assert_eq!((write.header("etag"), write.header("cache-control")), (None, Some("no-store")));
     assert_eq!(tagged(&tag).status, 200, "the value has changed");
     assert_eq!(front.get("/v1/GET/k.msgpack").header("etag").map(|other| other == tag), Some(false));
@@ -218,12 +215,12 @@ fn other_origins() {
     check(&open, "OPTIONS", "/v1/SET/k/v", &[other], 204, None);
     check(&open, "POST", "/v1/SET/k/v", &[app], 200, Some("https://app.example"));
     check(&open, "POST", "/v1/SET/k/v", &[other], 403, None);
-    check(&closed, "GET", "/v1/SET/k/v", &[other], 403, None);
-    check(&closed, "GET", "/v1/SET/k/v", &[("Origin", "null")], 403, None);
-    check(&closed, "GET", "/v1/SET/k/v", &[("Sec-Fetch-Site", "cross-site")], 403, None);
-    check(&closed, "GET", "/v1/SET/k/v", &[("Sec-Fetch-Site", "none")], 200, None);
-    check(&closed, "GET", "/v1/SET/k/v", &[("Origin", "http://front.test")], 200, None);
-    check(&closed, "GET", "/v1/SET/k/v", &[], 200, None);
+    check(&closed, "PUT", "/v1/SET/k/v", &[other], 403, None);
+    check(&closed, "PUT", "/v1/SET/k/v", &[("Origin", "null")], 403, None);
+    check(&closed, "PUT", "/v1/SET/k/v", &[("Sec-Fetch-Site", "cross-site")], 403, None);
+    check(&closed, "PUT", "/v1/SET/k/v", &[("Sec-Fetch-Site", "none")], 200, None);
+    check(&closed, "PUT", "/v1/SET/k/v", &[("Origin", "http://localhost")], 200, None);
+    check(&closed, "PUT", "/v1/SET/k/v", &[], 200, None);
     check(&closed, "GET", "/v1/GET/k", &[app], 200, None);
 }
 

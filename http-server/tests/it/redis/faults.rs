@@ -31,7 +31,7 @@ fn ask_for_own(front: &Front, client: usize, seen: &Seen) {
             0 => (format!("/v1/ECHO/{own}"), format!(r#"{{"result":"{own}"}}"#)),
             1 => (format!("/v1/ECHO/{own}.raw"), format!("${}\r\n{own}\r\n", own.len())),
             // Without the router; the key is this client's alone.
-            2 if http.send("GET", &format!("/v1/SET/{client}/{own}"), &[], b"").status == 200 => {
+            2 if http.send("PUT", &format!("/v1/SET/{client}/{own}"), &[], b"").status == 200 => {
                 (format!("/get?key={client}"), own.clone())
             }
             _ => (format!("/v1/GETRANGE/{own}/0/1"), r#"{"result":""}"#.to_owned()),

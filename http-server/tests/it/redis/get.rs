@@ -59,7 +59,7 @@ fn both_ways_answer_alike() {
         let asked = plain.status == 200 || plain.status == 404 || query.ends_with("list");
         assert_eq!(plain.header("x-request-id").is_none(), asked, "{path} goes the short way");
     }
-    let get = "GET /get?key=packed HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n";
+    let get = "GET /get?key=packed HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n";
     http.0
         .get_mut()
         .write_all(get.repeat(3).replace("packed", "large").replacen("large", "packed", 1).as_bytes())
@@ -104,7 +104,7 @@ fn pipelined_answers_come_in_order() {
     };
     for count in [3, 1000] {
         let all: String =
-            (0..count).map(|number| format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", of(number).0)).collect();
+            (0..count).map(|number| format!("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", of(number).0)).collect();
         let mut writer = http.0.get_ref().try_clone().unwrap();
         let step = if count > 10 { all.len() } else { 1 };
         let writing =
@@ -115,14 +115,17 @@ fn pipelined_answers_come_in_order() {
         writing.join().unwrap();
     }
     // More than may wait at a time.
-    http.0.get_mut().write_all("GET /get?key=text HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000).as_bytes()).unwrap();
+    http.0
+        .get_mut()
+        .write_all("GET /get?key=text HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000).as_bytes())
+        .unwrap();
     (0..1000).for_each(|_| assert_eq!(http.answer(false).text(), "zürich"));
 }
 
 #[test]
 fn ends_of_connections() {
     let front = front();
-    let get = "GET /get?key=text HTTP/1.1\r\nHost: h\r\n";
+    let get = "GET /get?key=text HTTP/1.1\r\nHost: localhost\r\n";
     // Said by the client: what is behind is not answered.
     let mut http = front.connect();
     http.0.get_mut().write_all(format!("{get}\r\n{get}Connection: close\r\n\r\n{get}\r\n").as_bytes()).unwrap();

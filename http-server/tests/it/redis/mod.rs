@@ -4,6 +4,7 @@ mod api;
 mod browser;
 mod faults;
 mod get;
+mod strangers;
 mod subscriptions;
 mod support;
 mod ways;

@@ -49,8 +49,8 @@ fn events() {
         assert_eq!(next_frame(&mut socket), r#"{"event":"subscribed","channel":"s"}"#);
         drop((both, pattern, socket));
         // Whoever has gone is given up although nothing is to be written.
-        while front.get("/v1/PUBSUB/NUMPAT").text() != r#"{"result":0}"#
-            || front.get("/v1/PUBSUB/CHANNELS").text() != r#"{"result":[]}"#
+        while front.put("/v1/PUBSUB/NUMPAT").text() != r#"{"result":0}"#
+            || front.put("/v1/PUBSUB/CHANNELS").text() != r#"{"result":[]}"#
         {
             std::thread::yield_now();
         }
@@ -64,7 +64,7 @@ fn many_listeners() {
     let mut listeners: Vec<_> = (0..50).map(|_| listen(&front, "/v1/subscribe/news")).collect();
     listeners.iter_mut().for_each(|http| assert!(next_event(http).contains("subscribed")));
     for number in 0..100 {
-        front.get(&format!("/v1/PUBLISH/news/{number}"));
+        front.put(&format!("/v1/PUBLISH/news/{number}"));
     }
     for http in &mut listeners {
         for number in 0..100 {
@@ -83,7 +83,7 @@ fn told_of_a_gap() {
     assert!(next_event(&mut http).starts_with(r#"{"event":"lost","error":""#));
     redis.start_again();
     while !next_event(&mut http).contains("subscribed") {}
-    front.get("/v1/PUBLISH/a/again");
+    front.put("/v1/PUBLISH/a/again");
     assert_eq!(next_event(&mut http), r#"{"event":"message","channel":"a","message":"again"}"#);
 }
 

@@ -40,6 +40,10 @@ impl Front {
         self.connect().send("GET", path, &[], b"")
     }
 
+    pub(super) fn put(&self, path: &str) -> Answer {
+        self.connect().send("PUT", path, &[], b"")
+    }
+
     pub(super) fn post(&self, path: &str, body: &str) -> Answer {
         self.connect().send("POST", path, &[], body.as_bytes())
     }
@@ -72,7 +76,15 @@ impl Http {
     }
 
     pub(super) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: front.test\r\n");
+        let has = |name: &str| headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
+        let mut request = format!("{method} {path} HTTP/1.1\r\n");
+        if !has("host") {
+            request.push_str("Host: localhost\r\n");
+        }
+        if method == "POST" && !has("content-type") {
+            // What no form has: otherwise a request could be any page's, and writes nothing.
+            request.push_str("Content-Type: application/octet-stream\r\n");
+        }
         if !body.is_empty() {
             request.push_str(&format!("Content-Length: {}\r\n", body.len()));
         }

@@ -14,11 +14,11 @@ fn sockets_users_and_databases() {
     let path = socket.to_str().unwrap();
     let check = |login: &str, query: &str, status: u16, expected: &str| {
         let front = Front::start(&["--redis", &format!("unix://{login}{path}{query}"), "--redis-allow", "@all"]);
-        let answer = front.get("/v1/ACL/WHOAMI");
+        let answer = front.put("/v1/ACL/WHOAMI");
         assert_eq!(answer.status, status, "{login}: {}", answer.text());
         assert!(answer.text().contains(expected), "{login}: {}", answer.text());
         assert!(!answer.text().contains("sesame"), "a password is not told");
-        front.get(&format!("/v1/SET/db{query}/1", query = query.replace('?', "%3F")))
+        front.put(&format!("/v1/SET/db{query}/1", query = query.replace('?', "%3F")))
     };
     check(":open%3Asesame@", "", 200, "default");
     check("ann:p%40ss%2Fword@", "?db=3", 200, "ann");
