@@ -73,6 +73,10 @@ pub struct HttpArgs {
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().requests)]
     pub max_requests: u64,
 
+    /// Frames of HTTP/2 in a second that carry neither a request nor its data, on one connection; 0 is no limit.
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().control_frames)]
+    pub max_control_frames: u32,
+
     /// Seconds between requests of a connection.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().idle.as_secs_f64(), value_parser = seconds)]
     pub idle_timeout: f64,
@@ -111,6 +115,7 @@ impl Args {
                 headers: http.max_headers,
                 body: http.max_body,
                 requests: http.max_requests,
+                control_frames: http.max_control_frames,
             },
             timeouts: Timeouts {
                 idle: Duration::from_secs_f64(http.idle_timeout),

@@ -55,6 +55,9 @@ pub struct Limits {
     pub body: u64,
     /// Requests on one connection; the last one's answer closes it. 0, the default, is no limit.
     pub requests: u64,
+    /// Frames of HTTP/2 in a second that carry neither a request nor its data, on one connection; see
+    /// [`tuning::CONTROL_FRAMES`]. 0 is no limit.
+    pub control_frames: u32,
 }
 
 impl Default for Limits {
@@ -65,6 +68,7 @@ impl Default for Limits {
             headers: tuning::MAX_HEADERS,
             body: tuning::MAX_BODY,
             requests: 0,
+            control_frames: tuning::CONTROL_FRAMES,
         }
     }
 }

@@ -86,6 +86,15 @@ pub const H2_STREAMS: u32 = 200;
 /// HTTP/2's window for a stream and for a connection. The protocol's default is 64 KiB, hyper's 1 MiB for both.
 pub const H2_WINDOW: (u32, u32) = (1024 * 1024, 2 * 1024 * 1024);
 
+/// Frames of HTTP/2 in a second that carry nothing: PING, SETTINGS, PRIORITY, WINDOW_UPDATE, resets, empty DATA. hyper
+/// answers them for as long as they come. An honest client sends a handful beside its requests, each of which is worth one; the
+/// same as in our gRPC server.
+pub const CONTROL_FRAMES: u32 = 10_000;
+
+/// Bytes of a response that are given to HTTP/2 at once, which keeps them until the client's window lets them go. With 200
+/// streams 12.5 MiB per connection, however long the pieces are that a handler makes.
+pub const H2_PIECE: usize = 64 * 1024;
+
 /// Response bytes that HTTP/2 gathers per stream. hyper 400 KiB: with 200 streams that would be 80 MB per connection.
 pub const H2_SEND_BUFFER: usize = 128 * 1024;
 

@@ -10,12 +10,11 @@ use bytes::Bytes;
 use h2::server::{self, SendResponse};
 use h2::{Reason, RecvStream};
 use http::Request;
-use server_runtime::Connection;
+use server_runtime::{Connection, Meter};
 use tokio::time::Instant;
 
 use super::call;
 use super::h1;
-use super::meter::Meter;
 use super::origin::{End, Origin};
 use super::watch::{Watch, Wish};
 use super::wire::Wire;

@@ -5,7 +5,6 @@ mod call;
 mod conn;
 mod h1;
 mod inbound;
-mod meter;
 mod origin;
 mod service;
 mod stats;

@@ -7,10 +7,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
-use server_runtime::Stream;
+use server_runtime::{Meter, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use super::meter::Meter;
 
 /// The bytes of a connection.
 pub(super) struct Wire {

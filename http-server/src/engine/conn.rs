@@ -4,7 +4,7 @@
 //!          head complete              response begins              body sent
 //! Waiting ───────────────► Calling ─────────────────► Sending ──────────────► Waiting
 //!    │ instant, later: stays │ reads the body for the handler                   or closing
-//!    └──► HandOver (HTTP/2, upgrade)
+//!    └──► HTTP/2             └─────────────► Switching ─► another protocol
 //! ```
 
 use std::future::poll_fn;
@@ -24,13 +24,15 @@ use tokio::io::AsyncWrite as _;
 
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
+use super::h2;
 use super::later::{Queue, Turn};
 use super::output::Output;
 use super::sending::{Endless, Sending, framing};
+use super::upgrade::Offer;
 use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
+use super::wire::Wire;
 use super::worker::{Drain, Scratch, Worker};
-use super::{h2, upgrade};
 use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
@@ -66,7 +68,11 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     match handed_over {
         Served::Over => {}
         Served::H2 => h2::serve(worker, slot, stream, place, input.freeze(), origin).await,
-        Served::Upgrade => upgrade::serve(worker, stream, place, input.freeze(), origin).await,
+        Served::Upgrade(offer) => {
+            worker.stats().upgrades.add(1);
+            let patience = worker.settings.options.timeouts.write;
+            offer.keep(Wire::new(input.freeze(), stream, place, patience)).await;
+        }
     }
 }
 
@@ -95,8 +101,10 @@ enum State {
     Waiting,
     /// For the router's answer.
     Calling(Call),
-    /// For the rest of a response's body.
-    Sending(Sending, Close),
+    /// For the rest of a response's body, which may be made of what is left of the request's.
+    Sending(Sending, Close, Option<Upload>),
+    /// For the socket to take the answer behind which another protocol begins.
+    Switching(Offer),
     /// For the client to close, after this many more bytes at most.
     Lingering(usize),
 }
@@ -108,6 +116,8 @@ struct Call {
     /// Whether the answer ends the connection.
     ends: bool,
     is_head: bool,
+    /// Another protocol, if the request was for one.
+    offer: Option<Offer>,
 }
 
 /// What happens when the output is sent.
@@ -124,7 +134,7 @@ enum Close {
 enum Served {
     Over,
     H2,
-    Upgrade,
+    Upgrade(Offer),
 }
 
 /// What one step has come to.
@@ -196,6 +206,7 @@ impl Conn {
                 State::Calling(_) => self.call(cx, scratch)?,
                 State::Sending(..) => self.send(cx, scratch)?,
                 State::Lingering(_) => self.linger(cx)?,
+                State::Switching(_) => self.switch(scratch),
             };
             match step {
                 Step::Again => {}
@@ -245,8 +256,8 @@ impl Conn {
                 self.refuse(StatusCode::REQUEST_TIMEOUT, "the request came too slowly", scratch);
                 false
             }
-            (Phase::Body, State::Calling(call)) => {
-                if let Some(upload) = &mut call.upload {
+            (Phase::Body, State::Calling(Call { upload, .. }) | State::Sending(_, _, upload)) => {
+                if let Some(upload) = upload {
                     upload.fail(BodyError::TooSlow);
                 }
                 self.slot.renew(Phase::Busy);
@@ -330,14 +341,15 @@ impl Conn {
             };
             match turn {
                 Turn::Waits => return any,
-                Turn::Written => self.sent(close),
+                Turn::Written => self.sent(close, None),
                 Turn::Response(response) => {
-                    self.encode(*response, false, false, close, scratch);
+                    self.encode(*response, None, (false, false), close, scratch);
                     return true;
                 }
                 Turn::Packed(response, encoding) => {
                     let future = Box::pin(compress::apply(*response, encoding, false));
-                    self.state = State::Calling(Call { future, upload: None, is_http10: false, ends, is_head: false });
+                    let (is_http10, is_head) = (false, false);
+                    self.state = State::Calling(Call { future, upload: None, is_http10, ends, is_head, offer: None });
                     return true;
                 }
             }
@@ -382,10 +394,9 @@ impl Conn {
                     return Some(Step::Again);
                 }
                 // Answers that were made go out before the connection changes hands.
-                Found::H2 | Found::Upgrade if !scratch.out.is_empty() => return Some(Step::Flush),
-                Found::H2 | Found::Upgrade if self.output.len() > 0 => return Some(Step::Wait),
+                Found::H2 if !scratch.out.is_empty() => return Some(Step::Flush),
+                Found::H2 if self.output.len() > 0 => return Some(Step::Wait),
                 Found::H2 => return Some(Step::Ended(Served::H2)),
-                Found::Upgrade => return Some(Step::Ended(Served::Upgrade)),
             }
         }
         None
@@ -398,7 +409,7 @@ impl Conn {
     }
 
     /// Calls the router.
-    fn begin(&mut self, request: Request<()>, terms: &Terms, scratch: &mut Scratch) {
+    fn begin(&mut self, mut request: Request<()>, terms: &Terms, scratch: &mut Scratch) {
         let options = &self.worker.settings.options;
         let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
         let (body, upload) = match terms.framing {
@@ -415,9 +426,10 @@ impl Conn {
             }
         };
         let is_head = request.method() == Method::HEAD;
+        let offer = if terms.offers { Offer::to(&mut request) } else { None };
         let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
         let Terms { is_http10, ends, .. } = *terms;
-        self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head });
+        self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer });
     }
 
     /// Waits for the router's answer, and reads the body that it asks for.
@@ -435,27 +447,29 @@ impl Conn {
         match (fed, &mut call.upload) {
             (Fed::Hungry(_), Some(upload)) if upload.is_awaited && self.input.is_empty() => {
                 upload.is_awaited = false;
-                scratch.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                scratch.out.extend_from_slice(CONTINUE);
                 Ok(Step::Flush)
             }
             (Fed::Hungry(_), Some(upload)) if self.is_half_closed => {
                 upload.fail(BodyError::Gone);
                 Ok(Step::Again)
             }
-            (Fed::Hungry(is_fast), _) => {
-                if is_fast {
-                    self.slot.enter(Phase::Body)
-                } else {
-                    self.slot.stay(Phase::Body)
-                }
-                self.read_on(cx)
-            }
             (Fed::Ready, _) => Ok(Step::Again),
-            (Fed::Unwanted, _) => {
-                self.slot.stay(Phase::Busy);
-                self.read_ahead(cx)
-            }
+            (fed, _) => self.hear(fed, cx),
         }
+    }
+
+    /// Reads what whoever reads the request's body waits for, or what comes behind it.
+    fn hear(&mut self, fed: Fed, cx: &mut Context<'_>) -> io::Result<Step> {
+        // What the client has not taken is what it is waited for.
+        let is_sent = self.output.len() == 0;
+        match fed {
+            Fed::Hungry(true) if is_sent => self.slot.enter(Phase::Body),
+            Fed::Hungry(_) if is_sent => self.slot.stay(Phase::Body),
+            Fed::Unwanted if is_sent => self.slot.stay(Phase::Busy),
+            Fed::Hungry(_) | Fed::Unwanted | Fed::Ready => {}
+        }
+        if matches!(fed, Fed::Hungry(_)) { self.read_on(cx) } else { self.read_ahead(cx) }
     }
 
     /// Reads what comes next, within bounds, so that a reset is noticed while a handler works.
@@ -479,9 +493,18 @@ impl Conn {
     /// Begins the response.
     fn answer(&mut self, mut response: Response, scratch: &mut Scratch) {
         let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
-        let Call { mut upload, is_http10, ends, is_head, .. } = call;
+        let Call { mut upload, is_http10, ends, is_head, offer, .. } = call;
+        if let (StatusCode::SWITCHING_PROTOCOLS, Some(offer)) = (response.status(), offer) {
+            let (clock, headers) = (self.worker.clock.borrow(), response.headers());
+            let status = response.status();
+            h1::encode_head(status, headers, Framed::Nothing, Ending::Upgrade, clock.date(), &mut scratch.out);
+            self.state = State::Switching(offer);
+            return;
+        }
         let is_last = self.worker.is_draining() && self.later.is_empty();
         let mut ends = ends || wants_close(response.headers()) || is_last;
+        // A body that somebody still reads may be what the answer is made of.
+        let rest = upload.take_if(|upload| upload.is_read());
         if let Some(upload) = &mut upload {
             upload.discard(&mut self.input);
             if let Some((status, reason)) = upload.error().and_then(BodyError::refusal) {
@@ -501,11 +524,22 @@ impl Conn {
             (true, false) => Close::Yes,
             (true, true) => Close::AfterLinger,
         };
-        self.encode(response, is_head, is_http10, close, scratch);
+        self.encode(response, rest, (is_head, is_http10), close, scratch);
     }
 
     /// Writes the head of a response, whose body is sent next.
-    fn encode(&mut self, response: Response, is_head: bool, is_http10: bool, close: Close, scratch: &mut Scratch) {
+    fn encode(
+        &mut self,
+        response: Response,
+        mut rest: Option<Upload>,
+        (is_head, is_http10): (bool, bool),
+        close: Close,
+        scratch: &mut Scratch,
+    ) {
+        // Who reads on has not sent the client away.
+        if rest.as_mut().is_some_and(|rest| mem::take(&mut rest.is_awaited)) {
+            scratch.out.extend_from_slice(CONTINUE);
+        }
         let (framed, is_bodyless) = framing(&response, is_head, is_http10);
         let ending = match (close, is_http10) {
             (Close::Yes | Close::AfterLinger, _) => Ending::Close,
@@ -518,21 +552,22 @@ impl Conn {
         h1::encode_head(parts.status, &parts.headers, framed, ending, clock.date(), &mut scratch.out);
         drop(clock);
         if is_bodyless {
-            self.sent(close);
+            drop(body);
+            self.sent(close, rest);
         } else {
-            self.state = State::Sending(Sending::new(body, framed, is_endless), close);
+            self.state = State::Sending(Sending::new(body, framed, is_endless), close, rest);
         }
     }
 
     /// Sends the response's body.
     fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
-        let State::Sending(sending, close) = &mut self.state else { return Ok(Step::Again) };
+        let State::Sending(sending, close, rest) = &mut self.state else { return Ok(Step::Again) };
         while scratch.out.len() + self.output.len() <= GATHER_MAX {
             match sending.poll(cx, &mut self.output, &mut scratch.out) {
                 Poll::Ready(Some(Ok(()))) => {}
                 Poll::Ready(None) => {
-                    let close = *close;
-                    self.sent(close);
+                    let (close, rest) = (*close, rest.take());
+                    self.sent(close, rest);
                     return Ok(Step::Again);
                 }
                 // What was promised cannot be kept; the client has to see that.
@@ -543,20 +578,46 @@ impl Conn {
                 Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),
                 Poll::Pending if sending.is_endless() && self.is_half_closed => return Ok(Step::Ended(Served::Over)),
                 Poll::Pending => {
-                    if self.output.len() == 0 {
-                        self.slot.stay(Phase::Busy);
+                    let Some(rest) = rest else {
+                        if self.output.len() == 0 {
+                            self.slot.stay(Phase::Busy);
+                        }
+                        return self.read_ahead(cx);
+                    };
+                    match rest.feed(&mut self.input, cx.waker()) {
+                        Fed::Ready => {}
+                        Fed::Hungry(_) if self.is_half_closed => rest.fail(BodyError::Gone),
+                        fed => return self.hear(fed, cx),
                     }
-                    return self.read_ahead(cx);
                 }
             }
         }
         Ok(Step::Flush)
     }
 
-    /// The response is complete.
-    fn sent(&mut self, close: Close) {
+    /// Sends what is left of the answer behind which another protocol begins.
+    fn switch(&mut self, scratch: &Scratch) -> Step {
+        if !scratch.out.is_empty() {
+            return Step::Flush;
+        }
+        if self.output.len() > 0 {
+            return Step::Wait;
+        }
+        match mem::replace(&mut self.state, State::Waiting) {
+            State::Switching(offer) => Step::Ended(Served::Upgrade(offer)),
+            _ => Step::Again,
+        }
+    }
+
+    /// The response is complete; `rest` is what was left of the request's body when it began.
+    fn sent(&mut self, close: Close, rest: Option<Upload>) {
         self.state = State::Waiting;
         self.close = close;
+        if let Some(mut rest) = rest {
+            rest.discard(&mut self.input);
+            let is_unread = !rest.is_done() || (close != Close::No && !self.input.is_empty());
+            self.close = if is_unread { Close::AfterLinger } else { close };
+        }
         self.slot.enter(if self.input.is_empty() { Phase::Idle } else { Phase::Head });
     }
 
@@ -584,6 +645,9 @@ impl Conn {
         })
     }
 }
+
+/// What a client that waits for it is told when its body is wanted.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 fn copy_front(input: &mut BytesMut, len: usize) -> Bytes {
     let body = Bytes::copy_from_slice(&input[..len]);

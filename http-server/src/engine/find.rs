@@ -26,8 +26,6 @@ pub(super) enum Found<'i> {
     Behind,
     /// A request for the router, without its body.
     Routed { request: Box<Request<()>>, terms: Terms, len: usize },
-    /// A request for another protocol. It stays in the input.
-    Upgrade,
     /// The beginning of HTTP/2. It stays in the input.
     H2,
     /// No request.
@@ -41,6 +39,8 @@ pub(super) struct Terms {
     pub(super) expects_continue: bool,
     /// Whether the answer ends the connection.
     pub(super) ends: bool,
+    /// Whether the answer may be another protocol.
+    pub(super) offers: bool,
 }
 
 /// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection, of
@@ -69,13 +69,11 @@ pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, reques
     if is_behind {
         return Found::Behind;
     }
-    if head.upgrade && head.framing == Framing::None {
-        return Found::Upgrade;
-    }
+    let offers = head.upgrade && head.framing == Framing::None;
     let Head { framing, expects_continue, minor, len, .. } = head;
     match request(&head, input) {
         Ok(request) => {
-            let terms = Terms { framing, is_http10: minor == 0, expects_continue, ends };
+            let terms = Terms { framing, is_http10: minor == 0, expects_continue, ends, offers };
             Found::Routed { request: Box::new(request), terms, len }
         }
         Err(reject) => Found::Refused(reject),

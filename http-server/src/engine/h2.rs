@@ -3,9 +3,11 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -16,24 +18,82 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use server_runtime::{Place, Stream};
+use server_runtime::{Meter, Place, Stream};
 
 use super::exchange::{Origin, respond};
 use super::guard::Guard;
-use super::rewind::Rewind;
 use super::upload::Allowance;
 use super::watch::{Phase, Slot};
+use super::wire::{Frames, Wire};
 use super::worker::{Drain, Worker};
-use crate::tuning::{H2_SEND_BUFFER, H2_STREAMS, H2_WINDOW};
+use crate::tuning::{H2_PIECE, H2_SEND_BUFFER, H2_STREAMS, H2_WINDOW};
 
-/// Runs what a connection starts on the connection's own worker.
+/// Runs what a connection starts, its streams, on the connection's own worker.
 #[derive(Clone)]
-struct Here;
+struct Here {
+    worker: Rc<Worker>,
+    /// The stream that the service was called for. hyper runs it next.
+    begun: Rc<Cell<Option<Rc<Pace>>>>,
+}
 
 impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for Here {
     fn execute(&self, future: F) {
-        tokio::task::spawn_local(future);
+        let Some(pace) = self.begun.take() else {
+            tokio::task::spawn_local(future);
+            return;
+        };
+        let worker = Rc::clone(&self.worker);
+        tokio::task::spawn_local(async move {
+            let (mut future, mut slot) = (pin!(future), None);
+            poll_fn(|cx| {
+                let polled = future.as_mut().poll(cx);
+                if polled.is_pending() && is_stuck(&worker, &pace, &mut slot, cx) {
+                    worker.stats().timeouts.add(1);
+                    // Its end without an end of the body resets the stream.
+                    return Poll::Ready(());
+                }
+                polled
+            })
+            .await;
+        });
     }
+}
+
+/// Whether a stream waits for its client's window, and has for too long. Only what waits has a place in the table of
+/// time-outs.
+fn is_stuck(worker: &Worker, pace: &Pace, slot: &mut Option<Rc<Slot>>, cx: &Context<'_>) -> bool {
+    match (pace.0.replace(Given::Known), &slot) {
+        (Given::Nothing, None) => pace.0.set(Given::Nothing),
+        (Given::Nothing, Some(slot)) => {
+            pace.0.set(Given::Nothing);
+            slot.stay(Phase::Busy);
+        }
+        (Given::New, Some(slot)) => slot.enter(Phase::Writing),
+        (Given::Known, Some(slot)) => return slot.is_expired(),
+        (Given::New | Given::Known, None) => {
+            let waiting = worker.watch.slot();
+            waiting.enter(Phase::Writing);
+            waiting.wake_by(cx.waker());
+            *slot = Some(waiting);
+        }
+    }
+    false
+}
+
+/// How a stream's body comes along.
+#[derive(Default)]
+struct Pace(Cell<Given>);
+
+/// What a body last had for the client.
+#[derive(Clone, Copy, Default)]
+enum Given {
+    /// Nothing: its handler is working.
+    #[default]
+    Nothing,
+    /// A piece, since the stream was last looked at.
+    New,
+    /// A piece, which has waited since then.
+    Known,
 }
 
 /// Serves a connection of which `read` was read already.
@@ -48,20 +108,28 @@ pub(super) async fn serve(
     slot.renew(Phase::Idle);
     let active = Rc::new(Cell::new(0_usize));
     let peer = origin.peer.clone();
+    let here = Here { worker: Rc::clone(&worker), begun: Rc::default() };
     let service = {
         let (worker, slot, active) = (Rc::clone(&worker), Rc::clone(&slot), Rc::clone(&active));
+        let begun = Rc::clone(&here.begun);
         service_fn(move |request: Request<Incoming>| {
             worker.stats().h2_requests.add(1);
-            let running = Running::new(&slot, &active);
+            let (running, pace) = (Running::new(&slot, &active), Rc::<Pace>::default());
+            begun.set(Some(Rc::clone(&pace)));
             let (worker, origin) = (Rc::clone(&worker), origin.clone());
             async move {
                 let response = guarded(worker, request, origin).await;
-                Ok::<_, Infallible>(response.map(|body| Counted { body, _running: running }))
+                Ok::<_, Infallible>(response.map(|body| Counted { body, rest: Bytes::new(), pace, _running: running }))
             }
         })
     };
     let limits = &worker.settings.options.limits;
-    let conn = http2::Builder::new(Here)
+    let is_flooded = Arc::<AtomicBool>::default();
+    let wire = Wire::new(read, stream, place, worker.settings.options.timeouts.write).metered(
+        (limits.control_frames > 0)
+            .then(|| Frames { meter: Meter::new(limits.control_frames), is_flooded: Arc::clone(&is_flooded) }),
+    );
+    let conn = http2::Builder::new(here)
         .timer(TokioTimer::new())
         .max_concurrent_streams(H2_STREAMS)
         .initial_stream_window_size(H2_WINDOW.0)
@@ -71,7 +139,7 @@ pub(super) async fn serve(
         // A peer that is gone without a word is noticed.
         .keep_alive_interval(worker.settings.options.timeouts.idle)
         .keep_alive_timeout(worker.settings.options.timeouts.write)
-        .serve_connection(TokioIo::new(Rewind::new(read, stream, place)), service);
+        .serve_connection(TokioIo::new(wire), service);
     let mut conn = pin!(conn);
     let mut is_ending = false;
     let ended = poll_fn(|cx| {
@@ -88,12 +156,13 @@ pub(super) async fn serve(
         if polled.is_pending() && is_ending && slot.is_expired() { Poll::Ready(Ok(())) } else { polled }
     });
     if let Err(error) = ended.await {
+        worker.stats().floods.add(is_flooded.load(Relaxed).into());
         tracing::debug!(%peer, "HTTP/2: {error}");
     }
 }
 
 /// [`respond`], within the limits that our own loop keeps for HTTP/1.1.
-pub(super) async fn guarded(worker: Rc<Worker>, request: Request<Incoming>, origin: Origin) -> Response {
+async fn guarded(worker: Rc<Worker>, request: Request<Incoming>, origin: Origin) -> Response {
     let options = &worker.settings.options;
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > options.limits.target) {
@@ -146,9 +215,12 @@ impl Drop for Running {
     }
 }
 
-/// A response's body that counts as under way until it is sent.
+/// A response's body that counts as under way until it is sent, in pieces that are not too large to be kept.
 struct Counted {
     body: Body,
+    /// What is left of a large piece.
+    rest: Bytes,
+    pace: Rc<Pace>,
     _running: Running,
 }
 
@@ -157,17 +229,33 @@ impl http_body::Body for Counted {
     type Error = axum::Error;
 
     fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, axum::Error>>> {
-        std::pin::Pin::new(&mut self.body).poll_frame(cx)
+        self.pace.0.set(Given::Nothing);
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)?).map(http_body::Frame::into_data) {
+                None => return Poll::Ready(None),
+                Some(Err(trailers)) => return Poll::Ready(Some(Ok(trailers))),
+                Some(Ok(data)) => self.rest = data,
+            }
+        }
+        self.pace.0.set(Given::New);
+        let piece = self.rest.len().min(H2_PIECE);
+        Poll::Ready(Some(Ok(http_body::Frame::data(self.rest.split_to(piece)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
-        self.body.size_hint()
+        let (of_body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = http_body::SizeHint::new();
+        if let Some(upper) = of_body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(of_body.lower() + rest);
+        hint
     }
 }

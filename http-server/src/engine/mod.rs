@@ -1,4 +1,4 @@
-//! Connections: HTTP/1.1 by our own loop, HTTP/2 and upgrades by hyper, all answered by one router.
+//! Connections: HTTP/1.1 by our own loop, HTTP/2 by hyper, all answered by one router.
 //!
 //! The HTTP/1.1 loop reads once, handles every complete request of what it read, and writes once. A connection that is
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
@@ -11,13 +11,13 @@ mod guard;
 mod h2;
 mod later;
 mod output;
-mod rewind;
 mod sending;
 mod service;
 mod stats;
 mod upgrade;
 mod upload;
 mod watch;
+mod wire;
 mod worker;
 
 pub use sending::Endless;

@@ -16,14 +16,16 @@ pub(super) struct Stats {
     pub(super) refused: Count,
     /// Connections ended by a time-out.
     pub(super) timeouts: Count,
+    /// HTTP/2 connections ended for frames that carry nothing.
+    pub(super) floods: Count,
     /// Handlers that panicked.
     pub(super) panics: Count,
     /// Handlers that took longer than they may.
     pub(super) slow_handlers: Count,
     pub(super) received: Count,
     pub(super) sent: Count,
-    /// Requests over HTTP/2, and connections given to hyper for an upgrade.
     pub(super) h2_requests: Count,
+    /// Connections that went over to another protocol.
     pub(super) upgrades: Count,
 }
 
@@ -46,16 +48,17 @@ impl Count {
 /// What reads one figure.
 type Figure = fn(&Stats) -> &Count;
 
-const FIGURES: [(&str, &str, Figure); 9] = [
+const FIGURES: [(&str, &str, Figure); 10] = [
     ("http_instant_responses_total", "Responses made without the router.", |stats| &stats.instant),
     ("http_refused_total", "Requests whose head or body was refused.", |stats| &stats.refused),
     ("http_timeouts_total", "Connections ended because the client was too slow.", |stats| &stats.timeouts),
+    ("http_floods_total", "Connections ended for frames that carry nothing.", |stats| &stats.floods),
     ("http_panics_total", "Handlers that panicked.", |stats| &stats.panics),
     ("http_handler_timeouts_total", "Handlers that took longer than they may.", |stats| &stats.slow_handlers),
     ("http_received_bytes_total", "Bytes received over HTTP/1.", |stats| &stats.received),
     ("http_sent_bytes_total", "Bytes sent over HTTP/1.", |stats| &stats.sent),
     ("http_h2_requests_total", "Requests over HTTP/2.", |stats| &stats.h2_requests),
-    ("http_upgrades_total", "Connections that asked for another protocol.", |stats| &stats.upgrades),
+    ("http_upgrades_total", "Connections that went over to another protocol.", |stats| &stats.upgrades),
 ];
 
 impl Stats {

@@ -116,6 +116,11 @@ impl Upload {
         self.decoder.is_done()
     }
 
+    /// Whether somebody may read more of it.
+    pub(super) fn is_read(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1 && !self.is_done() && self.error.is_none()
+    }
+
     pub(super) fn error(&self) -> Option<BodyError> {
         self.error
     }

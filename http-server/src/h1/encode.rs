@@ -25,6 +25,8 @@ pub enum Ending {
     KeepAlive,
     /// It ends.
     Close,
+    /// It goes on in another protocol.
+    Upgrade,
 }
 
 /// Appends a head. What the headers say about framing and connection is replaced by `framed` and `ending`.
@@ -55,6 +57,7 @@ pub fn head(
         Ending::Silent => {}
         Ending::KeepAlive => field("connection", b"keep-alive", out),
         Ending::Close => field("connection", b"close", out),
+        Ending::Upgrade => field("connection", b"upgrade", out),
     }
     out.extend_from_slice(b"\r\n");
 }

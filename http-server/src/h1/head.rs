@@ -41,7 +41,8 @@ pub struct Head<'h, 'b> {
     pub keep_alive: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the client asks for another protocol on this connection.
+    /// Whether the client asks for another protocol on this connection. `h2c` counts for none: RFC 9113 has done away with it,
+    /// and clients that offer it, as Java's does each time, are content with HTTP/1.1.
     pub upgrade: bool,
     /// Bytes of the head, the empty line included.
     pub len: usize,
@@ -175,7 +176,7 @@ pub fn parse<'h, 'b>(bytes: &'b [u8], room: &'h mut Room<'b>, limits: &Limits) -
         headers,
         minor,
         framing: fields.framing(minor)?,
-        keep_alive: fields.keep_alive,
+        keep_alive: fields.keep_alive && !fields.close,
         expects_continue: fields.expects_continue && minor == 1,
         upgrade: fields.upgrade && fields.connection_upgrade && minor == 1,
         len,
@@ -252,6 +253,8 @@ struct Fields {
     length: Option<u64>,
     chunked: bool,
     keep_alive: bool,
+    /// Goes before `keep_alive` wherever it stands (RFC 9112 section 9.3).
+    close: bool,
     expects_continue: bool,
     upgrade: bool,
     connection_upgrade: bool,
@@ -269,7 +272,7 @@ impl Fields {
             match header.name.len() {
                 4 if is(header, "host") => fields.host(header.value)?,
                 6 if is(header, "expect") => fields.expect(header.value)?,
-                7 if is(header, "upgrade") => fields.upgrade = true,
+                7 if is(header, "upgrade") => fields.upgrade |= names_a_protocol(header.value),
                 10 if is(header, "connection") => fields.connection(header.value),
                 14 if is(header, "content-length") => fields.content_length(header.value)?,
                 17 if is(header, "transfer-encoding") => fields.transfer_encoding(header.value)?,
@@ -295,7 +298,7 @@ impl Fields {
     fn connection(&mut self, value: &[u8]) {
         for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
             if option.eq_ignore_ascii_case(b"close") {
-                self.keep_alive = false;
+                self.close = true;
             } else if option.eq_ignore_ascii_case(b"keep-alive") {
                 self.keep_alive = true;
             } else if option.eq_ignore_ascii_case(b"upgrade") {
@@ -338,6 +341,14 @@ impl Fields {
             (Some(length), false) => Ok(Framing::Length(length)),
         }
     }
+}
+
+/// Whether `Upgrade` has any that is worth a look.
+fn names_a_protocol(value: &[u8]) -> bool {
+    value
+        .split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .any(|name| !name.is_empty() && !name.eq_ignore_ascii_case(b"h2c"))
 }
 
 fn is(header: &Header<'_>, name: &str) -> bool {

@@ -12,4 +12,5 @@ mod redis;
 mod routes;
 mod shutdown;
 mod smuggling;
+mod strangers;
 mod support;

@@ -8,6 +8,8 @@ use http::Request;
 use super::support::Front;
 use crate::support::PATIENCE;
 
+type Fields<'a> = &'a [(&'a str, &'a str)];
+
 const OPEN: [&str; 4] = ["--redis", "embedded", "--redis-allow", "@all"];
 
 /// What any page can have a browser send, without asking and without saying where it comes from, changes nothing.
@@ -76,7 +78,7 @@ fn a_token_shows_that_no_page_sent_it() {
 #[test]
 fn names_that_are_not_ours() {
     let check = |front: &Front, host: &str, is_ours: bool| {
-        let ways: [(&str, &str, &[(&str, &str)]); 6] = [
+        let ways: [(&str, &str, Fields); 6] = [
             ("GET", "/v1/GET/k", &[]),
             ("GET", "/get?key=k", &[]),
             ("GET", "/get?key=k", &[("x-request-id", "1")]),

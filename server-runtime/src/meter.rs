@@ -1,4 +1,4 @@
-//! What a client sends beside its calls, counted.
+//! What an HTTP/2 client sends beside its requests, counted.
 //!
 //! h2 answers every PING and SETTINGS, and takes every reset, WINDOW_UPDATE and empty frame, for as long as they come.
 //! Their memory is bounded, the work they make is not. So frames are weighed here as they are read: those that carry a
@@ -21,9 +21,9 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 
-/// Weighs frames.
+/// Weighs frames of HTTP/2 as a server reads them, from the client's preface on.
 #[derive(Debug)]
-pub(super) struct Meter {
+pub struct Meter {
     /// Bytes of a frame that are not looked at.
     skip: usize,
     head: [u8; HEAD],
@@ -36,14 +36,14 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Allows `most` frames that carry nothing in each period.
-    pub(super) fn new(most: u32) -> Self {
+    pub fn new(most: u32) -> Self {
         let most = i64::from(most);
         Self { skip: PREFACE, head: [0; HEAD], filled: 0, credit: most, most, began: Instant::now() }
     }
 
     /// Looks at bytes as they come. False when there was too much; then it is false ever after.
     #[inline]
-    pub(super) fn read(&mut self, mut bytes: &[u8]) -> bool {
+    pub fn read(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
@@ -72,7 +72,7 @@ impl Meter {
 
     /// What is sent to a client lets it send windows, acknowledgements and resets for it.
     #[inline]
-    pub(super) fn wrote(&mut self, bytes: usize) {
+    pub fn wrote(&mut self, bytes: usize) {
         self.credit = (self.credit + (bytes / 512) as i64).min(self.most);
     }
 

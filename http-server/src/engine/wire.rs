@@ -1,0 +1,124 @@
+//! The bytes of a connection that another protocol has taken over: what was read of them before, how many frames carry
+//! nothing, and how long the client takes nothing.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use server_runtime::{Meter, Place, Stream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// The bytes that were read, then the rest. Keeps the connection's place for as long as somebody has the stream.
+pub(super) struct Wire {
+    read: Bytes,
+    stream: Stream,
+    /// How long the client may take nothing of what is written.
+    patience: Duration,
+    /// Made when it takes nothing: most connections never have one.
+    stalled: Option<Pin<Box<Sleep>>>,
+    frames: Option<Frames>,
+    _place: Place,
+}
+
+/// HTTP/2's frames as they come in.
+pub(super) struct Frames {
+    pub(super) meter: Meter,
+    /// Set when the client has sent too many that carry nothing; from then on nothing is read.
+    pub(super) is_flooded: Arc<AtomicBool>,
+}
+
+impl Wire {
+    pub(super) fn new(read: Bytes, stream: Stream, place: Place, patience: Duration) -> Self {
+        Self { read, stream, patience, stalled: None, frames: None, _place: place }
+    }
+
+    pub(super) fn metered(self, frames: Option<Frames>) -> Self {
+        Self { frames, ..self }
+    }
+
+    /// Looks at what came of a write.
+    fn wrote(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_pending() {
+            return self.stall(cx).map(Err);
+        }
+        self.stalled = None;
+        if let (Some(frames), Poll::Ready(Ok(count))) = (&mut self.frames, &written) {
+            frames.meter.wrote(*count);
+        }
+        written
+    }
+
+    /// The client takes nothing; ready when it has not for too long. Whoever took nothing before and takes nothing now has
+    /// not read in between either, whether somebody tried to write or not.
+    fn stall(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(io::ErrorKind::TimedOut.into())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        if self.read.is_empty() {
+            ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        } else {
+            let count = self.read.len().min(buf.remaining());
+            buf.put_slice(&self.read[..count]);
+            self.read.advance(count);
+        }
+        if let Some(frames) = &mut self.frames
+            && !frames.meter.read(&buf.filled()[before..])
+        {
+            frames.is_flooded.store(true, Relaxed);
+            return Poll::Ready(Err(io::Error::other("too many frames that carry nothing")));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.wrote(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Only TLS keeps something, which it writes here.
+        match Pin::new(&mut self.stream).poll_flush(cx) {
+            Poll::Pending => self.stall(cx).map(Err),
+            Poll::Ready(result) => {
+                if self.stream.is_tls() {
+                    self.stalled = None;
+                }
+                Poll::Ready(result)
+            }
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.stream).poll_shutdown(cx) {
+            Poll::Pending => self.stall(cx).map(Err),
+            Poll::Ready(result) => Poll::Ready(result),
+        }
+    }
+}
