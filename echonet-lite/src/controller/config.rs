@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::vec::Vec;
 
-use crate::wire::{Eoj, PORT};
+use crate::wire::{ClassCode, Eoj, PORT, PropertySet};
 
 /// The settings of a [`Controller`](super::Controller). Take [`Config::new`] and change what matters.
 #[derive(Clone, Debug)]
@@ -22,8 +22,12 @@ pub struct Config {
     pub window: u16,
     /// What time to leave between two requests to one node.
     pub spacing: Spacing,
-    /// How often a request is sent before it is given up. Each time with a fresh transaction identifier.
+    /// How often a request that reads is sent before it is given up. Each time with a fresh transaction identifier.
     pub tries: u8,
+    /// Properties that may be written twice without harm, by class: writes of these alone are sent as often as reads. Empty
+    /// unless chosen, and a write is sent once then: when its answer is lost, it has been carried out, and to step a shutter
+    /// up or to start a bath again is not what was asked for. "On" is: `(class, PropertySet::of(&[0x80]))`.
+    pub repeatable_writes: Vec<(ClassCode, PropertySet)>,
     /// How long to wait for a node that has not answered anything yet.
     pub first_timeout: Duration,
     /// The least time to wait for an answer, however fast a node has been so far.
@@ -69,6 +73,7 @@ impl Config {
             window: 1,
             spacing: Spacing::Adaptive,
             tries: 3,
+            repeatable_writes: Vec::new(),
             first_timeout: Duration::from_secs(3),
             min_timeout: Duration::from_millis(500),
             max_timeout: Duration::from_secs(20),
@@ -86,6 +91,16 @@ impl Config {
             // What fits into an Ethernet frame by IPv6.
             max_frame: 1452,
         }
+    }
+}
+
+impl Config {
+    /// How often a request to an object that writes these properties is sent, unless it says so itself.
+    pub(super) fn tries_of(&self, eoj: Eoj, writes: PropertySet) -> u8 {
+        let class = eoj.class_code();
+        let known = self.repeatable_writes.iter().filter(|(of, _)| *of == class);
+        let repeatable = known.fold(PropertySet::EMPTY, |all, (_, epcs)| all.union(*epcs));
+        if writes.difference(repeatable).is_empty() { self.tries } else { 1 }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a controller has to say.
 
+use std::string::String;
+
 use super::{Answer, Failure, NodeAddr, Notification, RequestId};
 
 /// News from a controller.
@@ -38,6 +40,18 @@ pub enum Event {
     NodeChanged(NodeAddr),
     /// What [`Config::interview`](super::Config::interview) asks for is known about a node.
     NodeReady(NodeAddr),
+    /// By its identification number and its objects, what was found at `addr` is the node that is known at `node`: one node
+    /// with addresses of both families. What comes from `addr` comes from `node` from now on, once.
+    NodeJoined {
+        /// The node.
+        node: NodeAddr,
+        /// A further address of it.
+        addr: NodeAddr,
+    },
+    /// A node that was heard before does not answer any more, at any of its addresses.
+    NodeLost(NodeAddr),
+    /// A node that was lost is heard again.
+    NodeReturned(NodeAddr),
     /// By its identification number a node seems to be at another address now. Nothing is diverted: there are makers who
     /// give all their devices the same number.
     NodeMoved {
@@ -46,6 +60,14 @@ pub enum Event {
         /// Where it is.
         to: NodeAddr,
     },
+    /// An object that this program serves panicked: what it was asked for is not answered, and the node goes on.
+    ObjectPanicked {
+        /// What the panic said.
+        message: String,
+    },
+    /// So many messages came from nodes for which there is no place, and were dropped: see
+    /// [`Config::max_nodes`](super::Config::max_nodes).
+    CrowdedOut(u64),
     /// Events that nobody took in time were dropped.
     Missed(u64),
 }

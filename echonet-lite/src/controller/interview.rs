@@ -76,6 +76,9 @@ impl Controller {
         let wants_maps = self.config.interview == Interview::Everything;
         let peer = self.peer_mut(place);
         peer.stage = Stage::Idle;
+        if peer.is_joined {
+            return;
+        }
         let next = match (step, result) {
             // Some nodes do not answer this; what they list is known nevertheless.
             (Step::MoreInstances, _) => first_unmapped(&peer.info, None),
@@ -171,17 +174,31 @@ impl Controller {
         }
     }
 
-    /// A node has told its identification number: was it at another address of the same family?
+    /// A node has told its identification number: is it one that is known at another address?
     fn look_for_namesake(&mut self, place: u32) {
-        let info = &self.peer(place).info;
-        let to = info.addr;
-        let namesake = self.nodes().find(|other| {
-            other.addr != to
-                && other.addr.ip().is_ipv4() == to.ip().is_ipv4()
-                && other.identification == info.identification
-        });
-        if let Some(from) = namesake.map(|node| node.addr) {
+        let peer = self.peer(place);
+        if peer.is_joined {
+            return;
+        }
+        let (to, identification) = (peer.info.addr, &peer.info.identification);
+        let others = self.peers.iter().zip(0..).filter_map(|(peer, other)| Some((peer.as_ref()?, other)));
+        let namesakes = others
+            .filter(|(other, at)| *at != place && !other.is_joined && other.info.identification == *identification);
+        let (mut moved, mut same, mut count) = (None, None, 0);
+        for (other, at) in namesakes {
+            count += 1;
+            if other.info.addrs.iter().any(|addr| addr.ip().is_ipv4() == to.ip().is_ipv4()) {
+                moved = Some(other.info.addr);
+            } else if other.info.is_same_node(&peer.info) {
+                same = Some(at);
+            }
+        }
+        if let Some(from) = moved {
             self.tell(Event::NodeMoved { from, to });
+        }
+        // Where several have the number, it says nothing.
+        if let Some(node) = same.filter(|_| count == 1) {
+            self.join(node, place);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a controller has learnt about nodes.
 
 use core::time::Duration;
+use std::vec;
 use std::vec::Vec;
 
 use super::NodeAddr;
@@ -11,8 +12,11 @@ use crate::wire::{Eoj, PropertySet};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NodeInfo {
-    /// Where it is.
+    /// Where it is: what names it in answers, notifications and events, for as long as it is known.
     pub addr: NodeAddr,
+    /// All its addresses, of both families; [`addr`](Self::addr) is the first. Requests to any of them go to the node, by
+    /// the address at which it answers.
+    pub addrs: Vec<NodeAddr>,
     /// Its node profile: 0EF001, or 0EF002 of a node that only sends.
     pub profile: Eoj,
     /// Its objects, in ascending order, without the node profile.
@@ -35,12 +39,15 @@ pub struct NodeInfo {
     pub properties_at_once: Option<u8>,
     /// Whether all is known that [`Config::interview`](super::Config::interview) asks for.
     pub is_ready: bool,
+    /// Whether it was heard once, and has not answered for so long that it seems to be gone.
+    pub is_lost: bool,
 }
 
 impl NodeInfo {
     pub(super) fn new(addr: NodeAddr) -> Self {
         Self {
             addr,
+            addrs: vec![addr],
             profile: Eoj::NODE_PROFILE,
             objects: Vec::new(),
             instance_count: None,
@@ -52,6 +59,7 @@ impl NodeInfo {
             response_time: None,
             properties_at_once: None,
             is_ready: false,
+            is_lost: false,
         }
     }
 
@@ -67,6 +75,20 @@ impl NodeInfo {
             return self.profile_maps.as_ref();
         }
         self.object(eoj)?.maps.as_ref()
+    }
+
+    /// Whether something that came from `source` can come from this node.
+    pub(super) fn covers(&self, source: NodeAddr) -> bool {
+        self.addrs.iter().any(|addr| addr.covers(source))
+    }
+
+    /// Whether another node with the same identification number is surely this one, at an address of the other family: it has
+    /// the same objects. Of the same family, it can be another device of a maker who gives all the same number.
+    pub(super) fn is_same_node(&self, other: &Self) -> bool {
+        let objects = |info: &Self| info.objects.iter().map(|object| object.eoj).collect::<Vec<_>>();
+        let is_v4 = |addr: &NodeAddr| addr.ip().is_ipv4();
+        let apart = self.addrs.iter().all(|mine| other.addrs.iter().all(|theirs| is_v4(mine) != is_v4(theirs)));
+        apart && objects(self) == objects(other)
     }
 
     pub(super) fn set_maps(&mut self, eoj: Eoj, maps: PropertyMaps) {

@@ -25,6 +25,8 @@ pub struct Controller {
     /// A place of a node that was forgotten is empty.
     pub(super) peers: Vec<Option<Peer>>,
     free_peers: Vec<u32>,
+    /// Places of nodes that turned out to be addresses of others.
+    pub(super) joined: Vec<u32>,
     places: HashMap<NodeAddr, u32>,
     /// By node: when something can be sent to it again.
     pub(super) pauses: Deadlines,
@@ -40,6 +42,8 @@ pub struct Controller {
     done: VecDeque<u32>,
     news: VecDeque<Event>,
     missed: u64,
+    /// As the statistics count them, since it was told.
+    pub(super) crowded_out: u64,
 }
 
 /// What a controller has counted.
@@ -62,6 +66,9 @@ pub struct Statistics {
     pub notifications: u64,
     /// Notifications that were heard before.
     pub repeated_notifications: u64,
+    /// Messages of nodes for which there was no place: [`Config::max_nodes`](super::Config::max_nodes) that have answered
+    /// within the hour are known.
+    pub crowded_out: u64,
     /// INFC that were confirmed.
     pub confirmed: u64,
     /// Datagrams that are no frames, or frames of format 2.
@@ -83,6 +90,7 @@ impl Controller {
             deadlines: Deadlines::default(),
             peers: Vec::new(),
             free_peers: Vec::new(),
+            joined: Vec::new(),
             places: HashMap::new(),
             pauses: Deadlines::default(),
             line: VecDeque::new(),
@@ -92,6 +100,7 @@ impl Controller {
             done: VecDeque::new(),
             news: VecDeque::new(),
             missed: 0,
+            crowded_out: 0,
             config,
         }
     }
@@ -114,14 +123,14 @@ impl Controller {
         self.enqueue(now, None, request, Owner::Caller)
     }
 
-    /// Searches for nodes: asks all for their lists of instances. What answers becomes known, with [`Event::NodeFound`]
+    /// Searches for nodes: asks all for their lists of instances and identification numbers. What answers becomes known, with [`Event::NodeFound`]
     /// for a new one, and is interviewed. The search ends with [`Event::GatheringEnded`].
     ///
     /// # Errors
     /// A limit is reached.
     pub fn discover(&mut self, now: Instant) -> Result<RequestId, RequestError> {
         let tries = self.config.searches;
-        self.request_all(now, &Request::get(Eoj::NODE_PROFILE, &[0xD6]).tries(tries))
+        self.request_all(now, &Request::get(Eoj::NODE_PROFILE, &[0xD6, 0x83]).tries(tries))
     }
 
     /// Gives a request up. No event follows; an answer that comes nevertheless is dropped. Returns whether there was
@@ -153,6 +162,9 @@ impl Controller {
         if self.missed > 0 {
             return Some(Event::Missed(core::mem::take(&mut self.missed)));
         }
+        if self.crowded_out > 0 {
+            return Some(Event::CrowdedOut(core::mem::take(&mut self.crowded_out)));
+        }
         if let Some(event) = self.news.pop_front() {
             return Some(event);
         }
@@ -176,7 +188,7 @@ impl Controller {
 
     /// The nodes that are known, in no particular order.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeInfo> {
-        self.peers.iter().flatten().map(|peer| &peer.info)
+        self.peers.iter().flatten().filter(|peer| !peer.is_joined).map(|peer| &peer.info)
     }
 
     /// What is known about a node.
@@ -195,9 +207,7 @@ impl Controller {
     /// Forgets a node, unless something is going on with it. Returns whether it is forgotten.
     pub fn forget(&mut self, node: NodeAddr) -> bool {
         let Some(place) = self.find_peer(node).filter(|place| self.peer(*place).is_idle()) else { return false };
-        let addr = self.peer(place).info.addr;
-        self.places.remove(&addr);
-        self.pauses.clear(place);
+        self.vacate(Instant::ZERO, place);
         self.peers[place as usize] = None;
         self.free_peers.push(place);
         true
@@ -248,6 +258,10 @@ impl Controller {
                 Target::Peer(place.ok_or(RequestError::TooManyNodes)?)
             }
         };
+        let named = match target {
+            Target::Group => None,
+            Target::Peer(place) => Some(self.peer(place).info.addr),
+        };
         let mut left = Lists { writes, reads };
         let mut known_refused = PropertySet::EMPTY;
         if let Target::Peer(place) = target {
@@ -261,14 +275,16 @@ impl Controller {
                 left.reads = left.reads.difference(known_refused);
             }
             peer.requests += 1;
+            peer.own_requests += usize::from(owner != Owner::Caller);
         }
         let index = self.free_slots.pop().unwrap_or_else(|| {
             self.slots.push(Slot::new());
             self.slots.len() as u32 - 1
         });
-        let usual_tries = if target == Target::Group { 1 } else { self.config.tries };
+        let usual_tries = if target == Target::Group { 1 } else { self.config.tries_of(request.eoj, writes) };
         let slot = &mut self.slots[index as usize];
         slot.fill(now, owner, target, request, left);
+        slot.node = named;
         slot.tries = request.tries.unwrap_or(usual_tries).max(1);
         for epc in known_refused.iter() {
             slot.outcomes.push(epc, false, Status::KnownRefused, &[]);
@@ -332,7 +348,7 @@ impl Controller {
         self.drop_attempts(now, index, answered);
         self.deadlines.clear(index);
         let slot = &self.slots[index as usize];
-        let state = slot.state;
+        let (state, owner) = (slot.state, slot.owner);
         match slot.target {
             Target::Group => {
                 if state == State::Queued {
@@ -342,6 +358,7 @@ impl Controller {
             Target::Peer(place) => {
                 let peer = self.peer_mut(place);
                 peer.requests -= 1;
+                peer.own_requests -= usize::from(owner != Owner::Caller);
                 peer.leave(state, index);
                 self.line_up(now, place);
             }
@@ -362,8 +379,8 @@ impl Controller {
         }
         let (eoj, service, response_time) = (slot.eoj, slot.requested, slot.response_time);
         let outcomes = core::mem::take(&mut slot.outcomes);
-        let Target::Peer(place) = slot.target else { unreachable!("requests to all nodes end without a result") };
-        Ok(Answer { node: self.peer(place).info.addr, eoj, service, response_time, outcomes })
+        let node = slot.node.expect("requests to all nodes end without a result");
+        Ok(Answer { node, eoj, service, response_time, outcomes })
     }
 
     fn free(&mut self, index: u32) {
@@ -380,7 +397,7 @@ impl Controller {
     }
 
     /// Tells news. Where nobody takes them, the oldest go.
-    pub(super) fn tell(&mut self, event: Event) {
+    pub(crate) fn tell(&mut self, event: Event) {
         if self.news.len() >= self.config.max_events.max(1) {
             self.news.pop_front();
             self.missed += 1;
@@ -402,8 +419,9 @@ impl Controller {
         if exactly.is_some() || addr.scope() == 0 { exactly } else { self.places.get(&addr.unscoped()).copied() }
     }
 
-    /// Gives a node a place; where all are in use, that of the one that was heard last the longest ago and has nothing to
-    /// do. One that turned up by itself does not push a node out that was heard within the hour.
+    /// Gives a node a place; where all are in use, that of the node that is known least: one that has answered nothing yet,
+    /// otherwise the one that was heard last the longest ago. One that turned up by itself does not push a node out that has
+    /// answered and was heard within the hour: what anybody can send from forged addresses would empty the table.
     pub(super) fn add_peer(&mut self, now: Instant, addr: NodeAddr, wanted: bool) -> Option<u32> {
         let place = if let Some(place) = self.free_peers.pop() {
             place
@@ -411,22 +429,76 @@ impl Controller {
             self.peers.push(None);
             self.peers.len() as u32 - 1
         } else {
-            let idle = self.peers.iter().zip(0..).filter_map(|(peer, place)| Some((peer.as_ref()?, place)));
-            let idle = idle.filter(|(peer, _)| peer.is_idle());
-            let (last_heard, place) = idle.map(|(peer, place)| (peer.info.last_heard, place)).min()?;
-            if !wanted && last_heard.is_some_and(|at| now.since(at) < NODE_KEPT) {
+            let known = self.peers.iter().zip(0..).filter_map(|(peer, place)| Some((peer.as_ref()?, place)));
+            let dispensable = known.filter(|(peer, _)| peer.is_idle() || (!peer.has_answered() && !peer.is_wanted()));
+            let (has_answered, last_heard, place) =
+                dispensable.map(|(peer, place)| (peer.has_answered(), peer.info.last_heard, place)).min()?;
+            if !wanted && has_answered && last_heard.is_some_and(|at| now.since(at) < NODE_KEPT) {
                 return None;
             }
-            let addr = self.peer(place).info.addr;
-            self.places.remove(&addr);
-            self.pauses.clear(place);
+            self.vacate(now, place);
             place
         };
         self.places.insert(addr, place);
         self.peers[place as usize] = Some(Peer::new(addr));
         Some(place)
     }
+
+    /// Takes the node at a place, of which nobody but this controller wants to know anything, out of every table.
+    fn vacate(&mut self, now: Instant, place: u32) {
+        let peer = self.peer(place);
+        if peer.requests > 0 {
+            for index in 0..self.slots.len() as u32 {
+                let slot = &self.slots[index as usize];
+                if slot.target == Target::Peer(place) && !matches!(slot.state, State::Free | State::Done) {
+                    self.release(now, index, None);
+                    self.free(index);
+                }
+            }
+        }
+        self.line.retain(|other| *other != place);
+        self.interviews.retain(|other| *other != place);
+        self.pauses.clear(place);
+        let addrs = core::mem::take(&mut self.peer_mut(place).info.addrs);
+        for addr in addrs {
+            // An address that turned out to be another node's leads there.
+            if self.places.get(&addr) == Some(&place) {
+                self.places.remove(&addr);
+            }
+        }
+    }
+
+    /// Makes the node at `place` an address of the one at `node`.
+    pub(super) fn join(&mut self, node: u32, place: u32) {
+        let joined = self.peer_mut(place);
+        joined.is_joined = true;
+        let addrs = joined.info.addrs.clone();
+        let name = self.peer(node).info.addr;
+        for addr in addrs {
+            self.places.insert(addr, node);
+            self.peer_mut(node).info.addrs.push(addr);
+            self.tell(Event::NodeJoined { node: name, addr });
+        }
+        self.joined.push(place);
+    }
+
+    /// Forgets those that are addresses of others and have nothing more to do.
+    pub(super) fn forget_joined(&mut self) {
+        let mut joined = core::mem::take(&mut self.joined);
+        joined.retain(|&place| {
+            // The place can be another's by now.
+            let Some(peer) = self.peers[place as usize].as_ref().filter(|peer| peer.is_joined) else { return false };
+            if peer.requests > 0 {
+                return true;
+            }
+            self.vacate(Instant::ZERO, place);
+            self.peers[place as usize] = None;
+            self.free_peers.push(place);
+            false
+        });
+        self.joined = joined;
+    }
 }
 
-/// How long a node that is heard keeps its place from others that turn up.
+/// How long a node that has answered keeps its place from others that turn up.
 const NODE_KEPT: core::time::Duration = core::time::Duration::from_secs(3600);

@@ -17,12 +17,13 @@ const METER_HISTORY: PropertySet = PropertySet::of(&[0xE2, 0xE4, 0xEC, 0xEE]);
 /// The least time to wait for an object of a class that is known to be slow.
 pub(super) fn least(eoj: Eoj, service: Esv, asked: PropertySet) -> Duration {
     match (eoj.group(), eoj.class()) {
-        // Smart meters behind Wi-SUN, of low and high voltage.
-        (0x02, 0x88 | 0x8A) if service != Esv::SetI => {
+        // Smart meters behind Wi-SUN or in series with others: of low and high voltage (0288, 028A), sub-meters (028D),
+        // for demand response (028E), of high voltage in both directions (028F).
+        (0x02, 0x88 | 0x8A | 0x8D..=0x8F) if service != Esv::SetI => {
             let history = asked.iter().any(|epc| METER_HISTORY.contains(epc));
             if asked.len() >= 2 || history { PATIENCE_METER_HISTORY } else { PATIENCE_SLOW_CLASS }
         }
-        (0x02, 0x88 | 0x8A) | (0x01, 0x30) => PATIENCE_SLOW_CLASS,
+        (0x02, 0x88 | 0x8A | 0x8D..=0x8F) | (0x01, 0x30) => PATIENCE_SLOW_CLASS,
         _ => Duration::ZERO,
     }
 }
@@ -121,6 +122,11 @@ mod tests {
             (eoj(0x02, 0x88, 1), Esv::Get, &[0xE2], 60),
             (eoj(0x02, 0x88, 1), Esv::InfReq, &[0xEE], 60),
             (eoj(0x02, 0x8A, 1), Esv::Get, &[0xEC], 60),
+            (eoj(0x02, 0x8C, 1), Esv::Get, &[0xEC], 0),
+            (eoj(0x02, 0x8D, 1), Esv::Get, &[0xE0, 0xE7], 60),
+            (eoj(0x02, 0x8D, 1), Esv::SetI, &[0xE5], 20),
+            (eoj(0x02, 0x8E, 1), Esv::Get, &[0xE0], 20),
+            (eoj(0x02, 0x8F, 1), Esv::Get, &[0xE2], 60),
             (eoj(0x01, 0x30, 2), Esv::SetC, &[0x80, 0xB3], 20),
             (eoj(0x02, 0x90, 1), Esv::Get, &[0x80, 0xE2], 0),
         ];

@@ -1,5 +1,6 @@
 //! One node, as a controller deals with it: its queue, its pace, what it refuses, what it said lately.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::vec::Vec;
 
@@ -12,18 +13,28 @@ use crate::wire::{Eoj, PropertySet};
 
 /// How many objects of a node can have refusals that are remembered.
 const MAX_REFUSERS: usize = 256;
+/// Within this an announcement of instances is a copy of the one before; later, the node has started anew.
+const START_COPIED: Duration = Duration::from_secs(1);
 /// How many notifications of a node are remembered to tell a second copy: more than a node sends in ten seconds.
 const MAX_RECENT: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) info: NodeInfo,
+    /// By which of its addresses it is asked.
+    pub(super) by: usize,
+    /// How many of them have turned out silent since it was heard.
+    silent: usize,
+    /// Whether it is another node's address: it stays until its requests have ended.
+    pub(super) is_joined: bool,
     /// Slots of requests that wait for their turn.
     pub(super) queue: VecDeque<u32>,
     /// Requests that are waited for.
     pub(super) outstanding: u16,
     /// All requests to it.
     pub(super) requests: usize,
+    /// Of these, the controller's own.
+    pub(super) own_requests: usize,
     /// Whether it is in the line of nodes that something can be sent to.
     pub(super) is_ready: bool,
     /// Until when it is left alone.
@@ -69,9 +80,13 @@ impl Peer {
     pub(super) fn new(addr: NodeAddr) -> Self {
         Self {
             info: NodeInfo::new(addr),
+            by: 0,
+            silent: 0,
+            is_joined: false,
             queue: VecDeque::new(),
             outstanding: 0,
             requests: 0,
+            own_requests: 0,
             is_ready: false,
             not_before: Instant::from_micros(0),
             response_time: ResponseTime::default(),
@@ -91,6 +106,39 @@ impl Peer {
     /// Whether nothing is going on, so that it could be forgotten.
     pub(super) fn is_idle(&self) -> bool {
         self.requests == 0 && !self.is_ready && self.stage == Stage::Idle
+    }
+
+    /// The address by which it is asked.
+    pub(super) fn addr(&self) -> NodeAddr {
+        self.info.addrs[self.by]
+    }
+
+    /// The node does not answer: it is asked by its next address from now on. False if all have been tried.
+    pub(super) fn try_next_address(&mut self) -> bool {
+        self.silent += 1;
+        if self.silent >= self.info.addrs.len() {
+            return false;
+        }
+        self.by = (self.by + 1) % self.info.addrs.len();
+        self.response_time.heard();
+        true
+    }
+
+    /// The node was heard; whether it was lost before.
+    pub(super) fn heard(&mut self, now: Instant) -> bool {
+        self.info.last_heard = Some(now);
+        self.silent = 0;
+        core::mem::take(&mut self.info.is_lost)
+    }
+
+    /// Whether it has answered anything, which nobody can who only pretends to be at its address.
+    pub(super) fn has_answered(&self) -> bool {
+        self.info.response_time.is_some()
+    }
+
+    /// Whether the program has asked it something that has not ended.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.requests > self.own_requests
     }
 
     /// A request that was in this state is no longer.
@@ -167,12 +215,28 @@ impl Peer {
             before.any(|other| other == news)
         };
         if !repeated {
-            if self.recent.len() >= MAX_RECENT {
-                self.recent.pop_front();
-            }
-            self.recent.push_back(Recent { news, at: now });
+            self.remember(now, news);
         }
         repeated
+    }
+
+    /// Whether an announcement of instances is a copy of the last one. If not, the node may have started anew, and what it
+    /// says from here on is no copy of what it said before, even if it begins with the same identifiers.
+    pub(super) fn is_start_repeated(&mut self, now: Instant, news: News) -> bool {
+        // What wants to be confirmed is known by what it says, not by its identifier.
+        self.recent.retain(|recent| recent.news.confirmed || now.since(recent.at) < START_COPIED);
+        let repeated = self.recent.iter().any(|recent| recent.news == news);
+        if !repeated {
+            self.remember(now, news);
+        }
+        repeated
+    }
+
+    fn remember(&mut self, now: Instant, news: News) {
+        if self.recent.len() >= MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Recent { news, at: now });
     }
 
     /// Takes property maps that were read, which can come one by one.

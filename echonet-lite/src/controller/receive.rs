@@ -64,7 +64,7 @@ impl Controller {
         slot.is_some_and(|slot| {
             let from_asked = match slot.target {
                 Target::Group => true,
-                Target::Peer(place) => self.peer(place).info.addr.covers(from),
+                Target::Peer(place) => self.peer(place).info.covers(from),
             };
             from_asked && slot.service == Esv::InfReq && slot.eoj.addresses(message.seoj())
         })
@@ -90,7 +90,7 @@ impl Controller {
             Target::Group => true,
             Target::Peer(place) => {
                 let peer = self.peers[place as usize].as_ref().expect("requests keep their node");
-                peer.info.addr.covers(from)
+                peer.info.covers(from)
             }
         };
         if !from_asked {
@@ -107,9 +107,16 @@ impl Controller {
 
     /// One of the answers to a request to several.
     fn gathered(&mut self, now: Instant, index: u32, from: NodeAddr, message: &Message<'_>, attempt: Attempt) {
-        let slot = &mut self.slots[index as usize];
+        // What it says of itself tells whether it is a node that has answered already by another address.
+        let heard = self.hear(now, from);
+        if let Some(place) = heard {
+            self.learn(place, message);
+        }
+        let place = heard.and_then(|_| self.find_peer(from));
+        let node = place.map_or(from, |place| self.peer(place).info.addr);
         let most = self.config.max_nodes.max(self.config.max_objects);
-        if slot.heard.len() >= most || !slot.heard.insert((from, message.seoj())) {
+        let slot = &mut self.slots[index as usize];
+        if slot.heard.len() >= most || !slot.heard.insert((node, message.seoj())) {
             return;
         }
         let mut outcomes = Outcomes::default();
@@ -120,15 +127,14 @@ impl Controller {
         let id = super::RequestId { slot: index, generation: slot.generation };
         let service = slot.service;
         let response_time = now.since(attempt.at);
-        if let Some(place) = self.hear(now, from) {
-            self.learn(place, message);
+        if let Some(place) = place {
             if message.seoj().class_code() == Eoj::NODE_PROFILE.class_code() {
                 self.start_interview(place);
             }
         }
         self.tell(Event::Gathered {
             id,
-            answer: Answer { node: from, eoj: message.seoj(), service, response_time, outcomes },
+            answer: Answer { node, eoj: message.seoj(), service, response_time, outcomes },
         });
     }
 
@@ -145,10 +151,13 @@ impl Controller {
         let Self { slots, peers, config, .. } = self;
         let slot = &mut slots[index as usize];
         let peer = peers[place as usize].as_mut().expect("requests keep their node");
+        let mut returned = None;
         slot.response_time = now.since(attempt.at);
         peer.response_time.answered(slot.response_time);
         peer.info.response_time = peer.response_time.smoothed();
-        peer.info.last_heard = Some(now);
+        if peer.heard(now) {
+            returned = Some(peer.info.addr);
+        }
         peer.not_before = now + peer.response_time.spacing(config.spacing);
         let service = slot.service;
         record(&mut slot.outcomes, message, service, attempt.lists);
@@ -170,6 +179,9 @@ impl Controller {
                 self.learn(place, message);
             }
         }
+        if let Some(addr) = returned {
+            self.tell(Event::NodeReturned(addr));
+        }
         let slot = &mut self.slots[index as usize];
         if slot.service == Esv::SetGet && slot.left.writes.is_empty() {
             slot.service = Esv::Get;
@@ -189,25 +201,29 @@ impl Controller {
         let confirmed = message.esv() == Esv::Infc;
         let Some(place) = self.hear(now, from) else { return };
         let hash = fnv(&message.as_bytes()[TID.end..]);
-        let epcs = message.properties().map(|property| property.epc).collect();
+        let epcs: PropertySet = message.properties().map(|property| property.epc).collect();
         let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, epcs, hash };
         let Self { peers, config, .. } = self;
         let peer = peers[place as usize].as_mut().expect("it was just heard");
-        if peer.is_repeated(now, news, config) {
+        let is_profile = message.seoj().class_code() == Eoj::NODE_PROFILE.class_code();
+        let is_start = is_profile && !was_asked && !confirmed && epcs.contains(0xD5);
+        let repeated = if is_start { peer.is_start_repeated(now, news) } else { peer.is_repeated(now, news, config) };
+        if repeated {
             self.statistics.repeated_notifications += 1;
             return;
         }
         self.statistics.notifications += 1;
-        if message.seoj().class_code() == Eoj::NODE_PROFILE.class_code() {
+        if is_profile {
             self.learn_announcement(place, message, was_asked);
         }
+        let node = self.peer(place).info.addr;
         let mut list = Vec::with_capacity(message.as_bytes().len());
         for property in message.properties() {
             list.extend_from_slice(&[property.epc, property.edt.len() as u8]);
             list.extend_from_slice(property.edt);
         }
         let (eoj, deoj) = (message.seoj(), message.deoj());
-        self.tell(Event::Notification(Notification { node: from, eoj, deoj, confirmed, list }));
+        self.tell(Event::Notification(Notification { node, eoj, deoj, confirmed, list }));
     }
 
     /// The object of this node that a notification addresses.
@@ -240,14 +256,21 @@ impl Controller {
         let place = match self.find_peer(from) {
             Some(place) => place,
             None => {
-                let place = self.add_peer(now, from, false)?;
+                let Some(place) = self.add_peer(now, from, false) else {
+                    self.statistics.crowded_out += 1;
+                    self.crowded_out += 1;
+                    return None;
+                };
                 self.tell(Event::NodeFound(from));
                 place
             }
         };
         let peer = self.peer_mut(place);
-        peer.info.last_heard = Some(now);
         peer.response_time.heard();
+        if peer.heard(now) {
+            let addr = peer.info.addr;
+            self.tell(Event::NodeReturned(addr));
+        }
         Some(place)
     }
 }

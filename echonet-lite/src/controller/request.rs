@@ -52,7 +52,8 @@ pub struct Request<'a> {
     pub eoj: Eoj,
     /// What to ask.
     pub operation: Operation<'a>,
-    /// How often to send it; [`Config::tries`](super::Config::tries) if not given.
+    /// How often to send it. If not given, [`Config::tries`](super::Config::tries) for what only reads, and once for what
+    /// writes, except [`Config::repeatable_writes`](super::Config::repeatable_writes).
     pub tries: Option<u8>,
     /// When to give it up, counted from the call that makes the request; if not given, after the last try.
     pub timeout: Option<Duration>,
@@ -83,7 +84,7 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sends it so often before it is given up; 0 is taken for 1.
+    /// Sends it so often before it is given up; 0 is taken for 1. A write may be carried out each time.
     #[must_use]
     pub const fn tries(mut self, tries: u8) -> Self {
         self.tries = Some(tries);

@@ -10,8 +10,8 @@ use super::{Failure, NodeAddr, Request};
 use crate::node::Instant;
 use crate::wire::{Eoj, Esv, FrameWriter, Header, PropertySet, WriteError};
 
-/// How many tries of a request can still be answered; the identifiers of earlier ones rest.
-const MAX_ATTEMPTS: usize = 4;
+/// How many tries of a request can still be answered at most; the identifiers of earlier ones rest.
+pub(super) const MAX_ATTEMPTS: usize = 4;
 
 /// ```text
 ///             ┌──────── no answer, a try is left; or a part is left ────────┐
@@ -84,6 +84,8 @@ pub(super) struct Slot {
     pub(super) state: State,
     pub(super) owner: Owner,
     pub(super) target: Target,
+    /// What names the node, if it is one.
+    pub(super) node: Option<NodeAddr>,
     pub(super) eoj: Eoj,
     /// What was requested.
     pub(super) requested: Esv,
@@ -119,6 +121,7 @@ impl Slot {
             state: State::Free,
             owner: Owner::Nobody,
             target: Target::Group,
+            node: None,
             eoj: Eoj::NODE_PROFILE,
             requested: Esv::Get,
             service: Esv::Get,
@@ -225,14 +228,15 @@ impl Attempts {
         self.list[0].is_none()
     }
 
-    /// Adds one; returns the identifier of one that is too many.
-    pub(super) fn push(&mut self, attempt: Attempt) -> Option<u16> {
-        if let Some(free) = self.list.iter_mut().find(|place| place.is_none()) {
+    /// Adds one, of which `kept` are kept; returns the identifier of one that is too many.
+    pub(super) fn push(&mut self, attempt: Attempt, kept: usize) -> Option<u16> {
+        let list = &mut self.list[..kept.clamp(1, MAX_ATTEMPTS)];
+        if let Some(free) = list.iter_mut().find(|place| place.is_none()) {
             *free = Some(attempt);
             return None;
         }
-        self.list.rotate_left(1);
-        self.list[MAX_ATTEMPTS - 1].replace(attempt).map(|old| old.tid)
+        list.rotate_left(1);
+        list.last_mut()?.replace(attempt).map(|old| old.tid)
     }
 
     pub(super) fn last(&self) -> Option<&Attempt> {

@@ -7,9 +7,13 @@ use std::vec::Vec;
 
 use crate::node::Instant;
 
-/// How many outstanding requests a controller can have: half of all identifiers, so that a free one is found soon and
-/// those of requests that were given up can rest.
+/// How many outstanding requests a controller can have: half of all identifiers, so that each can be tried anew while the
+/// try before can still be answered.
 pub(super) const MAX_REQUESTS: usize = 0x7F00;
+/// All identifiers but 0, which some devices put into frames of their own accord.
+const ALL: usize = 0xFFFF;
+/// How many are free at least, so that one is found soon: every 256th. Those that rest give way.
+const MIN_FREE: usize = 0x100;
 /// How many given-up identifiers rest at most; past it, the one that rested longest is free again.
 const MAX_RESTING: usize = 0x7F00;
 
@@ -24,6 +28,7 @@ const RESTING: u16 = u16::MAX;
 pub(super) struct Tids {
     /// By identifier: free, resting, or one more than the slot of its request.
     table: Vec<u16>,
+    free: usize,
     last: u16,
     resting: VecDeque<(Instant, u16)>,
     rest: Duration,
@@ -32,17 +37,26 @@ pub(super) struct Tids {
 impl Tids {
     pub(super) fn new(first: u16, rest: Duration) -> Self {
         // All zeros: the pages of the table come from the system when they are first written.
-        Self { table: vec![FREE; 1 << 16], last: first, resting: VecDeque::new(), rest }
+        Self { table: vec![FREE; 1 << 16], free: ALL, last: first, resting: VecDeque::new(), rest }
     }
 
-    /// Takes a free identifier for the request in a slot.
+    /// How many tries each of `requests` may keep, so that a free identifier is never missing.
+    pub(super) const fn tries_kept(requests: usize) -> usize {
+        (ALL - MIN_FREE) / requests
+    }
+
+    /// Takes a free identifier for the request in a slot. No more than [`MAX_REQUESTS`] requests may keep theirs, each
+    /// [`tries_kept`](Self::tries_kept) of them.
     pub(super) fn take(&mut self, now: Instant, slot: u32) -> u16 {
-        while self.resting.front().is_some_and(|(until, _)| *until <= now) || self.resting.len() > MAX_RESTING {
-            let (_, tid) = self.resting.pop_front().expect("there is a front");
-            self.table[usize::from(tid)] = FREE;
+        while let Some((until, tid)) = self.resting.front().copied() {
+            if until > now && self.resting.len() <= MAX_RESTING && self.free >= MIN_FREE {
+                break;
+            }
+            self.resting.pop_front();
+            self.free(tid);
         }
+        self.free -= 1;
         loop {
-            // 0 is what some devices put into frames of their own accord.
             self.last = self.last.checked_add(1).unwrap_or(1);
             let entry = &mut self.table[usize::from(self.last)];
             if *entry == FREE {
@@ -68,6 +82,7 @@ impl Tids {
     /// Gives back an identifier that was answered.
     pub(super) fn free(&mut self, tid: u16) {
         self.table[usize::from(tid)] = FREE;
+        self.free += 1;
     }
 
     /// Gives back an identifier that was not answered, and may yet be.

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::patience;
 use super::slot::{Attempt, State, Target};
+use super::tids::Tids;
 use super::{Controller, Failure};
 use crate::node::{Destination, Instant};
 use crate::wire::{Header, PropertySet};
@@ -19,6 +20,9 @@ impl Controller {
         }
         while let Some(place) = self.pauses.take_due(now) {
             self.line_up(now, place);
+        }
+        if !self.joined.is_empty() {
+            self.forget_joined();
         }
         if !self.interviews.is_empty() {
             self.continue_interviews(now);
@@ -39,7 +43,7 @@ impl Controller {
             peer.is_ready = false;
             // Those that wait can have been cancelled since.
             let Some(index) = peer.queue.pop_front() else { continue };
-            let destination = Destination::Unicast(peer.info.addr.at(self.config.port));
+            let destination = Destination::Unicast(peer.addr().at(self.config.port));
             let size = self.send(now, index, buffer);
             self.line_up(now, place);
             if let Some(size) = size {
@@ -70,7 +74,9 @@ impl Controller {
         self.statistics.repeated += u64::from(slot.tried > 0);
         slot.tried += 1;
         slot.sent = slot.sent.saturating_add(1);
-        if let Some(old) = slot.attempts.push(Attempt { tid, at: now, lists }) {
+        if let Some(old) =
+            slot.attempts.push(Attempt { tid, at: now, lists }, Tids::tries_kept(self.config.max_requests))
+        {
             self.tids.put_to_rest(now, old);
         }
         let until = now + self.wait(now, index, lists.writes.union(lists.reads));
@@ -140,16 +146,27 @@ impl Controller {
                 let peer = self.peers[place as usize].as_mut().expect("requests keep their node");
                 let sent_at = slot.attempts.last().map_or(now, |attempt| attempt.at);
                 peer.response_time.missed(now, sent_at);
-                let is_silent = peer.response_time.is_silent();
+                // A node with another address can be there.
+                let is_silent = peer.response_time.is_silent() && !peer.try_next_address();
                 if is_over || is_silent || slot.tried >= slot.tries {
                     self.finish(now, index, None, Some(timed_out));
                 } else {
                     self.requeue(now, index);
                 }
                 if is_silent {
+                    self.lose(place);
                     self.give_up(now, place);
                 }
             }
+        }
+    }
+
+    /// Tells that a node is gone, once, if it was ever there.
+    fn lose(&mut self, place: u32) {
+        let info = &mut self.peer_mut(place).info;
+        if info.last_heard.is_some() && !core::mem::replace(&mut info.is_lost, true) {
+            let addr = info.addr;
+            self.tell(super::Event::NodeLost(addr));
         }
     }
 

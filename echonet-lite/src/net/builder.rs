@@ -108,6 +108,8 @@ impl<D: Device> Builder<D> {
             }
             config
         });
-        Ok((Engine::new(self.device, Controller::new(config)), io))
+        let mut device = self.device;
+        device.begin_tids(RandomState::new().hash_one(1) as u16);
+        Ok((Engine::new(device, Controller::new(config)), io))
     }
 }

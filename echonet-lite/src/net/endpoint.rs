@@ -6,7 +6,7 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::boxed::Box;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::vec::Vec;
 
 use tokio::io::Ready;
@@ -20,6 +20,7 @@ use super::error::{BindError, Error};
 use super::interface::Interface;
 use super::io::Io;
 use super::pending::Pending;
+use super::shared::{Reentered, Shared, State};
 use super::sys;
 use super::watch::token;
 use crate::controller::{Answer, Event, NodeAddr, NodeInfo, Notification, Request, RequestError, RequestId, Write};
@@ -36,6 +37,11 @@ const TURNS: usize = 16;
 ///
 /// A background task moves the datagrams for as long as a clone of this exists. All methods can be called from any
 /// task; a future that is dropped gives its request up.
+///
+/// An [`Object`](crate::node::Object) that panics ends the answer that it was asked for, with
+/// [`Event::ObjectPanicked`]; the node goes on. (Not where the program is built with `panic = "abort"`.) An object cannot
+/// call the endpoint that serves it, which waits for that very object: requests end with [`Error::Reentered`] there, and all
+/// other methods panic. Have the object send to a channel what a task of the program then does.
 #[derive(Debug)]
 pub struct Endpoint<D: Device + Send + 'static = ()> {
     handle: Arc<Handle<D>>,
@@ -67,8 +73,8 @@ impl<D: Device + Send + 'static> Builder<D> {
         let (engine, io) = self.open()?;
         let interfaces = io.departing.sockets.interfaces().to_vec();
         let listens_tcp = io.tcp.is_listening();
-        let state = State { engine, interfaces, listens_tcp, pending: Pending::default(), driver: None, closed: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), events: broadcast::Sender::new(EVENTS) });
+        let state = State { engine, interfaces, listens_tcp, pending: Pending::default(), driver: None };
+        let shared = Arc::new(Shared::new(state, broadcast::Sender::new(EVENTS)));
         let driver = Driver::new(Arc::clone(&shared), io)?;
         tokio::spawn(driver);
         Ok(Endpoint { handle: Arc::new(Handle(shared)) })
@@ -99,7 +105,11 @@ impl<D: Device + Send + 'static> Endpoint<D> {
     pub async fn request(&self, node: impl Into<NodeAddr>, request: &Request<'_>) -> Result<Answer, Error> {
         let node = node.into();
         let reply = self.begin(|engine, now| engine.controller.request(now, node, request))?;
-        poll_fn(|cx| reply.shared.with(|state| state.pending.poll_answer(reply.place, cx))).await.map_err(Error::Failed)
+        let ended = poll_fn(|cx| match reply.shared.try_with(|state| state.pending.poll_answer(reply.place, cx)) {
+            Ok(poll) => poll.map(Ok),
+            Err(Reentered) => Poll::Ready(Err(Error::Reentered)),
+        });
+        ended.await?.ok_or(Error::Closed)?.map_err(Error::Failed)
     }
 
     /// Makes a request to all nodes, or to all objects of a class (instance 0) of one, and collects the answers of all
@@ -112,7 +122,11 @@ impl<D: Device + Send + 'static> Endpoint<D> {
             Some(node) => engine.controller.request(now, node, request),
             None => engine.controller.request_all(now, request),
         })?;
-        Ok(poll_fn(|cx| reply.shared.with(|state| state.pending.poll_answers(reply.place, cx))).await)
+        let ended = poll_fn(|cx| match reply.shared.try_with(|state| state.pending.poll_answers(reply.place, cx)) {
+            Ok(poll) => poll.map(Ok),
+            Err(Reentered) => Poll::Ready(Err(Error::Reentered)),
+        });
+        ended.await?.ok_or(Error::Closed)
     }
 
     /// Searches for nodes, for as long as given, and tells what is known of those that answered.
@@ -158,6 +172,9 @@ impl<D: Device + Send + 'static> Endpoint<D> {
 
     /// Lets a function work on the node that is served, and sends what it wants sent: to read and change objects, and
     /// to notify others of it. The node answers nobody meanwhile, so be quick.
+    ///
+    /// # Panics
+    /// Called from within an object of this endpoint, or from within `work`.
     pub fn with_node<R>(&self, work: impl FnOnce(&mut D) -> R) -> R {
         self.handle.0.with_waking(|state| work(&mut state.engine.device))
     }
@@ -168,14 +185,15 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         make: impl FnOnce(&mut Engine<D>, Instant) -> Result<RequestId, RequestError>,
     ) -> Result<Reply<'_, D>, Error> {
         let shared = &self.handle.0;
-        let place = shared.with_waking(|state| {
-            if state.closed {
+        let begun = shared.try_with_waking(|state| {
+            if shared.is_closed() {
                 return Err(Error::Closed);
             }
             let now = state.engine.now();
             let id = make(&mut state.engine, now).map_err(Error::Refused)?;
             Ok(state.pending.begin(id))
-        })?;
+        });
+        let place = begun.map_err(|Reentered| Error::Reentered)??;
         Ok(Reply { shared, place })
     }
 }
@@ -186,74 +204,7 @@ struct Handle<D: Device + Send + 'static>(Arc<Shared<D>>);
 
 impl<D: Device + Send + 'static> Drop for Handle<D> {
     fn drop(&mut self) {
-        self.0.with_waking(|state| state.closed = true);
-    }
-}
-
-/// What endpoints and the driver share.
-struct Shared<D> {
-    state: Mutex<State<D>>,
-    events: broadcast::Sender<Event>,
-}
-
-impl<D> core::fmt::Debug for Shared<D> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
-
-struct State<D> {
-    engine: Engine<D>,
-    interfaces: Vec<Interface>,
-    listens_tcp: bool,
-    pending: Pending,
-    /// Set while the driver sleeps.
-    driver: Option<Waker>,
-    closed: bool,
-}
-
-impl<D> Shared<D> {
-    fn lock(&self) -> MutexGuard<'_, State<D>> {
-        // What an object that panicked left behind is its own affair; the node goes on.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut State<D>) -> R) -> R {
-        work(&mut self.lock())
-    }
-
-    /// As [`with`](Self::with), and has the driver look at what there is to send.
-    fn with_waking<R>(&self, work: impl FnOnce(&mut State<D>) -> R) -> R {
-        let mut state = self.lock();
-        let result = work(&mut state);
-        let driver = state.driver.take();
-        drop(state);
-        if let Some(driver) = driver {
-            driver.wake();
-        }
-        result
-    }
-}
-
-impl<D: Device> State<D> {
-    /// Gives the controller's news to those who wait for it.
-    fn dispatch(&mut self, events: &broadcast::Sender<Event>, wakers: &mut Vec<Waker>) {
-        while let Some(event) = self.engine.controller.poll_event() {
-            let waker = match event {
-                Event::Done { id, result } => self.pending.done(id, result),
-                Event::Gathered { id, answer } => {
-                    self.pending.gathered(id, answer);
-                    None
-                }
-                Event::GatheringEnded { id, .. } => self.pending.gathering_ended(id),
-                event => {
-                    // Nobody listens: nobody misses it.
-                    let _ = events.send(event);
-                    None
-                }
-            };
-            wakers.extend(waker);
-        }
+        self.0.close();
     }
 }
 
@@ -265,12 +216,7 @@ struct Reply<'a, D: Device> {
 
 impl<D: Device> Drop for Reply<'_, D> {
     fn drop(&mut self) {
-        self.shared.with(|state| {
-            if let Some(id) = state.pending.give_up(self.place) {
-                let now = state.engine.now();
-                state.engine.controller.cancel(now, id);
-            }
-        });
+        self.shared.give_up(self.place);
     }
 }
 
@@ -399,6 +345,13 @@ impl<D: Device> Driver<D> {
     }
 }
 
+impl<D: Device> Drop for Driver<D> {
+    /// The last endpoint is gone, or the runtime: nothing will move any more.
+    fn drop(&mut self) {
+        self.shared.end();
+    }
+}
+
 impl<D: Device> Future for Driver<D> {
     type Output = ();
 
@@ -407,10 +360,11 @@ impl<D: Device> Future for Driver<D> {
         for _ in 0..TURNS {
             let received = this.receive(cx);
             let mut state = this.shared.lock();
-            if state.closed {
+            if this.shared.is_closed() {
                 return Poll::Ready(());
             }
             let now = state.engine.now();
+            this.shared.sweep(&mut state);
             this.io.transmit(now, &mut state.engine);
             state.dispatch(&this.shared.events, &mut this.wakers);
             state.driver = Some(cx.waker().clone());

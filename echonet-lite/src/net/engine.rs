@@ -2,10 +2,13 @@
 //! and the blocking endpoint drive this.
 
 use core::net::SocketAddr;
+use std::borrow::ToOwned;
+use std::panic::{self, AssertUnwindSafe};
+use std::string::String;
 use std::time::Instant as SystemInstant;
 
-use super::io::{Answers, Io};
-use crate::controller::Controller;
+use super::io::{Answers, Departing, Io};
+use crate::controller::{Controller, Event};
 use crate::node::{Arrival, Destination, Handled, Instant, Node, Objects, Transmit};
 use crate::wire::{Esv, Frame, Message};
 
@@ -44,6 +47,9 @@ pub(super) mod sealed {
 
         /// Has it tell everyone that it is there.
         fn address_changed(&mut self);
+
+        /// Has its own messages begin behind this transaction identifier.
+        fn begin_tids(&mut self, tid: u16);
     }
 }
 
@@ -63,6 +69,8 @@ impl sealed::Device for () {
     }
 
     fn address_changed(&mut self) {}
+
+    fn begin_tids(&mut self, _: u16) {}
 }
 
 impl<O: Objects, const STORE: usize> sealed::Device for Node<O, STORE> {
@@ -91,6 +99,10 @@ impl<O: Objects, const STORE: usize> sealed::Device for Node<O, STORE> {
     fn address_changed(&mut self) {
         Self::address_changed(self);
     }
+
+    fn begin_tids(&mut self, tid: u16) {
+        Self::begin_tids(self, tid);
+    }
 }
 
 /// Both sides of a node.
@@ -116,6 +128,16 @@ impl<D: Device> Engine<D> {
         self.clock + at.since(Instant::ZERO)
     }
 
+    /// Writes the device's next datagram that is due. One that an object panicked over is not sent.
+    pub(super) fn poll_device(&mut self, now: Instant, departing: &mut Departing) -> Option<(Destination, usize)> {
+        let Self { device, controller, .. } = self;
+        loop {
+            if let Some(polled) = unharmed(controller, || device.poll_transmit(now, departing.buffer())) {
+                return polled;
+            }
+        }
+    }
+
     /// Takes the first `count` datagrams of the batch that came by socket `at`.
     pub(super) fn take_batch(&mut self, now: Instant, io: &mut Io, at: usize, count: usize) {
         let Io { incoming, departing, .. } = io;
@@ -136,11 +158,28 @@ impl<D: Device> Engine<D> {
             self.malformed += 1;
             return;
         };
-        if !self.device.handle(now, from, how, &message, out) {
+        let Self { device, controller, .. } = self;
+        // An answer that ended in a panic was the device's to give all the same.
+        if !unharmed(controller, || device.handle(now, from, how, &message, out)).unwrap_or(true) {
             self.controller.handle_message(now, from, &message);
         } else if message.esv() == Esv::Infc {
             // Confirmed by the device side, and news for the requesting side all the same.
             self.controller.handle_notification(now, from, &message);
+        }
+    }
+}
+
+/// Lets objects work; a panic of theirs ends this work alone, and is told. The node is whole afterwards: it has done with a
+/// task before it calls an object for it. What the object itself left half done is its own affair.
+#[inline]
+fn unharmed<R>(controller: &mut Controller, work: impl FnOnce() -> R) -> Option<R> {
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+            controller.tell(Event::ObjectPanicked { message: text.unwrap_or_default() });
+            None
         }
     }
 }

@@ -89,8 +89,10 @@ pub enum Error {
     Refused(RequestError),
     /// It was sent.
     Failed(Failure),
-    /// The endpoint has ended.
+    /// The endpoint has ended, or the runtime that it ran on.
     Closed,
+    /// An object called the endpoint that serves it, which waits for that object: it would have waited for ever.
+    Reentered,
     /// The system would not let us wait.
     Io(io::Error),
 }
@@ -101,12 +103,22 @@ impl fmt::Display for Error {
             Self::Refused(error) => error.fmt(f),
             Self::Failed(failure) => failure.fmt(f),
             Self::Closed => f.write_str("the endpoint has ended"),
+            Self::Reentered => f.write_str("an object called the endpoint that serves it"),
             Self::Io(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(error) => Some(error),
+            Self::Failed(failure) => Some(failure),
+            Self::Io(error) => Some(error),
+            Self::Closed | Self::Reentered => None,
+        }
+    }
+}
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {

@@ -77,7 +77,7 @@ impl Io {
     pub(super) fn transmit<D: Device>(&mut self, now: Instant, engine: &mut Engine<D>) {
         let Self { departing, tcp, watch, .. } = self;
         tcp.expire(now, departing, watch);
-        while let Some((destination, length)) = engine.device.poll_transmit(now, departing.buffer()) {
+        while let Some((destination, length)) = engine.poll_device(now, departing) {
             departing.send(destination, length, None);
         }
         while let Some((destination, length)) = engine.controller.poll_transmit(now, departing.buffer()) {

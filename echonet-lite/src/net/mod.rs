@@ -8,6 +8,7 @@ mod error;
 mod interface;
 mod io;
 mod pending;
+mod shared;
 mod socket;
 mod sys;
 mod tcp;

@@ -29,6 +29,8 @@ enum Outcome {
     Done(Result<Answer, Failure>),
     /// The answers of all who gave one.
     Gathered(Vec<Answer>),
+    /// None will come any more.
+    Closed,
     /// It was taken.
     Taken,
 }
@@ -82,18 +84,31 @@ impl Pending {
         self.waiting[place].as_mut().filter(|waiting| waiting.id == id)
     }
 
-    /// The answer of one, when it has come.
-    pub(super) fn poll_answer(&mut self, place: usize, cx: &Context<'_>) -> Poll<Result<Answer, Failure>> {
+    /// Ends all that is waited for without an answer. Returns whom to wake.
+    pub(super) fn close(&mut self) -> Vec<Waker> {
+        let open = self.waiting.iter_mut().flatten().filter(|waiting| matches!(waiting.outcome, Outcome::Open(_)));
+        let close = |waiting: &mut Waiting| {
+            waiting.outcome = Outcome::Closed;
+            waiting.waker.take()
+        };
+        self.places.clear();
+        open.filter_map(close).collect()
+    }
+
+    /// The answer of one, when it has come; `None` if none will come any more.
+    pub(super) fn poll_answer(&mut self, place: usize, cx: &Context<'_>) -> Poll<Option<Result<Answer, Failure>>> {
         self.poll(place, cx, |outcome| match outcome {
-            Outcome::Done(result) => Ok(result),
+            Outcome::Done(result) => Ok(Some(result)),
+            Outcome::Closed => Ok(None),
             other => Err(other),
         })
     }
 
-    /// The answers of all, when no more are waited for.
-    pub(super) fn poll_answers(&mut self, place: usize, cx: &Context<'_>) -> Poll<Vec<Answer>> {
+    /// The answers of all, when no more are waited for; `None` if none will come any more.
+    pub(super) fn poll_answers(&mut self, place: usize, cx: &Context<'_>) -> Poll<Option<Vec<Answer>>> {
         self.poll(place, cx, |outcome| match outcome {
-            Outcome::Gathered(answers) => Ok(answers),
+            Outcome::Gathered(answers) => Ok(Some(answers)),
+            Outcome::Closed => Ok(None),
             other => Err(other),
         })
     }
@@ -119,7 +134,7 @@ impl Pending {
             Some(Outcome::Open(answers) | Outcome::Gathered(answers)) => {
                 answers.iter().any(|answer| answer.node == node)
             }
-            Some(Outcome::Done(_) | Outcome::Taken) | None => false,
+            Some(Outcome::Done(_) | Outcome::Closed | Outcome::Taken) | None => false,
         }
     }
 

@@ -38,6 +38,8 @@ pub struct CommonProperties {
     pub location: u8,
     /// 0x82: release of the device objects that it follows, as its letter.
     pub release: u8,
+    /// 0x82: revision of that release; 0 for the release itself.
+    pub revision: u8,
     /// 0x88: whether a fault has occurred.
     pub fault: bool,
     /// 0x8A: manufacturer code.
@@ -49,9 +51,9 @@ impl CommonProperties {
     pub const ACCESS: PropertyAccess =
         PropertyAccess::new(&[0x80, 0x81, 0x82, 0x88, 0x8A], &[0x80, 0x81], &[0x80, 0x81, 0x88]);
 
-    /// A device of this maker: on, without fault, at no known place, by release R.
+    /// A device of this maker: on, without fault, at no known place, by release R, revision 4.
     pub const fn new(maker: [u8; 3]) -> Self {
-        Self { on: true, location: 0, release: b'R', fault: false, maker }
+        Self { on: true, location: 0, release: b'R', revision: 4, fault: false, maker }
     }
 
     /// As [`Object::get`](super::Object::get).
@@ -62,7 +64,7 @@ impl CommonProperties {
         match epc {
             0x80 => put(edt, &[if self.on { 0x30 } else { 0x31 }]),
             0x81 => put(edt, &[self.location]),
-            0x82 => put(edt, &[0, 0, self.release, 0]),
+            0x82 => put(edt, &[0, 0, self.release, self.revision]),
             0x88 => put(edt, &[if self.fault { 0x41 } else { 0x42 }]),
             0x8A => put(edt, &self.maker),
             _ => Err(Refused::NoProperty),

@@ -83,6 +83,10 @@ pub struct Config {
     pub identity: Identity,
     /// Seed of the random delays; any number, different on each node.
     pub seed: u64,
+    /// Transaction identifier before the first of the node's own messages. Another in each life, if there is anything to draw
+    /// it from: with the same ones, what a node says soon after it has started anew is taken for copies of what it said
+    /// before. `net` draws it.
+    pub first_tid: u16,
     /// Whether the node can receive.
     pub profile: Profile,
     /// Where answers go.
@@ -107,6 +111,7 @@ impl Config {
         Self {
             identity,
             seed: u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+            first_tid: 0,
             profile: Profile::General,
             answer_port: AnswerPort::Standard,
             set_get: SetGet::Supported,

@@ -102,8 +102,8 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
     /// As [`Node::new`], with any size of the store, which is named by the type: `Node::<_, 128>::with_store(…)`.
     pub fn with_store(config: Config, objects: O) -> Self {
         let random = Random::new(config.seed);
-        let statistics = Statistics::default();
-        let mut node = Self { config, objects, agenda: Agenda::new(), random, tid: 0, recent: 0, statistics };
+        let (tid, statistics) = (config.first_tid, Statistics::default());
+        let mut node = Self { config, objects, agenda: Agenda::new(), random, tid, recent: 0, statistics };
         node.address_changed();
         node
     }
@@ -169,6 +169,12 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
     /// the set of objects with [`address_changed`](Self::address_changed), which announces it.
     pub fn objects_mut(&mut self) -> &mut O {
         &mut self.objects
+    }
+
+    /// Has the next of the node's own messages follow this transaction identifier, instead of [`Config::first_tid`].
+    #[cfg(feature = "net")]
+    pub(crate) fn begin_tids(&mut self, tid: u16) {
+        self.tid = tid;
     }
 
     /// What the author decided.

@@ -3,6 +3,7 @@
 
 mod link;
 mod loopback;
+mod panics;
 mod port;
 mod readme;
 mod stream;

@@ -165,7 +165,7 @@ impl Bench {
     pub fn check_alive(&mut self) {
         let answer = self.exchange(Arrival::Unicast, &hex("1081 00FF 05FF01 029001 62 01 82 00"));
         let to = if self.node.config().answer_port == AnswerPort::Standard { To::Peer } else { To::PeerPort };
-        assert_eq!(answer, [(to, hex("1081 00FF 029001 05FF01 72 01 82 04 00005200"))]);
+        assert_eq!(answer, [(to, hex("1081 00FF 029001 05FF01 72 01 82 04 00005204"))]);
     }
 }
 

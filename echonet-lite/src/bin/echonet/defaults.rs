@@ -26,7 +26,7 @@ fn known(class: &Class, epc: u8, maker: [u8; 3], serial: u64) -> Option<Vec<u8>>
     };
     let [class_high, class_low] = class.code.to_u16().to_be_bytes();
     Some(match epc {
-        0x82 => vec![0, 0, b'R', 0],
+        0x82 => vec![0, 0, b'R', 4],
         0x83 => {
             let mut number = [&[0xFE][..], &maker, &[class_high, class_low]].concat();
             number.resize(9, 0);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use echonet_lite::class::Class;
 use echonet_lite::net::{Endpoint, Interface};
@@ -19,6 +21,8 @@ use crate::{defaults, link, names};
 
 /// Room for what is sent later: some three hundred notifications.
 const STORE: usize = 16_384;
+/// Writes that may wait to be printed; of a faster writer some are only counted.
+const WAITING: usize = 1024;
 /// The highest instance of a class.
 const INSTANCES: u8 = 127;
 
@@ -37,7 +41,23 @@ struct Emulated {
     eoj: Eoj,
     access: PropertyAccess,
     values: BTreeMap<u8, Vec<u8>>,
-    news: mpsc::UnboundedSender<Written>,
+    news: News,
+}
+
+/// Where writes are told to be printed, and how many could not be because too many waited.
+#[derive(Clone)]
+struct News {
+    written: mpsc::Sender<Written>,
+    missed: Arc<AtomicU64>,
+}
+
+impl News {
+    fn tell(&self, written: Written) {
+        // Without anybody to print it, it is set all the same.
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.written.try_send(written) {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Object for Emulated {
@@ -60,8 +80,7 @@ impl Object for Emulated {
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
         let value = self.values.get_mut(&epc).ok_or(Refused::NoProperty)?;
         edt.clone_into(value);
-        // Without anybody to print it, it is set all the same.
-        let _ = self.news.send(Written { eoj: self.eoj, epc, edt: edt.to_vec() });
+        self.news.tell(Written { eoj: self.eoj, epc, edt: edt.to_vec() });
         Ok(())
     }
 }
@@ -70,7 +89,8 @@ pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result
     let maker = names::bytes(&args.maker)?;
     let maker = maker.try_into().map_err(|_| Failure::Input("a maker's code has three bytes: 000077".to_owned()))?;
     let serial = args.serial.unwrap_or_else(|| std::process::id().into());
-    let (news, mut written) = mpsc::unbounded_channel();
+    let (sender, mut written) = mpsc::channel(WAITING);
+    let news = News { written: sender, missed: Arc::default() };
     let mut objects = Vec::new();
     for (class, eoj) in places(&args.objects)? {
         objects.push(emulate(class, eoj, args.mandatory, (maker, serial), news.clone()));
@@ -87,7 +107,13 @@ pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result
     loop {
         tokio::select! {
             () = &mut end => return Ok(()),
-            Some(Written { eoj, epc, edt }) = written.recv() => event("set", eoj, Some((epc, &edt)), out)?,
+            Some(Written { eoj, epc, edt }) = written.recv() => {
+                event("set", eoj, Some((epc, &edt)), out)?;
+                let missed = news.missed.swap(0, Ordering::Relaxed);
+                if missed > 0 {
+                    out.remark(format_args!("{missed} writes came faster than they could be printed"));
+                }
+            }
             Some(line) = lines.recv() => match obey(&endpoint, &line, out) {
                 Err(Failure::Input(error)) => eprintln!("error: {error}"),
                 result => result?,
@@ -125,13 +151,7 @@ fn places(texts: &[String]) -> Result<Vec<(&'static Class, Eoj)>, Failure> {
     Ok(places)
 }
 
-fn emulate(
-    class: &'static Class,
-    eoj: Eoj,
-    mandatory: bool,
-    (maker, serial): ([u8; 3], u64),
-    news: mpsc::UnboundedSender<Written>,
-) -> Emulated {
+fn emulate(class: &'static Class, eoj: Eoj, mandatory: bool, (maker, serial): ([u8; 3], u64), news: News) -> Emulated {
     let is_wanted = |rule: echonet_lite::class::Rule| if mandatory { rule.is_required() } else { rule.is_applicable() };
     let mut access = PropertyAccess::new(&[], &[], &[]);
     let mut values = BTreeMap::new();
@@ -179,11 +199,12 @@ fn event(what: &str, eoj: Eoj, property: Option<(u8, &[u8])>, out: &Output) -> R
 }
 
 /// Lines that are typed, from a thread of their own that ends with the program.
-fn lines_of_stdin() -> mpsc::UnboundedReceiver<String> {
-    let (sender, receiver) = mpsc::unbounded_channel();
+fn lines_of_stdin() -> mpsc::Receiver<String> {
+    // The thread waits while so many are not yet obeyed.
+    let (sender, receiver) = mpsc::channel(16);
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
+            if sender.blocking_send(line).is_err() {
                 return;
             }
         }
@@ -227,4 +248,23 @@ fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), 
         out.remark(format_args!("not announced: {error}"));
     }
     event("changed", eoj, Some((epc, &edt)), out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_writer_fills_no_memory() {
+        let (sender, mut written) = mpsc::channel(WAITING);
+        let news = News { written: sender, missed: Arc::default() };
+        let class = names::class("generalLighting").ok().unwrap();
+        let mut light = emulate(class, class.code.instance(1), false, ([0, 0, 0x77], 1), news.clone());
+        let writes = WAITING + 500;
+        for _ in 0..writes {
+            light.set(0x80, &[0x31]).unwrap();
+        }
+        let waiting = core::iter::from_fn(|| written.try_recv().ok()).count();
+        assert_eq!((waiting, news.missed.load(Ordering::Relaxed)), (WAITING, 500));
+    }
 }

@@ -1,5 +1,7 @@
 //! Everything has a limit, and says so.
 
+use std::vec;
+
 use super::*;
 
 #[test]
@@ -49,21 +51,55 @@ fn tables_are_full_some_time() {
 }
 
 #[test]
-fn nodes_that_turn_up_do_not_push_out_those_that_are_heard() {
+fn nodes_that_turn_up_do_not_push_out_those_that_answered() {
     let mut table = Table::new(Config { max_nodes: 2, ..quiet() });
     let announce = |table: &mut Table, addr: &str| table.comes(addr, "0001 0EF001 0EF001 73 01 D5 04 01 029001");
-    for addr in ["10.0.0.1", "10.0.0.2", "10.0.0.3"] {
-        announce(&mut table, addr);
+    for addr in ["10.0.0.1", "10.0.0.2"] {
+        table.controller.request(table.now, node(addr), &Request::get(LIGHT, &[0x80])).unwrap();
+        table.sent();
+        let tid = table.tids.last().unwrap().clone();
+        table.comes(addr, &format!("{tid} 029001 C 72 01 80 01 30"));
+        table.told();
         table.wait(seconds(60));
     }
+    announce(&mut table, "10.0.0.3");
     let known = |table: &Table, addr: &str| table.controller.node(node(addr)).is_some();
     assert!(known(&table, "10.0.0.1") && known(&table, "10.0.0.2") && !known(&table, "10.0.0.3"));
+    assert_eq!((table.told(), table.controller.statistics().crowded_out), (vec!["crowded out 1".into()], 1));
     table.wait(seconds(3500));
     announce(&mut table, "10.0.0.3");
     assert!(!known(&table, "10.0.0.1") && known(&table, "10.0.0.2") && known(&table, "10.0.0.3"));
     assert!(table.controller.forget(node("10.0.0.3")) && !known(&table, "10.0.0.3"));
     announce(&mut table, "10.0.0.1");
     assert!(known(&table, "10.0.0.1"));
+    // What has answered nothing gives way at once.
+    announce(&mut table, "10.0.0.4");
+    assert!(!known(&table, "10.0.0.1") && known(&table, "10.0.0.2") && known(&table, "10.0.0.4"));
+}
+
+#[test]
+fn forged_sources_silence_nobody() {
+    for interview in [Interview::Nothing, Interview::Everything] {
+        let mut table = Table::new(Config { interview, ..Config::new(1) });
+        table.controller.request(table.now, node(NODE), &Request::get(LIGHT, &[0x80])).unwrap();
+        table.sent();
+        table.comes(NODE, "0001 029001 C 72 01 80 01 30");
+        for forged in 0..5000 {
+            let addr = format!("10.0.{}.{}", forged / 250, forged % 250);
+            table.comes(&addr, "0001 0EF001 0EF001 73 01 D5 04 01 029001");
+            if forged % 100 == 0 {
+                table.tids.clear();
+                table.sent();
+            }
+        }
+        table.told();
+        for (addr, tid) in [("10.9.9.9", "0005"), (NODE, "0006")] {
+            table.comes(addr, &format!("{tid} 029001 0EF001 73 01 B0 01 64"));
+            assert_eq!(table.told(), [format!("{addr} 029001 B0=64")], "{interview:?}");
+        }
+        assert_eq!(table.controller.statistics().crowded_out, 0);
+        assert!(table.controller.nodes().count() <= 1024);
+    }
 }
 
 #[test]
@@ -116,4 +152,31 @@ fn memory_is_bounded_whatever_comes() {
     }
     assert!(most < 1 << 20, "{most} bytes");
     assert!(table.controller.nodes().count() <= 16);
+}
+
+#[test]
+fn identifiers_are_never_missing() {
+    // As many requests as there can be, all sent at once, to nodes that answer nothing.
+    let (requests, window) = (32_512, 32);
+    let config = Config { max_requests: requests, max_nodes: 2048, window, tries: 9, ..quiet() };
+    let mut table = Table::new(config);
+    for number in 0..requests {
+        let addr = format!("10.0.{}.{}", number / 32 / 250, number / 32 % 250);
+        table.controller.request(table.now, node(&addr), &Request::get(LIGHT, &[0x80])).unwrap();
+    }
+    let (mut buffer, mut sent, mut ended) = ([0; 64], 0, 0);
+    loop {
+        while table.controller.poll_transmit(table.now, &mut buffer).is_some() {
+            sent += 1;
+        }
+        while table.controller.poll_event().is_some() {
+            ended += 1;
+        }
+        if table.controller.poll_timeout().is_none() {
+            break;
+        }
+        table.wait_for_timeout();
+    }
+    assert_eq!(ended, requests);
+    assert!(sent > 4 * requests, "{sent}");
 }

@@ -108,6 +108,11 @@ impl Table {
                 Event::Missed(count) => format!("missed {count}"),
                 Event::NodeFound(_) | Event::NodeAnnounced(_) | Event::NodeChanged(_) => continue,
                 Event::NodeReady(node) => format!("ready {node}"),
+                Event::NodeJoined { node, addr } => format!("joined {node} {addr}"),
+                Event::NodeLost(node) => format!("lost {node}"),
+                Event::NodeReturned(node) => format!("returned {node}"),
+                Event::CrowdedOut(count) => format!("crowded out {count}"),
+                Event::ObjectPanicked { message } => message,
                 Event::NodeMoved { from, to } => format!("moved {from} {to}"),
             });
         }

@@ -1,5 +1,7 @@
 //! Notifications, and nodes that are found.
 
+use std::borrow::ToOwned;
+
 use super::*;
 
 #[test]
@@ -62,8 +64,8 @@ fn interview(table: &mut Table, answers: &[(&str, &str)]) {
 fn what_is_found_is_interviewed() {
     let mut table = Table::new(Config::new(1));
     let search = table.controller.discover(table.now).unwrap();
-    assert_eq!(table.sent(), ["all 0001 C0EF0016201D600"]);
-    table.comes(NODE, "0001 0EF001 C 72 01 D6 07 02 029001 013001");
+    assert_eq!(table.sent(), ["all 0001 C0EF0016202D6008300"]);
+    table.comes(NODE, "0001 0EF001 C 52 02 D6 07 02 029001 013001 83 00");
     // The search is repeated; meanwhile the node is asked.
     let profile =
         "05 82 04 010E0100 83 11 FE000077000000000000000000000000AB 8A 03 000077 D3 03 000002 D6 07 02 029001 013001";
@@ -86,7 +88,10 @@ fn what_is_found_is_interviewed() {
         ],
     );
     let told = table.told();
-    assert_eq!(told, [format!("{} one: 192.0.2.7 0EF001 D6=02029001013001", search.index()), "ready 192.0.2.7".into()]);
+    assert_eq!(
+        told,
+        [format!("{} one: 192.0.2.7 0EF001 D6=02029001013001 83 refused", search.index()), "ready 192.0.2.7".into()]
+    );
     let info = table.controller.node(node(NODE)).unwrap();
     assert!(info.is_ready);
     assert_eq!((info.maker, info.version, info.instance_count), (Some([0, 0, 0x77]), Some([1, 14, 1, 0]), Some(2)));
@@ -151,4 +156,104 @@ fn a_node_at_another_address_is_recognized() {
     assert!(tell(&mut table, "192.0.2.8", "00000000000000000000000000").is_empty());
     assert!(tell(&mut table, "192.0.2.9", "00000000000000000000000000").is_empty(), "numbers that were never given");
     assert_eq!(tell(&mut table, "192.0.2.10", number), ["moved 192.0.2.7 192.0.2.10"]);
+}
+
+#[test]
+fn a_node_that_starts_anew_is_no_copy_of_itself() {
+    let mut table = Table::quiet();
+    let life = ["0001 0EF001 0EF001 73 01 D5 04 01 029001", "0002 029001 0EF001 73 01 80 01 30"];
+    for gap in [seconds(0), seconds(5), seconds(10)] {
+        table.wait(gap);
+        for said in life {
+            table.comes(NODE, said);
+            // By the other way around a ring.
+            table.wait(Duration::from_millis(20)).comes(NODE, said);
+        }
+        assert_eq!(table.told().len(), 2, "{gap:?}");
+    }
+}
+
+/// A dual-stack node's addresses.
+const V4: &str = NODE;
+const V6: &str = "fe80::7%3";
+const NUMBER: &str = "83 11 FE000077000000000000000000000000AB";
+
+#[test]
+fn a_node_of_both_families_is_one() {
+    let mut table = Table::new(Config { interview: Interview::Profile, ..Config::new(1) });
+    let search = table.controller.discover(table.now).unwrap().index();
+    table.sent();
+    for addr in [V4, V6] {
+        table.comes(addr, &format!("0001 0EF001 C 72 02 D6 04 01 029001 {NUMBER}"));
+    }
+    let told = table.told();
+    let found = format!("{search} one: {V4} 0EF001 D6=01029001 83=FE000077000000000000000000000000AB");
+    assert_eq!(told, [found, format!("joined {V4} {V6}")]);
+    // What it announces comes by both ways.
+    let announces = |table: &mut Table, tid: &str, value: &str| {
+        for addr in [V6, V4] {
+            table.comes(addr, &format!("{tid} 029001 0EF001 73 01 80 01 {value}"));
+        }
+        table.told()
+    };
+    assert_eq!(announces(&mut table, "0A01", "30"), [format!("{V4} 029001 80=30")]);
+    // One of them is interviewed, and asked by whatever name.
+    let sent = table.sent();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    let tid = table.tids.last().unwrap().clone();
+    table.comes(V4, &format!("{tid} 0EF001 C 72 05 82 04 010E0100 {NUMBER} 8A 03 000077 D3 03 000001 D6 04 01 029001"));
+    assert_eq!(table.told(), [format!("ready {V4}")]);
+    let nodes: Vec<_> = table.controller.nodes().map(|info| info.addrs.clone()).collect();
+    assert_eq!(nodes, [[node(V4), node(V6)]]);
+    table.wait(seconds(10)).sent();
+    table.told();
+    let id = table.controller.request(table.now, node(V6), &Request::get(LIGHT, &[0x80])).unwrap().index();
+    let sent = table.sent();
+    assert!(sent[0].starts_with(V4), "{sent:?}");
+    let tid = table.tids.last().unwrap().clone();
+    table.comes(V4, &format!("{tid} 029001 C 72 01 80 01 30"));
+    assert_eq!(table.told(), [format!("{id} {V4} 029001 80=30")]);
+    // Gone by one family, it is asked by the other; then it is lost.
+    let asked = |table: &mut Table| {
+        let mut by = Vec::new();
+        for _ in 0..8 {
+            table.request(&Request::get(LIGHT, &[0x80]));
+        }
+        loop {
+            by.extend(table.sent().into_iter().map(|sent| sent.split(' ').next().unwrap().to_owned()));
+            if table.controller.poll_timeout().is_none() {
+                return by;
+            }
+            table.wait_for_timeout();
+        }
+    };
+    let by = asked(&mut table);
+    let (first, second) = by.split_at(6);
+    assert!(first.iter().all(|by| by == V4) && second.len() == 6 && second.iter().all(|by| by == V6), "{by:?}");
+    let told = table.told();
+    assert_eq!(told.iter().filter(|told| told.starts_with("lost")).collect::<Vec<_>>(), [&format!("lost {V4}")]);
+    assert!(table.controller.node(node(V6)).unwrap().is_lost);
+    assert_eq!(announces(&mut table, "0A02", "31"), [format!("returned {V4}"), format!("{V4} 029001 80=31")]);
+    assert!(!table.controller.node(node(V4)).unwrap().is_lost);
+}
+
+#[test]
+fn nodes_that_may_be_two_are_not_joined() {
+    let cases = [
+        // Other objects; another number; a number that several have.
+        (&[(V4, "029001", "AB"), (V6, "029002", "AB")][..], 2),
+        (&[(V4, "029001", "AB"), (V6, "029001", "AC")], 2),
+        (&[(V4, "029001", "AB"), ("192.0.2.8", "029001", "AB"), (V6, "029001", "AB")], 3),
+        (&[(V4, "029001", "AB"), (V6, "029001", "AB"), ("192.0.2.8", "029001", "AB")], 2),
+    ];
+    for (nodes, expected) in cases {
+        let mut table = Table::quiet();
+        table.controller.discover(table.now).unwrap();
+        table.sent();
+        for (addr, object, number) in nodes {
+            let number = format!("83 11 FE000077000000000000000000000000{number}");
+            table.comes(addr, &format!("0001 0EF001 C 72 02 D6 04 01 {object} {number}"));
+        }
+        assert_eq!(table.controller.nodes().count(), expected, "{nodes:?}");
+    }
 }

@@ -1,6 +1,9 @@
 //! When what is sent.
 
+use std::vec;
+
 use super::*;
+use crate::wire::PropertySet;
 
 #[test]
 fn requests_to_one_node_follow_each_other_and_nodes_do_not_wait_for_each_other() {
@@ -88,5 +91,31 @@ fn nobody_waits_behind_a_node_that_answers_nothing() {
     for _ in 0..3 {
         assert_eq!(table.sent().len(), 1);
         table.wait_for_timeout();
+    }
+}
+
+#[test]
+fn writes_are_sent_once_unless_twice_does_no_harm() {
+    let writes: [Write<'_>; 2] = [(0x80, &[0x30]), (0xB0, &[0x64])];
+    let repeatable = vec![(LIGHT.class_code(), PropertySet::of(&[0x80]))];
+    let cases = [
+        (Request::set(LIGHT, &writes), 1),
+        (Request::set(LIGHT, &writes[..1]), 3),
+        (Request::set(LIGHT, &writes[1..]), 1),
+        (Request::set(Eoj::new(0x02, 0x91, 1), &writes[..1]), 1),
+        (Request::set(LIGHT, &writes[1..]).tries(2), 2),
+        (Request::new(LIGHT, Operation::SetGet(&writes, &[0xB0])), 1),
+        (Request::new(LIGHT, Operation::SetGet(&writes[..1], &[0xB0])), 3),
+        (Request::get(LIGHT, &[0xB0]), 3),
+    ];
+    for (request, expected) in cases {
+        let mut table = Table::new(Config { repeatable_writes: repeatable.clone(), ..quiet() });
+        table.request(&request);
+        let mut sent = table.sent().len();
+        while table.controller.poll_timeout().is_some() {
+            table.wait_for_timeout();
+            sent += table.sent().len();
+        }
+        assert_eq!(sent, expected, "{request:?}");
     }
 }

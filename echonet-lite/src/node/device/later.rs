@@ -6,6 +6,9 @@ use crate::node::agenda::{Full, Place};
 use crate::node::respond::{append, notifiable};
 use crate::wire::{FrameWriter, Header, Unwritten};
 
+/// The next object of a stored request that all have answered.
+const ANSWERED: u16 = u16::MAX;
+
 impl<O: Objects, const STORE: usize> Node<O, STORE> {
     /// When [`poll_transmit`](Self::poll_transmit) will have something to send.
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -102,12 +105,20 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
     /// Answers the first task, a stored request, with its next object.
     fn answer_stored(&mut self, buffer: &mut [u8]) -> Option<(Destination, usize)> {
         let (place, Task::Request { from, next, frame }) = self.agenda.first()? else { return None };
-        let Ok(Frame::Format1(message)) = Frame::parse(frame) else {
-            self.agenda.remove(place);
-            return None;
+        let message = match Frame::parse(frame) {
+            Ok(Frame::Format1(message)) if next != ANSWERED => message,
+            _ => {
+                self.agenda.remove(place);
+                return None;
+            }
         };
         let to = self.answer_address(from, Arrival::Multicast);
         let (deoj, target) = (message.deoj(), usize::from(next));
+        let next = self.next_target(deoj, target).and_then(|next| u16::try_from(next).ok()).unwrap_or(ANSWERED);
+        // Before the object is called: if it panics, its turn is over all the same.
+        self.agenda.advance(place, next);
+        let (_, Task::Request { frame, .. }) = self.agenda.first()? else { return None };
+        let Ok(Frame::Format1(message)) = Frame::parse(frame) else { return None };
         // Only reads are stored, so nothing changes and nothing is added to the agenda meanwhile.
         let reply = if deoj.class_code() == ClassCode::NODE_PROFILE {
             let mut profile = NodeProfile::new(&self.config, &self.objects);
@@ -116,9 +127,8 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
             let object = self.objects.get_mut(target);
             object.map_or(Reply::Silence, |object| respond(object, &message, self.config.set_get, buffer).reply)
         };
-        match self.next_target(deoj, target).and_then(|next| u16::try_from(next).ok()) {
-            Some(next) => self.agenda.advance(place, next),
-            None => self.agenda.remove(place),
+        if next == ANSWERED {
+            self.agenda.remove(place);
         }
         match reply {
             Reply::Silence => None,
@@ -191,6 +201,12 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
         epcs: PropertySet,
         buffer: &mut [u8],
     ) -> Option<(Destination, usize)> {
+        if epcs.is_empty() {
+            self.agenda.remove(place);
+            return None;
+        }
+        // Before the object is called: if it panics, this notification is over all the same.
+        self.agenda.replace(place, place.due, Task::Notify { eoj, epcs: PropertySet::EMPTY });
         let header = self.own_header(eoj, Eoj::NODE_PROFILE, Esv::Inf);
         let written = FrameWriter::new(buffer, header).ok().and_then(|mut writer| {
             let rest = if epcs.contains(0xD5) && eoj.class_code() == ClassCode::NODE_PROFILE {
@@ -224,12 +240,13 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
             return None;
         }
         let header = self.own_header(confirm.seoj, confirm.deoj, Esv::Infc);
+        // Before the object is called: if it panics, this attempt is over all the same.
+        let next = Confirm { tid: header.tid, attempts: confirm.attempts - 1, ..confirm };
+        self.agenda.replace(place, now + self.config.infc_timeout, Task::Confirm(next));
         let length = FrameWriter::new(buffer, header).ok().and_then(|mut writer| {
             self.with_object(confirm.seoj, |object| append(object, confirm.epc, &mut writer))?.ok()?;
             Some(writer.finish().ok()?.len())
         });
-        let next = Confirm { tid: header.tid, attempts: confirm.attempts - 1, ..confirm };
-        self.agenda.replace(place, now + self.config.infc_timeout, Task::Confirm(next));
         length.map(|length| (Destination::Unicast(confirm.to), length))
     }
 

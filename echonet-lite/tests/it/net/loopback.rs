@@ -15,7 +15,7 @@ const fn host(last: u8) -> Ipv4Addr {
 }
 
 /// Runs a test on a runtime of its own, and not for ever.
-fn run(test: impl Future<Output = ()>) {
+pub(super) fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test hangs") });
 }
