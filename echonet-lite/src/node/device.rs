@@ -25,14 +25,16 @@ const OWN_SHARE: usize = 4;
 /// whenever something was called, and again at [`poll_timeout`](Self::poll_timeout).
 ///
 /// `STORE` is the number of bytes for all that is sent later: answers to multicast requests (40 bytes and the request
-/// each) and notifications (30 or 48 bytes). A multicast request that does not fit is answered at once; a
-/// notification that does not is an error to who asked for it, and lost if a peer's write caused it. Both are counted
-/// in [`Statistics`].
+/// each) and notifications (30 bytes for each object, 48 that are confirmed). A multicast request that does not fit is
+/// answered at once, which [`Statistics`] count; a confirmed notification that does not is an error. What is to be announced to
+/// all is never lost: of what does not fit it is remembered which properties have changed, and of which range of objects;
+/// then all of these announce them, some perhaps the value that they had before.
 #[derive(Clone, Debug)]
 pub struct Node<O, const STORE: usize = DEFAULT_STORE> {
     config: Config,
     objects: O,
     agenda: Agenda<STORE>,
+    overflow: later::Overflow,
     random: Random,
     /// TID of the last message of the node's own.
     tid: u16,
@@ -62,8 +64,6 @@ pub struct Statistics {
     pub malformed: u32,
     /// Multicast requests answered without delay because the store was full.
     pub undelayed: u32,
-    /// Notifications of changes lost because the store was full.
-    pub lost_notifications: u32,
     /// INFC that nobody confirmed.
     pub unconfirmed: u32,
 }
@@ -75,7 +75,7 @@ pub enum NotifyError {
     NoSuchObject,
     /// The object has no such property, or one that can neither be read nor is announced.
     NoSuchProperty,
-    /// The store is full. It empties as time goes by and [`Node::poll_transmit`] is called.
+    /// The store has no room for a confirmed notification. It empties as time goes by and [`Node::poll_transmit`] is called.
     StoreFull,
 }
 
@@ -103,7 +103,8 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
     pub fn with_store(config: Config, objects: O) -> Self {
         let random = Random::new(config.seed);
         let (tid, statistics) = (config.first_tid, Statistics::default());
-        let mut node = Self { config, objects, agenda: Agenda::new(), random, tid, recent: 0, statistics };
+        let (agenda, overflow) = (Agenda::new(), later::Overflow::default());
+        let mut node = Self { config, objects, agenda, overflow, random, tid, recent: 0, statistics };
         node.address_changed();
         node
     }
@@ -223,7 +224,7 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
         let outcome = respond(object, message, set_get, buffer);
         if !outcome.changed.is_empty() {
             let eoj = object.eoj();
-            self.announce_changes(eoj, outcome.changed);
+            self.announce(eoj, outcome.changed);
         }
         outcome
     }

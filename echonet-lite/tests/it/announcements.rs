@@ -185,3 +185,70 @@ fn a_full_store_answers_at_once() {
     (0..100).for_each(|_| drop(bench.handle(Arrival::Multicast, &request)));
     assert_eq!(bench.node.notify(Eoj::new(2, 0x90, 1), 0x80), Ok(()));
 }
+
+/// A node of so many lights with the store that nodes usually have, which has announced itself.
+fn lights(count: u8) -> Node<Vec<Device>> {
+    let mut node = Node::new(config(), (1..=count).map(|instance| Device::new(Eoj::new(2, 0x90, instance))).collect());
+    assert_eq!(told(&mut node, Instant::ZERO).len(), 1);
+    node
+}
+
+/// Of which objects the node announces something now, and what.
+fn told(node: &mut Node<Vec<Device>>, now: Instant) -> Vec<(Eoj, Vec<u8>)> {
+    let (mut buffer, mut told) = ([0; 512], Vec::new());
+    while let Some((to, length)) = node.poll_transmit(now, &mut buffer) {
+        if to == Destination::Multicast {
+            told.push((Eoj::new(buffer[4], buffer[5], buffer[6]), buffer[12..length].to_vec()));
+        }
+    }
+    told
+}
+
+fn handle(node: &mut Node<Vec<Device>>, request: &str) -> usize {
+    let (mut buffer, mut answers) = ([0; 512], 0);
+    let mut out = echonet_lite::node::Outbox::new(&mut buffer, |_, _: &[u8]| answers += 1);
+    node.handle(Instant::ZERO, peer(), Arrival::Unicast, &hex(request), &mut out);
+    answers
+}
+
+#[test]
+fn no_announcement_is_lost_however_many_objects_change() {
+    for count in [2, 20, 40, 127] {
+        let all: Vec<_> = (1..=count).map(|instance| (Eoj::new(2, 0x90, instance), vec![0xB0, 1, 5])).collect();
+        let mut node = lights(count);
+        assert_eq!(handle(&mut node, "1081 000B 05FF01 029000 61 01 B0 01 05"), usize::from(count));
+        assert_eq!(told(&mut node, Instant::ZERO), all, "one write to all");
+        // One after the other, from the last to the first.
+        for instance in (1..=count).rev() {
+            assert_eq!(handle(&mut node, &format!("1081 000B 05FF01 0290{instance:02X} 61 01 B0 01 06")), 1);
+        }
+        let mut single = told(&mut node, Instant::ZERO);
+        single.sort();
+        assert_eq!(single.len(), all.len());
+        assert!(single.iter().zip(&all).all(|(one, other)| one.0 == other.0 && one.1 == [0xB0, 1, 6]), "{count}");
+        assert_eq!(node.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn what_waits_for_confirmation_holds_nothing_up() {
+    let mut node = lights(40);
+    let light = Eoj::new(2, 0x90, 1);
+    let mut confirmed = 0;
+    while node.notify_confirmed(peer(), Eoj::CONTROLLER, light, 0x80).is_ok() {
+        confirmed += 1;
+    }
+    assert!(confirmed >= 10, "{confirmed}");
+    told(&mut node, Instant::ZERO);
+    // The store is full until nobody has confirmed for 15 s. What changes is told at once all the same.
+    for (instance, epc) in [(7, 0xB0), (3, 0x80), (7, 0x80), (5, 0xC0)] {
+        assert_eq!(node.notify(Eoj::new(2, 0x90, instance), epc), Ok(()));
+    }
+    node.address_changed();
+    assert_eq!(node.poll_timeout(), Some(Instant::ZERO));
+    let said = told(&mut node, Instant::ZERO);
+    let tells = |eoj: Eoj, epc| said.iter().any(|(of, list)| *of == eoj && list.contains(&epc));
+    assert!([(7, 0xB0), (3, 0x80), (7, 0x80), (5, 0xC0)].iter().all(|&(i, epc)| tells(Eoj::new(2, 0x90, i), epc)));
+    assert!(tells(Eoj::NODE_PROFILE, 0xD5), "{said:?}");
+    assert!(node.poll_timeout() > Some(Instant::ZERO));
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::node::Object;
-use crate::node::agenda::{Full, Place};
+use crate::node::agenda::Place;
 use crate::node::respond::{append, notifiable};
 use crate::wire::{FrameWriter, Header, Unwritten};
 
@@ -12,46 +12,57 @@ const ANSWERED: u16 = u16::MAX;
 impl<O: Objects, const STORE: usize> Node<O, STORE> {
     /// When [`poll_transmit`](Self::poll_transmit) will have something to send.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.agenda.first_due()
+        if self.overflow.epcs.is_empty() { self.agenda.first_due() } else { Some(Instant::ZERO) }
     }
 
     /// The next datagram that is due: written into `buffer`, with its destination and length.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)> {
         // Every turn ends a task, or sends a part of it.
-        while self.agenda.first_due()? <= now {
-            let (place, task) = self.agenda.first()?;
-            let sent = match task {
-                Task::Answer { to, frame } => {
-                    let sent = copy(frame, buffer).map(|length| (Destination::Unicast(to), length));
-                    self.agenda.remove(place);
-                    sent
+        loop {
+            let sent = if self.agenda.first_due().is_none_or(|due| due > now) {
+                if self.overflow.epcs.is_empty() {
+                    return None;
                 }
-                Task::Request { .. } => self.answer_stored(buffer),
-                Task::Notify { eoj, epcs } => self.send_notification(place, eoj, epcs, buffer),
-                Task::Confirm(confirm) => self.send_confirmable(place, confirm, now, buffer),
+                self.send_overflow(buffer)
+            } else {
+                let (place, task) = self.agenda.first()?;
+                match task {
+                    Task::Answer { to, frame } => {
+                        let sent = copy(frame, buffer).map(|length| (Destination::Unicast(to), length));
+                        self.agenda.remove(place);
+                        sent
+                    }
+                    Task::Request { .. } => self.answer_stored(buffer),
+                    Task::Notify { eoj, epcs } => self.send_notification(place, eoj, epcs, buffer),
+                    Task::Confirm(confirm) => self.send_confirmable(place, confirm, now, buffer),
+                }
             };
             if sent.is_some() {
                 return sent;
             }
         }
-        None
     }
 
     /// Announces the node: call it when an address of it has changed, when it has come back to the network, and when
     /// objects were added or taken away. The start-up announcement comes by itself.
     pub fn address_changed(&mut self) {
         let eoj = NodeProfile::new(&self.config, &self.objects).eoj();
-        self.announce_changes(eoj, PropertySet::of(&[0xD5]));
+        if !self.overflow.epcs.is_empty() {
+            // Its places can be those of other objects now.
+            (self.overflow.first, self.overflow.last) = (0, PROFILE);
+        }
+        self.announce(eoj, PropertySet::of(&[0xD5]));
     }
 
     /// Tells everyone the value of a property (INF, multicast) that it has when it is sent. Notifications of one object that
-    /// wait together are sent together.
+    /// wait together are sent together. None is ever lost: see [`Node`].
     ///
     /// # Errors
-    /// No such object or property, or too much that waits.
+    /// No such object or property.
     pub fn notify(&mut self, eoj: Eoj, epc: u8) -> Result<(), NotifyError> {
         self.check_notifiable(eoj, epc)?;
-        self.push_notification(eoj, PropertySet::EMPTY.with(epc)).map_err(|_| NotifyError::StoreFull)
+        self.announce(eoj, PropertySet::EMPTY.with(epc));
+        Ok(())
     }
 
     /// Tells one object of one node the value of a property (INFC), again and again with a fresh TID until it confirms or
@@ -155,24 +166,19 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
         Handled::Done
     }
 
-    /// Announces what a peer's write has changed.
-    pub(super) fn announce_changes(&mut self, eoj: Eoj, epcs: PropertySet) {
-        if self.push_notification(eoj, epcs).is_err() {
-            self.statistics.lost_notifications = self.statistics.lost_notifications.wrapping_add(1);
-        }
-    }
-
-    /// Adds to what waits of this object, or begins it.
-    fn push_notification(&mut self, eoj: Eoj, epcs: PropertySet) -> Result<(), Full> {
+    /// Remembers what is to be announced: with what waits of this object already, or for itself, or if the store has no room
+    /// together with all that it had none for.
+    pub(super) fn announce(&mut self, eoj: Eoj, epcs: PropertySet) {
         let waiting = self.agenda.tasks().find_map(|(place, task)| match task {
             Task::Notify { eoj: of, epcs } if of == eoj => Some((place, epcs)),
             Task::Notify { .. } | Task::Request { .. } | Task::Answer { .. } | Task::Confirm(_) => None,
         });
-        let Some((place, already)) = waiting else {
-            return self.agenda.push(Instant::ZERO, Task::Notify { eoj, epcs }, 0);
-        };
-        self.agenda.replace(place, place.due, Task::Notify { eoj, epcs: already.union(epcs) });
-        Ok(())
+        if let Some((place, already)) = waiting {
+            self.agenda.replace(place, place.due, Task::Notify { eoj, epcs: already.union(epcs) });
+        } else if self.agenda.push(Instant::ZERO, Task::Notify { eoj, epcs }, 0).is_err() {
+            let index = self.objects.find(eoj, 0).and_then(|index| u16::try_from(index).ok()).unwrap_or(PROFILE);
+            self.overflow.add(index, epcs);
+        }
     }
 
     fn check_notifiable(&self, eoj: Eoj, epc: u8) -> Result<(), NotifyError> {
@@ -207,6 +213,40 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
         }
         // Before the object is called: if it panics, this notification is over all the same.
         self.agenda.replace(place, place.due, Task::Notify { eoj, epcs: PropertySet::EMPTY });
+        let (length, rest) = self.write_notification(eoj, epcs, buffer);
+        if rest.is_empty() {
+            self.agenda.remove(place);
+        } else {
+            self.agenda.replace(place, place.due, Task::Notify { eoj, epcs: rest });
+        }
+        length.map(|length| (Destination::Multicast, length))
+    }
+
+    /// One INF of the next object of those that the store had no room for.
+    fn send_overflow(&mut self, buffer: &mut [u8]) -> Option<(Destination, usize)> {
+        let Overflow { first, last, epcs } = self.overflow;
+        // Before the object is called: if it panics, its turn is over all the same.
+        let next = if usize::from(first) < self.objects.len() { first + 1 } else { PROFILE };
+        if first >= last {
+            self.overflow = Overflow::default();
+        } else {
+            self.overflow.first = next;
+        }
+        let eoj = match self.objects.get(first.into()) {
+            Some(object) => object.eoj(),
+            None if first == PROFILE => NodeProfile::new(&self.config, &self.objects).eoj(),
+            None => return None,
+        };
+        let own = self.with_object(eoj, |object| epcs.intersection(notifiable(object.access())))?;
+        let (length, rest) = self.write_notification(eoj, own, buffer);
+        if !rest.is_empty() {
+            self.announce(eoj, rest);
+        }
+        length.map(|length| (Destination::Multicast, length))
+    }
+
+    /// Writes an INF with as many of the properties as fit; returns its length, and the others.
+    fn write_notification(&mut self, eoj: Eoj, epcs: PropertySet, buffer: &mut [u8]) -> (Option<usize>, PropertySet) {
         let header = self.own_header(eoj, Eoj::NODE_PROFILE, Esv::Inf);
         let written = FrameWriter::new(buffer, header).ok().and_then(|mut writer| {
             let rest = if epcs.contains(0xD5) && eoj.class_code() == ClassCode::NODE_PROFILE {
@@ -217,13 +257,8 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
             };
             Some((writer.finish().ok()?.len(), rest))
         });
-        match written {
-            Some((_, rest)) if !rest.is_empty() => {
-                self.agenda.replace(place, place.due, Task::Notify { eoj, epcs: rest })
-            }
-            _ => self.agenda.remove(place),
-        }
-        written.map(|(length, _)| (Destination::Multicast, length))
+        // What cannot be written at all is over.
+        written.map_or((None, PropertySet::EMPTY), |(length, rest)| (Some(length), rest))
     }
 
     /// One attempt of an INFC, and the next one's time.
@@ -271,4 +306,27 @@ fn append_all(object: &dyn Object, epcs: PropertySet, writer: &mut FrameWriter<'
 fn copy(frame: &[u8], buffer: &mut [u8]) -> Option<usize> {
     buffer.get_mut(..frame.len())?.copy_from_slice(frame);
     Some(frame.len())
+}
+
+/// The place of the profile among what waits in an [`Overflow`].
+const PROFILE: u16 = u16::MAX;
+
+/// What is to be announced, and found no room in the store: these properties of all objects from one place to another. It is
+/// state, not messages: whatever changes, it needs no more room, and at worst tells a value that has not changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Overflow {
+    first: u16,
+    last: u16,
+    epcs: PropertySet,
+}
+
+impl Overflow {
+    fn add(&mut self, index: u16, epcs: PropertySet) {
+        if self.epcs.is_empty() {
+            *self = Self { first: index, last: index, epcs };
+        } else {
+            let (first, last) = (self.first.min(index), self.last.max(index));
+            *self = Self { first, last, epcs: self.epcs.union(epcs) };
+        }
+    }
 }
