@@ -16,6 +16,8 @@ pub struct Config {
     /// Seed of the first transaction identifier: different in each life of a program, so that answers to the life
     /// before are not taken for answers to this one.
     pub seed: u64,
+    /// Whether nothing is to be sent, as by `listen_only` of an endpoint: requests are refused, and nobody is interviewed.
+    pub listens_only: bool,
     /// The port that everything is sent to. Devices know no other than 3610.
     pub port: u16,
     /// How many requests may be outstanding at one node. 1 as the guidelines want it: one after the other.
@@ -69,6 +71,7 @@ impl Config {
             eoj: Eoj::CONTROLLER,
             objects: Vec::new(),
             seed,
+            listens_only: false,
             port: PORT,
             window: 1,
             spacing: Spacing::Adaptive,

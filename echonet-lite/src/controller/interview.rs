@@ -44,7 +44,8 @@ impl Controller {
 
     /// Begins the interview of a node, unless it is under way.
     pub(super) fn start_interview(&mut self, place: u32) {
-        if self.config.interview != Interview::Nothing && self.peer(place).stage == Stage::Idle {
+        let is_wanted = self.config.interview != Interview::Nothing && !self.config.listens_only;
+        if is_wanted && self.peer(place).stage == Stage::Idle {
             self.wait_for_step(place, Step::Profile);
         }
     }

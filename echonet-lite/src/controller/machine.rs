@@ -247,6 +247,9 @@ impl Controller {
         request: &Request<'_>,
         owner: Owner,
     ) -> Result<RequestId, RequestError> {
+        if self.config.listens_only {
+            return Err(RequestError::ListensOnly);
+        }
         let (writes, reads) = request.check(self.config.max_frame)?;
         if self.free_slots.is_empty() && self.slots.len() >= self.config.max_requests {
             return Err(RequestError::Full);

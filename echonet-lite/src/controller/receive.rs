@@ -127,10 +127,8 @@ impl Controller {
         let id = super::RequestId { slot: index, generation: slot.generation };
         let service = slot.service;
         let response_time = now.since(attempt.at);
-        if let Some(place) = place {
-            if message.seoj().class_code() == Eoj::NODE_PROFILE.class_code() {
-                self.start_interview(place);
-            }
+        if let Some(place) = place.filter(|_| message.seoj().class_code() == Eoj::NODE_PROFILE.class_code()) {
+            self.start_interview(place);
         }
         self.tell(Event::Gathered {
             id,
@@ -234,7 +232,7 @@ impl Controller {
 
     /// Answers an INFC: the same properties without values.
     fn confirm(&mut self, from: NodeAddr, object: Eoj, message: &Message<'_>) {
-        if self.confirmations.len() >= MAX_CONFIRMATIONS {
+        if self.confirmations.len() >= MAX_CONFIRMATIONS || self.config.listens_only {
             return;
         }
         let header = Header { tid: message.tid(), seoj: object, deoj: message.seoj(), esv: Esv::InfcRes };

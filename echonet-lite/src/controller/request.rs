@@ -168,6 +168,8 @@ impl fmt::Display for RequestId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
+    /// The controller only listens ([`Config::listens_only`](super::Config::listens_only)).
+    ListensOnly,
     /// There are as many requests as [`Config::max_requests`](super::Config::max_requests) allows, counting those whose
     /// end has not been taken by `poll_event` yet.
     Full,
@@ -206,6 +208,7 @@ pub enum RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::ListensOnly => f.write_str("nothing is asked by who only listens"),
             Self::Full => f.write_str("too many requests are outstanding"),
             Self::NodeFull => f.write_str("too many requests to this node are outstanding"),
             Self::TooManyNodes => f.write_str("too many nodes are in use"),

@@ -51,6 +51,8 @@ const LEAD_TICK: Duration = Duration::from_millis(1);
 pub struct Endpoint<D: Device = ()> {
     engine: Engine<D>,
     io: Io,
+    /// Of the sockets that are watched.
+    generation: u32,
     events: VecDeque<Event>,
     lead: Option<Lead>,
     stop: Arc<Stop>,
@@ -106,13 +108,10 @@ impl<D: Device> Builder<D> {
     pub fn bind_blocking(self) -> Result<Endpoint<D>, BindError> {
         let (engine, io) = self.open()?;
         let failed = |source| BindError::Io { doing: "watching a socket", address: None, source };
-        let sockets = &io.departing.sockets;
-        for at in 0..sockets.len() {
-            io.watch.add(sockets.descriptor(at), token::SOCKETS + at as u64, EventFlags::IN).map_err(failed)?;
-            sockets.set_timeout(at, LEAD_TICK).map_err(failed)?;
-        }
+        watch_sockets(&io).map_err(failed)?;
         let stop = Stop { asked: AtomicBool::new(false), waker: io.watch.waker().map_err(failed)? };
-        Ok(Endpoint { engine, io, events: VecDeque::new(), lead: None, stop: Arc::new(stop) })
+        let generation = io.departing.sockets.generation();
+        Ok(Endpoint { engine, io, generation, events: VecDeque::new(), lead: None, stop: Arc::new(stop) })
     }
 }
 
@@ -154,11 +153,23 @@ impl<D: Device> Endpoint<D> {
                     self.lead = Some(Lead { socket: at, left: LEAD });
                 } else {
                     self.io.attend(now, event, &mut self.engine);
+                    if self.io.departing.sockets.generation() != self.generation {
+                        self.follow_sockets()?;
+                        // The other events name sockets that may be others by now; what was not taken comes again.
+                        break;
+                    }
                 }
             }
         }
         self.transmit();
         Ok(())
+    }
+
+    /// Watches the sockets that have come.
+    fn follow_sockets(&mut self) -> io::Result<()> {
+        self.lead = None;
+        self.generation = self.io.departing.sockets.generation();
+        watch_sockets(&self.io)
     }
 
     /// Takes what has come by a socket, up to a few batches, so that nobody can keep the others from their turn.
@@ -348,4 +359,17 @@ impl<D: Device> Endpoint<D> {
     pub fn listens_tcp(&self) -> bool {
         self.io.tcp.is_listening()
     }
+}
+
+/// Has the watch say when one of the sockets can be read, by its place now.
+fn watch_sockets(io: &Io) -> io::Result<()> {
+    let sockets = &io.departing.sockets;
+    for at in 0..sockets.len() {
+        let (descriptor, token) = (sockets.descriptor(at), token::SOCKETS + at as u64);
+        if io.watch.modify(descriptor, token, EventFlags::IN).is_err() {
+            io.watch.add(descriptor, token, EventFlags::IN)?;
+        }
+        sockets.set_timeout(at, LEAD_TICK)?;
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::string::String;
 use std::vec::Vec;
 
+use super::bounds::{Bounds, Reach};
 use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::io::Io;
@@ -18,6 +19,7 @@ use crate::wire::PORT;
 #[must_use = "nothing happens before `bind` or `bind_blocking`"]
 pub struct Builder<D = ()> {
     plan: Plan,
+    bounds: Bounds,
     listen: Listen,
     prefer_tcp: bool,
     controller: Option<controller::Config>,
@@ -27,37 +29,69 @@ pub struct Builder<D = ()> {
 impl Builder {
     /// The usual choices.
     pub(super) fn new() -> Self {
-        let plan =
-            Plan { port: PORT, v4: true, v6: true, interfaces: Vec::new(), addresses: Vec::new(), members: None };
-        Self { plan, listen: Listen::default(), prefer_tcp: false, controller: None, device: () }
+        let plan = Plan {
+            port: PORT,
+            v4: true,
+            v6: true,
+            interfaces: Vec::new(),
+            addresses: Vec::new(),
+            waits: true,
+            listens_only: false,
+        };
+        let bounds = Bounds::default();
+        Self { plan, bounds, listen: Listen::default(), prefer_tcp: false, controller: None, device: () }
     }
 
     /// Serves the objects of a [`Node`](crate::node::Node), beside what the program asks of others.
     pub fn serve<D: Device>(self, node: D) -> Builder<D> {
-        let Self { plan, listen, prefer_tcp, controller, device: () } = self;
-        Builder { plan, listen, prefer_tcp, controller, device: node }
+        let Self { plan, bounds, listen, prefer_tcp, controller, device: () } = self;
+        Builder { plan, bounds, listen, prefer_tcp, controller, device: node }
     }
 }
 
 impl<D: Device> Builder<D> {
-    /// Uses this interface (`eth0`), and no others than those named so.
+    /// Uses this interface (`eth0`), and no others than those named so; see [`wait`](Self::wait).
     pub fn interface(mut self, name: impl Into<String>) -> Self {
         self.plan.interfaces.push(name.into());
         self
     }
 
     /// Listens on this address of the machine, and no others than those given so. Several nodes can live on one
-    /// machine, each on its own address: on loopback any of 127.0.0.0/8.
+    /// machine, each on its own address: on loopback any of 127.0.0.0/8. See [`wait`](Self::wait).
+    ///
+    /// A node is all that listens on an address: processes that share one get what is meant for each other. Give each its own
+    /// (`ip address add 192.168.1.51/24 dev eth0`), or let one process serve the objects of all.
     pub fn address(mut self, address: impl Into<IpAddr>) -> Self {
         self.plan.addresses.push(address.into());
         self
     }
 
-    /// Shares each address with `members − 1` other processes of the same user that say the same. Requests go to the
-    /// process whose place in order of start is the instance of the addressed object, counted from 1 and around: with
-    /// two members instances 1, 3, 5 … belong to the first. Instance 1 includes the node profile.
-    pub fn share_address(mut self, members: u32) -> Self {
-        self.plan.members = Some(members.max(1));
+    /// Whether to wait for interfaces and addresses that were named and are not there yet, as at boot: the node is heard,
+    /// and announces itself, as soon as they are. That is so unless chosen otherwise; then a missing one is an error.
+    pub fn wait(mut self, wanted: bool) -> Self {
+        self.plan.waits = wanted;
+        self
+    }
+
+    /// Only hears what is sent to all: notifications and announcements. Requests end with
+    /// [`RequestError::ListensOnly`](controller::RequestError::ListensOnly). Other programs of this machine keep what is sent
+    /// to them alone, which the kernel otherwise gives to the program that came last.
+    pub fn listen_only(mut self) -> Self {
+        self.plan.listens_only = true;
+        self.listen = Listen::Off;
+        self
+    }
+
+    /// Whose requests are answered: those of hosts in networks of this machine, unless chosen.
+    pub fn reach(mut self, reach: Reach) -> Self {
+        self.bounds.reach = reach;
+        self
+    }
+
+    /// The most bytes of an answer by UDP, 1,452 unless chosen: what fits into an Ethernet frame by IPv6. What does not fit is
+    /// refused in part (SNA), so that it is asked for in parts, or by TCP, where an answer is as long as it has to be.
+    pub fn answer_limit(mut self, bytes: usize) -> Self {
+        self.bounds.answer = bytes;
         self
     }
 
@@ -100,14 +134,16 @@ impl<D: Device> Builder<D> {
 
     /// Opens the sockets.
     pub(super) fn open(self) -> Result<(Engine<D>, Io), BindError> {
-        let io = Io::open(self.plan, self.listen, self.prefer_tcp)?;
-        let config = self.controller.unwrap_or_else(|| {
+        let listens_only = self.plan.listens_only;
+        let io = Io::open(self.plan, self.bounds, self.listen, self.prefer_tcp)?;
+        let mut config = self.controller.unwrap_or_else(|| {
             let mut config = controller::Config::new(RandomState::new().hash_one(0));
             if D::PRESENT {
                 config.interview = Interview::Nothing;
             }
             config
         });
+        config.listens_only |= listens_only;
         let mut device = self.device;
         device.begin_tids(RandomState::new().hash_one(1) as u16);
         Ok((Engine::new(device, Controller::new(config)), io))

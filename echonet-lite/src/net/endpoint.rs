@@ -260,6 +260,8 @@ struct Driver<D: Device> {
     io: Io,
     /// One for each socket, in the same order; then the one for everything rare.
     ready: Vec<AsyncFd<OwnedFd>>,
+    /// Of the sockets that `ready` watches.
+    generation: u32,
     rare: AsyncFd<OwnedFd>,
     sleep: Option<(Instant, Pin<Box<Sleep>>)>,
     wakers: Vec<Waker>,
@@ -267,18 +269,11 @@ struct Driver<D: Device> {
 
 impl<D: Device> Driver<D> {
     fn new(shared: Arc<Shared<D>>, io: Io) -> Result<Self, BindError> {
-        let register = |descriptor: std::io::Result<OwnedFd>| {
-            descriptor.and_then(sys::watch).map_err(|source| BindError::Io {
-                doing: "registering a socket",
-                address: None,
-                source,
-            })
-        };
-        let sockets = &io.departing.sockets;
-        let ready = (0..sockets.len()).map(|at| register(sockets.descriptor(at).try_clone_to_owned()));
-        let ready = ready.collect::<Result<_, _>>()?;
-        let rare = register(io.watch.as_fd().try_clone_to_owned())?;
-        Ok(Self { shared, io, ready, rare, sleep: None, wakers: Vec::new() })
+        let failed = |source| BindError::Io { doing: "registering a socket", address: None, source };
+        let ready = registered(&io).map_err(failed)?;
+        let rare = io.watch.as_fd().try_clone_to_owned().and_then(sys::watch).map_err(failed)?;
+        let generation = io.departing.sockets.generation();
+        Ok(Self { shared, io, ready, generation, rare, sleep: None, wakers: Vec::new() })
     }
 
     /// Receives what has come, and says whether anything had.
@@ -315,6 +310,17 @@ impl<D: Device> Driver<D> {
             self.io.attend(now, token, &mut state.engine);
             if token == token::CHANGES {
                 state.interfaces = self.io.departing.sockets.interfaces().to_vec();
+                state.listens_tcp = self.io.tcp.is_listening();
+            }
+        }
+        drop(state);
+        let generation = self.io.departing.sockets.generation();
+        if generation != self.generation {
+            // Without descriptors for it, it is tried again when something happens next.
+            if let Ok(ready) = registered(&self.io) {
+                (self.ready, self.generation) = (ready, generation);
+            } else {
+                self.ready.clear();
             }
         }
         true
@@ -343,6 +349,13 @@ impl<D: Device> Driver<D> {
         }
         due
     }
+}
+
+/// Has the runtime say when one of the sockets can be read.
+fn registered(io: &Io) -> std::io::Result<Vec<AsyncFd<OwnedFd>>> {
+    let sockets = &io.departing.sockets;
+    let clones = (0..sockets.len()).map(|at| sockets.descriptor(at).try_clone_to_owned());
+    clones.map(|descriptor| sys::watch(descriptor?)).collect()
 }
 
 impl<D: Device> Drop for Driver<D> {

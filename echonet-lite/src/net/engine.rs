@@ -129,10 +129,17 @@ impl<D: Device> Engine<D> {
     }
 
     /// Writes the device's next datagram that is due. One that an object panicked over is not sent.
-    pub(super) fn poll_device(&mut self, now: Instant, departing: &mut Departing) -> Option<(Destination, usize)> {
+    pub(super) fn poll_device(
+        &mut self,
+        now: Instant,
+        departing: &mut Departing,
+        room: usize,
+    ) -> Option<(Destination, usize)> {
         let Self { device, controller, .. } = self;
         loop {
-            if let Some(polled) = unharmed(controller, || device.poll_transmit(now, departing.buffer())) {
+            let buffer = departing.buffer();
+            let room = room.min(buffer.len());
+            if let Some(polled) = unharmed(controller, || device.poll_transmit(now, &mut buffer[..room])) {
                 return polled;
             }
         }
@@ -147,7 +154,24 @@ impl<D: Device> Engine<D> {
             if departing.is_echo(&arrived, datagram.from, datagram.bytes) {
                 continue;
             }
-            self.take(now, datagram.from, how, datagram.bytes, &mut Answers { departing, way: arrived.way });
+            let way = arrived.way;
+            match departing.allowance(now, datagram.from, how, datagram.bytes.len()) {
+                Some(allowance) => {
+                    self.take(now, datagram.from, how, datagram.bytes, &mut Answers { departing, way, allowance });
+                }
+                None => self.take_unanswered(now, datagram.from, datagram.bytes),
+            }
+        }
+    }
+
+    /// Takes a message of a host that gets no answers: it may be an answer itself.
+    fn take_unanswered(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+        match Frame::parse(bytes) {
+            Ok(Frame::Format1(message)) if message.esv().is_answer() => {
+                self.controller.handle_message(now, from, &message);
+            }
+            Ok(_) => {}
+            Err(_) => self.malformed += 1,
         }
     }
 

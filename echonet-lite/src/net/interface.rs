@@ -23,6 +23,10 @@ pub struct Interface {
     pub addresses: Vec<IpAddr>,
     /// The addresses that reach all IPv4 hosts of its networks.
     pub(super) broadcasts: Vec<Ipv4Addr>,
+    /// Whether a cable is plugged in, or what stands for one.
+    pub(super) carrier: bool,
+    /// Its networks: an address of each, and how many bits of it are the network's.
+    pub(super) networks: Vec<(IpAddr, u8)>,
 }
 
 impl Interface {
@@ -37,6 +41,27 @@ impl Interface {
         dump(&socket, libc::RTM_GETADDR, |body| add_address(&mut interfaces, body))?;
         interfaces.sort_by_key(|interface| interface.index);
         Ok(interfaces)
+    }
+
+    /// Whether an address is in a network of this interface, so that no router stands between.
+    pub(super) fn is_near(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|&(network, bits)| match (network, address) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                (network.to_bits() ^ address.to_bits()).leading_zeros() >= u32::from(bits)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                // An address that was leased has all bits; the networks that hosts are in have 64.
+                (network.to_bits() ^ address.to_bits()).leading_zeros() >= u32::from(bits.min(64))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether something can be sent or received that could not when the interfaces were `before`.
+    pub(super) fn has_gained(&self, before: &[Self]) -> bool {
+        let old = before.iter().find(|old| old.index == self.index && old.carrier);
+        let known = |address: &IpAddr| old.is_some_and(|old| old.addresses.contains(address));
+        self.carrier && !self.addresses.iter().all(known)
     }
 }
 
@@ -82,6 +107,8 @@ const HEADER: usize = 16;
 /// `struct ifinfomsg` and `struct ifaddrmsg`, which attributes follow.
 const LINK: usize = 16;
 const ADDRESS: usize = 8;
+/// Flags of an address, which have outgrown the byte in `struct ifaddrmsg`.
+const IFA_FLAGS: u16 = 8;
 
 /// Asks for all entries of a kind and gives the body of each to `each`.
 fn dump(socket: &OwnedFd, kind: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
@@ -148,6 +175,8 @@ fn link(body: &[u8]) -> Option<Interface> {
         loopback: flags & libc::IFF_LOOPBACK != 0,
         addresses: Vec::new(),
         broadcasts: Vec::new(),
+        carrier: flags & libc::IFF_RUNNING != 0,
+        networks: Vec::new(),
     })
 }
 
@@ -159,10 +188,13 @@ fn add_address(interfaces: &mut [Interface], body: &[u8]) {
     let Some(interface) = interfaces.iter_mut().find(|interface| interface.index == index) else { return };
     // A point-to-point link has its peer under ADDRESS and itself under LOCAL; IPv6 otherwise has ADDRESS alone.
     let (mut own, mut local) = (None, None);
+    let &[_, bits, flags, ..] = body else { return };
+    let mut flags = u32::from(flags);
     for (kind, value) in attributes(body.get(ADDRESS..).unwrap_or_default()) {
         match kind {
             libc::IFA_ADDRESS => own = ip(value),
             libc::IFA_LOCAL => local = ip(value),
+            IFA_FLAGS => flags = value.first_chunk().map_or(flags, |&flags| u32::from_ne_bytes(flags)),
             libc::IFA_BROADCAST => {
                 if let Some(IpAddr::V4(broadcast)) = ip(value) {
                     interface.broadcasts.push(broadcast);
@@ -171,7 +203,13 @@ fn add_address(interfaces: &mut [Interface], body: &[u8]) {
             _ => {}
         }
     }
-    interface.addresses.extend(local.or(own));
+    // While the network is asked whether another host has it, nothing can be sent from an address; the end of that is a
+    // change that is told.
+    let is_unsettled = flags & (libc::IFA_F_TENTATIVE | libc::IFA_F_DADFAILED) != 0;
+    if !is_unsettled || flags & libc::IFA_F_OPTIMISTIC != 0 {
+        interface.networks.extend(own.or(local).map(|network| (network, bits)));
+        interface.addresses.extend(local.or(own));
+    }
 }
 
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
@@ -192,6 +230,32 @@ mod tests {
         let loopback = interfaces.iter().find(|interface| interface.loopback).expect("loopback is up");
         assert_eq!(loopback.name, "lo");
         assert!(loopback.addresses.contains(&Ipv4Addr::LOCALHOST.into()), "{loopback:?}");
+    }
+
+    #[test]
+    fn near_is_what_is_in_a_network_of_the_interface() {
+        let networks = [("192.0.2.7", 24), ("198.51.100.1", 32), ("2001:db8::7", 128), ("fe80::7", 64)];
+        let networks = networks.map(|(address, bits)| (address.parse().unwrap(), bits)).to_vec();
+        let interface = Interface {
+            index: 2,
+            name: "eth0".into(),
+            loopback: false,
+            addresses: Vec::new(),
+            broadcasts: Vec::new(),
+            carrier: true,
+            networks,
+        };
+        for (address, expected) in [
+            ("192.0.2.255", true),
+            ("192.0.3.1", false),
+            ("198.51.100.1", true),
+            ("198.51.100.2", false),
+            ("2001:db8::ffff", true),
+            ("2001:db8:0:1::7", false),
+            ("fe80::1", true),
+        ] {
+            assert_eq!(interface.is_near(address.parse().unwrap()), expected, "{address}");
+        }
     }
 
     #[test]

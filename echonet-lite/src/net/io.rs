@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 
 use rustix::event::epoll::EventFlags;
 
+use super::bounds::{Allowance, Bounds, Rates, Reach};
 use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::interface::Changes;
@@ -15,11 +16,14 @@ use super::socket::{Arrived, Plan, Sockets, Way};
 use super::sys::{Incoming, Outgoing};
 use super::tcp::{Listen, Tcp};
 use super::watch::{Watch, token};
-use crate::node::{Destination, Instant, Transmit};
+use crate::node::{Arrival, Destination, Instant, Transmit};
 use crate::wire::PORT;
 
 /// Multicasts of our own that are remembered in order to know them when they come back.
 const ECHOES: usize = 32;
+
+/// The longest announcement of 84 instances, which has room whatever else was sent.
+const ANNOUNCEMENT: usize = 12 + 2 + 253;
 
 /// Everything that moves datagrams for one node.
 pub(super) struct Io {
@@ -31,7 +35,7 @@ pub(super) struct Io {
 }
 
 impl Io {
-    pub(super) fn open(plan: Plan, listen: Listen, prefer_tcp: bool) -> Result<Self, BindError> {
+    pub(super) fn open(plan: Plan, bounds: Bounds, listen: Listen, prefer_tcp: bool) -> Result<Self, BindError> {
         let failed = |source| BindError::Io { doing: "watching for changes of addresses", address: None, source };
         // Listened for before the interfaces are looked at, so that no change goes unseen in between.
         let changes = Changes::listen().map_err(failed)?;
@@ -40,7 +44,15 @@ impl Io {
         let port = plan.port;
         let sockets = Sockets::open(plan)?;
         let tcp = Tcp::open(listen, prefer_tcp, sockets.unicast_addresses(), &watch)?;
-        let departing = Departing { sockets, outgoing: Outgoing::new(), echoes: Echoes::default(), port, lost: 0 };
+        let departing = Departing {
+            sockets,
+            bounds,
+            rates: Rates::default(),
+            outgoing: Outgoing::new(),
+            echoes: Echoes::default(),
+            port,
+            lost: 0,
+        };
         Ok(Self { incoming: Incoming::new(), departing, watch, tcp, changes })
     }
 
@@ -59,8 +71,8 @@ impl Io {
         match event {
             token::WAKER => self.watch.rest(),
             token::CHANGES => {
-                if self.changes.any() && self.departing.sockets.refresh().unwrap_or(false) {
-                    engine.device.address_changed();
+                if self.changes.any() {
+                    self.follow_changes(engine);
                 }
             }
             token::LISTENERS..token::SOCKETS => {
@@ -73,11 +85,32 @@ impl Io {
         }
     }
 
+    /// Interfaces or addresses have changed.
+    fn follow_changes<D: Device>(&mut self, engine: &mut Engine<D>) {
+        // What waits names its socket by place.
+        self.departing.flush();
+        let generation = self.departing.sockets.generation();
+        // What cannot be found out now is asked at the next change.
+        let has_gained = self.departing.sockets.refresh().unwrap_or(false);
+        if self.departing.sockets.generation() != generation {
+            self.departing.outgoing.sockets_changed();
+            self.tcp.follow(self.departing.sockets.unicast_addresses(), &self.watch);
+        }
+        if has_gained {
+            engine.device.address_changed();
+        }
+    }
+
     /// Queues all that both sides of the node have to send by now.
     pub(super) fn transmit<D: Device>(&mut self, now: Instant, engine: &mut Engine<D>) {
         let Self { departing, tcp, watch, .. } = self;
         tcp.expire(now, departing, watch);
-        while let Some((destination, length)) = engine.poll_device(now, departing) {
+        // All answers to a request to many objects come in a row.
+        let mut allowance = Allowance::near(&departing.bounds);
+        while let Some((destination, length)) = engine.poll_device(now, departing, allowance.room().max(ANNOUNCEMENT)) {
+            if matches!(destination, Destination::Unicast(_)) {
+                allowance.spend(length);
+            }
             departing.send(destination, length, None);
         }
         while let Some((destination, length)) = engine.controller.poll_transmit(now, departing.buffer()) {
@@ -103,6 +136,8 @@ impl Io {
 /// Datagrams on their way out.
 pub(super) struct Departing {
     pub(super) sockets: Sockets,
+    bounds: Bounds,
+    rates: Rates,
     outgoing: Outgoing,
     echoes: Echoes,
     port: u16,
@@ -117,6 +152,23 @@ impl Departing {
             self.flush();
         }
         self.outgoing.buffer()
+    }
+
+    /// How much may be answered to a request; nothing if it is not to be answered at all.
+    pub(super) fn allowance(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        how: Arrival,
+        request: usize,
+    ) -> Option<Allowance> {
+        if self.sockets.is_near(from.ip()) {
+            return Some(Allowance::near(&self.bounds));
+        }
+        // What is sent to all does not come from afar; its answers wait, and would be given without a bound.
+        let is_allowed = self.bounds.reach == Reach::Everywhere && how == Arrival::Unicast;
+        let admitted = is_allowed && self.rates.admit(now, from.ip());
+        admitted.then(|| Allowance::far(&self.bounds, request))
     }
 
     /// Sends the first `length` bytes of the buffer, by the given way or the one that the address suggests.
@@ -158,14 +210,20 @@ impl Departing {
 pub(super) struct Answers<'a> {
     pub(super) departing: &'a mut Departing,
     pub(super) way: Way,
+    pub(super) allowance: Allowance,
 }
 
 impl Transmit for Answers<'_> {
+    #[inline]
     fn buffer(&mut self) -> &mut [u8] {
-        self.departing.buffer()
+        let room = self.allowance.room();
+        let buffer = self.departing.buffer();
+        let room = room.min(buffer.len());
+        &mut buffer[..room]
     }
 
     fn transmit(&mut self, destination: Destination, length: usize) {
+        self.allowance.spend(length);
         self.departing.send(destination, length, Some(self.way));
     }
 }

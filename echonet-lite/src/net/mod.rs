@@ -1,6 +1,7 @@
 //! Sockets for nodes and controllers: tokio and blocking.
 
 pub mod blocking;
+mod bounds;
 mod builder;
 mod endpoint;
 mod engine;
@@ -14,6 +15,7 @@ mod sys;
 mod tcp;
 mod watch;
 
+pub use bounds::Reach;
 pub use builder::Builder;
 pub use endpoint::{Endpoint, Events, Notifications};
 pub use engine::Device;

@@ -12,6 +12,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::string::String;
+use std::vec;
 use std::vec::Vec;
 
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Type};
@@ -34,11 +35,28 @@ pub(super) struct Plan {
     pub interfaces: Vec<String>,
     /// Addresses to bind to; empty for the wildcard address.
     pub addresses: Vec<IpAddr>,
-    /// Number of processes that share each address.
-    pub members: Option<u32>,
+    /// Whether to wait for interfaces and addresses that are not there yet.
+    pub waits: bool,
+    /// Whether to hear only what is sent to all.
+    pub listens_only: bool,
 }
 
 impl Plan {
+    /// Whether all that is named is there.
+    fn check(&self, interfaces: &[Interface]) -> Result<(), BindError> {
+        if let Some(name) = self.interfaces.iter().find(|&name| interfaces.iter().all(|known| known.name != *name)) {
+            return Err(BindError::NoInterface(name.clone()));
+        }
+        let wanted: Vec<_> = interfaces.iter().filter(|known| self.wants(known)).cloned().collect();
+        let missing = self.addresses.iter().find(|&&address| holder(&wanted, address).is_none());
+        missing.map_or(Ok(()), |&address| Err(BindError::NoAddress(address)))
+    }
+
+    /// Whether it opens sockets for what is there, rather than for all that may come.
+    fn is_particular(&self) -> bool {
+        !self.addresses.is_empty() || self.listens_only
+    }
+
     fn wants(&self, interface: &Interface) -> bool {
         self.interfaces.is_empty() || self.interfaces.contains(&interface.name)
     }
@@ -66,12 +84,17 @@ pub(super) struct Sockets {
     sockets: Vec<Socket>,
     /// The interfaces in use, as last seen.
     interfaces: Vec<Interface>,
+    /// All interfaces of the machine: whoever is in a network of one of them is near.
+    machine: Vec<Interface>,
     /// One entry for each interface and family that a multicast leaves by.
     departures: Vec<(SocketAddr, Way)>,
+    /// How often the sockets have become others.
+    generation: u32,
 }
 
 struct Socket {
     udp: UdpSocket,
+    address: SocketAddr,
     v6: bool,
     role: Role,
     /// Indices of the interfaces on which the group is joined.
@@ -94,105 +117,144 @@ enum Role {
 impl Sockets {
     pub(super) fn open(plan: Plan) -> Result<Self, BindError> {
         let interfaces = Interface::list().map_err(|source| io_error("listing interfaces", None, source))?;
-        if let Some(name) = plan.interfaces.iter().find(|&name| interfaces.iter().all(|known| known.name != *name)) {
-            return Err(BindError::NoInterface(name.clone()));
+        if !plan.waits {
+            plan.check(&interfaces)?;
         }
-        let mut sockets = Self { plan, sockets: Vec::new(), interfaces: Vec::new(), departures: Vec::new() };
-        if sockets.plan.addresses.is_empty() {
-            sockets.open_wildcards()?;
-        } else {
-            sockets.open_addresses(&interfaces)?;
+        if !plan.v4 && !plan.v6 {
+            return Err(BindError::NoFamily);
         }
-        sockets.adopt(interfaces);
-        Ok(sockets)
+        let (sockets, departures, generation) = (Vec::new(), Vec::new(), 0);
+        let mut sockets = Self { plan, sockets, interfaces: Vec::new(), machine: Vec::new(), departures, generation };
+        match sockets.adopt(interfaces) {
+            Err(error) => Err(error),
+            // Every address is waited for, or no family is there.
+            Ok(()) if sockets.sockets.is_empty() && !sockets.plan.is_particular() => Err(BindError::NoFamily),
+            Ok(()) => Ok(sockets),
+        }
     }
 
-    /// One socket per family that the machine has.
-    fn open_wildcards(&mut self) -> Result<(), BindError> {
-        let port = self.plan.port;
-        if self.plan.v4 {
-            self.add((Ipv4Addr::UNSPECIFIED, port).into(), Role::Wildcard)?;
+    /// What is to be opened while the interfaces are these: addresses, and what hears there.
+    fn wanted_sockets(&self) -> Vec<(SocketAddr, Role)> {
+        let Plan { port, v4, v6, listens_only, .. } = self.plan;
+        if self.plan.addresses.is_empty() && !listens_only {
+            let any: [(bool, IpAddr); 2] = [(v4, Ipv4Addr::UNSPECIFIED.into()), (v6, Ipv6Addr::UNSPECIFIED.into())];
+            return any
+                .iter()
+                .filter(|(wanted, _)| *wanted)
+                .map(|(_, ip)| ((*ip, port).into(), Role::Wildcard))
+                .collect();
         }
-        if self.plan.v6 {
-            match self.add((Ipv6Addr::UNSPECIFIED, port).into(), Role::Wildcard) {
-                // A kernel without IPv6 is no reason to do without IPv4.
-                Err(BindError::Io { .. }) if self.plan.v4 => {}
-                other => other?,
-            }
-        }
-        if self.sockets.is_empty() { Err(BindError::NoFamily) } else { Ok(()) }
-    }
-
-    /// One socket per address, and what lets them hear what is sent to all.
-    fn open_addresses(&mut self, interfaces: &[Interface]) -> Result<(), BindError> {
-        let port = self.plan.port;
-        let mut groups = Vec::new();
-        for address in self.plan.addresses.clone() {
-            let interface = holder(interfaces, &self.plan, address).ok_or(BindError::NoAddress(address))?;
-            let role = Role::Own { interface: interface.index };
-            self.add(scoped(address, port, interface.index), role)?;
-            match address {
-                IpAddr::V4(_) => {
-                    let all = interface.broadcasts.iter().copied().chain([Ipv4Addr::BROADCAST]);
-                    groups.push(((MULTICAST_V4, port).into(), Role::Group));
-                    groups.extend(all.map(|address| ((address, port).into(), Role::Broadcast)));
-                }
+        let (mut own, mut groups) = (Vec::new(), Vec::new());
+        let mut hear = |interface: &Interface, is_v4: bool| {
+            if is_v4 {
+                let all = interface.broadcasts.iter().copied().chain([Ipv4Addr::BROADCAST]);
+                groups.push(((MULTICAST_V4, port).into(), Role::Group));
+                groups.extend(all.map(|address| ((address, port).into(), Role::Broadcast)));
+            } else if !interface.loopback {
                 // Bound with a scope, the socket hears its own interface only.
-                IpAddr::V6(_) => groups.push((scoped(MULTICAST_V6.into(), port, interface.index), Role::Group)),
+                groups.push((scoped(MULTICAST_V6.into(), port, interface.index), Role::Group));
+            }
+        };
+        for &address in &self.plan.addresses {
+            let Some(interface) = holder(&self.interfaces, address) else { continue };
+            if !listens_only {
+                own.push((scoped(address, port, interface.index), Role::Own { interface: interface.index }));
+            }
+            hear(interface, address.is_ipv4());
+        }
+        if self.plan.addresses.is_empty() {
+            for interface in &self.interfaces {
+                [(v4, true), (v6, false)]
+                    .iter()
+                    .filter(|(wanted, is_v4)| *wanted && interface.has(!is_v4))
+                    .for_each(|(_, is_v4)| hear(interface, *is_v4));
             }
         }
         groups.sort_unstable_by_key(|&(address, _)| address);
         groups.dedup();
-        for (address, role) in groups {
+        own.append(&mut groups);
+        own
+    }
+
+    /// Opens what is wanted and not open, and closes what is not wanted any more.
+    fn follow_addresses(&mut self) -> Result<(), BindError> {
+        let wanted = self.wanted_sockets();
+        let before = self.sockets.len();
+        self.sockets.retain(|socket| wanted.contains(&(socket.address, socket.role)));
+        let mut changed = self.sockets.len() != before;
+        let mut result = Ok(());
+        for (address, role) in wanted {
+            if self.sockets.iter().any(|socket| (socket.address, socket.role) == (address, role)) {
+                continue;
+            }
             match self.add(address, role) {
-                // Broadcast is recommended, not required.
+                Ok(()) => changed = true,
+                // Broadcast is recommended, not required; a kernel without IPv6 is no reason to do without IPv4.
                 Err(_) if role == Role::Broadcast => {}
-                other => other?,
+                Err(BindError::Io { .. }) if role == Role::Wildcard && address.is_ipv6() && self.plan.v4 => {}
+                Err(error) => result = Err(error),
             }
         }
-        Ok(())
+        self.generation = self.generation.wrapping_add(u32::from(changed));
+        result
     }
 
     fn add(&mut self, address: SocketAddr, role: Role) -> Result<(), BindError> {
         let doing = "opening a socket on";
-        let socket =
-            configured(address, role, self.plan.members).map_err(|source| io_error(doing, Some(address), source))?;
+        let socket = configured(address, role).map_err(|source| io_error(doing, Some(address), source))?;
         socket.bind(&address.into()).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::PortHeld { address, protocol: "udp", source },
             _ => io_error("binding to", Some(address), source),
         })?;
-        if let (Role::Own { .. }, Some(members)) = (role, self.plan.members) {
-            sys::steer_by_instance(socket.as_fd(), members)
-                .map_err(|source| io_error("steering by instance on", Some(address), source))?;
-        }
-        self.sockets.push(Socket { udp: socket.into(), v6: address.is_ipv6(), role, joined: Vec::new() });
+        self.sockets.push(Socket { udp: socket.into(), address, v6: address.is_ipv6(), role, joined: Vec::new() });
         Ok(())
     }
 
-    /// Looks at the interfaces again and joins or leaves the group where they have come or gone. Says whether our
-    /// addresses have changed, upon which a node announces itself again.
+    /// Looks at the interfaces again: opens, closes, joins and leaves what has come or gone. Says whether others can be
+    /// reached that could not before, upon which a node announces itself again.
     pub(super) fn refresh(&mut self) -> io::Result<bool> {
+        let interfaces = Interface::list()?;
         let before = core::mem::take(&mut self.interfaces);
-        match Interface::list() {
-            Ok(interfaces) => {
-                self.adopt(interfaces);
-                Ok(self.interfaces != before)
-            }
-            Err(error) => {
-                self.interfaces = before;
-                Err(error)
-            }
+        // What cannot be opened now is tried again at the next change.
+        let _ = self.adopt(interfaces);
+        for interface in self.interfaces.iter().filter(|interface| interface.has_gained(&before)) {
+            // The switch at the other end of a cable has to be told anew who hears the group.
+            self.sockets.iter_mut().for_each(|socket| socket.leave(interface.index));
         }
+        self.join();
+        Ok(self.interfaces.iter().any(|interface| interface.has_gained(&before)))
     }
 
-    fn adopt(&mut self, mut interfaces: Vec<Interface>) {
-        interfaces.retain(|interface| self.plan.wants(interface));
+    fn adopt(&mut self, interfaces: Vec<Interface>) -> Result<(), BindError> {
+        self.machine.clone_from(&interfaces);
         self.interfaces = interfaces;
+        self.interfaces.retain(|interface| self.plan.wants(interface));
+        let result = self.follow_addresses();
+        self.join();
+        self.departures = self.ways_out();
+        result
+    }
+
+    fn join(&mut self) {
         for at in 0..self.sockets.len() {
             let wanted = self.wanted(&self.sockets[at]);
             self.sockets[at].join_exactly(&wanted);
         }
-        self.departures = self.ways_out();
+    }
+
+    /// Whether an address is in a network that this machine is in, so that what comes from there can hardly have been sent
+    /// from elsewhere: routers drop what pretends to come from within.
+    pub(super) fn is_near(&self, address: IpAddr) -> bool {
+        let is_local = match address {
+            IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
+            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
+        };
+        is_local || self.machine.iter().any(|interface| interface.is_near(address))
+    }
+
+    /// A number that is another when the sockets are others.
+    pub(super) fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// The interfaces on which a socket should hear the group.
@@ -204,6 +266,12 @@ impl Sockets {
         let usable = self.interfaces.iter().filter(|interface| interface.has(socket.v6));
         match socket.role {
             Role::Wildcard => usable.map(|interface| interface.index).collect(),
+            Role::Group if self.plan.listens_only => {
+                let SocketAddr::V6(group) = socket.address else {
+                    return usable.map(|interface| interface.index).collect();
+                };
+                vec![group.scope_id()]
+            }
             Role::Group => usable.filter(|interface| owns(interface)).map(|interface| interface.index).collect(),
             Role::Own { .. } | Role::Broadcast => Vec::new(),
         }
@@ -226,8 +294,9 @@ impl Sockets {
                 let (group, info): (IpAddr, _) = if socket.v6 {
                     (MULTICAST_V6.into(), None)
                 } else {
-                    let any = Ipv4Addr::UNSPECIFIED.into();
-                    let info = PacketInfo { interface: interface.index, address: any, local: any };
+                    // The kernel would give none on an interface that leads to this machine only.
+                    let Some(&from) = interface.addresses.iter().find(|address| address.is_ipv4()) else { continue };
+                    let info = PacketInfo { interface: interface.index, address: from, local: from };
                     (MULTICAST_V4.into(), (socket.role == Role::Wildcard).then_some(info))
                 };
                 ways.push((scoped(group, self.plan.port, interface.index), Way { socket: at, info }));
@@ -275,6 +344,9 @@ impl Sockets {
                 Some(Arrived { to_all, way: Way { socket: at, info: answering(&info, datagram.from) } })
             }
             (Role::Wildcard, None) => Some(Arrived { to_all: false, way: Way { socket: at, info: None } }),
+            (Role::Group | Role::Broadcast, _) if self.plan.listens_only => {
+                Some(Arrived { to_all: true, way: Way { socket: at, info: None } })
+            }
             (Role::Group | Role::Broadcast, info) => {
                 let own = Role::Own { interface: info?.interface };
                 let own = self.sockets.iter().position(|other| other.v6 == socket.v6 && other.role == own)?;
@@ -343,19 +415,23 @@ impl Socket {
             keep
         });
         for &index in wanted {
-            if self.joined.contains(&index) {
-                continue;
-            }
             let joined = if v6 {
                 socket.join_multicast_v6(&MULTICAST_V6, index)
             } else {
                 socket.join_multicast_v4_n(&MULTICAST_V4, &InterfaceIndexOrAddress::Index(index))
             };
-            // One that cannot be joined now (too many, or just gone) is tried again at the next change.
-            if joined.is_ok() {
+            // One that cannot be joined now (too many, or just gone) is tried again at the next change. One that is joined is
+            // tried, too: of an interface that went and came with the same index the kernel has forgotten it.
+            if joined.is_ok() && !self.joined.contains(&index) {
                 self.joined.push(index);
             }
         }
+    }
+
+    /// Leaves the group on an interface.
+    fn leave(&mut self, index: u32) {
+        let others: Vec<_> = self.joined.iter().copied().filter(|&joined| joined != index).collect();
+        self.join_exactly(&others);
     }
 }
 
@@ -366,14 +442,11 @@ impl Interface {
 }
 
 /// A socket with every option set, ready to be bound.
-fn configured(address: SocketAddr, role: Role, members: Option<u32>) -> io::Result<socket2::Socket> {
+fn configured(address: SocketAddr, role: Role) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     // Other tools set it on their sockets, and none of two sockets may lack it.
     socket.set_reuse_address(true)?;
     let own = matches!(role, Role::Own { .. });
-    if own && members.is_some() {
-        socket.set_reuse_port(true)?;
-    }
     // A smaller buffer than asked for is still a buffer.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
     match address {
@@ -414,11 +487,11 @@ fn answering(info: &PacketInfo, from: SocketAddr) -> Option<PacketInfo> {
 }
 
 /// The interface that has an address. Loopback has all of 127.0.0.0/8.
-fn holder<'a>(interfaces: &'a [Interface], plan: &Plan, address: IpAddr) -> Option<&'a Interface> {
+fn holder(interfaces: &[Interface], address: IpAddr) -> Option<&Interface> {
     let has = |known: &&Interface| {
         known.addresses.contains(&address) || (known.loopback && address.is_ipv4() && address.is_loopback())
     };
-    interfaces.iter().filter(|known| plan.wants(known)).find(has)
+    interfaces.iter().find(has)
 }
 
 /// An address with the scope that link-local ones need, and only those.

@@ -1,10 +1,10 @@
-//! The system calls that no safe crate offers: batches of datagrams with their addresses, steering between the
-//! sockets of one port, and the kernel's list of interfaces.
+//! The system calls that no safe crate offers: batches of datagrams with their addresses, and the kernel's
+//! list of interfaces.
 //!
 //! Addresses and control messages are read and written as bytes, so that each `unsafe` block is one system call over
 //! buffers this module owns.
 
-#![expect(unsafe_code, reason = "recvmmsg, sendmmsg and two socket options are reached through libc")]
+#![expect(unsafe_code, reason = "recvmmsg, sendmmsg and a socket option are reached through libc")]
 
 use core::mem::size_of;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -256,6 +256,12 @@ impl Outgoing {
         self.queued.is_empty()
     }
 
+    /// The sockets are others now; nothing may wait.
+    pub(super) fn sockets_changed(&mut self) {
+        debug_assert!(self.is_empty(), "what waits names its socket by place");
+        self.uncut.clear();
+    }
+
     /// Where the next datagram is written before [`push`](Self::push); `is_full` must have been false.
     pub(super) fn buffer(&mut self) -> &mut [u8] {
         &mut self.payload[self.filled..][..DATAGRAM_MAX]
@@ -451,22 +457,6 @@ pub(super) fn receive_packet_info(socket: BorrowedFd<'_>, v6: bool) -> io::Resul
     }
 }
 
-/// Hands each datagram to one of the `members` sockets that share this address by `SO_REUSEPORT`: the one whose place,
-/// in order of binding, is the instance of the destination object, counted from 1 and around.
-pub(super) fn steer_by_instance(socket: BorrowedFd<'_>, members: u32) -> io::Result<()> {
-    /// Offset of DEOJ's third byte in the payload, which is all that the program sees.
-    const INSTANCE: u32 = 9;
-    let step = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let mut program = [
-        step(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, INSTANCE),
-        step(libc::BPF_ALU | libc::BPF_ADD | libc::BPF_K, members - 1),
-        step(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, members),
-        step(libc::BPF_RET | libc::BPF_A, 0),
-    ];
-    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
-}
-
 fn set_option<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
     // SAFETY: the pointer and the length describe `value`, which outlives the call; callers pass the type that the
     // option expects, and the kernel copies it.
@@ -574,7 +564,8 @@ mod tests {
             v6: false,
             interfaces: Vec::new(),
             addresses: addresses.to_vec(),
-            members: None,
+            waits: false,
+            listens_only: false,
         };
         let sockets = Sockets::open(plan).unwrap();
         // A socket that sends without checksums cannot have the kernel cut.

@@ -23,6 +23,8 @@ use crate::wire::{MessageLength, message_length};
 
 /// Connections at a time; one more ends the one that has been silent longest.
 const CONNECTIONS: usize = 64;
+/// Of these, how many one host can have: one more ends its own that has been silent longest, and nobody else's.
+const CONNECTIONS_OF_A_HOST: usize = 8;
 /// A connection that has been silent so long is closed.
 const IDLE: Duration = Duration::from_secs(120);
 /// How long a connection may take to be made before its messages go by UDP.
@@ -55,7 +57,9 @@ pub enum Listen {
 
 /// All connections.
 pub(super) struct Tcp {
-    listeners: Vec<TcpListener>,
+    listen: Listen,
+    /// A place of an address that is gone is empty.
+    listeners: Vec<Option<(SocketAddr, TcpListener)>>,
     connections: Vec<Option<Connection>>,
     /// Whether our requests go by TCP where that is accepted.
     preferred: bool,
@@ -100,42 +104,65 @@ impl Tcp {
         addresses: impl Iterator<Item = SocketAddr>,
         watch: &Watch,
     ) -> Result<Self, BindError> {
-        let mut listeners = Vec::new();
-        for address in addresses {
-            if listen == Listen::Off {
-                break;
-            }
-            match listener(address) {
-                Ok(listener) => listeners.push(listener),
-                Err(_) if listen == Listen::IfFree => {}
-                Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
-                    return Err(BindError::PortHeld { address, protocol: "tcp", source });
-                }
-                Err(source) => return Err(BindError::Io { doing: "listening on", address: Some(address), source }),
-            }
-        }
-        for (at, listener) in listeners.iter().enumerate() {
-            watch
-                .add(listener.as_fd(), token::LISTENERS + at as u64, EventFlags::IN)
-                .map_err(|source| BindError::Io { doing: "watching a listener", address: None, source })?;
-        }
-        Ok(Self {
-            listeners,
+        let mut tcp = Self {
+            listen,
+            listeners: Vec::new(),
             connections: Vec::new(),
             preferred,
             fallbacks: VecDeque::new(),
             paused: None,
             scratch: Vec::new(),
-        })
+        };
+        for address in addresses {
+            match tcp.listen_on(address, watch) {
+                Err(source) if source.kind() == io::ErrorKind::AddrInUse => {
+                    return Err(BindError::PortHeld { address, protocol: "tcp", source });
+                }
+                Err(source) => return Err(BindError::Io { doing: "listening on", address: Some(address), source }),
+                Ok(()) => {}
+            }
+        }
+        Ok(tcp)
+    }
+
+    /// Listens on an address, as far as that is wanted.
+    fn listen_on(&mut self, address: SocketAddr, watch: &Watch) -> io::Result<()> {
+        if self.listen == Listen::Off {
+            return Ok(());
+        }
+        let listener = match listener(address) {
+            Err(_) if self.listen == Listen::IfFree => return Ok(()),
+            opened => opened?,
+        };
+        let free = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
+        watch.add(listener.as_fd(), token::LISTENERS + free as u64, EventFlags::IN)?;
+        if free == self.listeners.len() {
+            self.listeners.push(None);
+        }
+        self.listeners[free] = Some((address, listener));
+        Ok(())
+    }
+
+    /// Listens on these addresses and no others. Where it cannot, UDP has to do.
+    pub(super) fn follow(&mut self, addresses: impl Iterator<Item = SocketAddr>, watch: &Watch) {
+        let addresses: Vec<_> = addresses.collect();
+        for place in &mut self.listeners {
+            place.take_if(|(address, _)| !addresses.contains(address));
+        }
+        for address in addresses {
+            if !self.listeners.iter().flatten().any(|(known, _)| *known == address) {
+                let _ = self.listen_on(address, watch);
+            }
+        }
     }
 
     pub(super) fn is_listening(&self) -> bool {
-        !self.listeners.is_empty()
+        self.listeners.iter().any(Option::is_some)
     }
 
     /// Accepts who wants to connect.
     pub(super) fn accept(&mut self, now: Instant, at: usize, watch: &Watch) {
-        while let Some(listener) = self.listeners.get(at) {
+        while let Some(Some((_, listener))) = self.listeners.get(at) {
             match listener.accept() {
                 Ok((stream, peer)) => {
                     let open = State::Open { writing: false };
@@ -156,7 +183,8 @@ impl Tcp {
     }
 
     fn listen(&self, watch: &Watch, flags: EventFlags) {
-        for (at, listener) in self.listeners.iter().enumerate() {
+        let listeners = self.listeners.iter().enumerate();
+        for (at, (_, listener)) in listeners.filter_map(|(at, place)| Some((at, place.as_ref()?))) {
             // A descriptor that is watched can always be watched for something else.
             let _ = watch.modify(listener.as_fd(), token::LISTENERS + at as u64, flags);
         }
@@ -171,7 +199,7 @@ impl Tcp {
         state: State,
         watch: &Watch,
     ) -> io::Result<usize> {
-        let place = self.free_place();
+        let place = self.free_place(peer.ip());
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
         let flags = if state == State::Connecting { EventFlags::OUT } else { EventFlags::IN };
@@ -185,16 +213,25 @@ impl Tcp {
         Ok(place)
     }
 
-    /// An unused place in the table; if there is none, the one of the connection that has been silent longest.
-    fn free_place(&self) -> usize {
+    /// A place in the table for a connection with a host: an unused one; if the host has as many as it may, that of its own
+    /// connection that has been silent longest; if all are in use, that of anybody's.
+    fn free_place(&self, host: IpAddr) -> usize {
+        let used = || self.connections.iter().zip(0..).filter_map(|(known, place)| Some((known.as_ref()?, place)));
+        let oldest = |connections: &mut dyn Iterator<Item = (&Connection, usize)>| {
+            connections.min_by_key(|(known, _)| known.last).map(|(_, place)| place)
+        };
+        let mut own = used().filter(|(known, _)| known.peer.ip() == host);
+        if own.by_ref().count() >= CONNECTIONS_OF_A_HOST {
+            let mut own = used().filter(|(known, _)| known.peer.ip() == host);
+            return oldest(&mut own).unwrap_or_default();
+        }
         if let Some(free) = self.connections.iter().position(Option::is_none) {
             return free;
         }
         if self.connections.len() < CONNECTIONS {
             return self.connections.len();
         }
-        let last = |place: &usize| self.connections[*place].as_ref().map(|connection| connection.last);
-        (0..CONNECTIONS).min_by_key(last).unwrap_or_default()
+        oldest(&mut used()).unwrap_or_default()
     }
 
     /// Sends a request on the connection to a node, which is made if there is none. False if it has to go by UDP.

@@ -27,19 +27,27 @@ pub(crate) struct Light {
     level: u8,
 }
 
+impl Light {
+    fn new(instance: u8, level: u8) -> Self {
+        Self { common: CommonProperties::new([0, 0, 0x77]), instance, level }
+    }
+}
+
 impl Object for Light {
     fn eoj(&self) -> Eoj {
         light(self.instance)
     }
 
     fn access(&self) -> &PropertyAccess {
-        const ACCESS: PropertyAccess = CommonProperties::ACCESS.union(PropertyAccess::new(&[0xB0], &[0xB0], &[0xB0]));
+        const ACCESS: PropertyAccess =
+            CommonProperties::ACCESS.union(PropertyAccess::new(&[0xB0, 0xB6], &[0xB0, 0xB6], &[0xB0]));
         &ACCESS
     }
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
         match epc {
             0xB0 => put(edt, &[self.level]),
+            0xB6 => put(edt, &[0x42]),
             _ => self.common.get(epc, edt),
         }
     }
@@ -47,6 +55,7 @@ impl Object for Light {
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
         match (epc, edt) {
             (0xB0, &[level]) => self.level = level,
+            (0xB6, &[0x42]) => {}
             _ => self.common.set(epc, edt)?,
         }
         Ok(())
@@ -60,10 +69,9 @@ fn light(instance: u8) -> Eoj {
 
 /// A node of one light, which answers multicast at once.
 fn node(instance: u8, level: u8) -> Node<[Light; 1]> {
-    let maker = [0, 0, 0x77];
-    let mut config = Config::new(Identity::new(maker, u64::from(level)));
+    let mut config = Config::new(Identity::new([0, 0, 0x77], u64::from(level)));
     config.multicast_delay = Duration::ZERO;
-    Node::new(config, [Light { common: CommonProperties::new(maker), instance, level }])
+    Node::new(config, [Light::new(instance, level)])
 }
 
 /// A Get of the level of a light.

@@ -11,8 +11,9 @@ use crate::failure::Failure;
 
 /// An endpoint as the options want it.
 pub(crate) fn builder(options: &Options) -> Builder {
-    let mut builder =
-        Endpoint::builder().ipv4(!options.ipv6).ipv6(!options.ipv4).port(options.port).prefer_tcp(options.tcp);
+    let mut builder = Endpoint::builder().ipv4(!options.ipv6).ipv6(!options.ipv4).port(options.port);
+    // What was typed wrong is not waited for.
+    builder = builder.prefer_tcp(options.tcp).wait(false);
     for name in &options.interface {
         builder = builder.interface(name);
     }
@@ -33,6 +34,11 @@ pub(crate) fn settings(options: &Options, interview: Interview) -> Config {
 /// Opens an endpoint that only asks.
 pub(crate) async fn open(options: &Options, interview: Interview) -> Result<Endpoint, Failure> {
     Ok(builder(options).controller(settings(options, interview)).bind().await?)
+}
+
+/// Opens an endpoint that only listens, beside a device on the same machine.
+pub(crate) async fn listen(options: &Options) -> Result<Endpoint, Failure> {
+    Ok(builder(options).listen_only().bind().await?)
 }
 
 /// Returns when the user presses Ctrl-C or a service manager wants the program to end.

@@ -39,7 +39,11 @@ struct Reading {
 
 pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result<(), Failure> {
     let targets = args.targets.iter().map(|text| names::target(text, options)).collect::<Result<Vec<_>, _>>()?;
-    let endpoint = link::open(options, Interview::Nothing).await?;
+    // Who asks has to hear what is sent to this machine alone, which a device on it hears no more meanwhile.
+    let endpoint = match args.interval {
+        Some(_) => link::open(options, Interview::Nothing).await?,
+        None => link::listen(options).await?,
+    };
     let mut events = endpoint.events();
     let (sender, mut polled) = mpsc::channel(AHEAD);
     if let Some(interval) = args.interval {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use echonet_lite::controller::{Event, NodeAddr};
-use echonet_lite::net::{Endpoint, Interface, blocking};
+use echonet_lite::net::{Builder, Endpoint, Interface, Reach, blocking};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::{DISCOVERY, PATIENCE, get_level, level_is, light, node};
@@ -67,10 +67,14 @@ fn up(machine: &str, interface: &str, addresses: &[&str]) {
     }
 }
 
-fn ip(arguments: &[&str]) -> Result<(), String> {
+fn ip(arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("ip").args(arguments).output().map_err(|error| format!("ip: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(()) } else { Err(format!("ip {}: {said}", arguments.join(" "))) }
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("ip {}: {said}", arguments.join(" ")))
+    }
 }
 
 /// Moves the calling thread onto a machine.
@@ -96,11 +100,15 @@ struct Device {
 
 impl Device {
     fn start(machine: &str, level: u8) -> Self {
+        Self::start_as(machine, level, |builder| builder)
+    }
+
+    fn start_as(machine: &str, level: u8, choose: impl FnOnce(Builder) -> Builder + Send + 'static) -> Self {
         let (sender, receiver) = std::sync::mpsc::channel();
         let machine = machine.to_owned();
         let thread = thread::spawn(move || {
             enter(&machine);
-            let mut endpoint = Endpoint::builder().serve(node(1, level)).bind_blocking().unwrap();
+            let mut endpoint = choose(Endpoint::builder()).serve(node(1, level)).bind_blocking().unwrap();
             sender.send(endpoint.stopper()).unwrap();
             endpoint.run().unwrap();
         });
@@ -276,4 +284,145 @@ fn an_address_that_comes_late_is_joined_and_announced() {
         assert_eq!(answer.get(0xB0), Some(&[13][..]));
     });
     drop(device);
+}
+
+/// An asker on machine `b` whose address is in no network of machine `a`, which knows the way to it nevertheless.
+fn stranger(machines: &Machines) -> &'static str {
+    machines.cable("eth0");
+    up(&machines.a, "eth0", &["10.77.5.1/24"]);
+    up(&machines.b, "eth0", &["10.77.5.2/24", "198.51.100.2/32"]);
+    ip(&["-n", &machines.a, "route", "add", "198.51.100.0/24", "via", "10.77.5.2"]).unwrap();
+    "198.51.100.2"
+}
+
+#[test]
+fn who_is_not_near_gets_no_answer_or_a_short_one() {
+    for reach in [Reach::Near, Reach::Everywhere] {
+        let Some(machines) = Machines::new() else { return };
+        let stranger = stranger(&machines);
+        let _device = Device::start_as(&machines.a, 30, move |builder| builder.reach(reach));
+        on(&machines.b, || {
+            let socket = |address| {
+                let socket = UdpSocket::bind((address, 3610)).unwrap();
+                socket.set_read_timeout(Some(PATIENCE)).unwrap();
+                socket
+            };
+            let (far, near) = (socket(stranger), socket("10.77.5.2"));
+            let mut all = vec![0x10, 0x81, 0, 7, 5, 0xFF, 1, 0x0E, 0xF0, 1, 0x62, 20];
+            all.extend([0x83, 0].repeat(20));
+            far.send_to(&all, "10.77.5.1:3610").unwrap();
+            far.send_to(&get_level(8, 1), "10.77.5.1:3610").unwrap();
+            // Whatever was to be answered has been when this is.
+            near.send_to(&get_level(9, 1), "10.77.5.1:3610").unwrap();
+            let mut answer = [0; 2048];
+            let length = near.recv(&mut answer).unwrap();
+            assert_eq!(answer[..length], level_is(9, 1, 30));
+            far.set_nonblocking(true).unwrap();
+            let answers: Vec<_> = std::iter::from_fn(|| far.recv(&mut answer).ok()).collect();
+            match reach {
+                Reach::Near => assert_eq!(answers, [0; 0]),
+                _ => assert!(answers.len() == 2 && answers[0] <= 2 * all.len() && answers[1] == 15, "{answers:?}"),
+            }
+        });
+    }
+}
+
+#[test]
+fn an_ipv6_address_is_announced_when_it_can_be_used() {
+    let Some(machines) = Machines::new() else { return };
+    machines.cable("eth0");
+    up(&machines.a, "eth0", &[]);
+    up(&machines.b, "eth0", &["fe80::b/64"]);
+    let _device = Device::start(&machines.a, 14);
+    on(&machines.b, || {
+        let mut controller = blocking::Endpoint::builder().ipv4(false).bind_blocking().unwrap();
+        // The network is asked for a second or two whether another host has it.
+        ip(&["-n", &machines.a, "address", "add", "fe80::a/64", "dev", "eth0"]).unwrap();
+        assert_eq!(announced(&mut controller).ip(), "fe80::a".parse::<IpAddr>().unwrap());
+    });
+}
+
+#[test]
+fn a_node_announces_itself_when_the_cable_is_plugged_in_again() {
+    let Some(machines) = Machines::new() else { return };
+    machines.cable("eth0");
+    up(&machines.a, "eth0", &["10.77.6.1/24"]);
+    up(&machines.b, "eth0", &["10.77.6.2/24"]);
+    let _device = Device::start(&machines.a, 15);
+    on(&machines.b, || {
+        let mut controller = blocking::Endpoint::builder().ipv6(false).bind_blocking().unwrap();
+        controller.get(Ipv4Addr::new(10, 77, 6, 1), light(1), &[0xB0]).unwrap();
+        while controller.next_event(Some(std::time::Duration::ZERO)).unwrap().is_some() {}
+        ip(&["-n", &machines.b, "link", "set", "eth0", "down"]).unwrap();
+        // The kernel takes its time to tell that a cable is unplugged.
+        let end = Instant::now() + PATIENCE;
+        while !ip(&["-n", &machines.a, "link", "show", "eth0"]).unwrap().contains("NO-CARRIER") {
+            assert!(Instant::now() < end, "the cable is still plugged in");
+            thread::yield_now();
+        }
+        ip(&["-n", &machines.b, "link", "set", "eth0", "up"]).unwrap();
+        assert_eq!(announced(&mut controller).ip(), Ipv4Addr::new(10, 77, 6, 1));
+    });
+}
+
+#[test]
+fn an_address_is_waited_for_and_followed_to_another_interface() {
+    let Some(machines) = Machines::new() else { return };
+    for (number, address) in ["10.77.7.1", "fe80::a"].into_iter().enumerate() {
+        let address: IpAddr = address.parse().unwrap();
+        // There is no interface yet.
+        let tokio_device = |machine: &str| {
+            let machine = machine.to_owned();
+            thread::spawn(move || {
+                enter(&machine);
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(async {
+                    let builder = Endpoint::builder().address(address).serve(node(1, 16));
+                    let device = builder.bind().await.unwrap();
+                    while device.with_node(|node| node.objects()[0].level) != 99 {
+                        tokio::task::yield_now().await;
+                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    }
+                });
+            })
+        };
+        let mut devices = (None, None);
+        if number == 0 {
+            devices.0 = Some(Device::start_as(&machines.a, 16, move |builder| builder.address(address)));
+        } else {
+            devices.1 = Some(tokio_device(&machines.a));
+        }
+        let net = if address.is_ipv4() { "10.77.7.1/24" } else { "fe80::a/64" };
+        for life in 0..3 {
+            machines.cable("eth0");
+            up(&machines.b, "eth0", &["10.77.7.2/24", "fe80::b/64"]);
+            on(&machines.b, || {
+                let mut controller = blocking::Endpoint::builder().bind_blocking().unwrap();
+                up(&machines.a, "eth0", &[net]);
+                assert_eq!(announced(&mut controller).ip(), address, "{life}");
+                // What is sent to all is heard, and what is sent to it alone.
+                let found = controller.discover(DISCOVERY).unwrap();
+                assert_eq!(found.iter().map(|node| node.addr.ip()).collect::<Vec<_>>(), [address], "{life}");
+                let answer = controller.get(found[0].addr, light(1), &[0xB0]).unwrap();
+                assert_eq!(answer.get(0xB0), Some(&[16][..]), "{life}");
+                if life == 2 {
+                    assert!(controller.set(found[0].addr, light(1), &[(0xB0, &[99])]).unwrap().is_ok());
+                }
+            });
+            ip(&["-n", &machines.a, "link", "delete", "eth0"]).unwrap();
+        }
+        drop(devices.0);
+        devices.1.into_iter().for_each(|device| device.join().unwrap());
+    }
+}
+
+#[test]
+fn on_loopback_alone_notifications_have_an_address() {
+    let Some(machines) = Machines::new() else { return };
+    on(&machines.a, || {
+        let mut listener = blocking::Endpoint::builder().listen_only().bind_blocking().unwrap();
+        let mut device = blocking::Endpoint::builder().serve(node(1, 1)).bind_blocking().unwrap();
+        device.turn(Some(std::time::Duration::ZERO)).unwrap();
+        assert_eq!(announced(&mut listener), NodeAddr::from(Ipv4Addr::LOCALHOST));
+    });
 }

@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use echonet_lite::controller::{self, Event, NodeAddr, Request};
+use echonet_lite::controller::{self, Event, NodeAddr, Request, RequestError};
 use echonet_lite::net::{BindError, Endpoint, Error, blocking};
+use echonet_lite::node::{Config, Identity, Node};
 
 use super::port::port_3610;
 use super::{DISCOVERY, PATIENCE, get_level, level_is, light, node, plain};
@@ -235,24 +236,86 @@ fn answers_of_one_turn_arrive_whole_and_in_order() {
 }
 
 #[test]
-fn processes_that_share_an_address_get_what_is_for_their_objects() {
+fn who_only_listens_takes_nothing_from_a_device() {
     const PORT: u16 = 13_614;
-    let member = |instance| {
-        let builder = blocking::Endpoint::builder().port(PORT).address(host(13)).share_address(2);
-        builder.serve(node(instance, 100 + instance)).bind_blocking().unwrap()
-    };
-    let mut members = [member(1), member(2)];
-    let tool = plain(host(14), PORT);
-    let mut answer = [0; 64];
-    for tid in 0..10 {
-        for instance in [1, 2] {
-            tool.send_to(&get_level(tid, instance), (host(13), PORT)).unwrap();
-            // The announcements of both are sent first; only one of them has something to answer.
-            members.iter_mut().for_each(|member| member.turn(Some(Duration::ZERO)).unwrap());
-            let (length, _) = tool.recv_from(&mut answer).unwrap();
-            assert_eq!(answer[..length], level_is(tid, instance, 100 + instance));
+    run(async {
+        let builder = || Endpoint::builder().port(PORT).ipv6(false);
+        let device = builder().serve(node(1, 7)).bind().await.unwrap();
+        let listener = builder().listen_only().bind().await.unwrap();
+        let mut news = listener.notifications();
+        let tool = shared(Ipv4Addr::new(127, 0, 0, 2), PORT);
+        tool.set_nonblocking(true).unwrap();
+        let tool = tokio::net::UdpSocket::from_std(tool).unwrap();
+        tool.send_to(&get_level(1, 1), ("127.0.0.1", PORT)).await.unwrap();
+        let mut answer = [0; 64];
+        let received = tool.recv_from(&mut answer);
+        let (length, _) = tokio::time::timeout(PATIENCE, received).await.expect("the device is not deaf").unwrap();
+        assert_eq!(answer[..length], level_is(1, 1, 7));
+        device.with_node(|node| node.notify(light(1), 0xB0).unwrap());
+        let mut next = async || tokio::time::timeout(PATIENCE, news.next()).await.unwrap().unwrap();
+        let mut told = next().await;
+        while told.eoj != light(1) {
+            // The node has announced itself.
+            told = next().await;
         }
+        assert_eq!(told.get(0xB0), Some(&[7][..]));
+        let refused = listener.get(host(1), light(1), &[0x80]).await;
+        assert!(matches!(refused, Err(Error::Refused(RequestError::ListensOnly))), "{refused:?}");
+    });
+}
+
+#[test]
+fn answers_are_bounded() {
+    const PORT: u16 = 13_617;
+    let lights = (1..=127).map(|instance| super::Light::new(instance, instance)).collect::<Vec<_>>();
+    let node = Node::new(Config::new(Identity::new([0, 0, 0x77], 17)), lights);
+    let mut device = blocking::Endpoint::builder().port(PORT).address(host(20)).serve(node).bind_blocking().unwrap();
+    let tool = plain(host(21), PORT);
+    tool.set_nonblocking(true).unwrap();
+    let mut answered = |deoj: [u8; 3], epcs: &[u8]| {
+        let mut request = [&[0x10, 0x81, 0, 1, 5, 0xFF, 1][..], &deoj, &[0x62, epcs.len() as u8]].concat();
+        request.extend(epcs.iter().flat_map(|epc| [*epc, 0]));
+        tool.send_to(&request, (host(20), PORT)).unwrap();
+        for _ in 0..8 {
+            device.turn(Some(Duration::ZERO)).unwrap();
+        }
+        let mut lengths = Vec::new();
+        let mut answer = vec![0; 65_536];
+        while let Ok(length) = tool.recv(&mut answer) {
+            lengths.push(length);
+        }
+        lengths
+    };
+    let most = |lengths: &[usize]| *lengths.iter().max().unwrap();
+    for (deoj, epc) in [([2, 0x90, 1], 0x9F), ([0x0E, 0xF0, 1], 0xD6)] {
+        let lengths = answered(deoj, &[epc; 255]);
+        assert!(lengths.len() == 1 && most(&lengths) <= 1452, "{lengths:?}");
     }
+    let lengths = answered([2, 0x90, 0], &[0x9F; 255]);
+    assert_eq!(lengths.len(), 127, "every object says that it is there");
+    assert!(lengths.iter().sum::<usize>() < 25_000, "{}", lengths.iter().sum::<usize>());
+    // What controllers ask for is answered in full.
+    let lengths = answered([2, 0x90, 0], &[0x80, 0xB0, 0x9F]);
+    assert_eq!((lengths.len(), most(&lengths)), (127, *lengths.iter().min().unwrap()));
+}
+
+#[test]
+fn each_life_of_a_node_begins_with_other_identifiers() {
+    const PORT: u16 = 13_618;
+    let group = shared(Ipv4Addr::new(224, 0, 23, 0), PORT);
+    group.join_multicast_v4(&Ipv4Addr::new(224, 0, 23, 0), &Ipv4Addr::LOCALHOST).unwrap();
+    group.set_read_timeout(Some(PATIENCE)).unwrap();
+    let tids: std::collections::HashSet<_> = (0..4)
+        .map(|_| {
+            let builder = blocking::Endpoint::builder().port(PORT).address(host(22));
+            let mut device = builder.serve(node(1, 22)).bind_blocking().unwrap();
+            device.turn(Some(Duration::ZERO)).unwrap();
+            let mut announcement = [0; 64];
+            group.recv(&mut announcement).unwrap();
+            [announcement[2], announcement[3]]
+        })
+        .collect();
+    assert!(tids.len() >= 3, "{tids:?}");
 }
 
 #[test]
@@ -269,10 +332,10 @@ fn a_held_port_is_named_with_the_way_to_its_holder() {
 
 #[test]
 fn what_does_not_exist_is_named() {
-    let error = Endpoint::builder().interface("nowhere0").bind_blocking().unwrap_err();
+    let error = Endpoint::builder().wait(false).interface("nowhere0").bind_blocking().unwrap_err();
     assert!(error.to_string().contains("nowhere0"), "{error}");
     let address: IpAddr = "192.0.2.254".parse().unwrap();
-    let error = Endpoint::builder().address(address).bind_blocking().unwrap_err();
+    let error = Endpoint::builder().wait(false).address(address).bind_blocking().unwrap_err();
     assert!(error.to_string().contains("192.0.2.254"), "{error}");
     let error = Endpoint::builder().ipv4(false).ipv6(false).bind_blocking().unwrap_err();
     assert!(matches!(error, BindError::NoFamily), "{error:?}");

@@ -208,3 +208,34 @@ fn a_held_tcp_port_matters_only_if_tcp_is_required() {
     assert!(matches!(error, BindError::PortHeld { protocol: "tcp", .. }), "{error:?}");
     assert!(error.to_string().contains("ss -tlpn 'sport = :13623'"), "{error}");
 }
+
+/// A connection from an address of loopback.
+fn connect_from(from: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.into()
+}
+
+#[test]
+fn a_host_with_many_connections_ends_only_its_own() {
+    let mut device = device(11, 13_621);
+    let to = SocketAddr::from((host(11), 13_621));
+    let mut honest: Vec<_> = (1..=6).map(|last| connect_from(Ipv4Addr::new(127, 0, 67, last), to)).collect();
+    turn(&mut device);
+    let mut flood = Vec::new();
+    for _ in 0..400 {
+        flood.push(connect_from(Ipv4Addr::new(127, 0, 67, 99), to));
+        turn(&mut device);
+    }
+    for stream in &mut honest {
+        stream.write_all(&get_level(1, 1)).unwrap();
+        turn(&mut device);
+        receive(stream, &level_is(1, 1, 20));
+    }
+    // The flood itself has the last of its connections.
+    let last = flood.last_mut().unwrap();
+    last.write_all(&get_level(2, 1)).unwrap();
+    turn(&mut device);
+    receive(last, &level_is(2, 1, 20));
+}
