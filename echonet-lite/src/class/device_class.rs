@@ -47,7 +47,6 @@ impl Class {
     }
 
     /// This class with the properties of another behind its own.
-    #[cfg_attr(not(feature = "all-classes"), allow(dead_code, reason = "for the tables of classes that are off"))]
     pub(super) const fn inherits(mut self, super_class: &'static Self) -> Self {
         self.super_class = Some(super_class);
         self

@@ -1,4 +1,4 @@
-//! The classes by code: a hash table made at compile time, as large as the classes that are on need it.
+//! The classes by code: a hash table made at compile time.
 
 use super::Class;
 use super::tables::ALL;

@@ -1,8 +1,8 @@
 //! Device classes as constant tables, and the typed values of their properties.
 //!
-//! The tables hold the facts of the ECHONET device objects, Appendix release R: one file per class, one row per
-//! property. Nothing is built or allocated at run time, and a class whose feature (`class-<name>`) is off is not in
-//! the program; the super class and the node profile always are.
+//! The tables hold the facts of the ECHONET device objects. They are made from one file, `classes.tsv`, when the crate is
+//! built. Nothing is built or allocated at run time, and a class that a program does not name is not in it: the linker
+//! leaves it out. [`find`], [`by_name`] and [`all`] name all of them.
 //!
 //! ```
 //! use echonet_lite::class;
@@ -32,7 +32,7 @@ pub use value::{
 
 use crate::wire::ClassCode;
 
-/// The class with this code, where its feature is on.
+/// The class with this code.
 pub fn find(code: ClassCode) -> Option<&'static Class> {
     index::find(code)
 }
@@ -46,7 +46,7 @@ pub fn by_name(name: &str) -> Option<&'static Class> {
     })
 }
 
-/// Every class whose feature is on, sorted by code: the super class first, the node profile last.
+/// Every class, sorted by code: the super class first, the node profile last.
 pub fn all() -> &'static [&'static Class] {
     ALL
 }

@@ -1,5 +1,4 @@
 //! How the tables write their rows.
-#![cfg_attr(not(feature = "all-classes"), allow(dead_code, reason = "written for the tables of classes that are off"))]
 
 use super::data::{Array, Bitmap, Data, Field, Flag, Format, Level, Number, Numeric, State, States, TimeFormat, Unit};
 use super::property::{Access, Names, PropertySpec, Releases, Rule};

@@ -8,7 +8,6 @@ use crate::class::{Cause, Class, Value};
 /// One line makes it the rule for a device:
 ///
 /// ```
-/// # #[cfg(feature = "class-general-lighting")] {
 /// use echonet_lite::class::GENERAL_LIGHTING;
 /// use echonet_lite::node::{Object, PropertyAccess, Refused, check};
 /// use echonet_lite::wire::Eoj;
@@ -41,7 +40,6 @@ use crate::class::{Cause, Class, Value};
 /// }
 ///
 /// assert_eq!(Light { level: 0 }.check(0xB0, &[101]), Err(Refused::Value));
-/// # }
 /// ```
 ///
 /// # Errors
@@ -58,7 +56,7 @@ pub fn check(class: &Class, epc: u8, edt: &[u8]) -> Result<(), Refused> {
     }
 }
 
-#[cfg(all(test, feature = "all-classes"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::class::{GENERAL_LIGHTING, HOME_AIR_CONDITIONER};

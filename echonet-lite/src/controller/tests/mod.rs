@@ -5,7 +5,6 @@ mod matching;
 mod news;
 mod pace;
 mod parts;
-#[cfg(feature = "all-classes")]
 mod typed;
 
 use core::time::Duration;
