@@ -66,6 +66,7 @@ pub enum Format {
     Uint8,
     Int16,
     Uint16,
+    Uint24,
     Int32,
     Uint32,
 }
@@ -76,6 +77,7 @@ impl Format {
         match self {
             Self::Int8 | Self::Uint8 => 1,
             Self::Int16 | Self::Uint16 => 2,
+            Self::Uint24 => 3,
             Self::Int32 | Self::Uint32 => 4,
         }
     }
@@ -87,6 +89,7 @@ impl Format {
             Self::Uint8 => (0, u8::MAX as i64),
             Self::Int16 => (i16::MIN as i64, i16::MAX as i64),
             Self::Uint16 => (0, u16::MAX as i64),
+            Self::Uint24 => (0, 0xFF_FFFF),
             Self::Int32 => (i32::MIN as i64, i32::MAX as i64),
             Self::Uint32 => (0, u32::MAX as i64),
         }
@@ -101,7 +104,7 @@ impl Format {
     pub const fn underflow(self) -> i64 {
         match self {
             Self::Int8 | Self::Int16 | Self::Int32 => self.range().0,
-            Self::Uint8 | Self::Uint16 | Self::Uint32 => self.range().1 - 1,
+            Self::Uint8 | Self::Uint16 | Self::Uint24 | Self::Uint32 => self.range().1 - 1,
         }
     }
 }
@@ -139,6 +142,17 @@ pub enum Unit {
     WattPerMillihertz,
     WattPerSecond,
     RevolutionPerMinute,
+    Hour,
+    Centimetre,
+    Kine,
+    Pascal,
+    Hectopascal,
+    Kilopascal,
+    MetrePerSecond,
+    CubicCentimetre,
+    CubicCentimetrePerMinute,
+    Kilogram,
+    KilovoltAmpere,
 }
 
 impl Unit {
@@ -174,12 +188,23 @@ impl Unit {
             Self::WattPerMillihertz => "W/mHz",
             Self::WattPerSecond => "W/s",
             Self::RevolutionPerMinute => "r/min",
+            Self::Hour => "h",
+            Self::Centimetre => "cm",
+            Self::Kine => "kine",
+            Self::Pascal => "Pa",
+            Self::Hectopascal => "hPa",
+            Self::Kilopascal => "kPa",
+            Self::MetrePerSecond => "m/s",
+            Self::CubicCentimetre => "cm³",
+            Self::CubicCentimetrePerMinute => "cm³/min",
+            Self::Kilogram => "kg",
+            Self::KilovoltAmpere => "kVA",
         }
     }
 }
 
 impl Unit {
-    pub(super) const ALL: [Self; 28] = [
+    pub(super) const ALL: [Self; 39] = [
         Self::Celsius,
         Self::Percent,
         Self::Ppm,
@@ -208,6 +233,17 @@ impl Unit {
         Self::WattPerMillihertz,
         Self::WattPerSecond,
         Self::RevolutionPerMinute,
+        Self::Hour,
+        Self::Centimetre,
+        Self::Kine,
+        Self::Pascal,
+        Self::Hectopascal,
+        Self::Kilopascal,
+        Self::MetrePerSecond,
+        Self::CubicCentimetre,
+        Self::CubicCentimetrePerMinute,
+        Self::Kilogram,
+        Self::KilovoltAmpere,
     ];
 
     /// The sign in letters that every keyboard has.
@@ -217,6 +253,8 @@ impl Unit {
             Self::Degree => "deg",
             Self::CubicMetre => "m3",
             Self::CubicMetrePerHour => "m3/h",
+            Self::CubicCentimetre => "cm3",
+            Self::CubicCentimetrePerMinute => "cm3/min",
             Self::Day => "days",
             _ => self.symbol(),
         }
@@ -230,6 +268,8 @@ impl Unit {
             Self::Kilolux => (Self::Lux, 3),
             Self::Milliampere => (Self::Ampere, -3),
             Self::Millisecond => (Self::Second, -3),
+            Self::Hectopascal => (Self::Pascal, 2),
+            Self::Kilopascal => (Self::Pascal, 3),
             unit => (unit, 0),
         }
     }

@@ -46,7 +46,7 @@ macro_rules! number {
         }
     )* };
 }
-number!(int8 Int8, uint8 Uint8, int16 Int16, uint16 Uint16, int32 Int32, uint32 Uint32);
+number!(int8 Int8, uint8 Uint8, int16 Int16, uint16 Uint16, uint24 Uint24, int32 Int32, uint32 Uint32);
 
 impl Data {
     const fn number(self) -> Number {

@@ -9,9 +9,9 @@ fn class(name: &str) -> &'static Class {
 
 #[test]
 fn every_class_is_there_and_found() {
-    assert_eq!(class::all().len(), 57);
+    assert_eq!(class::all().len(), 199);
     let rows = class::all().iter().map(|class| class.properties.len() + class.superseded.len());
-    assert_eq!(rows.sum::<usize>(), 982);
+    assert_eq!(rows.sum::<usize>(), 1443);
     for class in class::all() {
         assert_eq!(class::find(class.code).map(|found| found.short_name), Some(class.short_name));
         assert_eq!(class::by_name(class.short_name).map(|found| found.code), Some(class.code));

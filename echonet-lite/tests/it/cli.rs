@@ -162,13 +162,14 @@ fn classes_are_listed() {
         (&json!("targetTemperature"), &json!("required"), &json!("°C"))
     );
     assert!(check(&["classes", "GENERALLIGHTING", "--lang", "ja"], 0).contains("一般照明"));
+    assert!(check(&["classes", "light"], 0).contains("generalLighting"), "not lightingSystem");
 }
 
 #[test]
 fn names_that_nobody_has() {
     for (arguments, part) in [
         (&["classes", "homeAirConditoner"][..], "did you mean homeAirConditioner?"),
-        (&["classes", "electric"], "ambiguous: electricEnergySensor"),
+        (&["classes", "electric"], "ambiguous: electricLeakSensor"),
         (&["get", "127.0.62.1", "homeAirConditioner", "targetTemprature"], "targetTemperature"),
         (&["get", "127.0.62.1", "homeAirConditioner:200"], "from 1 to 127"),
         (&["get", "no.such.node.invalid", "homeAirConditioner"], "no address of a node"),

@@ -112,6 +112,7 @@ fn plausible(number: &Number) -> Vec<u8> {
     let size = match number.format {
         Format::Int8 | Format::Uint8 => 1,
         Format::Int16 | Format::Uint16 => 2,
+        Format::Uint24 => 3,
         Format::Int32 | Format::Uint32 => 4,
     };
     big_endian(raw as u64, size)

@@ -13,6 +13,9 @@ use crate::failure::Failure;
 /// Names that an error proposes at most.
 const PROPOSALS: usize = 6;
 
+/// Words that people use for a class, where its name begins otherwise or several do alike.
+const COMMON_WORDS: [(&str, &Class); 2] = [("light", &class::GENERAL_LIGHTING), ("node", &class::NODE_PROFILE)];
+
 /// The class of a name or code.
 pub(crate) fn class(text: &str) -> Result<&'static Class, Failure> {
     if let Some(class) = class::by_name(text) {
@@ -21,8 +24,8 @@ pub(crate) fn class(text: &str) -> Result<&'static Class, Failure> {
     if let Ok(code) = text.parse::<ClassCode>() {
         return Err(Failure::Input(format!("the tables have no class {code}; list them by: echonet classes")));
     }
-    if text.eq_ignore_ascii_case("node") {
-        return Ok(&class::NODE_PROFILE);
+    if let Some((_, class)) = COMMON_WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)) {
+        return Ok(class);
     }
     choose("class", text, class::all().iter().map(|class| (class.short_name, *class)), "echonet classes")
 }

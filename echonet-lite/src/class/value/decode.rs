@@ -105,6 +105,7 @@ impl Number {
             (Format::Uint8, &[a]) => a.into(),
             (Format::Int16, &[a, b]) => i16::from_be_bytes([a, b]).into(),
             (Format::Uint16, &[a, b]) => u16::from_be_bytes([a, b]).into(),
+            (Format::Uint24, &[a, b, c]) => u32::from_be_bytes([0, a, b, c]).into(),
             (Format::Int32, &[a, b, c, d]) => i32::from_be_bytes([a, b, c, d]).into(),
             (Format::Uint32, &[a, b, c, d]) => u32::from_be_bytes([a, b, c, d]).into(),
             _ => return None,
