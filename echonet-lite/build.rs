@@ -6,6 +6,8 @@ mod facts;
 mod names;
 #[path = "build/tables.rs"]
 mod tables;
+#[path = "build/types.rs"]
+mod types;
 
 use std::path::Path;
 use std::{env, fs};
@@ -22,6 +24,7 @@ fn main() {
         tables::class(&mut out, class, &mut statics);
     }
     tables::all(&mut out, &classes);
+    types::modules(&mut out, &classes, &mut statics);
     statics.write(&mut out);
     let folder = env::var_os("OUT_DIR").expect("cargo says where");
     fs::write(Path::new(&folder).join("tables.rs"), out).expect("cargo's folder can be written to");

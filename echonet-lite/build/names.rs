@@ -27,3 +27,15 @@ pub(crate) fn module(short_name: &str) -> String {
 pub(crate) fn constant(name: &str) -> String {
     snake(name).to_uppercase()
 }
+
+/// `TargetTemperature`
+pub(crate) fn pascal(name: &str) -> String {
+    let mut pascal = String::new();
+    for word in snake(name).split('_') {
+        let mut letters = word.chars();
+        pascal.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        pascal.extend(letters);
+    }
+    // No name of Rust begins with a digit.
+    if pascal.starts_with(|c: char| c.is_ascii_digit()) { format!("N{pascal}") } else { pascal }
+}

@@ -13,9 +13,6 @@ impl Statics {
     /// An expression for a reference to this type.
     pub(crate) fn reference(&mut self, data: &Data) -> String {
         let expression = self.data(data);
-        if matches!(data, Data::Number { .. } | Data::Date | Data::Time { .. } | Data::Moment { .. } | Data::Raw(_)) {
-            return format!("&{expression}");
-        }
         let place = self.0.iter().position(|known| *known == expression).unwrap_or_else(|| {
             self.0.push(expression);
             self.0.len() - 1

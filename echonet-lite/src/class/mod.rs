@@ -20,12 +20,14 @@ mod index;
 mod property;
 mod table;
 mod tables;
+mod typed;
 mod value;
 
 pub use data::{Array, Bitmap, Data, Field, Flag, Format, Level, Number, Numeric, State, States, TimeFormat, Unit};
 pub use device_class::Class;
 pub use property::{Access, PropertyAccess, PropertySpec, Releases, Rule};
 pub use tables::*;
+pub use typed::{EdtError, Property, Quantity, Record, Spec};
 pub use value::{
     Cause, Date, DateTime, Excerpt, Fields, Flags, Items, Json, Named, Scaled, Step, Time, Value, ValueError,
 };

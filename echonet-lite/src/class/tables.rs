@@ -4,6 +4,8 @@ use super::data::{Data, Unit};
 use super::device_class::Class;
 use super::property::Rule;
 use super::table::*;
+use super::typed::{Quantity, Record, Spec, states};
+use crate::wire::ClassCode;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 

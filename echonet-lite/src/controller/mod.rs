@@ -70,3 +70,6 @@ pub use event::Event;
 pub use knowledge::{NodeInfo, ObjectInfo, PropertyMaps};
 pub use machine::{Controller, Statistics};
 pub use request::{Failure, Operation, Request, RequestError, RequestId, Write};
+pub use typed::PropertyError;
+#[cfg(feature = "net")]
+pub(crate) use typed::has;

@@ -1,10 +1,84 @@
 //! Answers and notifications as typed values, by the tables of their classes.
 
+use core::fmt;
+
 use super::{Answer, Notification, Status};
-use crate::class::{self, PropertySpec, Scaled, Value, ValueError};
+use crate::class::{self, EdtError, Property, PropertySpec, SUPER_CLASS, Scaled, Value, ValueError};
 use crate::wire::Eoj;
 
+/// Why an object has no value of a property, or did not take it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PropertyError {
+    /// The object is of a class that does not have the property: nothing was asked.
+    OtherClass,
+    /// The object refused.
+    Refused,
+    /// The object said nothing about it.
+    Omitted,
+    /// What it said is no value of the property.
+    Value(EdtError),
+}
+
+impl fmt::Display for PropertyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherClass => f.write_str("the object's class does not have the property"),
+            Self::Refused => f.write_str("the object refused"),
+            Self::Omitted => f.write_str("the object said nothing about the property"),
+            Self::Value(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for PropertyError {}
+
+/// Whether an object may have a property: every device has those of the super class.
+pub(crate) fn has<P: Property>(eoj: Eoj) -> Result<(), PropertyError> {
+    let is_common = P::CLASS == SUPER_CLASS.code && eoj.group() < 0x0E;
+    if is_common || P::CLASS == eoj.class_code() { Ok(()) } else { Err(PropertyError::OtherClass) }
+}
+
 impl Answer {
+    /// The value of a property that was read.
+    ///
+    /// ```no_run
+    /// # use echonet_lite::controller::Answer;
+    /// use echonet_lite::class::home_air_conditioner::{OperationMode, RoomTemperature};
+    ///
+    /// # fn print(answer: &Answer) -> Result<(), Box<dyn std::error::Error>> {
+    /// let room: RoomTemperature = answer.read()?;
+    /// if answer.read::<OperationMode>()? == OperationMode::Heating {
+    ///     println!("heated to {room}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// It was not read, or is no value that the property has.
+    pub fn read<P: Property>(&self) -> Result<P, PropertyError> {
+        self.done::<P>(false)?;
+        P::decode(self.get(P::EPC).ok_or(PropertyError::Omitted)?).map_err(PropertyError::Value)
+    }
+
+    /// Whether a property was written.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn written<P: Property>(&self) -> Result<(), PropertyError> {
+        self.done::<P>(true)
+    }
+
+    fn done<P: Property>(&self, written: bool) -> Result<(), PropertyError> {
+        has::<P>(self.eoj)?;
+        let outcome = self.outcomes().find(|outcome| outcome.epc == P::EPC && outcome.written == written);
+        match outcome.map_or(Status::Omitted, |outcome| outcome.status) {
+            Status::Done => Ok(()),
+            Status::Refused | Status::KnownRefused => Err(PropertyError::Refused),
+            Status::Omitted => Err(PropertyError::Omitted),
+        }
+    }
+
     /// What the value of a property that was read means. `None` if it was not read, or the tables do not have it.
     pub fn value(&self, epc: u8) -> Option<Result<Value<'_>, ValueError>> {
         Some(property(self.eoj, epc)?.decode(self.get(epc)?))
@@ -35,6 +109,12 @@ impl Answer {
 }
 
 impl Notification {
+    /// The value of a property, `None` if the notification is not of such an object, or does not say it.
+    pub fn read<P: Property>(&self) -> Option<Result<P, EdtError>> {
+        has::<P>(self.eoj).ok()?;
+        self.get(P::EPC).map(P::decode)
+    }
+
     /// What the value of a property means. `None` if it is not there, or the tables do not have it.
     pub fn value(&self, epc: u8) -> Option<Result<Value<'_>, ValueError>> {
         Some(property(self.eoj, epc)?.decode(self.get(epc)?))

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use std::io;
 use std::string::String;
 
-use crate::controller::{Failure, RequestError};
+use crate::controller::{Failure, PropertyError, RequestError};
 
 /// Why an endpoint could not be opened.
 #[derive(Debug)]
@@ -89,6 +89,8 @@ pub enum Error {
     Refused(RequestError),
     /// It was sent.
     Failed(Failure),
+    /// The object gave no value of the type that was asked for, or did not take it.
+    Property(PropertyError),
     /// The endpoint has ended, or the runtime that it ran on.
     Closed,
     /// An object called the endpoint that serves it, which waits for that object: it would have waited for ever.
@@ -102,6 +104,7 @@ impl fmt::Display for Error {
         match self {
             Self::Refused(error) => error.fmt(f),
             Self::Failed(failure) => failure.fmt(f),
+            Self::Property(error) => error.fmt(f),
             Self::Closed => f.write_str("the endpoint has ended"),
             Self::Reentered => f.write_str("an object called the endpoint that serves it"),
             Self::Io(error) => error.fmt(f),
@@ -115,8 +118,15 @@ impl std::error::Error for Error {
             Self::Refused(error) => Some(error),
             Self::Failed(failure) => Some(failure),
             Self::Io(error) => Some(error),
+            Self::Property(error) => Some(error),
             Self::Closed | Self::Reentered => None,
         }
+    }
+}
+
+impl From<PropertyError> for Error {
+    fn from(error: PropertyError) -> Self {
+        Self::Property(error)
     }
 }
 

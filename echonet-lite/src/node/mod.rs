@@ -61,6 +61,7 @@ mod random;
 mod respond;
 mod time;
 mod transmit;
+mod typed;
 
 pub use check::check;
 pub use common::CommonProperties;
@@ -71,3 +72,4 @@ pub use objects::Objects;
 pub use profile::{CLASSES_MAX, INSTANCES_MAX};
 pub use time::Instant;
 pub use transmit::{Arrival, Destination, Outbox, Transmit};
+pub use typed::{accept, show};

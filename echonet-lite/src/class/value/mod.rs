@@ -342,14 +342,30 @@ impl PropertySpec {
     }
 }
 
+/// Writes a value as EDT of this type, if it is one, and returns its length.
+pub(super) fn encode(data: &'static Data, value: Value<'_>, edt: &mut [u8]) -> Option<usize> {
+    encode::encode(data, value, edt).ok()
+}
+
+/// The value of bytes that were checked before, of a type whose values borrow nothing.
+pub(super) fn small(data: &'static Data, bytes: &[u8]) -> Value<'static> {
+    match data.value(bytes) {
+        Value::Number(number) => Value::Number(number),
+        Value::State(named) => Value::State(named),
+        Value::Level(step) => Value::Level(step),
+        Value::Underflow => Value::Underflow,
+        _ => Value::Overflow,
+    }
+}
+
 impl Data {
     /// The value of bytes that were checked before.
-    fn value<'a>(&'static self, bytes: &'a [u8]) -> Value<'a> {
+    pub(super) fn value<'a>(&'static self, bytes: &'a [u8]) -> Value<'a> {
         decode::decode(self, bytes).unwrap_or(Value::Raw(bytes))
     }
 
     /// The types it may be.
-    const fn arms(&'static self) -> &'static [Self] {
+    pub(super) const fn arms(&'static self) -> &'static [Self] {
         match self {
             Self::OneOf(arms) => arms,
             one => core::slice::from_ref(one),
