@@ -13,8 +13,9 @@ use crate::process::run_quietly;
 const ARROWS: &[(&str, &[&str])] = &[
     ("redis-server", &["server-runtime", "test-peers"]),
     // `--redis embedded` calls our server in its own process, without a socket; its client shares nothing but the wire.
-    ("http-server", &["server-runtime", "redis-server", "test-peers"]),
-    ("grpc-server", &["server-runtime", "test-peers"]),
+    ("http-server", &["http2", "server-runtime", "redis-server", "test-peers"]),
+    ("grpc-server", &["http2", "server-runtime", "test-peers"]),
+    ("http2", &["test-peers"]),
     ("echonet-lite", &["test-peers"]),
     ("loadgen", &["test-peers"]),
     ("light-node", &["echonet-lite"]),

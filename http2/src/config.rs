@@ -1,0 +1,58 @@
+//! What a connection is told.
+
+use crate::frame::{LEAST_MAX_FRAME, MOST, MOST_MAX_FRAME};
+
+/// Limits of a connection: everything that a peer can make grow, and the work that it can make.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Requests at one time; beyond, they are refused and the peer may try again. 100, the least that RFC 9113 recommends.
+    pub max_streams: u32,
+    /// Bytes of a request's body that may come before they are [released](crate::Connection::release). 64 KiB, the
+    /// protocol's default.
+    pub stream_window: u32,
+    /// The same for all bodies together; no less than 64 KiB. 1 MiB.
+    pub connection_window: u32,
+    /// Bytes of a frame's payload, 16 KiB at least: what the caller has to keep of a frame of which the end is missing.
+    pub max_frame: u32,
+    /// Bytes of the table that the peer's header blocks refer to, from 4,096, which is the default, to 65,535.
+    pub header_table: u32,
+    /// Bytes of a request's fields, as [`Fields::size`](crate::hpack::Fields::size) counts. A larger head is answered with
+    /// status 431; one whose block alone is larger ends the connection. 16 KiB.
+    pub max_headers: u32,
+    /// Bytes of output, not written yet, from which on bodies wait and nothing more is read. 64 KiB.
+    pub max_output: usize,
+    /// Frames in a second that neither begin a request nor carry data, beyond what is justified by what is sent to the peer.
+    /// 10,000: answering a PING costs less than a microsecond. 0 is no limit.
+    pub max_control_frames: u32,
+    /// Whether requests may be extended CONNECTs (RFC 8441). Off.
+    pub extended_connect: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_streams: 100,
+            stream_window: 65_535,
+            connection_window: 1024 * 1024,
+            max_frame: LEAST_MAX_FRAME,
+            header_table: 4096,
+            max_headers: 16 * 1024,
+            max_output: 64 * 1024,
+            max_control_frames: 10_000,
+            extended_connect: false,
+        }
+    }
+}
+
+impl Config {
+    /// The same, with nothing that the protocol does not allow.
+    pub(crate) fn checked(self) -> Self {
+        Self {
+            stream_window: self.stream_window.min(MOST),
+            connection_window: self.connection_window.clamp(65_535, MOST),
+            max_frame: self.max_frame.clamp(LEAST_MAX_FRAME, MOST_MAX_FRAME),
+            header_table: self.header_table.clamp(4096, 65_535),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The engine from outside: what it answers to every frame in every state, under floods, and to random clients.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
+mod answers;
+mod floods;
+mod h2spec;
+mod model;
+mod settings;
+mod states;
+mod support;
