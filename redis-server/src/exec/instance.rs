@@ -27,9 +27,9 @@ use crate::observe::Observers;
 use crate::observe::memory;
 use crate::observe::stats::{Stats, Totals};
 
-/// Shards per database where the configuration leaves it to us: with a window of 32 keys locked by each of a few
-/// workers, two of them rarely want the same shard.
-const DEFAULT_SHARDS: usize = 256;
+/// Shards per database where the configuration leaves it to us: a table of 10 M keys that grows by one of them holds its lock
+/// for a fraction of a millisecond, and of windows of 32 keys, two rarely want the same shard.
+const DEFAULT_SHARDS: usize = 4096;
 
 /// One server.
 #[derive(Debug)]

@@ -1,21 +1,22 @@
 //! One numbered database.
 
 use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use dashmap::DashMap;
 use foldhash::quality::RandomState;
 
 use super::entry::Entry;
-use super::expire::ExpiryIndex;
-use super::interest::{Interest, Interests};
+use super::interest::Interests;
+use super::shards::{Deadlines, Guard, Shards};
 use super::table::{self, Table};
 use super::usage::{self, Usage};
-use super::view::{Guard, View};
+use super::view::View;
 
-/// Expiring keys per shard that the estimated mean time to live looks at.
+/// Expiring keys per shard, and shards, that the estimated mean time to live looks at.
 const TTL_SAMPLE: usize = 8;
+const TTL_SHARDS: usize = 256;
 
 /// How a command uses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,10 +50,18 @@ impl Key<'_> {
 }
 
 /// One numbered database: its entries, in shards, and what else hangs on its keys.
+///
+/// Most servers use one database of sixteen, so the shards are made when a key is first looked for.
 pub struct Database {
-    map: DashMap<Entry, (), RandomState>,
-    /// What hangs on the keys of each shard.
-    sides: Box<[Side]>,
+    hasher: RandomState,
+    /// Number of shards, a power of two.
+    count: usize,
+    shards: OnceLock<Shards>,
+    /// Whether `shards` are to be used: a little later than they are there, when whoever has locked the database before
+    /// they were there has locked them.
+    made: AtomicBool,
+    /// Held by who makes the shards, or keeps others from making them.
+    making: Mutex<()>,
     pub(super) interests: Interests,
     expired: AtomicU64,
     evicted: AtomicU64,
@@ -60,14 +69,6 @@ pub struct Database {
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
     listener: OnceLock<Listener>,
-}
-
-/// What hangs on the keys of one shard, beside its table.
-#[derive(Default)]
-struct Side {
-    /// Touched only under the shard's lock.
-    expiry: Mutex<ExpiryIndex>,
-    interest: Interest,
 }
 
 /// What a database does with a key of its own accord, whatever the command.
@@ -89,11 +90,14 @@ struct Listener(Box<OnKey>);
 type OnKey = dyn Fn(Happening, &[u8]) + Send + Sync;
 
 impl Database {
-    /// An empty database with `shards` shards, a power of two.
+    /// An empty database with `shards` shards, a power of two that is at least 2.
     pub fn new(shards: usize, hasher: RandomState) -> Self {
         Self {
-            map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, shards),
-            sides: (0..shards).map(|_| Side::default()).collect(),
+            hasher,
+            count: shards,
+            shards: OnceLock::new(),
+            made: AtomicBool::new(false),
+            making: Mutex::default(),
             interests: Interests::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
@@ -117,19 +121,58 @@ impl Database {
 
     /// Number of shards.
     pub fn shards(&self) -> usize {
-        self.sides.len()
+        self.count
+    }
+
+    /// The shards, if a key was ever looked for.
+    #[inline]
+    pub(super) fn made(&self) -> Option<&Shards> {
+        if self.made.load(Acquire) { self.shards.get() } else { None }
+    }
+
+    /// The shards.
+    #[inline]
+    pub(super) fn made_or_make(&self) -> &Shards {
+        match self.made() {
+            Some(shards) => shards,
+            None => self.make(),
+        }
+    }
+
+    #[cold]
+    fn make(&self) -> &Shards {
+        let _making = self.keep_unmade();
+        let shards = self.make_hidden();
+        self.show();
+        shards
+    }
+
+    /// Keeps others from making the shards.
+    pub(super) fn keep_unmade(&self) -> MutexGuard<'_, ()> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the shards, which others do not use before [`Database::show`]. To be called under [`Database::keep_unmade`].
+    pub(super) fn make_hidden(&self) -> &Shards {
+        self.shards.get_or_init(|| Shards::new(self.count, self.hasher.clone()))
+    }
+
+    pub(super) fn show(&self) {
+        self.made.store(true, Release);
     }
 
     /// Hashes a key.
     #[inline]
     pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
         let hash = self.hash(bytes);
-        Key { bytes, hash, shard: self.map.determine_shard(hash as usize) as u32, guard: UNPLACED }
+        // The tables of the shards use the highest seven bits, and the lowest ones.
+        let shard = ((hash << 7 >> 32) * self.count as u64) >> 32;
+        Key { bytes, hash, shard: shard as u32, guard: UNPLACED }
     }
 
     #[inline]
     pub(super) fn hash(&self, bytes: &[u8]) -> u64 {
-        let mut hasher = self.map.hasher().build_hasher();
+        let mut hasher = self.hasher.build_hasher();
         hasher.write(bytes);
         hasher.finish()
     }
@@ -137,41 +180,39 @@ impl Database {
     /// Locks one shard.
     #[inline]
     pub(super) fn guard(&self, shard: usize, access: Access) -> Guard<'_> {
-        match access {
-            Access::Read => Guard::Shared(self.map.shards()[shard].read()),
-            Access::Write => Guard::Exclusive(self.map.shards()[shard].write()),
-        }
+        self.made_or_make().guard(shard, access)
     }
 
-    pub(super) fn expiry(&self, shard: usize) -> std::sync::MutexGuard<'_, ExpiryIndex> {
-        self.sides[shard].expiry.lock().expect("no code that holds an expiry index panics")
-    }
-
-    /// Who watches and waits for keys of a shard.
-    #[inline]
-    pub(super) fn interest_of(&self, shard: usize) -> &Interest {
-        &self.sides[shard].interest
+    /// Which entries of a shard expire.
+    pub(super) fn deadlines(&self, shard: usize) -> Deadlines<'_> {
+        self.made_or_make().deadlines(shard)
     }
 
     /// Number of keys, expired ones that nobody has met yet included.
     pub fn len(&self) -> usize {
-        self.map.shards().iter().map(|shard| shard.read().len()).sum()
+        self.made().map_or(0, |shards| shards.lens().sum())
+    }
+
+    /// Number of entries in a shard, when it was last changed.
+    #[inline]
+    pub(super) fn len_of(&self, shard: usize) -> usize {
+        self.made().map_or(0, |shards| shards.len_of(shard))
     }
 
     /// Number of buckets that the tables have.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
-        self.map.shards().iter().map(|shard| shard.read().buckets()).sum()
+        (0..self.count).map(|shard| self.guard(shard, Access::Read).table().buckets()).sum()
     }
 
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
-        self.map.shards().iter().all(|shard| shard.read().is_empty())
+        self.made().is_none_or(|shards| shards.lens().all(|len| len == 0))
     }
 
     /// Number of keys that expire.
     pub fn expiring(&self) -> usize {
-        (0..self.shards()).map(|shard| self.expiry(shard).live()).sum()
+        self.made().map_or(0, |shards| shards.with_deadlines().map(|shard| shards.deadlines(shard).live()).sum())
     }
 
     /// Keys that have expired and been removed, since the start.
@@ -198,7 +239,7 @@ impl Database {
     /// Accounts for an entry that was evicted, under its shard's exclusive lock.
     pub(super) fn has_been_evicted(&self, key: &Key<'_>, entry: &Entry) {
         if entry.expire_at().is_some() {
-            self.expiry(key.shard as usize).forget();
+            self.deadlines(key.shard as usize).forget();
         }
         self.evicted.fetch_add(1, Relaxed);
         self.gone(key);
@@ -208,7 +249,7 @@ impl Database {
     /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.
     #[cold]
     pub(super) fn has_expired(&self, key: &Key<'_>) {
-        self.expiry(key.shard as usize).forget();
+        self.deadlines(key.shard as usize).forget();
         self.expired.fetch_add(1, Relaxed);
         self.gone(key);
         self.tell(Happening::Expired, key.bytes);
@@ -231,15 +272,13 @@ impl Database {
     /// lock, so they are returned.
     pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Vec<Entry> {
         let mut removed = Vec::new();
-        if self.expiry(shard).earliest().is_none_or(|deadline| deadline > now) {
-            return removed;
-        }
-        let mut table = self.map.shards()[shard].write();
+        let Some(shards) = self.made().filter(|shards| shards.earliest(shard) <= now) else { return removed };
+        let mut guard = shards.guard(shard, Access::Write);
         // Stale records are dropped on the way; they cost time too, though less.
         for _ in 0..limit.saturating_mul(2) {
-            let Some((deadline, hash)) = self.expiry(shard).pop_due(now) else { break };
+            let Some((deadline, hash)) = self.deadlines(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
-            let Some(entry) = table::take(&mut table, hash, due, self.rehash()) else { continue };
+            let Some(entry) = table::take(guard.table_mut(), hash, due, self.rehash()) else { continue };
             self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED });
             removed.push(entry);
             if removed.len() == limit {
@@ -253,21 +292,23 @@ impl Database {
     /// gets it then.
     #[cold]
     pub(super) fn expire_found(&self, shard: u32, hash: u64, now: u64) {
-        let Some(mut table) = self.map.shards()[shard as usize].try_write() else { return };
-        let removed = table::take(&mut table, hash, |entry| entry.is_expired(now), self.rehash());
+        let Some(mut exclusive) = self.made_or_make().try_exclusive(shard as usize) else { return };
+        let removed = table::take(&mut exclusive.table, hash, |entry| entry.is_expired(now), self.rehash());
         if let Some(entry) = &removed {
             self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED });
         }
-        drop(table);
+        drop(exclusive);
     }
 
     /// Mean time that expiring keys have left at `now`, in milliseconds, estimated from a sample; 0 if there is none.
     pub fn average_ttl(&self, now: u64) -> u64 {
         let (mut sum, mut count) = (0u64, 0);
-        for shard in 0..self.shards() {
-            for deadline in self.expiry(shard).sample(TTL_SAMPLE) {
-                sum = sum.saturating_add(deadline.saturating_sub(now));
-                count += 1;
+        if let Some(shards) = self.made() {
+            for shard in shards.with_deadlines().take(TTL_SHARDS) {
+                for deadline in shards.deadlines(shard).sample(TTL_SAMPLE) {
+                    sum = sum.saturating_add(deadline.saturating_sub(now));
+                    count += 1;
+                }
             }
         }
         sum.checked_div(count).unwrap_or(0)
@@ -281,8 +322,10 @@ impl Database {
     pub(super) fn swap_expiry(&self, other: &Self) {
         self.note_deadline();
         other.note_deadline();
-        for shard in 0..self.shards() {
-            std::mem::swap(&mut *self.expiry(shard), &mut *other.expiry(shard));
+        let (ours, theirs) = (self.made_or_make(), other.made_or_make());
+        let either = |&shard: &usize| ours.earliest(shard).min(theirs.earliest(shard)) != u64::MAX;
+        for shard in (0..self.shards()).filter(either) {
+            std::mem::swap(&mut *ours.deadlines(shard), &mut *theirs.deadlines(shard));
         }
     }
 

@@ -21,14 +21,17 @@ impl Database {
         random: &mut dyn FnMut() -> u64,
         visit: &mut dyn FnMut(Spot, &Entry),
     ) -> bool {
-        if volatile && !self.has_deadlines() {
-            return false;
-        }
+        let Some(shards) = self.made().filter(|_| !volatile || self.has_deadlines()) else { return false };
+        // Nothing is locked in vain.
+        let is_worth_it = |&shard: &usize| match volatile {
+            true => shards.earliest(shard) != u64::MAX,
+            false => shards.len_of(shard) != 0,
+        };
         // Each is of another shard: neighbours in a small shard would be met too often.
         (0..count).all(|_| {
             let first = random() as usize % self.shards();
-            (0..self.shards())
-                .any(|offset| self.sample_shard((first + offset) % self.shards(), volatile, random, visit))
+            let mut from_first = (0..self.shards()).map(|offset| (first + offset) % self.shards()).filter(is_worth_it);
+            from_first.any(|shard| self.sample_shard(shard, volatile, random, visit))
         })
     }
 
@@ -47,7 +50,7 @@ impl Database {
             let entry = table::random_entry(table, random, |_| true);
             return entry.map(|entry| visit(self.hash(entry.key()), entry)).is_some();
         }
-        self.expiry(shard).pick(random, |deadline, hash| {
+        self.deadlines(shard).pick(random, |deadline, hash| {
             let found = table.get(hash, |(entry, _)| entry.expire_at() == Some(deadline));
             found.map(|(entry, _)| visit(hash, entry)).is_some()
         })

@@ -136,11 +136,11 @@ impl Database {
         if !self.is_of_interest() {
             return None;
         }
-        Some(self.interest_of(key.shard as usize)).filter(|interest| !interest.is_empty())
+        Some(self.made()?.interest(key.shard as usize)).filter(|interest| !interest.is_empty())
     }
 
     fn change_interest(&self, key: &Key<'_>, change: impl FnOnce(&mut Followed)) {
-        self.interests.add(self.interest_of(key.shard as usize).change(key, change));
+        self.interests.add(self.made_or_make().interest(key.shard as usize).change(key, change));
     }
 
     /// Starts watching; the key's shard must be locked exclusively.
@@ -174,8 +174,9 @@ impl Database {
 
     /// The interest of every shard that has any.
     fn all_interest(&self) -> impl Iterator<Item = &Interest> {
-        let shards = if self.is_of_interest() { self.shards() } else { 0 };
-        (0..shards).map(|shard| self.interest_of(shard)).filter(|interest| !interest.is_empty())
+        let shards = self.made().filter(|_| self.is_of_interest()).into_iter();
+        let all = shards.flat_map(|shards| (0..self.shards()).map(|shard| shards.interest(shard)));
+        all.filter(|interest| !interest.is_empty())
     }
 
     /// A client begins or ends to track what it reads.
@@ -257,7 +258,7 @@ mod tests {
     use super::*;
     use crate::keyspace::{Access, Value, View};
 
-    const ROUNDS: usize = 5_000;
+    const ROUNDS: usize = 1_000;
 
     fn locked<'a>(db: &'a Database, key: &Key<'_>) -> View<'a> {
         db.lock([(key.shard(), Access::Write)].into_iter(), 1)
@@ -302,7 +303,7 @@ mod tests {
         tickets.iter().for_each(|&ticket| db.leave(&key, ticket));
         assert!(!db.has_waiters(&key) && db.is_of_interest());
         db.unwatch(&key, &watched);
-        assert!(!db.is_of_interest() && db.interest_of(key.shard as usize).lock().is_none());
+        assert!(!db.is_of_interest() && db.made_or_make().interest(key.shard as usize).lock().is_none());
         db.touch(&key);
         assert!(!watched.is_touched());
     }
@@ -323,6 +324,7 @@ mod tests {
                         db.watch(&key, &watched);
                         drop(view);
                         db.unwatch(&key, &watched);
+                        thread::sleep(Duration::from_micros(10));
                     }
                 });
             }
@@ -333,6 +335,8 @@ mod tests {
                     let mut view = locked(&db, &key);
                     view.set(&key, Value::Int(-i), None);
                     db.touch(&key);
+                    drop(view);
+                    thread::sleep(Duration::from_micros(10));
                     if over.load(Ordering::Relaxed) {
                         break;
                     }

@@ -10,6 +10,7 @@ mod expire;
 mod interest;
 pub mod rdb;
 mod reaper;
+mod shards;
 mod table;
 mod usage;
 mod value;

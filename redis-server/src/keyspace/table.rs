@@ -89,6 +89,23 @@ pub(super) fn prefetch_entry(table: &Table, index: usize) {
     prefetch(entry.address().wrapping_add(64));
 }
 
+/// Adds an entry whose key is not there.
+#[inline]
+pub(super) fn insert(table: &mut Table, hash: u64, entry: Entry, rehash: impl Fn(&Slot) -> u64) -> &mut Entry {
+    if table.len() == table.capacity() {
+        grow(table);
+    }
+    let bucket = table.insert(hash, (entry, SharedValue::new(())), rehash);
+    // SAFETY: the bucket is full and in this table, which is borrowed as long as the entry; no other reference exists.
+    unsafe { &mut bucket.as_mut().0 }
+}
+
+/// The table is about to grow: asks for all entries, whose keys will be hashed, so that their cache misses overlap.
+#[cold]
+fn grow(table: &Table) {
+    entries(table).for_each(|entry| prefetch(entry.address()));
+}
+
 /// Calls `visit` with every entry whose home lies in the cursor's block; returns the next cursor, 0 at the end.
 ///
 /// A block is GROUP neighbouring homes. Cursors count through the blocks with the highest bit first, as in the genuine
@@ -183,20 +200,21 @@ pub(super) fn live_or_insert<'t>(
     rehash: impl Fn(&Slot) -> u64,
 ) -> &'t mut Entry {
     let (hash, bytes) = key;
-    let bucket = match table.find(hash, |(entry, _)| entry.key() == bytes) {
+    match table.find(hash, |(entry, _)| entry.key() == bytes) {
         // SAFETY: the bucket was just found, so it is full; the reference ends with this expression.
-        Some(bucket) if !unsafe { bucket.as_ref() }.0.is_expired(now) => bucket,
+        Some(bucket) if !unsafe { bucket.as_ref() }.0.is_expired(now) => {
+            // SAFETY: the table is borrowed exclusively for 't; no other reference exists.
+            unsafe { &mut bucket.as_mut().0 }
+        }
         found => {
             if let Some(bucket) = found {
-                // SAFETY: as above; nothing refers to the bucket any more.
+                // SAFETY: the bucket is full; nothing refers to it any more.
                 let ((entry, _), _) = unsafe { table.remove(bucket) };
                 expired(entry);
             }
-            table.insert(hash, (make(), SharedValue::new(())), rehash)
+            insert(table, hash, make(), rehash)
         }
-    };
-    // SAFETY: the bucket is full and in this table, which is borrowed exclusively for 't; no other reference exists.
-    unsafe { &mut bucket.as_mut().0 }
+    }
 }
 
 /// Takes out the entry of `hash` that `is_it` knows, and gives memory back when the table has become sparse.

@@ -287,3 +287,101 @@ fn whole_databases_are_emptied_and_exchanged() {
     assert_eq!(removed.iter().map(Removed::len).sum::<usize>(), 100);
     assert_eq!((b.len(), b.expiring()), (0, 0));
 }
+
+#[test]
+fn keys_of_a_window_find_their_shards() {
+    let mut random = Random(5);
+    for shards in [2, 64, 4096, 8192] {
+        let db = Database::new(shards, RandomState::default());
+        for len in [2, 3, 32, 5000] {
+            let names: Vec<_> = (0..len).map(|_| format!("key:{}", random.below(1000)).into_bytes()).collect();
+            let access = |at: usize| if at.is_multiple_of(3) { Access::Write } else { Access::Read };
+            let mut keys: Vec<_> = names.iter().enumerate().map(|(at, name)| (db.key(name), access(at))).collect();
+            names.iter().for_each(|name| set(&db, 1, name, name, None));
+            let mut view = db.lock_keys(&mut keys, 1);
+            for (key, access) in &keys {
+                assert_eq!(view.peek(key).map(|entry| text(entry.value())).as_deref(), Some(key.bytes));
+                if *access == Access::Write {
+                    view.set(key, Value::Bytes(key.bytes), None);
+                }
+            }
+        }
+        let distinct = scan_all(&db, 1, 100).into_iter().collect::<HashSet<_>>();
+        assert_eq!(db.len(), distinct.len());
+    }
+}
+
+#[test]
+fn few_keys_in_many_shards_are_one_call_of_scan() {
+    let db = Database::new(4096, RandomState::default());
+    (0..10).for_each(|i| set(&db, 1, &[i], b"v", None));
+    let mut seen = 0;
+    assert_eq!(db.lock_none(1).scan(0, 11, |_| seen += 1), 0);
+    assert_eq!((seen, db.len(), db.lock_none(1).len()), (10, 10, 10));
+}
+
+/// What looks at whole databases makes nothing in those that nobody uses, and whoever has locked one is alone in it though
+/// there was nothing to lock.
+#[test]
+fn an_untouched_database_costs_nothing() {
+    let hasher = RandomState::default();
+    let [a, b] = [(); 2].map(|()| Database::new(SHARDS, hasher.clone()));
+    Database::swap(&mut a.lock_all(Access::Write, 1), &mut b.lock_all(Access::Write, 1));
+    let mut view = a.lock_all(Access::Write, 1);
+    assert!(view.peek(&a.key(b"key")).is_none() && view.is_empty() && view.clear().is_empty());
+    view.for_each(|_| unreachable!("there is nothing"));
+    drop(view);
+    assert!(scan_all(&a, 1, 10).is_empty() && a.lock_none(1).random_key(|| 0).is_none());
+    assert!(!a.sample(false, 5, &mut || 0, &mut |_, _| ()));
+    assert_eq!((a.len(), a.expiring(), a.average_ttl(1), a.expire_shard(0, 9, 9).len()), (0, 0, 0, 0));
+    assert!(a.made().is_none() && b.made().is_none());
+    for round in 0..200 {
+        let db = Database::new(SHARDS, hasher.clone());
+        let mut view = db.lock_all(Access::Write, 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| set(&db, 1, b"other", b"late", None));
+            if round % 2 == 0 {
+                std::thread::yield_now();
+            }
+            let (key, other) = (db.key(b"key"), db.key(b"other"));
+            view.set(&key, Value::Bytes(b"v"), None);
+            assert!(view.peek(&other).is_none(), "somebody has come in between in round {round}");
+            drop(view);
+        });
+        assert_eq!(db.len(), 2);
+    }
+}
+
+/// Processor time of this thread: others may run on this machine.
+fn cpu_nanos() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// How long an insertion takes that makes a table grow, and so for how long its shard is locked; printed, not judged:
+/// `cargo test -p redis-server --release -- --ignored --nocapture pauses`.
+#[test]
+#[ignore = "prints figures, judges nothing"]
+fn pauses_of_growth() {
+    for shards in [256, 4096] {
+        let db = Database::new(shards, RandomState::default());
+        let mut pauses = Vec::new();
+        for i in 0..10_000_000u64 {
+            let name = i.to_be_bytes();
+            let key = db.key(&name);
+            let mut view = db.lock([(key.shard(), Access::Write)].into_iter(), 1);
+            if !view.grows_next(&key) {
+                view.set(&key, Value::Bytes(b"value"), None);
+                continue;
+            }
+            let began = cpu_nanos();
+            view.set(&key, Value::Bytes(b"value"), None);
+            pauses.push((cpu_nanos() - began) / 1000);
+        }
+        // The last ones are the largest tables'; what others do to the machine shows in the longest of all.
+        let mut last = pauses.split_off(pauses.len() - shards / 2);
+        last.sort_unstable();
+        let [median, most] = [last[last.len() / 2], last[last.len() - 1]];
+        println!("10 M keys in {shards} shards: a table's last growth takes {median} us, the longest {most} us");
+    }
+}

@@ -1,58 +1,36 @@
 //! The locked shards of a call, and the entries in them.
 
 use std::cell::{Cell, RefCell};
+use std::sync::MutexGuard;
 
-use dashmap::{RwLockReadGuard, RwLockWriteGuard, SharedValue};
 use smallvec::{SmallVec, smallvec};
 
 use super::database::{Access, Database, Happening, Key, UNPLACED};
 use super::entry::Entry;
+use super::shards::Guard;
 use super::table::{self, Table};
 use super::usage::Trace;
 use super::value::{Value, ValueRef};
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
 const MET_MAX: usize = 1024;
-/// Empty shards that weigh as much as one entry in a scan: each costs a lock.
-const EMPTY_SHARDS: usize = 100;
-/// Random shards that are looked at for a random entry before the shards' sizes decide.
-const SHARD_TRIES: usize = 32;
+/// Up to so many shards, a window's are sorted in a bit set, of which one word tells what other words are used.
+const SORTED_BY_BITS: usize = WORDS * 64;
+const WORDS: usize = 64;
 
-/// Up to so many shards, a window's are sorted in a bit set; a position among them fits into a byte.
-const SORTED_BY_BITS: usize = 256;
-
-/// One locked shard.
-pub(super) enum Guard<'a> {
-    Shared(RwLockReadGuard<'a, Table>),
-    Exclusive(RwLockWriteGuard<'a, Table>),
-}
-
-impl Guard<'_> {
-    #[inline]
-    pub(super) fn table(&self) -> &Table {
-        match self {
-            Self::Shared(table) => table,
-            Self::Exclusive(table) => table,
-        }
-    }
-
-    #[inline]
-    pub(super) fn table_mut(&mut self) -> &mut Table {
-        match self {
-            Self::Exclusive(table) => table,
-            Self::Shared(_) => unreachable!("a command that writes declares its keys for writing"),
-        }
-    }
-}
+/// The table of every shard that is locked before there are any.
+static EMPTY: Table = Table::new();
 
 /// The locked shards of a call, at one moment in time.
 ///
 /// An entry whose time is over is never seen: reading skips it, writing removes it first.
 pub struct View<'a> {
     db: &'a Database,
-    /// Shard numbers in ascending order, and their guards.
+    /// Shard numbers in ascending order, unless every shard is locked, and their guards.
     shards: SmallVec<[u32; 4]>,
     guards: SmallVec<[Guard<'a>; 4]>,
+    /// Every shard is locked, but there are none: this keeps others from making them.
+    unmade: Option<MutexGuard<'a, ()>>,
     now: u64,
     /// What entries remember of their use.
     trace: Trace,
@@ -118,35 +96,49 @@ impl Database {
             return self.lock(keys.iter().map(|(key, access)| (key.shard, *access)), now);
         }
         // One bit per shard sorts the shards and drops repetitions.
-        let mut wanted = [0u64; SORTED_BY_BITS / 64];
-        let mut exclusive = wanted;
+        let shards = self.made_or_make();
+        let (mut wanted, mut exclusive, mut used) = ([0u64; WORDS], [0u64; WORDS], 0u64);
         for (key, access) in keys.iter() {
-            let (word, bit) = (key.shard as usize / 64, 1 << (key.shard % 64));
+            let (word, bit) = split(key.shard);
             wanted[word] |= bit;
             exclusive[word] |= if *access == Access::Write { bit } else { 0 };
+            used |= 1 << word;
         }
         let mut view = self.lock_none(now);
-        let mut place = [0u8; SORTED_BY_BITS];
-        for (word, mut bits) in wanted.into_iter().enumerate() {
+        // Guards in front of each word's.
+        let mut before = [0u16; WORDS];
+        while used != 0 {
+            let word = used.trailing_zeros() as usize;
+            used &= used - 1;
+            before[word] = view.guards.len() as u16;
+            let mut bits = wanted[word];
             while bits != 0 {
                 let shard = word * 64 + bits.trailing_zeros() as usize;
-                let access =
-                    if exclusive[word] & bits & bits.wrapping_neg() != 0 { Access::Write } else { Access::Read };
-                place[shard] = view.guards.len() as u8;
-                view.guards.push(self.guard(shard, access));
+                let is_exclusive = exclusive[word] & bits & bits.wrapping_neg() != 0;
+                let access = if is_exclusive { Access::Write } else { Access::Read };
+                view.guards.push(shards.guard(shard, access));
                 view.shards.push(shard as u32);
                 bits &= bits - 1;
             }
         }
         for (key, _) in keys {
-            key.guard = place[key.shard as usize].into();
+            let (word, bit) = split(key.shard);
+            let lower = wanted[word] & (bit - 1);
+            // Mostly there is none, and counting takes a dozen instructions where the processor may have none for it.
+            key.guard = u32::from(before[word]) + if lower == 0 { 0 } else { lower.count_ones() };
         }
         view
     }
 
     /// Locks every shard.
     pub fn lock_all(&self, access: Access, now: u64) -> View<'_> {
-        self.lock((0..self.shards() as u32).map(|shard| (shard, access)), now)
+        let mut view = self.lock_none(now);
+        let unmade = self.made().is_none().then(|| self.keep_unmade());
+        match self.made() {
+            Some(shards) => view.guards.extend((0..self.shards()).map(|shard| shards.guard(shard, access))),
+            None => view.unmade = unmade,
+        }
+        view
     }
 
     /// A view without any lock, for commands that have no keys or walk the database shard by shard.
@@ -155,6 +147,7 @@ impl Database {
             db: self,
             shards: SmallVec::new(),
             guards: SmallVec::new(),
+            unmade: None,
             now,
             trace: self.usage().trace(now),
             hits: Cell::new(0),
@@ -162,6 +155,12 @@ impl Database {
             met: Met { db: self, now, expired: RefCell::default(), keep: false },
         }
     }
+}
+
+/// The word and the bit of a shard.
+#[inline]
+fn split(shard: u32) -> (usize, u64) {
+    (shard as usize / 64 % WORDS, 1 << (shard % 64))
 }
 
 impl<'a> View<'a> {
@@ -201,25 +200,48 @@ impl<'a> View<'a> {
         match self.shards.as_slice() {
             [only] => (*only == shard).then_some(0),
             // Every shard is locked: no need to search.
-            all if all.len() == self.db.shards() => Some(shard as usize),
+            [] if !self.guards.is_empty() => Some(shard as usize),
             some => some.binary_search(&shard).ok(),
         }
     }
 
     /// Whether `key`'s shard is locked for writing.
     pub fn is_writable(&self, key: &Key<'_>) -> bool {
-        self.position(key.shard).is_some_and(|at| matches!(self.guards[at], Guard::Exclusive(_)))
+        self.unmade.is_some()
+            || self.position(key.shard).is_some_and(|at| matches!(self.guards[at], Guard::Exclusive(_)))
+    }
+
+    /// Makes the shards of a database that is locked without any, all locked.
+    #[cold]
+    fn make(&mut self) {
+        let Some(unmade) = self.unmade.take() else { return };
+        let shards = self.db.make_hidden();
+        self.guards.extend((0..self.db.shards()).map(|shard| shards.guard(shard, Access::Write)));
+        self.db.show();
+        drop(unmade);
     }
 
     #[inline]
     fn table(&self, key: &Key<'_>) -> &Table {
-        self.guards[self.place(key)].table()
+        match self.guards.get(self.place(key)) {
+            Some(guard) => guard.table(),
+            None => &EMPTY,
+        }
     }
 
     #[inline]
     fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
+        if self.guards.is_empty() {
+            self.make();
+        }
         let at = self.place(key);
         self.guards[at].table_mut()
+    }
+
+    /// Whether the next new key makes its shard's table grow.
+    #[cfg(test)]
+    pub(super) fn grows_next(&self, key: &Key<'_>) -> bool {
+        self.table(key).len() == self.table(key).capacity()
     }
 
     /// Position of the guard of a key's shard.
@@ -228,7 +250,11 @@ impl<'a> View<'a> {
         if key.guard != UNPLACED {
             return key.guard as usize;
         }
-        self.position(key.shard).expect("dispatch has locked the shards of all declared keys")
+        match self.position(key.shard) {
+            Some(at) => at,
+            None if self.unmade.is_some() => key.shard as usize,
+            None => unreachable!("dispatch has locked the shards of all declared keys"),
+        }
     }
 
     /// The live entry of `key` for a command that reads: counted as hit or miss, and remembered as used.
@@ -354,7 +380,7 @@ impl<'a> View<'a> {
     fn insert(&mut self, key: &Key<'_>, entry: Entry) {
         let db = self.db;
         let expire_at = entry.expire_at();
-        self.table_mut(key).insert(key.hash, (entry, SharedValue::new(())), db.rehash());
+        table::insert(self.table_mut(key), key.hash, entry, db.rehash());
         if let Some(at) = expire_at {
             self.reindex(key, false, Some(at));
         }
@@ -396,7 +422,7 @@ impl<'a> View<'a> {
     /// Tells the shard's expiry index that an entry's deadline was `had` and is `expire_at` now.
     #[cold]
     fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
-        let mut index = self.db.expiry(key.shard as usize);
+        let mut index = self.db.deadlines(key.shard as usize);
         match expire_at {
             Some(at) => {
                 self.db.note_deadline();
@@ -430,13 +456,30 @@ impl<'a> View<'a> {
     fn with_shard<R>(&self, shard: usize, visit: impl FnOnce(&Table) -> R) -> R {
         match self.position(shard as u32) {
             Some(at) => visit(self.guards[at].table()),
-            None => visit(self.db.guard(shard, Access::Read).table()),
+            None => match self.db.made() {
+                Some(shards) => visit(shards.guard(shard, Access::Read).table()),
+                None => visit(&EMPTY),
+            },
         }
+    }
+
+    /// Number of entries in a shard, for which nothing is locked.
+    #[inline]
+    fn len_of(&self, shard: usize) -> usize {
+        match self.position(shard as u32) {
+            Some(at) => self.guards[at].table().len(),
+            None => self.db.len_of(shard),
+        }
+    }
+
+    /// The shards that have entries.
+    fn used_shards(&self) -> impl Iterator<Item = usize> {
+        (0..self.db.shards()).filter(|&shard| self.len_of(shard) != 0)
     }
 
     /// Calls `visit` with every live entry, shard by shard, until it returns false.
     pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> bool) {
-        for shard in 0..self.db.shards() {
+        for shard in self.used_shards() {
             let visit = |entry: &Entry| entry.is_expired(self.now) || visit(entry);
             let more = self.with_shard(shard, |table| table::entries(table).all(visit));
             if !more {
@@ -447,15 +490,15 @@ impl<'a> View<'a> {
 
     /// Number of keys, expired ones that nobody has met yet included.
     pub fn len(&self) -> usize {
-        (0..self.db.shards()).map(|shard| self.with_shard(shard, Table::len)).sum()
+        if self.guards.is_empty() { self.db.len() } else { (0..self.db.shards()).map(|shard| self.len_of(shard)).sum() }
     }
 
     /// Bytes that the tables of entries and the indexes of deadlines take, besides the entries themselves.
     pub fn overhead(&self) -> (usize, usize) {
-        let shards = 0..self.db.shards();
-        shards.fold((0, 0), |(tables, deadlines), shard| {
+        let Some(made) = self.db.made() else { return (0, 0) };
+        (0..self.db.shards()).fold((0, 0), |(tables, deadlines), shard| {
             let table = self.with_shard(shard, |table| table.buckets() * table::BUCKET);
-            (tables + table, deadlines + self.db.expiry(shard).memory())
+            (tables + table, deadlines + made.deadlines(shard).memory())
         })
     }
 
@@ -472,10 +515,12 @@ impl<'a> View<'a> {
         let mut shard = cursor % shards;
         let mut at = cursor / shards;
         let mut met = 0;
-        let mut empty = 0;
         while shard < shards {
+            if self.len_of(shard as usize) == 0 {
+                (shard, at) = (shard + 1, 0);
+                continue;
+            }
             at = self.with_shard(shard as usize, |table| {
-                empty += usize::from(table.is_empty());
                 table::scan(
                     table,
                     at,
@@ -491,7 +536,7 @@ impl<'a> View<'a> {
                 )
             });
             shard += u64::from(at == 0);
-            if met >= count || empty / EMPTY_SHARDS >= count {
+            if met >= count {
                 break;
             }
         }
@@ -500,25 +545,20 @@ impl<'a> View<'a> {
 
     /// A random live entry's key; `None` when there is none.
     ///
-    /// Entries of crowded shards come a little less often than others, as the shard is chosen first.
+    /// Each entry of the shard comes with the same probability, and each shard in proportion to its entries.
     pub fn random_key(&self, mut random: impl FnMut() -> u64) -> Option<Vec<u8>> {
         let shards = self.db.shards();
-        let tries = (0..SHARD_TRIES).find_map(|_| {
-            let shard = random() as usize % shards;
-            self.random_key_in(shard, &mut random)
+        let mut left = random() as usize % self.len().max(1);
+        let first = self.used_shards().find(|&shard| match left.checked_sub(self.len_of(shard)) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
         });
-        tries.or_else(|| {
-            let sizes: Vec<usize> = (0..shards).map(|shard| self.with_shard(shard, Table::len)).collect();
-            let mut left = random() as usize % sizes.iter().sum::<usize>().max(1);
-            let first = sizes.iter().position(|&size| match left.checked_sub(size) {
-                Some(rest) => {
-                    left = rest;
-                    false
-                }
-                None => true,
-            })?;
-            (0..shards).find_map(|offset| self.random_key_in((first + offset) % shards, &mut random))
-        })
+        // What has expired may fill a shard.
+        let from_first = (0..shards).map(|offset| (first.unwrap_or(0) + offset) % shards);
+        from_first.filter(|&shard| self.len_of(shard) != 0).find_map(|shard| self.random_key_in(shard, &mut random))
     }
 
     /// A random live key of one shard.
@@ -535,8 +575,8 @@ impl<'a> View<'a> {
 
     /// Takes every entry out. All shards must be locked exclusively.
     pub fn clear(&mut self) -> Vec<Removed> {
-        for shard in 0..self.db.shards() {
-            *self.db.expiry(shard) = super::expire::ExpiryIndex::default();
+        if let Some(shards) = self.db.made() {
+            shards.with_deadlines().for_each(|shard| *shards.deadlines(shard) = super::expire::ExpiryIndex::default());
         }
         let tables = self.guards.iter_mut().map(Guard::table_mut).filter(|table| table.buckets() > 1);
         tables.map(|table| Removed(std::mem::take(table))).collect()
@@ -544,6 +584,11 @@ impl<'a> View<'a> {
 
     /// Exchanges all entries with another database. Both views must hold every lock exclusively.
     pub(super) fn swap_all(&mut self, other: &mut View<'_>) {
+        if self.unmade.is_some() && other.unmade.is_some() {
+            return;
+        }
+        self.make();
+        other.make();
         for (a, b) in self.guards.iter_mut().zip(&mut other.guards) {
             std::mem::swap(a.table_mut(), b.table_mut());
         }

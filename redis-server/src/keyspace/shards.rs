@@ -1,0 +1,162 @@
+//! The parts of a database, each with its own lock: a table, and what hangs on its keys.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+use dashmap::{DashMap, RwLockReadGuard, RwLockWriteGuard};
+use foldhash::quality::RandomState;
+
+use super::database::Access;
+use super::entry::Entry;
+use super::expire::ExpiryIndex;
+use super::interest::Interest;
+use super::table::Table;
+
+/// The shards of a database. Their tables are DashMap's, reached by position.
+pub(super) struct Shards {
+    map: DashMap<Entry, (), RandomState>,
+    sides: Box<[Side]>,
+    /// Entries of each, close together: whoever counts keys or looks for some needs no locks. Each is told when an exclusive
+    /// lock is released.
+    lens: Box<[AtomicU32]>,
+}
+
+/// What hangs on the keys of one shard, beside its table.
+struct Side {
+    /// Touched only under the shard's lock.
+    expiry: Mutex<ExpiryIndex>,
+    /// Its earliest deadline, perhaps of a stale record; `u64::MAX` if there is none.
+    earliest: AtomicU64,
+    interest: Interest,
+}
+
+impl Shards {
+    /// `count` is a power of two, and at least two, as DashMap has it.
+    pub(super) fn new(count: usize, hasher: RandomState) -> Self {
+        let side =
+            |_| Side { expiry: Mutex::default(), earliest: AtomicU64::new(u64::MAX), interest: Interest::default() };
+        Self {
+            map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, count),
+            sides: (0..count).map(side).collect(),
+            lens: (0..count).map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+
+    /// Locks one shard.
+    #[inline]
+    pub(super) fn guard(&self, shard: usize, access: Access) -> Guard<'_> {
+        let lock = &self.map.shards()[shard];
+        match access {
+            Access::Read => Guard::Shared(lock.read()),
+            Access::Write => Guard::Exclusive(Exclusive { table: lock.write(), len: &self.lens[shard] }),
+        }
+    }
+
+    /// Locks one shard exclusively, unless somebody holds its lock.
+    pub(super) fn try_exclusive(&self, shard: usize) -> Option<Exclusive<'_>> {
+        let table = self.map.shards()[shard].try_write()?;
+        Some(Exclusive { table, len: &self.lens[shard] })
+    }
+
+    /// Number of entries in each shard, when it was last changed.
+    pub(super) fn lens(&self) -> impl Iterator<Item = usize> {
+        self.lens.iter().map(|len| len.load(Relaxed) as usize)
+    }
+
+    /// Number of entries in one shard, when it was last changed.
+    #[inline]
+    pub(super) fn len_of(&self, shard: usize) -> usize {
+        self.lens[shard].load(Relaxed) as usize
+    }
+
+    /// Which entries of a shard expire.
+    pub(super) fn deadlines(&self, shard: usize) -> Deadlines<'_> {
+        let side = &self.sides[shard];
+        let index = side.expiry.lock().expect("no code that holds an expiry index panics");
+        Deadlines { index, earliest: &side.earliest }
+    }
+
+    /// The earliest deadline of a shard's entries, perhaps of a stale record; `u64::MAX` if there is none.
+    pub(super) fn earliest(&self, shard: usize) -> u64 {
+        self.sides[shard].earliest.load(Relaxed)
+    }
+
+    /// The shards of which some entry expires.
+    pub(super) fn with_deadlines(&self) -> impl Iterator<Item = usize> {
+        (0..self.sides.len()).filter(|&shard| self.earliest(shard) != u64::MAX)
+    }
+
+    /// Who watches and waits for keys of a shard.
+    #[inline]
+    pub(super) fn interest(&self, shard: usize) -> &Interest {
+        &self.sides[shard].interest
+    }
+}
+
+/// One locked shard.
+pub(super) enum Guard<'a> {
+    Shared(RwLockReadGuard<'a, Table>),
+    Exclusive(Exclusive<'a>),
+}
+
+/// A shard locked exclusively.
+pub(super) struct Exclusive<'a> {
+    pub(super) table: RwLockWriteGuard<'a, Table>,
+    len: &'a AtomicU32,
+}
+
+impl Drop for Exclusive<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let len = self.table.len() as u32;
+        // Most changes do not change the number: the line stays clean.
+        if self.len.load(Relaxed) != len {
+            self.len.store(len, Relaxed);
+        }
+    }
+}
+
+impl Guard<'_> {
+    #[inline]
+    pub(super) fn table(&self) -> &Table {
+        match self {
+            Self::Shared(table) => table,
+            Self::Exclusive(exclusive) => &exclusive.table,
+        }
+    }
+
+    #[inline]
+    pub(super) fn table_mut(&mut self) -> &mut Table {
+        match self {
+            Self::Exclusive(exclusive) => &mut exclusive.table,
+            Self::Shared(_) => unreachable!("a command that writes declares its keys for writing"),
+        }
+    }
+}
+
+/// The locked expiry index of a shard.
+pub(super) struct Deadlines<'a> {
+    index: MutexGuard<'a, ExpiryIndex>,
+    earliest: &'a AtomicU64,
+}
+
+impl Deref for Deadlines<'_> {
+    type Target = ExpiryIndex;
+
+    fn deref(&self) -> &ExpiryIndex {
+        &self.index
+    }
+}
+
+impl DerefMut for Deadlines<'_> {
+    fn deref_mut(&mut self) -> &mut ExpiryIndex {
+        &mut self.index
+    }
+}
+
+impl Drop for Deadlines<'_> {
+    fn drop(&mut self) {
+        self.earliest.store(self.index.earliest().unwrap_or(u64::MAX), Relaxed);
+    }
+}
