@@ -4,6 +4,11 @@ use super::database::{Access, Database, Key, UNPLACED};
 use super::entry::Entry;
 use super::table;
 
+/// Random shards whose lengths tell how many entries a shard may have.
+const LENS: usize = 8;
+/// Random shards that are drawn, where most are empty or short, before the next one is taken.
+const TRIES: usize = 128;
+
 /// Where an entry was when it was looked at. It may be gone by now, or another one may be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
@@ -12,25 +17,31 @@ pub struct Spot {
 }
 
 impl Database {
-    /// Calls `visit` with `count` random entries, of those that have a deadline if only `volatile` ones are asked for;
+    /// Calls `visit` with `samples` random entries, of those that have a deadline if only `volatile` ones are asked for;
     /// returns whether there is any. One shard is locked at a time, so the caller must hold none.
     pub fn sample(
         &self,
         volatile: bool,
-        count: usize,
+        samples: usize,
         random: &mut dyn FnMut() -> u64,
         visit: &mut dyn FnMut(Spot, &Entry),
     ) -> bool {
         let Some(shards) = self.made().filter(|_| !volatile || self.has_deadlines()) else { return false };
-        // Nothing is locked in vain.
+        let count = self.shards();
         let is_worth_it = |&shard: &usize| match volatile {
             true => shards.earliest(shard) != u64::MAX,
             false => shards.len_of(shard) != 0,
         };
+        // A shard counts by its entries: it is taken as often as it holds a share of the most that some hold.
+        let most = (0..LENS).map(|_| shards.len_of(random() as usize % count)).max().unwrap_or(0).max(1);
         // Each is of another shard: neighbours in a small shard would be met too often.
-        (0..count).all(|_| {
-            let first = random() as usize % self.shards();
-            let mut from_first = (0..self.shards()).map(|offset| (first + offset) % self.shards()).filter(is_worth_it);
+        (0..samples).all(|_| {
+            let first = (0..TRIES).find_map(|_| {
+                let shard = Some(random() as usize % count).filter(is_worth_it)?;
+                (random() as usize % most < shards.len_of(shard)).then_some(shard)
+            });
+            let first = first.unwrap_or_else(|| random() as usize % count);
+            let mut from_first = (0..count).map(|offset| (first + offset) % count).filter(is_worth_it);
             from_first.any(|shard| self.sample_shard(shard, volatile, random, visit))
         })
     }

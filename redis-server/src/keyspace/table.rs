@@ -27,8 +27,8 @@ const SMALL: usize = 8 * GROUP;
 
 /// Tables of which less than one bucket in so many is used are made smaller.
 const SPARSE: usize = 8;
-/// Tables of so few buckets stay as they are: they take less than a block of memory.
-const SHRINK_MIN: usize = 64;
+/// Tables of so few buckets stay as they are: they take two cache lines, and would be asked for again.
+const SHRINK_MIN: usize = 8;
 /// Random buckets that are looked at before the next used one is taken: in a table that is one eighth full, all miss
 /// once in 5000 times.
 const RANDOM_TRIES: usize = 64;
