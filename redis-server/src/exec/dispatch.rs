@@ -311,7 +311,7 @@ type Ran = (usize, Vec<Ready>, Option<Waiting>);
 fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
     if worker.instance.is_short_of_memory() {
-        eviction::make_room(worker);
+        eviction::make_room_inside(worker);
     }
     if client.tracking.is_some() {
         tracking::deliver(client, reply);
@@ -331,7 +331,8 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     if client.no_touch {
         db.no_touch();
     }
-    if instance.paused(db.now()).is_some() {
+    if instance.paused(db.now()).is_some() || instance.scripts.world.is_busy() {
+        // Somebody else is alone, and what is allowed meanwhile changes nothing.
         db.keep_expired();
     }
     if calls.len() > 1 {

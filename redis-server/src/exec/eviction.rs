@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use smallvec::SmallVec;
 
 use crate::config::{Config, settings};
+use crate::exec::exclusive::Busy;
 use crate::exec::instance::Instance;
 use crate::exec::worker::{Worker, now_ms};
 use crate::keyspace::{Database, Entry, Frequency, Garbage, Spot, Usage};
@@ -121,20 +122,30 @@ pub struct Evictor {
 }
 
 /// Evicts keys until `maxmemory` is kept, for no longer than `maxmemory-eviction-tenacity` allows. The caller must hold no
-/// lock of a shard.
+/// lock of a shard, and be at work for nobody: eviction enters like a command does, so that no key goes in the middle of a
+/// script. While a script runs for too long there is no room.
 #[cold]
 pub fn make_room(worker: &Worker) -> Room {
+    with_turns(worker, |policy| match worker.instance.scripts.world.enter(&worker.gate) {
+        Ok(_inside) => worker.evictor.borrow_mut().run(worker, policy),
+        Err(Busy) => Room::Coming,
+    })
+}
+
+/// [`make_room`] for who is at work.
+#[cold]
+pub fn make_room_inside(worker: &Worker) -> Room {
+    with_turns(worker, |policy| worker.evictor.borrow_mut().run(worker, policy))
+}
+
+/// Has `evict` make room, if there is a policy to do it by.
+fn with_turns(worker: &Worker, evict: impl FnOnce(Policy) -> Room) -> Room {
     let instance = &*worker.instance;
     // Like everything else that changes data, eviction waits while CLIENT PAUSE lasts.
     let room = if !instance.is_short_of_memory() || instance.paused(now_ms()).is_some() {
         Room::Enough
     } else if let Some(policy) = Policy::of(&instance.config) {
-        // Nobody else is at work while a script is, and what it needs was made room for before.
-        if worker.is_alone || instance.crew.give_turns(now_ms()) {
-            worker.evictor.borrow_mut().run(worker, policy)
-        } else {
-            Room::Coming
-        }
+        if instance.crew.give_turns(now_ms()) { evict(policy) } else { Room::Coming }
     } else {
         Room::None
     };

@@ -3,6 +3,8 @@
 //! A script's keys are not known before it runs, so it runs alone. Locking every shard of every database would cost more
 //! than most scripts do; instead each worker says when it is at work, in a place of its own that costs it no contention,
 //! and who wants to be alone waits until no other is.
+//!
+//! There is no other door: eviction, the removal of expired keys that nobody asks for, and commands all enter by it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
@@ -98,6 +100,13 @@ impl World {
             drop(inside);
             self.wait()?;
         }
+    }
+
+    /// Begins a worker's work, unless somebody is alone: for what has time until later.
+    pub fn try_enter<'a>(&self, gate: &'a Gate) -> Option<Inside<'a>> {
+        gate.0.store(true, SeqCst);
+        let inside = Inside(gate);
+        (self.state.load(SeqCst) == OPEN).then_some(inside)
     }
 
     /// Waits until nobody is alone.
@@ -202,6 +211,16 @@ mod tests {
                             let before = shared.load(Relaxed);
                             std::thread::yield_now();
                             shared.store(before + 1, Relaxed);
+                        } else if (turn + worker) % 8 == 1 {
+                            while instance
+                                .scripts
+                                .world
+                                .try_enter(&gate)
+                                .map(|_inside| shared.fetch_add(1, Relaxed))
+                                .is_none()
+                            {
+                                std::thread::yield_now();
+                            }
                         } else {
                             let _inside = instance.scripts.world.enter(&gate).expect("nobody makes it busy");
                             shared.fetch_add(1, Relaxed);
@@ -221,6 +240,7 @@ mod tests {
         let alone = World::stop(&instance).expect("nobody is alone yet");
         instance.scripts.world.make_busy();
         assert_eq!(instance.scripts.world.enter(&gate).err(), Some(Busy));
+        assert!(instance.scripts.world.try_enter(&gate).is_none());
         assert!(World::stop(&instance).is_err());
         drop(alone);
         assert!(instance.scripts.world.enter(&gate).is_ok());

@@ -62,8 +62,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 }
 
+/// Counts bytes that this thread has allocated, or freed.
 #[inline]
-fn count(bytes: i64) {
+pub(crate) fn count(bytes: i64) {
     UNREPORTED.with(|unreported| {
         let sum = unreported.get() + bytes;
         if sum.unsigned_abs() < FLUSH as u64 {

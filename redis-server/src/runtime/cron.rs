@@ -33,7 +33,10 @@ pub(super) async fn evict(worker: Worker) {
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
-        while worker.instance.is_short_of_memory() && eviction::make_room(&worker) == Room::Coming {
+        while worker.instance.is_short_of_memory()
+            && !worker.instance.scripts.world.is_stopped()
+            && eviction::make_room(&worker) == Room::Coming
+        {
             tokio::task::yield_now().await;
         }
         if !worker.instance.is_short_of_memory() {
@@ -60,7 +63,7 @@ impl Expiry {
         let all = shards * instance.databases().len();
         let mut visited = 0;
         while visited < all {
-            if instance.paused(now_ms()).is_some() || !instance.active_expire() || instance.scripts.world.is_stopped() {
+            if instance.paused(now_ms()).is_some() || !instance.active_expire() {
                 return;
             }
             let (database, shard) = (instance.database(self.next / shards), self.next % shards);
@@ -72,7 +75,10 @@ impl Expiry {
             visited += 1;
             loop {
                 let began = now_ms();
+                // A script is alone with the data: what expires meanwhile has time until it ends.
+                let Some(inside) = instance.scripts.world.try_enter(&worker.gate) else { return };
                 let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
+                drop(inside);
                 let done = removed.len() < EXPIRE_SLICE;
                 let now = now_ms();
                 instance.observers.latency(&instance.config, "expire-cycle", now.saturating_sub(began), now);

@@ -33,11 +33,10 @@ use crate::protocol::{Reply, Span};
 /// Most keys that [`expire`] removes from one shard under one lock.
 const EXPIRE_SLICE: usize = 64;
 
-/// Removes every expired key.
+/// Removes every expired key, unless a script runs.
 pub fn expire(instance: &Instance) {
-    if !instance.active_expire() || instance.scripts.world.is_stopped() {
-        return;
-    }
+    let gate = instance.scripts.world.gate();
+    let Some(_inside) = instance.scripts.world.try_enter(&gate).filter(|_| instance.active_expire()) else { return };
     for database in instance.databases() {
         for shard in 0..database.shards() {
             while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {}

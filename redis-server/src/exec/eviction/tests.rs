@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config::Caller;
+use crate::exec::exclusive::World;
 use crate::keyspace::{Access, Value};
+use crate::observe::memory;
 
 const KEYS: u64 = 2000;
 /// A day of Unix time, in milliseconds: late enough for every age that the tests give.
@@ -144,4 +146,37 @@ fn shortages_are_summed() {
     assert_eq!((shortage.present(33), shortage.total(33)), (3, 13));
     shortage.reset();
     assert_eq!((shortage.present(40), shortage.total(40)), (0, 0));
+}
+
+/// Who makes room from outside, before a command or behind the clients' backs, enters like a command does.
+#[test]
+fn nothing_goes_while_a_script_is_alone() {
+    let worker = worker("allkeys-random");
+    let instance = &worker.instance;
+    instance.config.set(&[("maxmemory", "1")], Caller::Local).unwrap();
+    // Little enough for no other thread to see it.
+    memory::count(1000);
+    fill(&worker, 0, |_| (None, 0));
+    assert!(instance.is_short_of_memory());
+    let alone = World::stop(instance).unwrap();
+    instance.scripts.world.make_busy();
+    assert_eq!(make_room(&worker), Room::Coming);
+    assert_eq!(instance.database(0).evicted_count(), 0);
+    drop(alone);
+    make_room(&worker);
+    assert!(instance.database(0).evicted_count() > 0);
+}
+
+/// The removal of expired keys has time until a script ends.
+#[test]
+fn nothing_expires_while_a_script_is_alone() {
+    let worker = worker("noeviction");
+    let instance = &worker.instance;
+    fill(&worker, 0, |_| (Some(NOW + 1), 0));
+    let alone = World::stop(instance).unwrap();
+    crate::runtime::embedded::expire(instance);
+    assert_eq!(instance.database(0).expired_count(), 0);
+    drop(alone);
+    crate::runtime::embedded::expire(instance);
+    assert_eq!(instance.database(0).expired_count(), KEYS);
 }
