@@ -57,9 +57,16 @@ impl Pipeline {
             return runner.run_inline(&bytes[*used..], used);
         }
         spans.clear();
-        spans.append(&mut self.spans);
+        // Of a command that has begun the arguments stay in their own place: it may have millions, and come byte by byte.
+        let is_begun = self.parser.in_command();
+        let mut begun = std::mem::take(&mut self.spans);
+        let spans = if is_begun { &mut begun } else { spans };
         let mut commands: SmallVec<[Ends; dispatch::WINDOW]> = SmallVec::new();
         let parsed = self.parse(bytes, *used, &runner.limits(), spans, &mut commands);
+        if is_begun && commands.is_empty() {
+            self.spans = begun;
+            return parsed.map(|()| Passed::Done);
+        }
         let passed = runner.run_commands(input, spans, &commands, used);
         let all_ran = commands.last().is_none_or(|(_, end)| end == used);
         if runner.client.close || !all_ran || !matches!(passed, Passed::Done) {
@@ -70,7 +77,8 @@ impl Pipeline {
         parsed.map(|()| passed)
     }
 
-    /// Parses what is complete, up to a window; keeps what is begun.
+    /// Parses what is complete, up to a window; keeps what is begun behind it. What was begun before stays in `spans` until it
+    /// is complete.
     fn parse(
         &mut self,
         input: &[u8],
@@ -80,7 +88,11 @@ impl Pipeline {
         commands: &mut SmallVec<[Ends; dispatch::WINDOW]>,
     ) -> Result<(), ProtocolError> {
         while commands.len() < dispatch::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
+            let was_begun = self.parser.in_command();
             let Some(end) = self.parser.parse(input, at, spans, limits)? else {
+                if was_begun {
+                    break;
+                }
                 let first = commands.last().map_or(0, |(last, _)| *last);
                 self.spans.extend_from_slice(&spans[first..]);
                 Parser::relocate(&mut self.spans, at);
@@ -160,5 +172,51 @@ impl Runner<'_> {
             *used += len;
         }
         Ok(passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clients::client::ClientShared;
+    use crate::config::Config;
+    use crate::exec::instance::Instance;
+    use crate::protocol::Reply;
+
+    /// What has come of a command is not touched again when more of it comes: neither moved nor gone through.
+    #[test]
+    fn the_arguments_of_an_unfinished_command_stay_where_they_are() {
+        const ARGUMENTS: usize = 100_000;
+        let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()))));
+        let shared = ClientShared::new(1, String::new(), String::new(), -1, 0);
+        let mut client = Guest::new(&worker.instance, shared);
+        let (mut reply, mut room, mut pipeline) = (Reply::default(), Vec::new(), Pipeline::default());
+        let mut receive = |pipeline: &mut Pipeline, room: &mut Vec<Span>, input: &[u8]| {
+            let mut used = 0;
+            let runner = Runner { worker: &worker, client: &mut client, reply: &mut reply };
+            pipeline.run(runner, Received { bytes: input, owner: None }, room, &mut used).unwrap();
+            (used, reply.to_vec())
+        };
+        let mut input = format!("*{}\r\n$3\r\nDEL\r\n", ARGUMENTS + 1).into_bytes();
+        assert_eq!(receive(&mut pipeline, &mut room, &input).0, 0);
+        let (mut places, mut capacity) = (0, room.capacity());
+        let mut place = pipeline.spans.as_ptr();
+        for argument in 0..ARGUMENTS {
+            input.extend_from_slice(b"$1\r\nk\r\n");
+            if argument + 1 == ARGUMENTS {
+                break;
+            }
+            assert_eq!(receive(&mut pipeline, &mut room, &input).0, 0);
+            places += usize::from(std::mem::replace(&mut place, pipeline.spans.as_ptr()) != place);
+            capacity = capacity.max(room.capacity());
+        }
+        assert!(places <= 20, "it has moved {places} times: more than a vector does that grows");
+        assert!(capacity < 100, "{capacity} arguments went through the room of all connections");
+        input.extend_from_slice(b"PING\r\n");
+        let (used, said) = receive(&mut pipeline, &mut room, &input);
+        assert_eq!((used, said), (input.len() - 6, b":0\r\n".to_vec()));
+        assert_eq!(pipeline.spans.capacity(), 0, "nothing is held for a command that is over");
     }
 }
