@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_arguments_of_an_unfinished_command_stay_where_they_are() {
         const ARGUMENTS: usize = 100_000;
-        let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()))));
+        let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE)));
         let shared = ClientShared::new(1, String::new(), String::new(), -1, 0);
         let mut client = Guest::new(&worker.instance, shared);
         let (mut reply, mut room, mut pipeline) = (Reply::default(), Vec::new(), Pipeline::default());
