@@ -83,6 +83,8 @@ pub struct Client {
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
+    /// Since when a command waits that has to be alone, in milliseconds of Unix time.
+    pub held_since: Option<u64>,
     /// Whether the connection ends when the reply is sent.
     pub close: bool,
 }
@@ -102,6 +104,7 @@ impl Client {
             tracking: None,
             reply_mode: ReplyMode::On,
             no_touch: false,
+            held_since: None,
             close: false,
         }
     }
@@ -235,6 +238,8 @@ pub mod flag {
     pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
     /// Is no longer listed.
     pub const GONE: u32 = 1 << 23;
+    /// A command of its own runs elsewhere, or waits for one that does.
+    pub const AWAITS: u32 = 1 << 24;
 }
 
 /// Index into [`ClientShared::counts`].

@@ -6,9 +6,12 @@ mod keys;
 mod registry;
 mod row;
 mod unknown;
+pub mod weight;
 
 pub use args::{Args, OwnedArgs};
 pub use flags::{Categories, Flags, acl};
 pub use keys::{Begin, Find, KeySpec, Use, keynum, numkeys, optional, read, reads, update, write, writes};
 pub use registry::{MAX_ROWS, Registry, Row, index};
+pub(crate) use row::BATCH_ARGS;
 pub use row::{Command, Footprint, KeyPositions, KeyUses, Result};
+pub use weight::Weight;

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::args::Args;
 use super::flags::{Categories, Flags};
 use super::keys::{Begin, Find, KeySpec};
+use super::weight::Weight;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
@@ -60,9 +61,22 @@ pub struct Command {
     pub only_key: u8,
     /// Whether neighbours in a pipeline may run under the same locks: one key, and little work.
     pub batched: bool,
+    /// Most arguments with which they may.
+    pub batch_args: u16,
+    /// How much work a call is likely to be.
+    pub weight: Weight,
 }
 
+/// Arguments up to which a call of a command that is fast by its row is fast indeed.
+pub(crate) const BATCH_ARGS: u16 = 64;
+
 impl Command {
+    /// Whether a call of so many arguments may run under the same locks as its neighbours.
+    #[inline]
+    pub const fn batches(&self, args: usize) -> bool {
+        self.batched && args <= self.batch_args as usize
+    }
+
     /// Whether `args` has an allowed number of arguments.
     #[inline]
     pub fn accepts(&self, len: usize) -> bool {

@@ -1,5 +1,6 @@
 //! Whole databases: the part of <https://redis.io/docs/latest/commands/?group=server> that is about keys.
 
+use crate::command::Weight;
 use crate::command::{Args, Categories, Flags, Footprint, Result};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
@@ -105,7 +106,7 @@ const COUNT: &[&str] = &["request_policy:all_shards", "response_policy:agg_sum"]
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
     cmd("dbsize",    1, dbsize,   Flags::READONLY.and(Flags::FAST), &[]).also(Categories::KEYSPACE).tips(COUNT).locks(Footprint::Walk),
-    cmd("flushall", -1, flushall, Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Everything),
-    cmd("flushdb",  -1, flushdb,  Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Database(Access::Write)),
+    cmd("flushall", -1, flushall, Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Everything).weighs(Weight::Much),
+    cmd("flushdb",  -1, flushdb,  Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Database(Access::Write)).weighs(Weight::Much),
     cmd("swapdb",    3, swapdb,   Flags::WRITE.and(Flags::FAST),    &[]).also(DANGEROUS).locks(Footprint::Everything),
 ] };

@@ -1,6 +1,8 @@
 //! How a family writes its table: each command with what runs for it.
 
-use crate::command::{Args, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, Result};
+use crate::command::{
+    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Weight,
+};
 use crate::exec::{Ctx, Handler};
 use crate::protocol::error::Error;
 
@@ -49,6 +51,8 @@ pub const fn cmd(
         finder: None,
         only_key,
         batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
+        batch_args: BATCH_ARGS,
+        weight: Weight::Little,
     };
     Definition { command, handler, subcommands: &[] }
 }
@@ -104,6 +108,18 @@ impl Definition {
     pub const fn batched(mut self) -> Self {
         assert!(self.command.only_key != 0, "a window locks one key per command");
         self.command.batched = true;
+        self
+    }
+
+    /// The same row, of so much work.
+    pub const fn weighs(mut self, weight: Weight) -> Self {
+        self.command.weight = weight;
+        self
+    }
+
+    /// The same row, of which only calls with so many arguments run under the locks of their neighbours.
+    pub const fn batched_up_to(mut self, args: u16) -> Self {
+        self.command.batch_args = args;
         self
     }
 

@@ -3,6 +3,7 @@
 use super::random::{self, PairOptions};
 use super::scan::{self, ScanOptions};
 use crate::command::{Args, Categories, Flags, Result, read, update, write};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
@@ -248,17 +249,17 @@ pub(super) static FAMILY: Family = Family { group: "hash", category: Categories:
     cmd("hdel",         -3, hdel,         WRITE_FAST, &[write(1).flags("RW delete")]),
     cmd("hexists",       3, hexists,      READ_FAST,  &[read(1).flags("RO")]),
     cmd("hget",          3, hget,         READ_FAST,  &[read(1)]),
-    cmd("hgetall",       2, hgetall,      READ,       &[read(1)]).tips(ANY_ORDER),
+    cmd("hgetall",       2, hgetall,      READ,       &[read(1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
     cmd("hincrby",       4, hincrby,      GROW_FAST,  &[update(1)]),
     cmd("hincrbyfloat",  4, hincrbyfloat, GROW_FAST,  &[update(1)]),
-    cmd("hkeys",         2, hkeys,        READ,       &[read(1)]).tips(ANY_ORDER),
+    cmd("hkeys",         2, hkeys,        READ,       &[read(1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
     cmd("hlen",          2, hlen,         READ_FAST,  &[read(1).flags("RO")]),
     cmd("hmget",        -3, hmget,        READ_FAST,  &[read(1)]),
     cmd("hmset",        -4, hmset,        GROW_FAST,  &[write(1).flags("RW update")]),
-    cmd("hrandfield",   -2, hrandfield,   READ,       &[read(1)]).tips(ANY_OUTPUT),
-    cmd("hscan",        -3, hscan,        READ,       &[read(1)]).tips(ANY_OUTPUT),
+    cmd("hrandfield",   -2, hrandfield,   READ,       &[read(1)]).tips(ANY_OUTPUT).weighs(Weight::Of(weight::count)),
+    cmd("hscan",        -3, hscan,        READ,       &[read(1)]).tips(ANY_OUTPUT).weighs(Weight::Of(weight::scanned)),
     cmd("hset",         -4, hset,         GROW_FAST,  &[write(1).flags("RW update")]),
     cmd("hsetnx",        4, hsetnx,       GROW_FAST,  &[write(1).flags("RW insert")]),
     cmd("hstrlen",       3, hstrlen,      READ_FAST,  &[read(1).flags("RO")]),
-    cmd("hvals",         2, hvals,        READ,       &[read(1)]).tips(ANY_ORDER),
+    cmd("hvals",         2, hvals,        READ,       &[read(1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
 ] };

@@ -1,6 +1,7 @@
 //! HyperLogLog (<https://redis.io/docs/latest/commands/?group=hyperloglog>).
 
 use crate::command::{Args, Categories, Flags, KeyPositions, Result, reads, update, writes};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
@@ -215,7 +216,7 @@ const MERGE: &[crate::command::KeySpec] = &[update(1).flags("RW access insert"),
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "hyperloglog", category: Categories::HYPERLOGLOG, commands: &[
     cmd("pfadd",      -2, pfadd,      WRITE.and(Flags::FAST),  &[update(1).flags("RW insert")]),
-    cmd("pfcount",    -2, pfcount,    COUNT,                   &[writes(1, -1, 1).flags("RW access")]),
+    cmd("pfcount",    -2, pfcount,    COUNT,                   &[writes(1, -1, 1).flags("RW access")]).weighs(Weight::Of(weight::values)),
     cmd("pfdebug",     3, pfdebug,    WRITE.and(Flags::ADMIN), &[update(2).flags("RW access")]),
     cmd("pfmerge",    -2, pfmerge,    WRITE,                   MERGE).finder(pfmerge_keys),
     cmd("pfselftest",  1, pfselftest, Flags::ADMIN,            &[]),

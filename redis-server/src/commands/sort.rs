@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::command::weight::{self, Weight as Work};
 use crate::command::{Args, Begin, Categories, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Use, read};
 use crate::commands::definition::{Family, cmd};
 use crate::commands::store::store;
@@ -288,6 +289,6 @@ const CATEGORIES: Categories =
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "generic", category: CATEGORIES, commands: &[
-    cmd("sort",    -2, sort,    WRITE, &[read(1), PATTERNS, unknown(Access::Write, "OW update")]).finder(sort_keys).locks(Footprint::Depends(footprint)),
-    cmd("sort_ro", -2, sort_ro, READ,  &[read(1), PATTERNS]).finder(sort_ro_keys).locks(Footprint::Depends(footprint)),
+    cmd("sort",    -2, sort,    WRITE, &[read(1), PATTERNS, unknown(Access::Write, "OW update")]).finder(sort_keys).locks(Footprint::Depends(footprint)).weighs(Work::Of(weight::values)),
+    cmd("sort_ro", -2, sort_ro, READ,  &[read(1), PATTERNS]).finder(sort_ro_keys).locks(Footprint::Depends(footprint)).weighs(Work::Of(weight::values)),
 ] };

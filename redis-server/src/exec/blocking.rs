@@ -272,14 +272,21 @@ fn serve_ready(cx: &mut Ctx<'_>) {
     cx.ready = left;
 }
 
-/// Serves what [`serve`] has left, each key under locks of its own, until no key is ready any more.
+/// Serves what [`serve`] has left, each key under locks of its own, until no key is ready any more. `begin` is asked before
+/// each: `None` leaves it to somebody else, anything else lasts until it is served.
 #[cold]
-pub fn serve_rest(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
+pub fn serve_rest<G>(
+    worker: &Worker,
+    client: &mut Client,
+    ready: Vec<Ready>,
+    mut begin: impl FnMut(&Ready) -> Option<G>,
+) {
     let mut ready = VecDeque::from(ready);
     let selected = client.db;
     // Nothing is answered to the client who made the keys ready: its call is over.
     let mut reply = Reply::default();
     while let Some(next) = ready.pop_front() {
+        let Some(_lasting) = begin(&next) else { continue };
         client.db = next.db;
         let database = worker.instance.database(next.db);
         let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), worker.now_ms());

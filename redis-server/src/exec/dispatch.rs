@@ -9,15 +9,17 @@ use crate::clients::client::{Client, Multi, ReplyMode, count};
 use crate::command::{Args, Flags, Footprint, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::eviction::{self, Room};
-use crate::exec::exclusive::Busy;
+use crate::exec::exclusive::{Busy, Held};
 use crate::exec::instance::Instance;
 use crate::exec::permission;
 use crate::exec::script::{self, Interrupted};
+use crate::exec::session::Pending;
+use crate::exec::slow::{self, Marks};
 use crate::exec::tracking;
 use crate::exec::transaction::discard_transaction;
 use crate::exec::worker::{Worker, now_ms};
 use crate::exec::{Ctx, Ready};
-use crate::keyspace::{Access, Database, Key, View};
+use crate::keyspace::{Access, Database, Garbage, Key, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
 
@@ -190,6 +192,10 @@ pub enum Passed {
     Blocked(Waiting),
     /// It runs, and takes so long that others have their turn meanwhile.
     Interrupted(Interrupted),
+    /// It runs on a thread of slow calls, with the session.
+    Lent(Pending),
+    /// It has not run: it waits for slow calls.
+    Held(Held),
     /// It has not run: CLIENT PAUSE holds it back until then, in milliseconds of Unix time.
     Paused(u64),
 }
@@ -211,9 +217,11 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
                 }
                 return passed;
             }
-            let waiting = run(worker, client, &[Call { row, args }], reply);
-            reply.set_resp3(client.resp3);
-            return waiting.map_or(Passed::Done, Passed::Blocked);
+            let (_, passed) = run(worker, client, &[Call { row, args }], reply);
+            if matches!(passed, Passed::Done | Passed::Blocked(_)) {
+                reply.set_resp3(client.resp3);
+            }
+            return passed;
         }
         Gate::Queue(row) => {
             client.note_command(row);
@@ -278,33 +286,55 @@ fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
 /// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
 /// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
 ///
-/// Returns what to wait for, when the (only) call blocks.
-pub fn run(worker: &Worker, client: &mut Client, mut calls: &[Call<'_>], reply: &mut Reply) -> Option<Waiting> {
+/// Returns how many are done with, and what has become of the last of them, or of the one behind them.
+pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> (usize, Passed) {
     let scripts = &worker.instance.scripts;
-    let _inside = match scripts.world.enter(&worker.gate) {
+    if let [call] = calls
+        && worker.goes_on.get()
+        && slow::is_slow(client, call)
+    {
+        return (1, slow::send(worker, client, *call));
+    }
+    let inside = match scripts.world.enter(&worker.gate) {
         Ok(inside) => Some(inside),
         Err(Busy) if calls.iter().all(|call| call.row.command.flags.has(Flags::ALLOW_BUSY)) => None,
         Err(Busy) => {
             for call in calls {
                 refuse(worker, client, Some(call.row), scripts.busy_error(), reply);
             }
-            return None;
+            return (calls.len(), Passed::Done);
         }
     };
-    while !calls.is_empty() {
-        let (done, ready, waiting) = run_window(worker, client, calls, reply);
-        if !ready.is_empty() {
-            blocking::serve_rest(worker, client, ready);
+    let is_marked = inside.as_ref().is_some_and(|inside| inside.marked);
+    let (free, held) = if is_marked { slow::unmarked(worker, client, calls) } else { (calls.len(), None) };
+    let mut done = 0;
+    while done < free {
+        let window = run_window(worker, client, &calls[done..free], reply);
+        if window.done == 0 {
+            return (done + 1, slow::send(worker, client, calls[done]));
         }
-        if waiting.is_some() {
-            return waiting;
+        if !window.ready.is_empty() {
+            slow::serve(worker, client, window.ready);
         }
-        calls = &calls[done..];
+        if let Some(waiting) = window.waiting {
+            return (calls.len(), Passed::Blocked(waiting));
+        }
+        done += window.done;
     }
-    None
+    (done, held.map_or(Passed::Done, Passed::Held))
 }
 
-type Ran = (usize, Vec<Ready>, Option<Waiting>);
+/// What a window has come to.
+pub(crate) struct Window {
+    /// Calls that have run. None: the only one is slow, and this is a worker's thread.
+    pub(crate) done: usize,
+    /// Keys that somebody waits for and that have become ready.
+    pub(crate) ready: Vec<Ready>,
+    /// What the only call waits for.
+    pub(crate) waiting: Option<Waiting>,
+    /// What takes long to free.
+    pub(crate) garbage: Vec<Garbage>,
+}
 
 /// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
 #[inline]
@@ -319,7 +349,7 @@ fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
 }
 
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
-fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Ran {
+pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
     let instance = &*worker.instance;
     before_window(worker, client, reply);
     let database = instance.database(client.db);
@@ -339,6 +369,12 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
     let keys: SmallVec<[Key<'_>; WINDOW]> = keys.into_iter().map(|(key, _)| key).collect();
+    if let [call] = calls
+        && worker.goes_on.get()
+        && slow::meets_much(&db, client, &Call { args: call.args.with_keys(&keys), ..*call })
+    {
+        return Window { done: 0, ready: Vec::new(), waiting: None, garbage: Vec::new() };
+    }
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
     let mut done = 0;
@@ -350,7 +386,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
         let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
         blocking::serve(&mut cx);
         tracking::broadcast(worker);
-        return (1, cx.ready, waiting);
+        return Window { done: 1, ready: cx.ready, waiting, garbage: cx.garbage };
     }
     let one_by_one = instance.observers.one_by_one();
     for (call, key) in calls.iter().zip(&keys) {
@@ -374,7 +410,7 @@ fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &
     }
     blocking::serve(&mut cx);
     tracking::broadcast(worker);
-    (done, cx.ready, None)
+    Window { done, ready: cx.ready, waiting: None, garbage: cx.garbage }
 }
 
 type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
@@ -418,8 +454,32 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
     }
 }
 
+/// What a call locks: what a slow call has to mark of it; or, of a call that is to run (`walks`), also what it locks on its
+/// way.
+pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bool) -> Marks {
+    let database = worker.instance.database(client.db);
+    let whole = |db, access| Marks::Whole { db, access };
+    match footprint(std::slice::from_ref(call), client.multi.as_deref()) {
+        Footprint::Walk if walks => whole(Some(client.db), Access::Read),
+        Footprint::WalkEverything if walks => whole(None, Access::Read),
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
+            let mut keys = Keys::new();
+            match queue_of(std::slice::from_ref(call), client) {
+                Some(multi) => multi.queue.iter().for_each(|(row, args)| {
+                    collect_keys(database, &Call { row, args: args.args() }, &mut keys);
+                }),
+                None => collect_keys(database, call, &mut keys),
+            }
+            Marks::shards(client.db, keys.iter().map(|(key, access)| (key.shard(), *access)))
+        }
+        Footprint::Alone => Marks::None,
+        Footprint::Database(access) => whole(Some(client.db), access),
+        Footprint::Everything | Footprint::Depends(_) => whole(None, Access::Write),
+    }
+}
+
 /// The transaction whose keys must be locked too, if the call is EXEC.
-fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
+pub(crate) fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
     matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_deref()).flatten()
 }
 

@@ -1,20 +1,36 @@
-//! Who may touch the data: all workers at the same time, each under the locks of its keys; or one alone.
+//! Who may touch the data: all workers at the same time, each under the locks of its keys; slow calls beside them, on
+//! threads of their own; or one alone.
 //!
 //! A script's keys are not known before it runs, so it runs alone. Locking every shard of every database would cost more
 //! than most scripts do; instead each worker says when it is at work, in a place of its own that costs it no contention,
 //! and who wants to be alone waits until no other is.
 //!
 //! There is no other door: eviction, the removal of expired keys that nobody asks for, and commands all enter by it.
+//!
+//! No worker's thread waits for a slow call, neither for its locks nor for its end:
+//!
+//! - A slow call **marks** what it will lock, waits until every worker has left the window in which it was, and only then
+//!   takes its locks. A window that begins later sees the marks; where it wants what they forbid, it does not run, and its
+//!   connection is [held](Held). Locks that are not marked are held for the time of a window.
+//! - Who wants to be alone while slow calls are at work is held too. No further slow call begins until all of these have
+//!   had their turn, so neither starves.
+//!
+//! Nothing can wait in a circle: windows wait for who is alone; who is alone waits for windows that have begun, which wait
+//! for locks of other windows only, in ascending order of the shards; slow calls wait for all of these and for slow calls,
+//! in that order too, and hold no lock while they wait to begin; connections that are held hold nothing.
 
+use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use crate::clients::client::ClientShared;
 use crate::exec::instance::Instance;
+use crate::exec::slow::Marks;
 
 /// Looks at a flag before a thread goes to sleep: most windows of commands, and most scripts, are shorter.
 const SPINS: u32 = 500;
@@ -27,6 +43,10 @@ const OPEN: u32 = 0;
 const ALONE: u32 = 1;
 /// Somebody is, and has been for so long that nobody waits for it any more.
 const BUSY: u32 = 2;
+/// The bits of these three.
+const TURN: u32 = 3;
+/// Slow calls have marked something.
+const MARKED: u32 = 4;
 
 /// The state that all workers look at.
 #[derive(Debug, Default)]
@@ -34,29 +54,86 @@ pub struct World {
     state: CachePadded<AtomicU32>,
     /// Of all workers, and of some that are gone.
     gates: Mutex<Vec<Arc<Gate>>>,
-    sleepers: AtomicU32,
+    /// What slow calls have marked, by their numbers.
+    marks: RwLock<Vec<(u64, Marks)>>,
     /// Nanoseconds that somebody was alone.
     alone_nanos: AtomicU64,
-    lock: Mutex<()>,
+    /// Slow calls that have ended.
+    ended: AtomicU64,
+    line: Mutex<Line>,
     changed: Condvar,
 }
 
-/// Where one worker says whether it is at work.
+/// Who waits for whom. `state` only changes under its lock.
 #[derive(Debug, Default)]
-pub struct Gate(CachePadded<AtomicBool>);
+struct Line {
+    /// Those who want to be alone, in the order in which they came.
+    stoppers: VecDeque<u64>,
+    next: u64,
+    /// Windows and slow calls that have waited for who is alone, and come before the next who wants to be.
+    entering: usize,
+    /// Threads that sleep until something changes.
+    sleepers: usize,
+    /// Slow calls at work.
+    slow: usize,
+    /// Connections that are held because they want to be alone.
+    scripts: usize,
+    /// Connections that are held.
+    held: Vec<Arc<ClientShared>>,
+}
+
+/// Where one worker says whether it is at work: the number of windows that it has begun and ended.
+#[derive(Debug, Default)]
+pub struct Gate(CachePadded<AtomicU32>);
+
+impl Gate {
+    /// Only the gate's own thread may call this, and [`Gate::end`].
+    #[inline]
+    fn begin(&self) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(1), SeqCst);
+    }
+
+    #[inline]
+    fn end(&self) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(1), Release);
+    }
+
+    /// Waits until the worker is not at work, or has begun something else since.
+    fn pass_by(&self) {
+        let seen = self.0.load(SeqCst);
+        let mut spins = 0;
+        while seen % 2 == 1 && self.0.load(SeqCst) == seen {
+            spins += 1;
+            if spins < SPINS { spin_loop() } else { std::thread::sleep(NAP) }
+        }
+    }
+}
 
 /// Somebody is alone, and takes too long to be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
+/// Why nobody can be alone now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hindered {
+    /// Somebody is, for too long.
+    Busy,
+    /// Slow calls are at work.
+    Slow,
+}
+
 /// A worker is at work until this is dropped.
 #[derive(Debug)]
-pub struct Inside<'a>(&'a Gate);
+pub struct Inside<'a> {
+    gate: &'a Gate,
+    /// Whether slow calls have marked something.
+    pub marked: bool,
+}
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.0.store(false, Release);
+        self.gate.end();
     }
 }
 
@@ -66,7 +143,62 @@ pub struct Alone(Arc<Instance>);
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        self.0.scripts.world.open();
+        self.0.scripts.world.change(OPEN);
+    }
+}
+
+/// A slow call is at work until this is dropped.
+#[derive(Debug)]
+pub struct Slow {
+    instance: Arc<Instance>,
+    number: u64,
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let world = &self.instance.scripts.world;
+        let mut marks = world.marks.write().unwrap_or_else(PoisonError::into_inner);
+        marks.retain(|(number, _)| *number != self.number);
+        let none_marked = marks.is_empty();
+        drop(marks);
+        let mut line = lock(&world.line);
+        line.slow -= 1;
+        if line.slow == 0 && none_marked {
+            world.state.fetch_and(!MARKED, SeqCst);
+        }
+        // Behind the marks' end: whoever saw them and is held later finds this changed.
+        world.ended.fetch_add(1, SeqCst);
+        let held = std::mem::take(&mut line.held);
+        drop(line);
+        held.iter().for_each(|client| client.wake());
+    }
+}
+
+/// A connection whose command waits for slow calls. Nothing of it has run.
+#[derive(Debug)]
+pub struct Held {
+    instance: Arc<Instance>,
+    seen: u64,
+    is_script: bool,
+    /// When it is to try again at the latest, in milliseconds of Unix time.
+    pub until: Option<u64>,
+}
+
+impl Held {
+    /// Whether it is worth another try: a slow call has ended since.
+    pub fn is_over(&self) -> bool {
+        self.instance.scripts.world.ended() != self.seen
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.is_script {
+            let world = &self.instance.scripts.world;
+            let mut line = lock(&world.line);
+            line.scripts -= 1;
+            world.notify(&line);
+        }
     }
 }
 
@@ -90,76 +222,187 @@ impl World {
     /// [`Busy`].
     #[inline]
     pub fn enter<'a>(&self, gate: &'a Gate) -> Result<Inside<'a>, Busy> {
-        loop {
-            // Both sides write their own flag before they look at the other's: one of them sees the other.
-            gate.0.store(true, SeqCst);
-            let inside = Inside(gate);
-            if self.state.load(SeqCst) == OPEN {
-                return Ok(inside);
-            }
-            drop(inside);
-            self.wait()?;
+        // Both sides write their own flag before they look at the other's: one of them sees the other.
+        gate.begin();
+        let state = self.state.load(SeqCst);
+        if state & TURN == OPEN {
+            return Ok(Inside { gate, marked: state & MARKED != 0 });
         }
+        gate.end();
+        self.enter_later(gate)
     }
 
     /// Begins a worker's work, unless somebody is alone: for what has time until later.
     pub fn try_enter<'a>(&self, gate: &'a Gate) -> Option<Inside<'a>> {
-        gate.0.store(true, SeqCst);
-        let inside = Inside(gate);
-        (self.state.load(SeqCst) == OPEN).then_some(inside)
+        gate.begin();
+        let state = self.state.load(SeqCst);
+        if state & TURN == OPEN {
+            return Some(Inside { gate, marked: state & MARKED != 0 });
+        }
+        gate.end();
+        None
     }
 
-    /// Waits until nobody is alone.
+    /// Waits until nobody is alone, then begins before anybody else is.
     #[cold]
-    fn wait(&self) -> Result<(), Busy> {
-        for _ in 0..SPINS {
-            match self.state.load(Relaxed) {
-                OPEN => return Ok(()),
-                BUSY => return Err(Busy),
-                _ => spin_loop(),
-            }
+    fn enter_later<'a>(&self, gate: &'a Gate) -> Result<Inside<'a>, Busy> {
+        self.spin();
+        let mut line = lock(&self.line);
+        line.entering += 1;
+        while self.turn() == ALONE {
+            line = self.sleep(line);
         }
-        let mut guard = lock(&self.lock);
-        self.sleepers.fetch_add(1, SeqCst);
-        let state = loop {
-            match self.state.load(SeqCst) {
-                ALONE => guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
-                state => break state,
+        let result = match self.turn() {
+            BUSY => Err(Busy),
+            _ => {
+                gate.begin();
+                Ok(Inside { gate, marked: self.state.load(SeqCst) & MARKED != 0 })
             }
         };
-        self.sleepers.fetch_sub(1, SeqCst);
-        if state == BUSY { Err(Busy) } else { Ok(()) }
+        line.entering -= 1;
+        self.notify(&line);
+        result
     }
 
     /// Waits until no worker is at work; none begins until the guard is dropped.
     ///
     /// # Errors
-    /// [`Busy`].
-    pub fn stop(instance: &Arc<Instance>) -> Result<Alone, Busy> {
+    /// [`Hindered`].
+    pub fn stop(instance: &Arc<Instance>) -> Result<Alone, Hindered> {
         let world = &instance.scripts.world;
-        while world.state.compare_exchange(OPEN, ALONE, SeqCst, SeqCst).is_err() {
-            world.wait()?;
+        world.spin();
+        let mut line = lock(&world.line);
+        let ticket = line.next;
+        line.next += 1;
+        line.stoppers.push_back(ticket);
+        let hindered = loop {
+            match world.turn() {
+                BUSY => break Some(Hindered::Busy),
+                OPEN if line.slow > 0 => break Some(Hindered::Slow),
+                OPEN if line.entering == 0 && line.stoppers.front() == Some(&ticket) => break None,
+                _ => line = world.sleep(line),
+            }
+        };
+        line.stoppers.retain(|other| *other != ticket);
+        if let Some(hindered) = hindered {
+            world.notify(&line);
+            return Err(hindered);
         }
+        world.state.store(ALONE, SeqCst);
+        drop(line);
         let alone = Alone(Arc::clone(instance));
-        for gate in lock(&world.gates).iter() {
-            let mut spins = 0;
-            while gate.0.load(SeqCst) {
-                spins += 1;
-                if spins < SPINS { spin_loop() } else { std::thread::sleep(NAP) }
+        lock(&world.gates).iter().for_each(|gate| gate.pass_by());
+        Ok(alone)
+    }
+
+    /// Begins a slow call that will lock what it marks, when nobody is alone or waits to be. Only a thread of slow calls
+    /// may call this; it may take long.
+    ///
+    /// # Errors
+    /// [`Busy`], unless the caller is `patient`.
+    pub fn enter_slow(instance: &Arc<Instance>, marks: Marks, patient: bool) -> Result<Slow, Busy> {
+        let world = &instance.scripts.world;
+        let mut line = lock(&world.line);
+        let mut is_counted = false;
+        loop {
+            let turn = world.turn();
+            let may_enter = line.scripts == 0 && turn != BUSY;
+            if may_enter != is_counted {
+                line.entering = if may_enter { line.entering + 1 } else { line.entering - 1 };
+                is_counted = may_enter;
+                world.notify(&line);
+            }
+            match turn {
+                BUSY if !patient => return Err(Busy),
+                OPEN if may_enter => break,
+                _ => line = world.sleep(line),
             }
         }
-        Ok(alone)
+        line.entering -= 1;
+        line.slow += 1;
+        let number = line.next;
+        line.next += 1;
+        let is_marked = !matches!(marks, Marks::None);
+        if is_marked {
+            world.marks.write().unwrap_or_else(PoisonError::into_inner).push((number, marks));
+            world.state.fetch_or(MARKED, SeqCst);
+        }
+        world.notify(&line);
+        drop(line);
+        let slow = Slow { instance: Arc::clone(instance), number };
+        if is_marked {
+            lock(&world.gates).iter().for_each(|gate| gate.pass_by());
+        }
+        Ok(slow)
+    }
+
+    /// Whether a slow call has marked what `wanted` must not touch meanwhile.
+    pub fn forbids(&self, wanted: &Marks) -> bool {
+        let marks = self.marks.read().unwrap_or_else(PoisonError::into_inner);
+        marks.iter().any(|(_, marks)| marks.forbid(wanted))
+    }
+
+    /// Whether slow calls have marked anything.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.state.load(SeqCst) & MARKED != 0
+    }
+
+    /// Slow calls that have ended.
+    pub fn ended(&self) -> u64 {
+        self.ended.load(SeqCst)
+    }
+
+    /// Has the client woken when a slow call ends; `None` if one has ended since so many had. One that wants to be alone
+    /// keeps further slow calls from beginning until the guard is dropped.
+    pub fn hold(instance: &Arc<Instance>, client: &Arc<ClientShared>, seen: u64, is_script: bool) -> Option<Held> {
+        let world = &instance.scripts.world;
+        let mut line = lock(&world.line);
+        if world.ended() != seen || line.slow == 0 {
+            return None;
+        }
+        line.held.push(Arc::clone(client));
+        line.scripts += usize::from(is_script);
+        Some(Held { instance: Arc::clone(instance), seen, is_script, until: None })
+    }
+
+    #[inline]
+    fn turn(&self) -> u32 {
+        self.state.load(SeqCst) & TURN
+    }
+
+    /// Waits a little for who is alone.
+    fn spin(&self) {
+        for _ in 0..SPINS {
+            if self.state.load(Relaxed) & TURN != ALONE {
+                return;
+            }
+            spin_loop();
+        }
+    }
+
+    fn sleep<'l>(&self, mut line: MutexGuard<'l, Line>) -> MutexGuard<'l, Line> {
+        line.sleepers += 1;
+        let mut line = self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+        line.sleepers -= 1;
+        line
+    }
+
+    fn notify(&self, line: &Line) {
+        if line.sleepers > 0 {
+            self.changed.notify_all();
+        }
     }
 
     /// Whether somebody is alone, and who else comes waits.
     pub fn is_stopped(&self) -> bool {
-        self.state.load(Relaxed) != OPEN
+        self.state.load(Relaxed) & TURN != OPEN
     }
 
     /// Whether somebody is alone for too long.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.state.load(Relaxed) == BUSY
+        self.state.load(Relaxed) & TURN == BUSY
     }
 
     /// Has nobody wait any longer. Only who is alone may call this.
@@ -177,72 +420,13 @@ impl World {
         self.alone_nanos.load(Relaxed)
     }
 
-    fn open(&self) {
-        self.change(OPEN);
-    }
-
+    /// While somebody is alone nothing is marked.
     fn change(&self, state: u32) {
+        let line = lock(&self.line);
         self.state.store(state, SeqCst);
-        if self.sleepers.load(SeqCst) > 0 {
-            // A sleeper that counts itself has the lock until it sleeps, or sees the new state.
-            drop(lock(&self.lock));
-            self.changed.notify_all();
-        }
+        self.notify(&line);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-
-    #[test]
-    fn who_is_alone_is_alone() {
-        let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
-        let (turns, shared) = (2000u64, AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            for worker in 0..4 {
-                let (instance, shared) = (&instance, &shared);
-                scope.spawn(move || {
-                    let gate = instance.scripts.world.gate();
-                    for turn in 0..turns {
-                        if (turn + worker) % 8 == 0 {
-                            let _alone = World::stop(instance).expect("nobody makes it busy");
-                            let before = shared.load(Relaxed);
-                            std::thread::yield_now();
-                            shared.store(before + 1, Relaxed);
-                        } else if (turn + worker) % 8 == 1 {
-                            while instance
-                                .scripts
-                                .world
-                                .try_enter(&gate)
-                                .map(|_inside| shared.fetch_add(1, Relaxed))
-                                .is_none()
-                            {
-                                std::thread::yield_now();
-                            }
-                        } else {
-                            let _inside = instance.scripts.world.enter(&gate).expect("nobody makes it busy");
-                            shared.fetch_add(1, Relaxed);
-                        }
-                    }
-                });
-            }
-        });
-        assert_eq!(shared.into_inner(), 4 * turns, "no addition was lost to somebody who was not alone");
-        assert!(!instance.scripts.world.is_stopped());
-    }
-
-    #[test]
-    fn nobody_waits_for_who_is_busy() {
-        let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
-        let gate = instance.scripts.world.gate();
-        let alone = World::stop(&instance).expect("nobody is alone yet");
-        instance.scripts.world.make_busy();
-        assert_eq!(instance.scripts.world.enter(&gate).err(), Some(Busy));
-        assert!(instance.scripts.world.try_enter(&gate).is_none());
-        assert!(World::stop(&instance).is_err());
-        drop(alone);
-        assert!(instance.scripts.world.enter(&gate).is_ok());
-    }
-}
+mod tests;

@@ -19,6 +19,7 @@ use crate::exec::client_eviction::Crowd;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::peers::Peers;
 use crate::exec::script::Scripts;
+use crate::exec::slow::Threads;
 use crate::exec::worker::now_ms;
 use crate::exec::workers::Crew;
 use crate::exec::{CommandTable, Handler};
@@ -64,6 +65,8 @@ pub struct Instance {
     pub peers: Peers,
     /// The workers.
     pub crew: Crew,
+    /// The threads of slow calls.
+    pub slow: Threads,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -148,6 +151,7 @@ impl Instance {
             tracking,
             peers: Peers::default(),
             crew: Crew::default(),
+            slow: Threads::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),

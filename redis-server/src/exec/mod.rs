@@ -14,6 +14,7 @@ pub(crate) mod pipeline;
 pub mod rounds;
 pub mod script;
 pub mod session;
+pub mod slow;
 pub mod tracking;
 pub mod transaction;
 pub mod worker;

@@ -116,6 +116,8 @@ impl Runner<'_> {
 
     fn run_commands(&mut self, input: Received<'_>, spans: &[Span], commands: &[Ends], used: &mut usize) -> Passed {
         let mut window: SmallVec<[Call<'_>; dispatch::WINDOW]> = SmallVec::new();
+        // Where the calls of the window begin in the input.
+        let mut starts: SmallVec<[usize; dispatch::WINDOW]> = SmallVec::new();
         let mut first = 0;
         for &(last, end) in commands {
             let spans = &spans[first..last];
@@ -127,31 +129,44 @@ impl Runner<'_> {
             let args = input.owner.map_or_else(|| Args::new(input.bytes, spans), |owner| Args::shared(owner, spans));
             let gate = dispatch::gate(self.worker, self.client, args);
             if let Gate::Run(row) = gate
-                && row.command.batched
+                && row.command.batches(args.len())
             {
                 window.push(Call { row, args });
+                starts.push(*used);
                 *used = end;
                 continue;
             }
-            self.run_window(&mut window);
+            if let Some(passed) = self.run_window(&mut window, &mut starts, used) {
+                return passed;
+            }
             let passed = self.pass(gate, args);
-            if !matches!(passed, Passed::Paused(_)) {
+            if !has_not_run(&passed) {
                 *used = end;
             }
             if self.client.close || self.reply.len() > SEND_EARLY || !matches!(passed, Passed::Done) {
                 return passed;
             }
         }
-        self.run_window(&mut window);
-        Passed::Done
+        self.run_window(&mut window, &mut starts, used).unwrap_or(Passed::Done)
     }
 
-    fn run_window(&mut self, window: &mut SmallVec<[Call<'_>; dispatch::WINDOW]>) {
-        if let Some(last) = window.last() {
-            self.client.note_command(last.row);
-            dispatch::run(self.worker, self.client, window, self.reply);
-            window.clear();
+    /// Runs the commands of a window, which begin at `starts`; `used` is where the first begins that has not run. `Some` is
+    /// what speaks against running more.
+    fn run_window(
+        &mut self,
+        window: &mut SmallVec<[Call<'_>; dispatch::WINDOW]>,
+        starts: &mut SmallVec<[usize; dispatch::WINDOW]>,
+        used: &mut usize,
+    ) -> Option<Passed> {
+        let last = window.last()?;
+        self.client.note_command(last.row);
+        let (done, passed) = dispatch::run(self.worker, self.client, window, self.reply);
+        if let Some(start) = starts.get(done) {
+            *used = *start;
         }
+        window.clear();
+        starts.clear();
+        (!matches!(passed, Passed::Done)).then_some(passed)
     }
 
     /// Does what the gate has decided about a command that runs alone.
@@ -168,11 +183,16 @@ impl Runner<'_> {
         let args = Args::new(&inline.bytes, &inline.spans);
         let gate = dispatch::gate(self.worker, self.client, args);
         let passed = self.pass(gate, args);
-        if !matches!(passed, Passed::Paused(_)) {
+        if !has_not_run(&passed) {
             *used += len;
         }
         Ok(passed)
     }
+}
+
+/// Whether a command is to be tried again later.
+fn has_not_run(passed: &Passed) -> bool {
+    matches!(passed, Passed::Paused(_) | Passed::Held(_))
 }
 
 #[cfg(test)]

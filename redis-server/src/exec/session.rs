@@ -1,17 +1,69 @@
 //! A client among those of a server, from its arrival to its leaving.
 
 use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
 
 use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, flag};
 use crate::clients::pubsub::Kind;
 use crate::exec::blocking::Waiting;
+use crate::exec::exclusive::Held;
 use crate::exec::instance::Instance;
-use crate::exec::script::Pending;
 use crate::exec::tracking;
 use crate::exec::transaction::discard_transaction;
+use crate::protocol::Reply;
+
+/// Becomes ready when a command has ended that has taken the session with it: a script that is interrupted every now and
+/// then, or a slow call.
+#[derive(Debug)]
+pub struct Pending(oneshot::Receiver<Box<Finished>>);
+
+/// The way of such a command back to its connection, which learns of a panic when this is dropped.
+#[derive(Debug)]
+pub struct Answer(oneshot::Sender<Box<Finished>>);
+
+/// Both ends of that way.
+pub(crate) fn lend() -> (Answer, Pending) {
+    let (answer, pending) = oneshot::channel();
+    (Answer(answer), Pending(pending))
+}
+
+impl Answer {
+    /// Gives the session back. Where the connection has gone meanwhile, it leaves.
+    pub(crate) fn send(self, instance: &Instance, finished: Finished) {
+        if let Err(mut finished) = self.0.send(Box::new(finished)) {
+            if let Some(waiting) = finished.waiting.take() {
+                waiting.leave(&finished.client);
+            }
+            leave(instance, &mut finished.client);
+        }
+    }
+}
+
+impl Future for Pending {
+    /// `None` when the command has panicked, or the server ends.
+    type Output = Option<Box<Finished>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Box<Finished>>> {
+        Pin::new(&mut self.0).poll(cx).map(Result::ok)
+    }
+}
+
+/// What such a command has come to.
+#[derive(Debug)]
+pub struct Finished {
+    /// The session that it was lent.
+    pub client: Client,
+    /// Its reply.
+    pub reply: Reply,
+    /// What it waits for.
+    pub waiting: Option<Waiting>,
+}
 
 /// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
 #[derive(Debug)]
@@ -19,8 +71,10 @@ pub struct Guest {
     client: Client,
     /// A blocking command's wait.
     pub(crate) waiting: Option<Waiting>,
-    /// A script that is interrupted every now and then.
+    /// A command that runs elsewhere with the session, a deputy of which stands here meanwhile.
     pub(crate) running: Option<Pending>,
+    /// A command that has not run, because it waits for slow calls.
+    pub(crate) held: Option<Held>,
     instance: Arc<Instance>,
 }
 
@@ -32,12 +86,12 @@ impl Guest {
         let identity = Identity::newcomer(&instance.acl);
         shared.labels().account = Some(Arc::clone(identity.account()));
         let client = Client::new(shared, identity);
-        Self { client, waiting: None, running: None, instance: Arc::clone(instance) }
+        Self { client, waiting: None, running: None, held: None, instance: Arc::clone(instance) }
     }
 
     /// Whether a command of its own waits or runs: its answer comes later.
     pub(crate) fn awaits_answer(&self) -> bool {
-        self.waiting.is_some() || self.running.is_some()
+        self.waiting.is_some() || self.running.is_some() || self.held.is_some()
     }
 
     /// Takes back what an interrupted command was lent.

@@ -89,7 +89,10 @@ impl Worker {
     /// A worker of `instance`.
     pub fn new(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.add_worker();
-        let scratch = Scratch::default();
+        Self::counting(instance, stats, Scratch::default())
+    }
+
+    fn counting(instance: Arc<Instance>, stats: Arc<WorkerStats>, scratch: Scratch) -> Self {
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
         let now = Instant::now();
@@ -112,6 +115,14 @@ impl Worker {
             random: Cell::new(random),
             clock,
         }
+    }
+
+    /// One for slow calls, on a thread of its own that serves no connections.
+    pub(crate) fn of_slow_calls(instance: Arc<Instance>, stats: Arc<WorkerStats>) -> Self {
+        let scratch = Scratch { input: Box::default(), ..Scratch::default() };
+        let worker = Self::counting(instance, stats, scratch);
+        worker.watches_shutdown.set(true);
+        worker
     }
 
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.

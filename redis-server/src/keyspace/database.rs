@@ -177,6 +177,11 @@ impl Database {
         hasher.finish()
     }
 
+    /// Locks one shard, unless that has to be waited for.
+    pub(super) fn try_guard(&self, shard: usize, access: Access) -> Option<Guard<'_>> {
+        self.made_or_make().try_guard(shard, access)
+    }
+
     /// Locks one shard.
     #[inline]
     pub(super) fn guard(&self, shard: usize, access: Access) -> Guard<'_> {
@@ -273,12 +278,13 @@ impl Database {
     pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Vec<Entry> {
         let mut removed = Vec::new();
         let Some(shards) = self.made().filter(|shards| shards.earliest(shard) <= now) else { return removed };
-        let mut guard = shards.guard(shard, Access::Write);
+        // Who holds it for long is a slow call, and no worker waits for one.
+        let Some(mut guard) = shards.try_exclusive(shard) else { return removed };
         // Stale records are dropped on the way; they cost time too, though less.
         for _ in 0..limit.saturating_mul(2) {
             let Some((deadline, hash)) = self.deadlines(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
-            let Some(entry) = table::take(guard.table_mut(), hash, due, self.rehash()) else { continue };
+            let Some(entry) = table::take(&mut guard.table, hash, due, self.rehash()) else { continue };
             self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED });
             removed.push(entry);
             if removed.len() == limit {

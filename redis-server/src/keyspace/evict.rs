@@ -54,7 +54,7 @@ impl Database {
         random: &mut dyn FnMut() -> u64,
         visit: &mut dyn FnMut(Spot, &Entry),
     ) -> bool {
-        let guard = self.guard(shard, Access::Read);
+        let Some(guard) = self.try_guard(shard, Access::Read) else { return false };
         let table = guard.table();
         let mut visit = |hash, entry: &Entry| visit(Spot { shard: shard as u32, hash }, entry);
         if !volatile {
@@ -71,7 +71,7 @@ impl Database {
     /// is dropped without it.
     pub fn evict(&self, spot: Spot, is_due: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let shard = spot.shard as usize;
-        let mut guard = self.guard(shard, Access::Write);
+        let mut guard = self.try_guard(shard, Access::Write)?;
         let is_it = |entry: &Entry| self.hash(entry.key()) == spot.hash && is_due(entry);
         let entry = table::take(guard.table_mut(), spot.hash, is_it, self.rehash())?;
         self.has_been_evicted(&Key { bytes: entry.key(), hash: spot.hash, shard: spot.shard, guard: UNPLACED }, &entry);

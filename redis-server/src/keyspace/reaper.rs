@@ -15,6 +15,8 @@ pub enum Garbage {
     Entries(Removed),
     /// A large value that was evicted, and its bytes.
     Evicted(Entry, usize),
+    /// A large reply that was sent.
+    Reply(Vec<u8>),
 }
 
 impl Garbage {
@@ -22,13 +24,14 @@ impl Garbage {
         match self {
             Self::Entry(_) | Self::Evicted(..) => 1,
             Self::Entries(removed) => removed.len(),
+            Self::Reply(_) => 0,
         }
     }
 
     /// Bytes that eviction counts on.
     fn bytes(&self) -> usize {
         match self {
-            Self::Entry(_) | Self::Entries(_) => 0,
+            Self::Entry(_) | Self::Entries(_) | Self::Reply(_) => 0,
             Self::Evicted(_, bytes) => *bytes,
         }
     }

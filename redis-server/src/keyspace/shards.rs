@@ -59,6 +59,14 @@ impl Shards {
         Some(Exclusive { table, len: &self.lens[shard] })
     }
 
+    /// Locks one shard, unless that has to be waited for.
+    pub(super) fn try_guard(&self, shard: usize, access: Access) -> Option<Guard<'_>> {
+        match access {
+            Access::Read => self.map.shards()[shard].try_read().map(Guard::Shared),
+            Access::Write => self.try_exclusive(shard).map(Guard::Exclusive),
+        }
+    }
+
     /// Number of entries in each shard, when it was last changed.
     pub(super) fn lens(&self) -> impl Iterator<Item = usize> {
         self.lens.iter().map(|len| len.load(Relaxed) as usize)

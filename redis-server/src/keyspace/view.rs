@@ -205,6 +205,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether `key`'s shard is locked.
+    pub fn is_locked(&self, key: &Key<'_>) -> bool {
+        self.position(key.shard).is_some()
+    }
+
     /// Whether `key`'s shard is locked for writing.
     pub fn is_writable(&self, key: &Key<'_>) -> bool {
         self.unmade.is_some()

@@ -75,6 +75,11 @@ impl Reply {
         (&self.buf, &self.blobs)
     }
 
+    /// [`Reply::parts`] to keep.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<(usize, Bytes)>) {
+        (self.buf, self.blobs)
+    }
+
     /// Everything as one run of bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.len());

@@ -44,6 +44,14 @@ impl Conn {
                     self.let_run(interrupted);
                     break Progress::Held;
                 }
+                Ok(Passed::Lent(pending)) => {
+                    self.lend(pending);
+                    break Progress::Held;
+                }
+                Ok(Passed::Held(held)) => {
+                    self.hold(held);
+                    break Progress::Held;
+                }
                 Ok(Passed::Paused(until)) => {
                     self.pause(until);
                     break Progress::Held;

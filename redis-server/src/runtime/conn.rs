@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -21,9 +22,10 @@ use crate::clients::client::{ClientShared, End, flag};
 use crate::config::{OutputLimit, settings};
 use crate::exec::blocking::Waiting;
 use crate::exec::client_eviction;
+use crate::exec::exclusive::Held;
 use crate::exec::pipeline::Pipeline;
 use crate::exec::script::{self, Interrupted};
-use crate::exec::session::Guest;
+use crate::exec::session::{Finished, Guest, Pending};
 use crate::exec::worker::{Scratch, Worker, now_ms};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -35,6 +37,8 @@ pub(super) const MAX_UNSENT: usize = 64 * 1024 * 1024;
 const MAX_UNSENT_UNAUTHENTICATED: u64 = 1024;
 /// Replies below this size are sent without a look at `client-output-buffer-limit`.
 const LOOK_AT_LIMIT: usize = 64 * 1024;
+/// Replies of slow calls from this size on are sent from where they are, and freed elsewhere.
+const LARGE_REPLY: usize = 256 * 1024;
 /// Arguments from this length on are received in a buffer of their own by the genuine server.
 const LARGE: usize = 32 * 1024;
 
@@ -76,6 +80,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
         timer: None,
         above_soft_limit: AboveSoftLimit::default(),
         stalled: false,
+        ended: false,
         kept: Vec::new(),
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
@@ -121,6 +126,8 @@ pub(super) struct Conn {
     above_soft_limit: AboveSoftLimit,
     /// Whether complete commands wait in `input` for the output to shrink.
     pub(super) stalled: bool,
+    /// Whether the client has sent all that it had to say, and its last commands have not been answered.
+    ended: bool,
     /// Replies that are sent when all connections of this round have been served.
     kept: Vec<u8>,
     /// Dropped last: when the client leaves, what waited for it is freed.
@@ -184,28 +191,22 @@ impl Conn {
             if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
                 return Poll::Ready(Ok(Served::Over));
             }
-            if !self.output.is_empty() {
-                match self.output.flush(cx, &mut self.stream, TURN_OUTPUT) {
-                    Poll::Ready(count) => {
-                        let count = count?;
-                        self.sent(count);
-                        sent += count;
-                        if !self.output.is_empty() || sent > TURN_OUTPUT {
-                            end_turn(cx);
-                            return Poll::Pending;
-                        }
-                    }
-                    Poll::Pending if self.over_limit() => return Poll::Ready(Ok(Served::Over)),
-                    // Commands go on running for a client that sends before it reads, up to a point.
-                    Poll::Pending if self.client.close || self.output.len() > MAX_UNSENT => return Poll::Pending,
-                    Poll::Pending => {}
-                }
+            if !self.output.is_empty()
+                && let ControlFlow::Break(polled) = self.flush(cx, &mut sent)
+            {
+                return polled;
             }
             if self.client.close {
                 return Poll::Ready(Ok(Served::Over));
             }
             let go_on = if self.is_held() { self.poll_wait(cx, scratch)? } else { std::mem::take(&mut self.stalled) };
+            if self.client.close {
+                // The command that it has waited for has panicked, or ended the session.
+                continue;
+            }
             if go_on {
+                // Whoever waited for slow calls keeps its place until it has tried again.
+                let _place = self.client.held.take();
                 self.resume(cx, scratch)?;
                 if self.has_had_turn() {
                     end_turn(cx);
@@ -213,7 +214,15 @@ impl Conn {
                 }
                 continue;
             }
+            if self.ended {
+                if self.is_held() {
+                    return Poll::Pending;
+                }
+                self.client.close = true;
+                continue;
+            }
             match self.read(cx, scratch) {
+                Poll::Ready(Ok(0)) if self.client.running.is_some() || self.client.held.is_some() => self.ended = true,
                 // A client that has sent all it has to say may still read what is on its way.
                 Poll::Ready(Ok(0)) if !self.output.is_empty() && !self.client.awaits_answer() => {
                     self.client.close = true
@@ -233,6 +242,28 @@ impl Conn {
                 Poll::Pending => return Poll::Pending,
             }
         }
+    }
+
+    /// Sends a turn's worth of what waits, `sent` bytes of which are sent already. `Break`: there is nothing else to be done.
+    fn flush(&mut self, cx: &mut Context<'_>, sent: &mut usize) -> ControlFlow<Poll<io::Result<Served>>> {
+        match self.output.flush(cx, &mut self.stream, TURN_OUTPUT) {
+            Poll::Ready(Ok(count)) => {
+                self.sent(count);
+                *sent += count;
+                if !self.output.is_empty() || *sent > TURN_OUTPUT {
+                    end_turn(cx);
+                    return ControlFlow::Break(Poll::Pending);
+                }
+            }
+            Poll::Ready(Err(error)) => return ControlFlow::Break(Poll::Ready(Err(error))),
+            Poll::Pending if self.over_limit() => return ControlFlow::Break(Poll::Ready(Ok(Served::Over))),
+            // Commands go on running for a client that sends before it reads, up to a point.
+            Poll::Pending if self.client.close || self.output.len() > MAX_UNSENT => {
+                return ControlFlow::Break(Poll::Pending);
+            }
+            Poll::Pending => {}
+        }
+        ControlFlow::Continue(())
     }
 
     /// Whether commands wait because those before them have taken a turn.
@@ -354,13 +385,26 @@ impl Conn {
 
     /// Begins to wait until a script ends that is interrupted every now and then.
     pub(super) fn let_run(&mut self, interrupted: Interrupted) {
-        self.client.running = Some(interrupted.pending);
+        self.lend(interrupted.pending);
         let worker = Rc::clone(&self.worker);
         tokio::task::spawn_local(async move {
             while script::go_on(&worker) {
                 tokio::task::yield_now().await;
             }
         });
+    }
+
+    /// Begins to wait until a command ends that runs elsewhere, with the session.
+    pub(super) fn lend(&mut self, pending: Pending) {
+        self.client.running = Some(pending);
+        self.client.shared.set_flag(flag::AWAITS, true);
+    }
+
+    /// Begins to wait until a slow call of somebody else has ended.
+    pub(super) fn hold(&mut self, held: Held) {
+        self.timer = held.until.map(sleep_until);
+        self.client.held = Some(held);
+        self.client.shared.set_flag(flag::AWAITS, true);
     }
 
     /// Begins to wait until CLIENT PAUSE is over, or taken back.
@@ -387,17 +431,25 @@ impl Conn {
     fn poll_wait(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<bool> {
         if let Some(running) = &mut self.client.running {
             let Poll::Ready(finished) = Pin::new(running).poll(cx) else { return Ok(false) };
+            self.client.running = None;
+            self.client.shared.set_flag(flag::AWAITS, false);
             match finished {
-                Some(finished) => {
-                    let mut finished = *finished;
-                    self.client.take_back(finished.client);
-                    scratch.reply.append(&mut finished.reply);
-                }
+                Some(finished) => self.take_back(cx, scratch, *finished)?,
                 // It has panicked.
                 None => self.client.close = true,
             }
-            self.client.running = None;
-            return Ok(true);
+            if self.client.waiting.is_none() {
+                return Ok(true);
+            }
+        }
+        if let Some(held) = &self.client.held {
+            let is_late = self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
+            if held.is_over() || is_late {
+                self.timer = None;
+                self.client.shared.set_flag(flag::AWAITS, false);
+                return Ok(true);
+            }
+            return Ok(false);
         }
         if let Some(waiting) = &mut self.client.waiting
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
@@ -425,6 +477,25 @@ impl Conn {
             self.end_wait(scratch, &null);
         }
         Ok(true)
+    }
+
+    /// Takes back what a command was lent that has run elsewhere, and its reply.
+    fn take_back(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch, finished: Finished) -> io::Result<()> {
+        let Finished { client, mut reply, waiting } = finished;
+        self.client.take_back(client);
+        if reply.len() < LARGE_REPLY {
+            scratch.reply.append(&mut reply);
+        } else {
+            self.send(cx, scratch)?;
+            if self.is_too_much(reply.len()) {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            self.output.take(reply, &self.worker.instance);
+        }
+        if let Some(waiting) = waiting {
+            self.wait(waiting);
+        }
+        Ok(())
     }
 
     fn end_wait(&mut self, scratch: &mut Scratch, answer: &[u8]) {

@@ -125,9 +125,9 @@ impl Session {
         match self.pipeline.run(runner, received, &mut self.spans, used) {
             Ok(Passed::Done) => return *used > before && *used < input.len() && !self.pipeline.parser.in_command(),
             Ok(Passed::Blocked(waiting)) => self.client.waiting = Some(waiting),
-            // Nobody interrupts scripts where nobody lets them go on.
-            Ok(Passed::Interrupted(_)) => self.client.close = true,
-            Ok(Passed::Paused(_)) => {}
+            // Nobody interrupts scripts, or sends slow calls elsewhere, where nobody lets them go on.
+            Ok(Passed::Interrupted(_) | Passed::Lent(_)) => self.client.close = true,
+            Ok(Passed::Paused(_) | Passed::Held(_)) => {}
             Err(error) => {
                 self.reply.error(&format_args!("ERR {error}"));
                 self.client.close = true;

@@ -32,7 +32,10 @@ fn look_after(instance: &Instance, now: u64) {
     let timeout = instance.config.uint(settings::TIMEOUT);
     for client in instance.clients() {
         let idle = now.saturating_sub(client.active_at.load(Relaxed)) / 1000;
-        if timeout > 0 && idle > timeout && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR) {
+        if timeout > 0
+            && idle > timeout
+            && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR | flag::AWAITS)
+        {
             tracing::debug!(id = client.id, addr = client.addr, "closing idle client");
             instance.kill_client(&client);
         } else if client.output.load(Relaxed) > 0 {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -10,6 +11,8 @@ use server_runtime::Stream;
 use tokio::io::AsyncWrite;
 
 use crate::config::OutputLimit;
+use crate::exec::instance::Instance;
+use crate::keyspace::Garbage;
 use crate::protocol::Reply;
 
 /// Most pieces handed to one system call.
@@ -17,6 +20,24 @@ const MAX_SLICES: usize = 64;
 
 /// Most bytes handed to one system call: a socket takes megabytes at once, which the worker would copy meanwhile.
 const MAX_PIECE: usize = 256 * 1024;
+
+/// A reply whose memory the system takes long to take back.
+struct Large {
+    bytes: Vec<u8>,
+    instance: Arc<Instance>,
+}
+
+impl AsRef<[u8]> for Large {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Large {
+    fn drop(&mut self) {
+        self.instance.reaper.free(Garbage::Reply(std::mem::take(&mut self.bytes)));
+    }
+}
 
 /// Bytes that wait for the socket.
 #[derive(Debug, Default)]
@@ -79,6 +100,19 @@ impl Output {
             from = *at;
         }
         self.push(Bytes::copy_from_slice(&bytes[from..]));
+    }
+
+    /// Appends a large reply without a copy; it is freed on another thread when it is sent.
+    pub(super) fn take(&mut self, reply: Reply, instance: &Arc<Instance>) {
+        let (bytes, blobs) = reply.into_parts();
+        let bytes = Bytes::from_owner(Large { bytes, instance: Arc::clone(instance) });
+        let mut from = 0;
+        for (at, blob) in blobs {
+            self.push(bytes.slice(from..at));
+            self.push(blob);
+            from = at;
+        }
+        self.push(bytes.slice(from..));
     }
 
     /// Sends what waits, in pieces until more than `most` bytes are sent. Ready with their number when it is, or when all

@@ -1,9 +1,227 @@
 //! No client stops another: turns, slow calls beside the workers, and those who have to be alone.
 
 use std::io::Write as _;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use redis_server::clients::client::{ClientShared, flag};
 
 use crate::support::resp::{Value, request};
-use crate::support::server::{Server, until_blocked};
+use crate::support::server::{Client, Server, until_blocked};
+use crate::support::until;
+
+fn ok() -> Value {
+    Value::Status(b"OK".to_vec())
+}
+
+fn bulk(text: &str) -> Value {
+    Value::Bulk(text.as_bytes().to_vec())
+}
+
+#[track_caller]
+fn is_error(value: &Value, start: &str) {
+    let Value::Error(text) = value else { panic!("{value:?} is no error") };
+    assert!(text.starts_with(start.as_bytes()), "{}", text.escape_ascii());
+}
+
+/// What the server knows of a client.
+fn seen(server: &Server, client: &Client) -> Option<Arc<ClientShared>> {
+    let addr = client.stream.local_addr().unwrap().to_string();
+    server.instance.clients().into_iter().find(|client| client.addr == addr)
+}
+
+fn awaits(server: &Server, client: &Client) -> bool {
+    seen(server, client).is_some_and(|client| client.has_flag(flag::AWAITS))
+}
+
+/// A server whose worker's clients share it with a MIGRATE of `k` to a host that takes the connection and never answers.
+struct Stuck {
+    server: Server,
+    client: Client,
+    peer: TcpStream,
+}
+
+impl Stuck {
+    fn with(settings: &[(&str, &str)]) -> Self {
+        let server = Server::with(settings);
+        let hole = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = server.connect();
+        assert_eq!(client.ask("MSET k v other o"), ok());
+        let port = hole.local_addr().unwrap().port().to_string();
+        client.send(&["MIGRATE", "127.0.0.1", &port, "k", "0", "3600000"]);
+        let (peer, _) = hole.accept().unwrap();
+        Self { server, client, peer }
+    }
+
+    /// The other host hangs up.
+    fn end(mut self) -> Server {
+        drop(self.peer);
+        is_error(&self.client.reply(), "IOERR");
+        assert_eq!(self.client.ask("GET k"), bulk("v"), "the key has stayed");
+        self.server
+    }
+}
+
+#[test]
+fn a_migration_to_nowhere_stops_only_who_wants_its_key() {
+    let stuck = Stuck::with(&[("workers", "1")]);
+    let mut other = stuck.server.connect();
+    assert_eq!(other.ask("PING"), Value::Status(b"PONG".to_vec()));
+    assert_eq!(other.ask("SET other x"), ok());
+    let Value::Bulk(list) = other.ask("CLIENT LIST") else { panic!("a list") };
+    assert!(String::from_utf8_lossy(&list).contains("cmd=migrate"), "{}", list.escape_ascii());
+    // In one window, of which only the first can run.
+    let pipelined = [request(&["GET", "other"]), request(&["GET", "k"]), request(&["GET", "other"])].concat();
+    let mut waiting = stuck.server.connect();
+    waiting.stream.write_all(&pipelined).unwrap();
+    assert_eq!(waiting.reply(), bulk("x"));
+    until("the second waits", || awaits(&stuck.server, &waiting));
+    assert_eq!(other.ask("SET other y"), ok());
+    assert!(awaits(&stuck.server, &waiting), "its key is still on its way");
+    let _server = stuck.end();
+    assert_eq!(waiting.reply(), bulk("v"));
+    assert_eq!(waiting.reply(), bulk("y"), "behind the one before it");
+}
+
+#[test]
+fn a_script_waits_for_a_migration_and_stops_nobody_meanwhile() {
+    let stuck = Stuck::with(&[("workers", "2"), ("busy-reply-threshold", "0")]);
+    let (mut script, mut other, mut slow) = (stuck.server.connect(), stuck.server.connect(), stuck.server.connect());
+    script.send(&["EVAL", "return redis.call('set', 'other', 'script')", "0"]);
+    until("the script waits", || awaits(&stuck.server, &script));
+    assert_eq!(other.ask("GET other"), bulk("o"));
+    slow.send(&["KEYS", "o*"]);
+    until("a slow call waits for the script", || awaits(&stuck.server, &slow));
+    assert_eq!(other.ask("SET other x"), ok());
+    let _server = stuck.end();
+    assert_eq!(script.reply(), ok());
+    assert_eq!(slow.reply(), Value::Array(vec![bulk("other")]));
+    assert_eq!(other.ask("GET other"), bulk("script"));
+}
+
+#[test]
+fn a_script_that_waits_too_long_is_told_so() {
+    let stuck = Stuck::with(&[("workers", "1"), ("busy-reply-threshold", "20")]);
+    let mut script = stuck.server.connect();
+    for words in [["EVAL", "return 1", "0"], ["EVAL", "return 2", "0"]] {
+        script.send(&words);
+        is_error(&script.reply(), "BUSY a slow command is at work");
+    }
+    assert_eq!(script.ask("GET other"), bulk("o"));
+    let mut gone = stuck.server.connect();
+    gone.send(&["EVAL", "return 1", "0"]);
+    until("it waits", || awaits(&stuck.server, &gone));
+    drop(gone);
+    let server = stuck.end();
+    assert_eq!(server.connect().ask("EVAL return(redis.call('get','k')) 0"), bulk("v"), "nobody waits any more");
+    assert_eq!(server.connect().ask("KEYS k"), Value::Array(vec![bulk("k")]));
+}
+
+#[test]
+fn who_is_killed_during_a_slow_call_is_gone_at_once() {
+    let stuck = Stuck::with(&[("workers", "1")]);
+    let Stuck { server, mut client, peer } = stuck;
+    let id = seen(&server, &client).unwrap().id;
+    let mut other = server.connect();
+    assert_eq!(other.ask(&format!("CLIENT KILL ID {id}")), Value::Int(1));
+    assert_eq!(client.until_closed(), "");
+    assert_eq!(server.instance.clients().len(), 1);
+    drop(peer);
+    assert_eq!(other.ask("GET k"), bulk("v"));
+}
+
+#[test]
+fn the_server_ends_during_a_slow_call() {
+    let Stuck { server, mut client, peer } = Stuck::with(&[("workers", "1")]);
+    drop(server);
+    assert_eq!(client.until_closed(), "");
+    drop(peer);
+}
+
+/// Elements of the list `l`, so many that whatever reads all of it is slow.
+const ELEMENTS: usize = 200_000;
+
+fn server_with_a_long_list() -> (Server, Client) {
+    let server = Server::with(&[("workers", "1"), ("slowlog-log-slower-than", "0")]);
+    let mut client = server.connect();
+    let elements: Vec<String> = (0..ELEMENTS).map(|i| format!("{i:06}")).collect();
+    for some in elements.chunks(1000) {
+        let words: Vec<&str> = ["RPUSH", "l"].into_iter().chain(some.iter().map(String::as_str)).collect();
+        client.send(&words);
+        client.reply();
+    }
+    (server, client)
+}
+
+fn is_the_list(value: Value) {
+    let Value::Array(values) = value else { panic!("a list") };
+    assert_eq!(values.len(), ELEMENTS);
+    assert!(values.iter().enumerate().all(|(i, value)| *value == bulk(&format!("{i:06}"))));
+}
+
+#[test]
+fn slow_calls_are_answered_in_their_order_while_others_are_served() {
+    let (server, mut client) = server_with_a_long_list();
+    let mut other = server.connect();
+    let words: [&[&str]; 5] =
+        [&["SORT", "l"], &["SET", "k", "v"], &["LRANGE", "l", "0", "-1"], &["LLEN", "l"], &["GET", "k"]];
+    client.stream.write_all(&words.map(request).concat()).unwrap();
+    until("a slow call runs", || awaits(&server, &client));
+    assert_eq!(other.ask("GET nothing"), Value::NullBulk);
+    assert!(awaits(&server, &client), "the answer came while the slow call was at work");
+    is_the_list(client.reply());
+    assert_eq!(client.reply(), ok());
+    is_the_list(client.reply());
+    assert_eq!(client.reply(), Value::Int(ELEMENTS as i64));
+    assert_eq!(client.reply(), bulk("v"));
+    for (command, calls) in [("sort", 1), ("lrange", 1), ("llen", 1)] {
+        let Value::Bulk(stats) = other.ask("INFO commandstats") else { panic!("text") };
+        let line = format!("cmdstat_{command}:calls={calls},");
+        assert!(String::from_utf8_lossy(&stats).contains(&line), "{line}");
+    }
+    let slow = format!("{:?}", other.ask("SLOWLOG GET 20"));
+    let sort = format!("{:?}", Value::Array(vec![bulk("SORT"), bulk("l")]));
+    assert!(slow.contains(&sort), "the slow log has it: {slow}");
+}
+
+#[test]
+fn transactions_with_slow_calls_are_atomic_and_whole() {
+    let (server, mut client) = server_with_a_long_list();
+    let mut other = server.connect();
+    for line in ["MULTI", "SET k 1", "LRANGE l 0 -1", "DEL l", "SELECT 3", "SET k 3", "EXEC"] {
+        client.send(&line.split(' ').collect::<Vec<_>>());
+    }
+    assert_eq!(client.reply(), ok());
+    for _ in 0..5 {
+        assert_eq!(client.reply(), Value::Status(b"QUEUED".to_vec()));
+    }
+    let Value::Array(mut replies) = client.reply() else { panic!("EXEC answers with its replies") };
+    is_the_list(replies.remove(1));
+    assert_eq!(replies, [ok(), Value::Int(1), ok(), ok()]);
+    assert_eq!(client.ask("GET k"), bulk("3"), "the session has come back with its database");
+    assert_eq!(other.ask("EXISTS l"), Value::Int(0));
+}
+
+#[test]
+fn who_has_said_all_is_still_answered() {
+    let (_server, mut client) = server_with_a_long_list();
+    client.stream.write_all(&[request(&["LRANGE", "l", "0", "-1"]), request(&["PING"])].concat()).unwrap();
+    client.stream.shutdown(Shutdown::Write).unwrap();
+    is_the_list(client.reply());
+    assert_eq!(client.reply(), Value::Status(b"PONG".to_vec()));
+    assert_eq!(client.until_closed(), "");
+}
+
+#[test]
+fn a_slow_call_that_makes_a_key_ready_serves_who_waits_for_it() {
+    let (server, mut client) = server_with_a_long_list();
+    let mut waiter = server.connect();
+    waiter.send(&["BLMOVE", "sorted", "target", "LEFT", "RIGHT", "0"]);
+    until_blocked(&server.instance, 1);
+    assert_eq!(client.ask("SORT l BY nosort STORE sorted"), Value::Int(ELEMENTS as i64));
+    assert_eq!(waiter.reply(), bulk("000000"));
+    assert_eq!(client.ask("LRANGE target 0 -1"), Value::Array(vec![bulk("000000")]));
+}
 
 #[test]
 fn others_have_their_turn_before_all_of_a_long_pipeline_has_run() {

@@ -7,6 +7,7 @@ mod count;
 mod field;
 
 use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, update, write};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
@@ -73,11 +74,11 @@ const FIELD: KeySpec = update(1).flags("RW access update variable_flags");
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "bitmap", category: Categories::BITMAP, commands: &[
-    cmd("bitcount",    -2, count::bitcount,    READ,      &[read(1)]),
+    cmd("bitcount",    -2, count::bitcount,    READ,      &[read(1)]).weighs(Weight::Of(weight::values)),
     cmd("bitfield",    -2, field::bitfield,    WRITE,     &[FIELD]).batched(),
     cmd("bitfield_ro", -2, field::bitfield_ro, READ_FAST, &[read(1)]),
-    cmd("bitop",       -4, combine::bitop,     WRITE,     &[write(2), reads(3, -1, 1)]),
-    cmd("bitpos",      -3, count::bitpos,      READ,      &[read(1)]),
+    cmd("bitop",       -4, combine::bitop,     WRITE,     &[write(2), reads(3, -1, 1)]).weighs(Weight::Of(weight::values)),
+    cmd("bitpos",      -3, count::bitpos,      READ,      &[read(1)]).weighs(Weight::Of(weight::values)),
     cmd("getbit",       3, getbit,             READ_FAST, &[read(1)]),
     cmd("setbit",       4, setbit,             WRITE,     &[update(1)]).batched(),
 ] };

@@ -10,6 +10,7 @@ use super::scan::{self, ScanOptions};
 use crate::command::{
     Args, Categories, Find, Flags, Footprint, KeySpec, Result, optional, read, reads, update, write, writes,
 };
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
@@ -141,15 +142,15 @@ const OBJECT: &[Definition] = &[
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "generic", category: Categories::KEYSPACE, commands: &[
-    cmd("copy",        -3, rename::copy,        STORE,           &[read(1), write(2)]).locks(Footprint::Depends(rename::copy_footprint)),
-    cmd("del",         -2, del,                 Flags::WRITE,    &[DELETE]).tips(SUM),
-    cmd("dump",         2, dump::dump,          Flags::READONLY, &[read(1)]).tips(VARIES),
+    cmd("copy",        -3, rename::copy,        STORE,           &[read(1), write(2)]).locks(Footprint::Depends(rename::copy_footprint)).weighs(Weight::Of(weight::values)),
+    cmd("del",         -2, del,                 Flags::WRITE,    &[DELETE]).tips(SUM).weighs(Weight::Of(weight::values)),
+    cmd("dump",         2, dump::dump,          Flags::READONLY, &[read(1)]).tips(VARIES).weighs(Weight::Of(weight::values)),
     cmd("exists",      -2, exists,              READ,            &[LOOK]).tips(SUM),
     cmd("expire",      -3, expire::expire,      WRITE,           &[EXPIRE]),
     cmd("expireat",    -3, expire::expireat,    WRITE,           &[EXPIRE]),
     cmd("expiretime",   2, expire::expiretime,  READ,            &[read(1)]),
-    cmd("keys",         2, keys,                Flags::READONLY, &[]).also(Categories::DANGEROUS).tips(&["request_policy:all_shards", "nondeterministic_output_order"]).locks(Footprint::Walk),
-    cmd("migrate",     -6, migrate::migrate,    Flags::WRITE,    &[FROM_3, FROM_KEYS]).also(Categories::DANGEROUS).tips(VARIES).finder(migrate::migrate_keys),
+    cmd("keys",         2, keys,                Flags::READONLY, &[]).also(Categories::DANGEROUS).tips(&["request_policy:all_shards", "nondeterministic_output_order"]).locks(Footprint::Walk).weighs(Weight::Much),
+    cmd("migrate",     -6, migrate::migrate,    Flags::WRITE,    &[FROM_3, FROM_KEYS]).also(Categories::DANGEROUS).tips(VARIES).finder(migrate::migrate_keys).weighs(Weight::Much),
     cmd("move",         3, rename::move_key,    WRITE,           &[update(1)]).locks(Footprint::Everything),
     container("object", -2, OBJECT),
     cmd("persist",      2, expire::persist,     WRITE,           &[EXPIRE]),
@@ -158,11 +159,11 @@ pub(super) static FAMILY: Family = Family { group: "generic", category: Categori
     cmd("pexpiretime",  2, expire::pexpiretime, READ,            &[read(1)]),
     cmd("pttl",         2, expire::pttl,        READ,            &[read(1)]).tips(VARIES),
     cmd("randomkey",    1, randomkey,           Flags::READONLY, &[]).tips(&["request_policy:all_shards", "nondeterministic_output"]).locks(Footprint::Walk),
-    cmd("rename",       3, rename::rename,      Flags::WRITE,    &[FROM, write(2)]),
+    cmd("rename",       3, rename::rename,      Flags::WRITE,    &[FROM, write(2)]).weighs(Weight::Of(weight::values)),
     cmd("renamenx",     3, rename::renamenx,    WRITE,           &[FROM, write(2).flags("OW insert")]),
-    cmd("restore",     -4, dump::restore,       STORE,           &[write(1)]).also(Categories::DANGEROUS),
+    cmd("restore",     -4, dump::restore,       STORE,           &[write(1)]).also(Categories::DANGEROUS).weighs(Weight::Of(weight::payload)),
     cmd("restore-asking", -4, dump::restore,    STORE.and(Flags::ASKING), &[write(1)]).also(Categories::DANGEROUS),
-    cmd("scan",        -2, scan_keys,           Flags::READONLY, &[]).tips(&["nondeterministic_output", "request_policy:special"]).locks(Footprint::Walk),
+    cmd("scan",        -2, scan_keys,           Flags::READONLY, &[]).tips(&["nondeterministic_output", "request_policy:special"]).locks(Footprint::Walk).weighs(Weight::Of(weight::scanned)),
     cmd("touch",       -2, touch,               READ,            &[LOOK]).tips(SUM),
     cmd("ttl",          2, expire::ttl,         READ,            &[read(1)]).tips(VARIES),
     cmd("type",         2, type_of,             READ,            &[read(1).flags("RO")]),

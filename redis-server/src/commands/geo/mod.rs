@@ -4,6 +4,7 @@ mod search;
 
 use super::sorted_set::{self, AddRule};
 use crate::command::{Args, Categories, Flags, KeySpec, Result, optional, read, update, write};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Ctx;
 use crate::keyspace::Access;
@@ -138,10 +139,10 @@ pub(super) static FAMILY: Family = Family { group: "geo", category: Categories::
     cmd("geodist",              -4, geodist,                      READ, &[SOURCE]),
     cmd("geohash",              -2, geohash,                      READ, &[SOURCE]),
     cmd("geopos",               -2, geopos,                       READ, &[SOURCE]),
-    cmd("georadius",            -6, search::georadius,            GROW, RADIUS).finder(search::radius_keys),
-    cmd("georadius_ro",         -6, search::georadius_ro,         READ, &[SOURCE]),
-    cmd("georadiusbymember",    -5, search::georadiusbymember,    GROW, BY_MEMBER).finder(search::radius_keys),
-    cmd("georadiusbymember_ro", -5, search::georadiusbymember_ro, READ, &[SOURCE]),
-    cmd("geosearch",            -7, search::geosearch,            READ, &[SOURCE]),
-    cmd("geosearchstore",       -8, search::geosearchstore,       GROW, &[write(1), read(2)]),
+    cmd("georadius",            -6, search::georadius,            GROW, RADIUS).finder(search::radius_keys).weighs(Weight::Of(weight::values)),
+    cmd("georadius_ro",         -6, search::georadius_ro,         READ, &[SOURCE]).weighs(Weight::Of(weight::values)),
+    cmd("georadiusbymember",    -5, search::georadiusbymember,    GROW, BY_MEMBER).finder(search::radius_keys).weighs(Weight::Of(weight::values)),
+    cmd("georadiusbymember_ro", -5, search::georadiusbymember_ro, READ, &[SOURCE]).weighs(Weight::Of(weight::values)),
+    cmd("geosearch",            -7, search::geosearch,            READ, &[SOURCE]).weighs(Weight::Of(weight::values)),
+    cmd("geosearchstore",       -8, search::geosearchstore,       GROW, &[write(1), read(2)]).weighs(Weight::Of(weight::values)),
 ] };

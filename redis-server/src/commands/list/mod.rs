@@ -11,6 +11,7 @@ use find::{lindex, llen, lpos, lrange};
 use inside::{linsert, lrem, lset, ltrim};
 
 use crate::command::{Args, Categories, Flags, KeySpec, Result, keynum, read, update, writes};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
@@ -106,19 +107,19 @@ pub(super) static FAMILY: Family = Family { group: "list", category: Categories:
     cmd("brpop",      -3, brpop,      WAIT_ALONE,           ALL_BUT_LAST),
     cmd("brpoplpush",  4, brpoplpush, WAIT_ALONE.and(GROW), MOVE),
     cmd("lindex",      3, lindex,     READ,                 &[read(1)]),
-    cmd("linsert",     5, linsert,    GROW,                 &[INSERT]),
+    cmd("linsert",     5, linsert,    GROW,                 &[INSERT]).weighs(Weight::Of(weight::values)),
     cmd("llen",        2, llen,       READ.and(FAST),       &[LEN]),
     cmd("lmove",       5, lmove,      GROW,                 MOVE),
-    cmd("lmpop",      -4, lmpop,      WRITE,                &[keynum(1, Access::Write, POP_FLAGS)]),
-    cmd("lpop",       -2, lpop,       WRITE.and(FAST),      &[POP]),
-    cmd("lpos",       -3, lpos,       READ,                 &[read(1)]),
+    cmd("lmpop",      -4, lmpop,      WRITE,                &[keynum(1, Access::Write, POP_FLAGS)]).weighs(Weight::Of(weight::limits)),
+    cmd("lpop",       -2, lpop,       WRITE.and(FAST),      &[POP]).weighs(Weight::Of(weight::count)).batched_up_to(2),
+    cmd("lpos",       -3, lpos,       READ,                 &[read(1)]).weighs(Weight::Of(weight::values)),
     cmd("lpush",      -3, lpush,      GROW.and(FAST),       &[INSERT]),
     cmd("lpushx",     -3, lpushx,     GROW.and(FAST),       &[INSERT]),
-    cmd("lrange",      4, lrange,     READ,                 &[read(1)]),
-    cmd("lrem",        4, lrem,       WRITE,                &[DELETE]),
+    cmd("lrange",      4, lrange,     READ,                 &[read(1)]).weighs(Weight::Of(weight::positions)),
+    cmd("lrem",        4, lrem,       WRITE,                &[DELETE]).weighs(Weight::Of(weight::values)),
     cmd("lset",        4, lset,       GROW,                 &[update(1).flags("RW update")]),
-    cmd("ltrim",       4, ltrim,      WRITE,                &[DELETE]),
-    cmd("rpop",       -2, rpop,       WRITE.and(FAST),      &[POP]),
+    cmd("ltrim",       4, ltrim,      WRITE,                &[DELETE]).weighs(Weight::Of(weight::values)),
+    cmd("rpop",       -2, rpop,       WRITE.and(FAST),      &[POP]).weighs(Weight::Of(weight::count)).batched_up_to(2),
     cmd("rpoplpush",   3, rpoplpush,  GROW,                 MOVE),
     cmd("rpush",      -3, rpush,      GROW.and(FAST),       &[INSERT]),
     cmd("rpushx",     -3, rpushx,     GROW.and(FAST),       &[INSERT]),

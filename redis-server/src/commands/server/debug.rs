@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::config::caller;
 use super::digest::Digest;
 use super::{ADMIN, help};
+use crate::command::Weight;
 use crate::command::{Args, Footprint, Result};
 use crate::commands::definition::{Definition, cmd};
 use crate::config::{Caller, settings};
@@ -363,4 +364,5 @@ const HELP: &[&str] = &[
 ];
 
 /// The row.
-pub(super) const COMMAND: Definition = cmd("debug", -2, debug, ADMIN, &[]).locks(Footprint::Everything);
+pub(super) const COMMAND: Definition =
+    cmd("debug", -2, debug, ADMIN, &[]).locks(Footprint::Everything).weighs(Weight::Much);

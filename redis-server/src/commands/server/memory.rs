@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::info::{client_buffers, human, used_memory};
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Flags, KeySpec, Result, read};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, container};
 use crate::exec::Ctx;
 use crate::keyspace::{BUCKET, Entry, View};
@@ -202,5 +203,5 @@ pub(super) const COMMAND: Definition = container("memory", -2, &[
     sub("malloc-stats", 2, malloc_stats, NONE,            &[]).tips(SPECIAL),
     sub("purge",        2, purge,        NONE,            &[]).tips(&["request_policy:all_shards", "response_policy:all_succeeded"]),
     sub("stats",        2, stats,        NONE,            &[]).tips(SPECIAL),
-    sub("usage",       -3, usage,        Flags::READONLY, &[READ]),
+    sub("usage",       -3, usage,        Flags::READONLY, &[READ]).weighs(Weight::Of(weight::values)),
 ]);

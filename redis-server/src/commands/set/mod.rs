@@ -6,6 +6,7 @@ use self::algebra::{sdiff, sdiffstore, sinter, sintercard, sinterstore, sunion, 
 use super::random::{self, Count};
 use super::scan::{self, ScanOptions};
 use crate::command::{Args, Categories, Flags, Result, numkeys, read, reads, write};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Key, ValueRef};
@@ -232,19 +233,19 @@ const ANY_OUTPUT: &[&str] = &["nondeterministic_output"];
 pub(super) static FAMILY: Family = Family { group: "set", category: Categories::SET, commands: &[
     cmd("sadd",        -3, sadd,        GROW_FAST,  &[write(1).flags("RW insert")]),
     cmd("scard",        2, scard,       READ_FAST,  &[read(1).flags("RO")]),
-    cmd("sdiff",       -2, sdiff,       READ,       &[reads(1, -1, 1)]).tips(ANY_ORDER),
-    cmd("sdiffstore",  -3, sdiffstore,  GROW,       &[write(1), reads(2, -1, 1)]),
-    cmd("sinter",      -2, sinter,      READ,       &[reads(1, -1, 1)]).tips(ANY_ORDER),
-    cmd("sintercard",  -3, sintercard,  READ.and(Flags::MOVABLEKEYS), &[numkeys(1)]),
-    cmd("sinterstore", -3, sinterstore, GROW,       &[write(1).flags("RW update"), reads(2, -1, 1)]),
+    cmd("sdiff",       -2, sdiff,       READ,       &[reads(1, -1, 1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
+    cmd("sdiffstore",  -3, sdiffstore,  GROW,       &[write(1), reads(2, -1, 1)]).weighs(Weight::Of(weight::values)),
+    cmd("sinter",      -2, sinter,      READ,       &[reads(1, -1, 1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
+    cmd("sintercard",  -3, sintercard,  READ.and(Flags::MOVABLEKEYS), &[numkeys(1)]).weighs(Weight::Of(weight::values)),
+    cmd("sinterstore", -3, sinterstore, GROW,       &[write(1).flags("RW update"), reads(2, -1, 1)]).weighs(Weight::Of(weight::values)),
     cmd("sismember",    3, sismember,   READ_FAST,  &[read(1).flags("RO")]),
-    cmd("smembers",     2, smembers,    READ,       &[read(1)]).tips(ANY_ORDER),
+    cmd("smembers",     2, smembers,    READ,       &[read(1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
     cmd("smismember",  -3, smismember,  READ_FAST,  &[read(1)]),
     cmd("smove",        4, smove,       WRITE_FAST, &[write(1).flags("RW access delete"), write(2).flags("RW insert")]),
-    cmd("spop",        -2, spop,        WRITE_FAST, &[write(1).flags("RW access delete")]).tips(ANY_OUTPUT),
-    cmd("srandmember", -2, srandmember, READ,       &[read(1)]).tips(ANY_OUTPUT),
+    cmd("spop",        -2, spop,        WRITE_FAST, &[write(1).flags("RW access delete")]).tips(ANY_OUTPUT).weighs(Weight::Of(weight::count)).batched_up_to(2),
+    cmd("srandmember", -2, srandmember, READ,       &[read(1)]).tips(ANY_OUTPUT).weighs(Weight::Of(weight::count)),
     cmd("srem",        -3, srem,        WRITE_FAST, &[write(1).flags("RW delete")]),
-    cmd("sscan",       -3, sscan,       READ,       &[read(1)]).tips(ANY_OUTPUT),
-    cmd("sunion",      -2, sunion,      READ,       &[reads(1, -1, 1)]).tips(ANY_ORDER),
-    cmd("sunionstore", -3, sunionstore, GROW,       &[write(1), reads(2, -1, 1)]),
+    cmd("sscan",       -3, sscan,       READ,       &[read(1)]).tips(ANY_OUTPUT).weighs(Weight::Of(weight::scanned)),
+    cmd("sunion",      -2, sunion,      READ,       &[reads(1, -1, 1)]).tips(ANY_ORDER).weighs(Weight::Of(weight::values)),
+    cmd("sunionstore", -3, sunionstore, GROW,       &[write(1), reads(2, -1, 1)]).weighs(Weight::Of(weight::values)),
 ] };

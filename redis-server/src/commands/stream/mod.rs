@@ -10,6 +10,7 @@ mod range;
 mod read;
 
 use crate::command::{Begin, Categories, Find, Flags, KeySpec, Result, Use, read as reads, update};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
@@ -121,7 +122,7 @@ const XINFO: &[Definition] = &[
     sub("consumers", 4, info::consumers,  READ, &[reads(2)]).tips(OUTPUT),
     sub("groups",    3, info::groups,     READ, &[reads(2)]),
     sub("help",      2, info::xinfo_help, HELP, &[]),
-    sub("stream",   -3, info::stream,     READ, &[reads(2)]),
+    sub("stream",   -3, info::stream,     READ, &[reads(2)]).weighs(Weight::Of(weight::limits)),
 ];
 
 /// The table.
@@ -135,11 +136,11 @@ pub(super) static FAMILY: Family = Family { group: "stream", category: Categorie
     container("xgroup", -2, XGROUP),
     container("xinfo",  -2, XINFO),
     cmd("xlen",        2, range::xlen,       READ.and(FAST),  &[LEN]),
-    cmd("xpending",   -3, pending::xpending, READ,            &[reads(1)]).tips(OUTPUT),
-    cmd("xrange",     -4, range::xrange,     READ,            &[reads(1)]),
-    cmd("xread",      -4, read::xread,       READ.and(Flags::BLOCKING),  &[streams(1, Access::Read)]).finder(read::xread_keys),
-    cmd("xreadgroup", -7, read::xreadgroup,  WRITE.and(Flags::BLOCKING), &[streams(4, Access::Write)]).finder(read::xreadgroup_keys),
-    cmd("xrevrange",  -4, range::xrevrange,  READ,            &[reads(1)]),
+    cmd("xpending",   -3, pending::xpending, READ,            &[reads(1)]).tips(OUTPUT).weighs(Weight::Of(weight::limits)),
+    cmd("xrange",     -4, range::xrange,     READ,            &[reads(1)]).weighs(Weight::Of(weight::limits)),
+    cmd("xread",      -4, read::xread,       READ.and(Flags::BLOCKING),  &[streams(1, Access::Read)]).finder(read::xread_keys).weighs(Weight::Of(weight::unread)),
+    cmd("xreadgroup", -7, read::xreadgroup,  WRITE.and(Flags::BLOCKING), &[streams(4, Access::Write)]).finder(read::xreadgroup_keys).weighs(Weight::Of(weight::unread)),
+    cmd("xrevrange",  -4, range::xrevrange,  READ,            &[reads(1)]).weighs(Weight::Of(weight::limits)),
     cmd("xsetid",     -3, add::xsetid,       GROW.and(FAST),  &[CHANGE]),
-    cmd("xtrim",      -4, add::xtrim,        WRITE,           &[DELETE]).tips(OUTPUT),
+    cmd("xtrim",      -4, add::xtrim,        WRITE,           &[DELETE]).tips(OUTPUT).weighs(Weight::Of(weight::limits)),
 ] };

@@ -7,6 +7,7 @@ mod range;
 mod set;
 
 use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, update, write, writes};
+use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::instance::Instance;
@@ -121,7 +122,7 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("incr",         2, number::incr,        WRITE_FAST,  &[update(1)]),
     cmd("incrby",       3, number::incrby,      WRITE_FAST,  &[update(1)]),
     cmd("incrbyfloat",  3, number::incrbyfloat, WRITE_FAST,  &[update(1)]),
-    cmd("lcs",         -3, lcs::lcs,            READ,        &[reads(1, 1, 1)]),
+    cmd("lcs",         -3, lcs::lcs,            READ,        &[reads(1, 1, 1)]).weighs(Weight::Of(weight::product)),
     cmd("mget",        -2, mget,                READ_FAST,   &[reads(1, -1, 1)]).tips(MULTI_SHARD),
     cmd("mset",        -3, set::mset,           WRITE,       &[writes(1, -1, 2)]).tips(MSET_TIPS),
     cmd("msetnx",      -3, set::msetnx,         WRITE,       &[INSERTS]).tips(MSETNX_TIPS),

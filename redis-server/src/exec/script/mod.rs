@@ -17,11 +17,12 @@ mod status;
 mod task;
 mod vm;
 
+pub(crate) use call::nobody;
 pub use engine::{Cache, Engine};
 pub use library::{Function, Libraries, Library};
 pub use shebang::ScriptFlags;
 pub use status::Figures;
-pub use task::{Finished, Interrupted, Pending, Spare, go_on, run_alone};
+pub use task::{Interrupted, Spare, go_on, run_alone};
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;

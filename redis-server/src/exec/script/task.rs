@@ -4,31 +4,29 @@
 //! [`Interrupted`]; its connection waits for [`Pending`], and whoever has the worker lets it [`go_on`] between other tasks.
 
 use std::fmt;
-use std::future::Future;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use tokio::sync::oneshot;
 
 use super::call::{self, Running};
 use super::raw;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::command::Row;
+use crate::config::settings;
 use crate::exec::Ctx;
-use crate::exec::blocking;
 use crate::exec::dispatch::{self, Call, Passed};
-use crate::exec::exclusive::{Alone, World};
+use crate::exec::exclusive::{Alone, Held, Hindered, World};
 use crate::exec::instance::Instance;
-use crate::exec::session;
+use crate::exec::session::{self, Answer, Finished, Pending};
+use crate::exec::slow;
 use crate::exec::tracking;
-use crate::exec::worker::Worker;
+use crate::exec::worker::{Worker, now_ms};
 use crate::protocol::Reply;
+use crate::protocol::error::Error;
 
 /// Address space of the stack: Lua's library and its compiler go deep. Only what is touched takes memory.
 const STACK: usize = 64 * 1024 * 1024;
@@ -70,32 +68,10 @@ pub struct Interrupted {
     pub pending: Pending,
 }
 
-/// Becomes ready when an interrupted command has ended.
-#[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Box<Finished>>);
-
-impl Future for Pending {
-    /// `None` when the command has panicked, or the server ends.
-    type Output = Option<Box<Finished>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Box<Finished>>> {
-        Pin::new(&mut self.0).poll(cx).map(Result::ok)
-    }
-}
-
-/// What an interrupted command has come to.
-#[derive(Debug)]
-pub struct Finished {
-    /// The session that it was lent.
-    pub client: Client,
-    /// Its reply.
-    pub reply: Reply,
-}
-
 /// A command that was interrupted.
 struct Slow {
     turn: Turn,
-    answer: Option<oneshot::Sender<Box<Finished>>>,
+    answer: Option<Answer>,
     instance: Arc<Instance>,
 }
 
@@ -112,9 +88,13 @@ impl Drop for Slow {
 /// Runs a call, or a transaction, alone with the data.
 pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &mut Reply) -> Passed {
     let instance = &worker.instance;
-    let Ok(alone) = World::stop(instance) else {
-        dispatch::refuse(worker, client, Some(call.row), instance.scripts.busy_error(), reply);
-        return Passed::Done;
+    let alone = match stop(worker, client) {
+        Ok(alone) => alone,
+        Err(Wait::Held(held)) => return Passed::Held(held),
+        Err(Wait::Refused(error)) => {
+            dispatch::refuse(worker, client, Some(call.row), error, reply);
+            return Passed::Done;
+        }
     };
     worker.tick();
     if client.tracking.is_some() {
@@ -127,7 +107,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
     let mut job = job.unwrap_or_else(|| Box::new(Job::new(worker, call.row)));
     let stack = stack.map_or_else(|| DefaultStack::new(STACK), Ok);
     let Ok(stack) = stack else {
-        let error = crate::protocol::error::Error::Static("ERR there is not enough memory for the stack of a script");
+        let error = Error::Static("ERR there is not enough memory for the stack of a script");
         dispatch::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     };
@@ -143,10 +123,43 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         }
         CoroutineResult::Yield(deputy) => {
             *client = deputy;
-            let (answer, pending) = oneshot::channel();
+            let (answer, pending) = session::lend();
             let instance = Arc::clone(instance);
             worker.spare.borrow_mut().interrupted = Some(Slow { turn, answer: Some(answer), instance });
-            Passed::Interrupted(Interrupted { pending: Pending(pending) })
+            Passed::Interrupted(Interrupted { pending })
+        }
+    }
+}
+
+/// Why a command is not alone yet.
+enum Wait {
+    Held(Held),
+    Refused(Error),
+}
+
+/// Stops all others. While slow calls are at work the connection waits, up to `busy-reply-threshold`: they may wait for
+/// another server, and others wait for this script.
+fn stop(worker: &Worker, client: &mut Client) -> Result<Alone, Wait> {
+    let instance = &worker.instance;
+    loop {
+        match World::stop(instance) {
+            Ok(alone) => {
+                client.held_since = None;
+                return Ok(alone);
+            }
+            Err(Hindered::Busy) => return Err(Wait::Refused(instance.scripts.busy_error())),
+            Err(Hindered::Slow) => {}
+        }
+        let (now, limit) = (now_ms(), instance.config.uint(settings::BUSY_REPLY_THRESHOLD));
+        let since = *client.held_since.get_or_insert(now);
+        if limit != 0 && now.saturating_sub(since) >= limit {
+            client.held_since = None;
+            return Err(Wait::Refused(Error::Static("BUSY a slow command is at work, and a script has to be alone")));
+        }
+        let seen = instance.scripts.world.ended();
+        if let Some(mut held) = World::hold(instance, &client.shared, seen, true) {
+            held.until = (limit != 0).then(|| since.saturating_add(limit));
+            return Err(Wait::Held(held));
         }
     }
 }
@@ -199,10 +212,8 @@ fn end(worker: &Worker, mut slow: Slow, job: Box<Job>, ended: std::thread::Resul
         drop(call::leave());
         return tracing::error!(command = row.name(), "a command panicked");
     }
-    let sent = slow.answer.take().map(|answer| answer.send(Box::new(Finished { client, reply })));
-    if let Some(Err(mut finished)) = sent {
-        // The connection has gone meanwhile.
-        session::leave(&worker.instance, &mut finished.client);
+    if let Some(answer) = slow.answer.take() {
+        answer.send(&worker.instance, Finished { client, reply, waiting: None });
     }
 }
 
@@ -240,7 +251,7 @@ impl Job {
         drop(cx);
         tracking::broadcast(&self.worker);
         if !ready.is_empty() {
-            blocking::serve_rest(&self.worker, &mut self.client, ready);
+            slow::serve(&self.worker, &mut self.client, ready);
         }
     }
 }

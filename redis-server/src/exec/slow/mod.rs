@@ -1,0 +1,113 @@
+//! Slow calls: they run on threads of their own, so that no worker's clients wait for them.
+//!
+//! A call whose [weight](Weight) is above [`LIMIT`] takes its session with it, as a script does that is interrupted; the
+//! connection waits for the answer, and what it has sent behind the call waits with it. [`World`] says how slow calls,
+//! windows and those who want to be alone keep out of each other's way.
+
+mod marks;
+mod threads;
+
+pub use marks::Marks;
+pub use threads::Threads;
+
+use std::mem;
+use std::sync::Arc;
+
+use crate::clients::client::Client;
+use crate::command::Weight;
+use crate::exec::Ready;
+use crate::exec::blocking;
+use crate::exec::dispatch::{self, Call, Passed};
+use crate::exec::exclusive::{Held, World};
+use crate::exec::session;
+use crate::exec::worker::Worker;
+use crate::keyspace::{Access, View};
+use threads::Job;
+
+/// Elements, or arguments, above which a call is slow: some 100 µs of work, several times what the way to another thread
+/// and back costs.
+pub const LIMIT: usize = 2048;
+
+/// Whether a call is slow whatever it meets, or has that many arguments.
+pub fn is_slow(client: &Client, call: &Call<'_>) -> bool {
+    let is_slow = |weight: Weight, args: usize| args > LIMIT || matches!(weight, Weight::Much);
+    let queued = dispatch::queue_of(std::slice::from_ref(call), client);
+    is_slow(call.row.command.weight, call.args.len())
+        || queued.is_some_and(|multi| {
+            let args: usize = multi.queue.iter().map(|(_, args)| args.args().len()).sum();
+            args > LIMIT || multi.queue.iter().any(|(row, _)| matches!(row.command.weight, Weight::Much))
+        })
+}
+
+/// Whether a call is slow, as its keys are: `call` has them, and they are locked.
+#[inline]
+pub fn meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
+    if let Weight::Of(weight) = call.row.command.weight {
+        return weight(view, call.args) > LIMIT;
+    }
+    client.multi.is_some() && queue_meets_much(view, client, call)
+}
+
+#[cold]
+fn queue_meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
+    let Some(multi) = dispatch::queue_of(std::slice::from_ref(call), client) else { return false };
+    let weight = multi.queue.iter().map(|(row, args)| match row.command.weight {
+        Weight::Of(weight) => {
+            let positions = row.command.key_positions(args.args());
+            let keys: Vec<_> = positions.iter().map(|(at, _)| view.key(args.args().at(*at))).collect();
+            // Behind a SELECT they are keys of another database, and their shards may be of no use here.
+            let is_here = keys.iter().all(|key| view.is_locked(key));
+            if is_here { weight(view, args.args().with_keys(&keys)) } else { 0 }
+        }
+        Weight::Little | Weight::Much => 0,
+    });
+    weight.fold(0, usize::saturating_add) > LIMIT
+}
+
+/// Hands a call over to a thread of slow calls; `client` is a deputy until it has ended.
+pub fn send(worker: &Worker, client: &mut Client, call: Call<'_>) -> Passed {
+    let deputy = Client::new(Arc::clone(&client.shared), client.identity.clone());
+    let client = mem::replace(client, deputy);
+    let (answer, pending) = session::lend();
+    let job = Job::Call { client, row: call.row, args: call.args.to_owned(), answer };
+    worker.instance.slow.run(&worker.instance, job);
+    Passed::Lent(pending)
+}
+
+/// How many of the calls want nothing that slow calls have marked; and if not all do, the wait of the others.
+#[cold]
+pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize, Option<Held>) {
+    let world = &worker.instance.scripts.world;
+    loop {
+        let seen = world.ended();
+        let forbidden = |call: &Call<'_>| world.forbids(&dispatch::marks(worker, client, call, true));
+        let Some(clear) = calls.iter().position(forbidden) else { return (calls.len(), None) };
+        if let Some(held) = World::hold(&worker.instance, &client.shared, seen, false) {
+            return (clear, Some(held));
+        }
+    }
+}
+
+/// Serves those who wait for keys that a window has made ready, on this thread or, where slow calls have marked what that
+/// needs, on one of theirs.
+pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
+    let world = &worker.instance.scripts.world;
+    blocking::serve_rest(worker, client, ready, |next| {
+        let is_free = worker.is_alone || !world.is_marked() || !world.forbids(&marks_of(next));
+        if !is_free {
+            worker.instance.slow.run(&worker.instance, Job::Serve(next.clone()));
+        }
+        is_free.then_some(())
+    });
+}
+
+/// [`serve`] on a thread of slow calls.
+fn serve_slowly(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
+    blocking::serve_rest(worker, client, ready, |next| {
+        World::enter_slow(&worker.instance, marks_of(next), true).ok().map(Some)
+    });
+}
+
+fn marks_of(ready: &Ready) -> Marks {
+    Marks::shards(ready.db, ready.shards.iter().map(|&shard| (shard, Access::Write)))
+}
