@@ -11,6 +11,7 @@ mod grpc;
 mod http;
 mod instructions;
 mod interrupt;
+mod isolation;
 mod load;
 mod loadgen;
 mod paths;
@@ -46,6 +47,8 @@ enum Task {
     Differ(differ::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
+    /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
+    Isolation(isolation::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
     Echonet(echonet::Options),
     /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Isolation(options) => isolation::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Http(options) => http::run(&options),
