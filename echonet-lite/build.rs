@@ -24,8 +24,12 @@ fn main() {
         tables::class(&mut out, class, &mut statics);
     }
     tables::all(&mut out, &classes);
-    types::modules(&mut out, &classes, &mut statics);
+    let types = types::modules(&mut out, &classes, &mut statics);
     statics.write(&mut out);
+    let entries = types.iter().map(|path| format!("entry::<class::{path}>(),\n")).collect::<String>();
     let folder = env::var_os("OUT_DIR").expect("cargo says where");
-    fs::write(Path::new(&folder).join("tables.rs"), out).expect("cargo's folder can be written to");
+    // The second one is for the tests.
+    for (name, text) in [("tables.rs", out), ("every_type.rs", format!("[{entries}]"))] {
+        fs::write(Path::new(&folder).join(name), text).expect("cargo's folder can be written to");
+    }
 }

@@ -6,8 +6,9 @@ use crate::facts::{Class, Data, Flag, Property, State};
 use crate::names::{constant, module, pascal, snake};
 use crate::tables::{Statics, join, line};
 
-/// The modules of all classes.
-pub(crate) fn modules(out: &mut String, classes: &[Class], statics: &mut Statics) {
+/// The modules of all classes; the paths of all types.
+pub(crate) fn modules(out: &mut String, classes: &[Class], statics: &mut Statics) -> Vec<String> {
+    let mut paths = Vec::new();
     let super_class = classes.iter().find(|class| class.code == 0).expect("the super class is there");
     for class in classes {
         let Class { code, short_name, names: [english, japanese], .. } = class;
@@ -29,6 +30,7 @@ pub(crate) fn modules(out: &mut String, classes: &[Class], statics: &mut Statics
                 continue;
             }
             assert!(taken.insert(pascal(&property.short_name)), "{short_name}: two {}", property.short_name);
+            paths.push(format!("{name}::{}", pascal(&property.short_name)));
             constants(out, property);
             type_of(out, &mut specs, class, property, statics);
         }
@@ -37,6 +39,7 @@ pub(crate) fn modules(out: &mut String, classes: &[Class], statics: &mut Statics
         }
         line(out, "}");
     }
+    paths
 }
 
 fn constants(out: &mut String, property: &Property) {

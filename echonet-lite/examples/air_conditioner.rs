@@ -5,21 +5,17 @@ mod common;
 use std::time::Duration;
 
 use clap::Parser;
-use echonet_lite::class::HOME_AIR_CONDITIONER;
+use echonet_lite::class::home_air_conditioner::{
+    AIR_FLOW_LEVEL, AirFlowLevel, HOME_AIR_CONDITIONER, OPERATION_MODE, OPERATION_STATUS, OUTDOOR_TEMPERATURE,
+    OperationMode, OutdoorTemperature, POWER_SAVING_OPERATION, PowerSavingOperation, ROOM_TEMPERATURE, RoomTemperature,
+    TARGET_TEMPERATURE, TargetTemperature,
+};
 use echonet_lite::net::Endpoint;
-use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, put};
+use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, accept, show};
 use echonet_lite::wire::Eoj;
 
 /// The code that stands for a maker in experiments.
 const MAKER: [u8; 3] = [0x00, 0x00, 0x77];
-
-const POWER: u8 = 0x80;
-const POWER_SAVING: u8 = 0x8F;
-const AIR_FLOW: u8 = 0xA0;
-const MODE: u8 = 0xB0;
-const TARGET: u8 = 0xB3;
-const ROOM: u8 = 0xBB;
-const OUTSIDE: u8 = 0xBE;
 
 /// An air conditioner on the home network.
 #[derive(Parser)]
@@ -36,33 +32,38 @@ struct Flags {
 
 struct AirConditioner {
     common: CommonProperties,
-    saving: u8,
-    air_flow: u8,
-    mode: u8,
-    target: u8,
-    room: i8,
+    saving: PowerSavingOperation,
+    air_flow: AirFlowLevel,
+    mode: OperationMode,
+    target: TargetTemperature,
+    room: RoomTemperature,
 }
 
 impl AirConditioner {
     const EOJ: Eoj = HOME_AIR_CONDITIONER.code.instance(1);
     const ACCESS: PropertyAccess = CommonProperties::ACCESS
-        .union(HOME_AIR_CONDITIONER.offering(&[OUTSIDE]))
-        .union(PropertyAccess::new(&[], &[], &[TARGET, ROOM]));
+        .union(HOME_AIR_CONDITIONER.offering(&[OUTDOOR_TEMPERATURE]))
+        .union(PropertyAccess::new(&[], &[], &[TARGET_TEMPERATURE, ROOM_TEMPERATURE]));
 
     /// Lets some time pass; says whether the room's temperature has changed.
     fn run(&mut self) -> bool {
+        let (Some(target), Some(room)) = (self.target.steps(), self.room.steps()) else { return false };
+        let step = (target - room).signum();
         // Cooling only cools, heating only heats; automatic does both, drying and circulating neither.
-        let step = (i16::from(self.target) - i16::from(self.room)).signum() as i8;
-        let works = matches!((self.mode, step), (0x41, _) | (0x42, -1) | (0x43, 1));
-        if self.common.on && works {
-            self.room += step;
-        }
-        self.common.on && works && step != 0
+        let works = match self.mode {
+            OperationMode::Auto => true,
+            OperationMode::Cooling => step < 0,
+            OperationMode::Heating => step > 0,
+            OperationMode::Dehumidification | OperationMode::Circulation | OperationMode::Other => false,
+        };
+        let changed = RoomTemperature::new(room + step).filter(|_| self.common.on && works && step != 0);
+        self.room = changed.unwrap_or(self.room);
+        changed.is_some()
     }
 
     fn tell(&self) {
         let state = if self.common.on { "on" } else { "off" };
-        println!("{state}, mode {:02X}, set to {} °C, room at {} °C", self.mode, self.target, self.room);
+        println!("{state}, mode {:?}, set to {}, room at {}", self.mode, self.target, self.room);
     }
 }
 
@@ -77,26 +78,24 @@ impl Object for AirConditioner {
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
         match epc {
-            POWER_SAVING => put(edt, &[self.saving]),
-            AIR_FLOW => put(edt, &[self.air_flow]),
-            MODE => put(edt, &[self.mode]),
-            TARGET => put(edt, &[self.target]),
-            ROOM => put(edt, &self.room.to_be_bytes()),
-            OUTSIDE => put(edt, &[31]),
+            POWER_SAVING_OPERATION => show(&self.saving, edt),
+            AIR_FLOW_LEVEL => show(&self.air_flow, edt),
+            OPERATION_MODE => show(&self.mode, edt),
+            TARGET_TEMPERATURE => show(&self.target, edt),
+            ROOM_TEMPERATURE => show(&self.room, edt),
+            OUTDOOR_TEMPERATURE => show(&OutdoorTemperature::of::<31>(), edt),
             _ => self.common.get(epc, edt),
         }
     }
 
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        match (epc, edt) {
-            (POWER_SAVING, &[saving @ (0x41 | 0x42)]) => self.saving = saving,
-            // Automatic, or one of eight levels.
-            (AIR_FLOW, &[level @ (0x31..=0x38 | 0x41)]) => self.air_flow = level,
-            // Automatic, cooling, heating, drying, circulating.
-            (MODE, &[mode @ 0x41..=0x45]) => self.mode = mode,
-            (TARGET, &[target @ 0..=50]) => self.target = target,
-            (POWER_SAVING | AIR_FLOW | MODE | TARGET, &[_]) => return Err(Refused::Value),
-            (POWER_SAVING | AIR_FLOW | MODE | TARGET, _) => return Err(Refused::Length),
+        match epc {
+            POWER_SAVING_OPERATION => self.saving = accept(edt)?,
+            AIR_FLOW_LEVEL => self.air_flow = accept(edt)?,
+            // "Other" is what only the device itself can be in.
+            OPERATION_MODE if accept::<OperationMode>(edt)? == OperationMode::Other => return Err(Refused::Value),
+            OPERATION_MODE => self.mode = accept(edt)?,
+            TARGET_TEMPERATURE => self.target = accept(edt)?,
             _ => self.common.set(epc, edt)?,
         }
         self.tell();
@@ -108,7 +107,14 @@ impl Object for AirConditioner {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flags = Flags::parse();
     let common = CommonProperties::new(MAKER);
-    let device = AirConditioner { common, saving: 0x42, air_flow: 0x41, mode: 0x42, target: 26, room: 30 };
+    let device = AirConditioner {
+        common,
+        saving: PowerSavingOperation::False,
+        air_flow: AirFlowLevel::AUTO,
+        mode: OperationMode::Cooling,
+        target: TargetTemperature::of::<26>(),
+        room: RoomTemperature::of::<30>(),
+    };
     device.tell();
     let node = Node::new(Config::new(Identity::new(MAKER, flags.serial)), [device]);
     let endpoint = flags.place.apply(Endpoint::builder()).serve(node).bind().await?;
@@ -121,7 +127,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let [device] = node.objects_mut();
                 if device.run() {
                     device.tell();
-                    node.notify(AirConditioner::EOJ, ROOM)?;
+                    node.notify(AirConditioner::EOJ, ROOM_TEMPERATURE)?;
                 }
                 Ok::<_, echonet_lite::node::NotifyError>(())
             })?;
@@ -133,4 +139,4 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-const _: () = assert!(AirConditioner::ACCESS.set.contains(POWER));
+const _: () = assert!(AirConditioner::ACCESS.set.contains(OPERATION_STATUS));

@@ -11,6 +11,7 @@ mod common;
 use std::time::Duration;
 
 use clap::Parser;
+use echonet_lite::class::{self, super_class};
 use echonet_lite::controller::{Answer, NodeAddr, Request};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
@@ -76,7 +77,7 @@ async fn search(endpoint: &Endpoint, time: Duration) -> Result<(), Box<dyn std::
     for node in endpoint.discover(time).await? {
         println!("{}", node.addr);
         for object in &node.objects {
-            let class = echonet_lite::class::find(object.eoj.class_code());
+            let class = class::find(object.eoj.class_code());
             println!("    {} {}", object.eoj, class.map_or("unknown", |class| class.name()));
         }
     }
@@ -98,8 +99,8 @@ async fn ask(
     if !writes.is_empty() {
         show(&endpoint.set(node, object, &writes).await?);
     } else if reads.is_empty() {
-        let maps = endpoint.get(node, object, &[0x9F]).await?;
-        let map = maps.get(0x9F).ok_or("the object does not tell its properties")?;
+        let maps = endpoint.get(node, object, &[super_class::GET_PROPERTY_MAP]).await?;
+        let map = maps.get(super_class::GET_PROPERTY_MAP).ok_or("the object does not tell its properties")?;
         reads = echonet_lite::wire::PropertySet::decode_map_lenient(map).iter().collect();
     }
     if !reads.is_empty() {

@@ -6,16 +6,13 @@
 mod common;
 
 use clap::Parser;
+use echonet_lite::class::general_lighting::{GENERAL_LIGHTING, LIGHT_LEVEL, LightLevel, OPERATION_MODE, OperationMode};
 use echonet_lite::net::Endpoint;
-use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, put};
+use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, accept, show};
 use echonet_lite::wire::Eoj;
 
 /// The code that stands for a maker in experiments.
 const MAKER: [u8; 3] = [0x00, 0x00, 0x77];
-
-/// Properties of general lighting (class 0290) beside the common ones.
-const LEVEL: u8 = 0xB0;
-const MODE: u8 = 0xB6;
 
 /// A dimmable light on the home network.
 #[derive(Parser)]
@@ -33,22 +30,23 @@ struct Flags {
 struct Light {
     instance: u8,
     common: CommonProperties,
-    level: u8,
-    mode: u8,
+    level: LightLevel,
+    mode: OperationMode,
 }
 
 impl Light {
+    /// What every light has, and the level; changes of level and mode are told to all.
     const ACCESS: PropertyAccess =
-        CommonProperties::ACCESS.union(PropertyAccess::new(&[LEVEL, MODE], &[LEVEL, MODE], &[LEVEL, MODE]));
+        GENERAL_LIGHTING.offering(&[LIGHT_LEVEL]).union(PropertyAccess::new(&[], &[], &[LIGHT_LEVEL, OPERATION_MODE]));
 
     fn new(instance: u8) -> Self {
-        Self { instance, common: CommonProperties::new(MAKER), level: 100, mode: 0x42 }
+        Self { instance, common: CommonProperties::new(MAKER), level: LightLevel::MAX, mode: OperationMode::Normal }
     }
 }
 
 impl Object for Light {
     fn eoj(&self) -> Eoj {
-        Eoj::new(0x02, 0x90, self.instance)
+        GENERAL_LIGHTING.code.instance(self.instance)
     }
 
     fn access(&self) -> &PropertyAccess {
@@ -57,23 +55,20 @@ impl Object for Light {
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
         match epc {
-            LEVEL => put(edt, &[self.level]),
-            MODE => put(edt, &[self.mode]),
+            LIGHT_LEVEL => show(&self.level, edt),
+            OPERATION_MODE => show(&self.mode, edt),
             _ => self.common.get(epc, edt),
         }
     }
 
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        match (epc, edt) {
-            (LEVEL, &[level @ 0..=100]) => self.level = level,
-            // Automatic, normal, night, colour.
-            (MODE, &[mode @ (0x41..=0x43 | 0x45)]) => self.mode = mode,
-            (LEVEL | MODE, &[_]) => return Err(Refused::Value),
-            (LEVEL | MODE, _) => return Err(Refused::Length),
+        match epc {
+            LIGHT_LEVEL => self.level = accept(edt)?,
+            OPERATION_MODE => self.mode = accept(edt)?,
             _ => self.common.set(epc, edt)?,
         }
         let state = if self.common.on { "on" } else { "off" };
-        println!("light {}: {state}, level {} %, mode {:02X}", self.instance, self.level, self.mode);
+        println!("light {}: {state}, level {}, mode {:?}", self.instance, self.level, self.mode);
         Ok(())
     }
 }

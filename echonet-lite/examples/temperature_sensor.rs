@@ -5,16 +5,13 @@ mod common;
 use std::time::Duration;
 
 use clap::Parser;
-use echonet_lite::class::TEMPERATURE_SENSOR;
+use echonet_lite::class::temperature_sensor::{TEMPERATURE_SENSOR, VALUE, Value};
 use echonet_lite::net::Endpoint;
-use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, put};
+use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, show};
 use echonet_lite::wire::Eoj;
 
 /// The code that stands for a maker in experiments.
 const MAKER: [u8; 3] = [0x00, 0x00, 0x77];
-
-/// The measured temperature, in tenths of a degree Celsius.
-const VALUE: u8 = 0xE0;
 
 /// A temperature sensor on the home network.
 #[derive(Parser)]
@@ -31,7 +28,7 @@ struct Flags {
 
 struct Sensor {
     common: CommonProperties,
-    tenths: i16,
+    temperature: Value,
 }
 
 impl Sensor {
@@ -51,7 +48,7 @@ impl Object for Sensor {
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
         match epc {
-            VALUE => put(edt, &self.tenths.to_be_bytes()),
+            VALUE => show(&self.temperature, edt),
             _ => self.common.get(epc, edt),
         }
     }
@@ -64,7 +61,7 @@ impl Object for Sensor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flags = Flags::parse();
-    let sensor = Sensor { common: CommonProperties::new(MAKER), tenths: 215 };
+    let sensor = Sensor { common: CommonProperties::new(MAKER), temperature: Value::of::<215>() };
     let node = Node::new(Config::new(Identity::new(MAKER, flags.serial)), [sensor]);
     let endpoint = flags.place.apply(Endpoint::builder()).serve(node).bind().await?;
     common::tell_where(&endpoint.interfaces());
@@ -74,9 +71,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             interval.tick().await;
             endpoint.with_node(|node| {
                 let [sensor] = node.objects_mut();
-                if sensor.tenths != measurement {
-                    sensor.tenths = measurement;
-                    println!("{}.{} °C", measurement / 10, measurement % 10);
+                if sensor.temperature != measurement {
+                    sensor.temperature = measurement;
+                    println!("{measurement}");
                     node.notify(Sensor::EOJ, VALUE)?;
                 }
                 Ok::<_, echonet_lite::node::NotifyError>(())
@@ -90,7 +87,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// A room that warms by day and cools by night, a day being 48 measurements.
-fn simulated_room() -> impl Iterator<Item = i16> {
-    (0..48).cycle().map(|hour: i16| 190 + (24 - (hour - 24).abs()) * 2)
+/// A room that warms by day and cools by night, a day being 48 measurements, in tenths of a degree.
+fn simulated_room() -> impl Iterator<Item = Value> {
+    (0..48).cycle().filter_map(|hour: i64| Value::new(190 + (24 - (hour - 24).abs()) * 2))
 }

@@ -12,6 +12,9 @@
 //! assert_eq!(status.short_name, "operationStatus");
 //! assert!(status.access.get.is_required());
 //! ```
+//!
+//! Each class has a module with its codes as constants and its properties as types, whose values are right once they are
+//! there: `general_lighting::LIGHT_LEVEL`, [`general_lighting::LightLevel`], [`general_lighting::OperationStatus`].
 #![forbid(unsafe_code)]
 
 mod data;

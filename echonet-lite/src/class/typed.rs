@@ -156,6 +156,11 @@ impl<S: Spec> Quantity<S> {
         self.value().number()
     }
 
+    /// The number in the property's own steps, as [`new`](Self::new) takes it, where it is one.
+    pub fn steps(self) -> Option<i64> {
+        self.number().map(|number| number.raw)
+    }
+
     /// The level, where it is one.
     pub fn as_level(self) -> Option<u16> {
         match self.value() {
@@ -314,7 +319,11 @@ impl<S: Spec, const MOST: usize> Property for Record<S, MOST> {
     }
 
     fn is_settable(&self) -> bool {
-        !matches!(self.value(), Value::State(state) if state.is_read_only())
+        match self.value() {
+            Value::State(state) => !state.is_read_only(),
+            Value::Overflow | Value::Underflow => false,
+            _ => true,
+        }
     }
 }
 
@@ -393,8 +402,9 @@ const fn of_number(data: &'static Data, number: i64) -> Option<u32> {
 const fn of_numeric(codes: &[Numeric], number: i64) -> Option<u32> {
     let mut at = 0;
     while at < codes.len() {
-        if codes[at].exponent == 0 && codes[at].number as i64 == number {
-            return Some(codes[at].code as u32);
+        let Numeric { code, number: digits, exponent } = codes[at];
+        if exponent >= 0 && digits as i64 * 10i64.pow(exponent as u32) == number {
+            return Some(code as u32);
         }
         at += 1;
     }

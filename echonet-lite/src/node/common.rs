@@ -6,22 +6,23 @@ use super::{PropertyAccess, Refused, put};
 /// does (Appendix, 2.1). A device keeps one of these and passes on what it does not know itself:
 ///
 /// ```
-/// use echonet_lite::node::{CommonProperties, Object, PropertyAccess, Refused, put};
+/// use echonet_lite::class::temperature_sensor::{TEMPERATURE_SENSOR, VALUE, Value};
+/// use echonet_lite::node::{CommonProperties, Object, PropertyAccess, Refused, show};
 /// use echonet_lite::wire::Eoj;
 ///
-/// struct Thermometer { common: CommonProperties, tenths: i16 }
+/// struct Thermometer { common: CommonProperties, temperature: Value }
 ///
 /// impl Object for Thermometer {
 ///     fn eoj(&self) -> Eoj {
-///         Eoj::new(0x00, 0x11, 1)
+///         TEMPERATURE_SENSOR.code.instance(1)
 ///     }
 ///     fn access(&self) -> &PropertyAccess {
-///         const ACCESS: PropertyAccess = CommonProperties::ACCESS.union(PropertyAccess::new(&[0xE0], &[], &[]));
+///         const ACCESS: PropertyAccess = TEMPERATURE_SENSOR.mandatory();
 ///         &ACCESS
 ///     }
 ///     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
 ///         match epc {
-///             0xE0 => put(edt, &self.tenths.to_be_bytes()),
+///             VALUE => show(&self.temperature, edt),
 ///             _ => self.common.get(epc, edt),
 ///         }
 ///     }

@@ -19,5 +19,6 @@ mod peers;
 #[cfg(feature = "std")]
 mod simulation;
 mod support;
+mod typed;
 mod values;
 mod vectors;

@@ -239,7 +239,7 @@ fn coefficients() {
 }
 
 /// Bytes that are a value of the type, chosen by the generator.
-fn valid(data: &Data, rng: &mut TestRng) -> Vec<u8> {
+pub(super) fn valid(data: &Data, rng: &mut TestRng) -> Vec<u8> {
     let mut pick = |count: usize| (rng.next_u64() % count.max(1) as u64) as usize;
     match data {
         Data::Number(number) => {

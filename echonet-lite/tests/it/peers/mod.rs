@@ -6,6 +6,7 @@
 mod install;
 mod ours;
 mod scene;
+mod tables;
 
 use echonet_lite::wire::PropertySet;
 use test_peers::{Kit, printed, skip};
