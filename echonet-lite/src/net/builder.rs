@@ -22,6 +22,7 @@ pub struct Builder<D = ()> {
     bounds: Bounds,
     listen: Listen,
     prefer_tcp: bool,
+    validates: bool,
     controller: Option<controller::Config>,
     device: D,
 }
@@ -39,13 +40,14 @@ impl Builder {
             listens_only: false,
         };
         let bounds = Bounds::default();
-        Self { plan, bounds, listen: Listen::default(), prefer_tcp: false, controller: None, device: () }
+        let validates = cfg!(debug_assertions);
+        Self { plan, bounds, listen: Listen::default(), prefer_tcp: false, validates, controller: None, device: () }
     }
 
     /// Serves the objects of a [`Node`](crate::node::Node), beside what the program asks of others.
     pub fn serve<D: Device>(self, node: D) -> Builder<D> {
-        let Self { plan, bounds, listen, prefer_tcp, controller, device: () } = self;
-        Builder { plan, bounds, listen, prefer_tcp, controller, device: node }
+        let Self { plan, bounds, listen, prefer_tcp, validates, controller, device: () } = self;
+        Builder { plan, bounds, listen, prefer_tcp, validates, controller, device: node }
     }
 }
 
@@ -132,8 +134,22 @@ impl<D: Device> Builder<D> {
         self
     }
 
+    /// Whether a node that [`Node::validate`](crate::node::Node::validate) finds fault with is an error instead of being
+    /// served. So it is in a program that is built for debugging, and not otherwise, unless chosen.
+    pub fn validate(mut self, wanted: bool) -> Self {
+        self.validates = wanted;
+        self
+    }
+
     /// Opens the sockets.
     pub(super) fn open(self) -> Result<(Engine<D>, Io), BindError> {
+        if self.validates {
+            let mut faults = Vec::new();
+            self.device.validate(&mut |fault| faults.push(fault));
+            if !faults.is_empty() {
+                return Err(BindError::Faulty(faults));
+            }
+        }
         let listens_only = self.plan.listens_only;
         let io = Io::open(self.plan, self.bounds, self.listen, self.prefer_tcp)?;
         let mut config = self.controller.unwrap_or_else(|| {

@@ -9,7 +9,7 @@ use std::time::Instant as SystemInstant;
 
 use super::io::{Answers, Departing, Io};
 use crate::controller::{Controller, Event};
-use crate::node::{Arrival, Destination, Handled, Instant, Node, Objects, Transmit};
+use crate::node::{Arrival, Destination, Fault, Handled, Instant, Node, Objects, Transmit};
 use crate::wire::{Esv, Frame, Message};
 
 /// The device side of an endpoint: a [`Node`], or `()` for a program that only asks.
@@ -22,7 +22,7 @@ impl<O: Objects, const STORE: usize> Device for Node<O, STORE> {}
 pub(super) mod sealed {
     use core::net::SocketAddr;
 
-    use super::{Arrival, Destination, Instant, Message, Transmit};
+    use super::{Arrival, Destination, Fault, Instant, Message, Transmit};
 
     /// What an endpoint does with its device side.
     pub trait Device {
@@ -48,6 +48,9 @@ pub(super) mod sealed {
         /// Has it tell everyone that it is there.
         fn address_changed(&mut self);
 
+        /// What is wrong with it.
+        fn validate(&self, found: &mut dyn FnMut(Fault));
+
         /// Has its own messages begin behind this transaction identifier.
         fn begin_tids(&mut self, tid: u16);
     }
@@ -69,6 +72,8 @@ impl sealed::Device for () {
     }
 
     fn address_changed(&mut self) {}
+
+    fn validate(&self, _: &mut dyn FnMut(Fault)) {}
 
     fn begin_tids(&mut self, _: u16) {}
 }
@@ -98,6 +103,10 @@ impl<O: Objects, const STORE: usize> sealed::Device for Node<O, STORE> {
 
     fn address_changed(&mut self) {
         Self::address_changed(self);
+    }
+
+    fn validate(&self, found: &mut dyn FnMut(Fault)) {
+        Self::validate(self, found);
     }
 
     fn begin_tids(&mut self, tid: u16) {

@@ -4,8 +4,10 @@ use core::fmt;
 use core::net::SocketAddr;
 use std::io;
 use std::string::String;
+use std::vec::Vec;
 
 use crate::controller::{Failure, PropertyError, RequestError};
+use crate::node::Fault;
 
 /// Why an endpoint could not be opened.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub enum BindError {
     NoAddress(core::net::IpAddr),
     /// Both families were refused, or none was asked for.
     NoFamily,
+    /// The node has faults; [`Builder::validate`](super::Builder::validate) says whether that matters.
+    Faulty(Vec<Fault>),
     /// A call failed.
     Io {
         /// What was to be done.
@@ -53,6 +57,10 @@ impl fmt::Display for BindError {
                 write!(f, "no interface that is up has the address {address}; list them by: ip -brief address")
             }
             Self::NoFamily => f.write_str("neither IPv4 nor IPv6 was asked for or can be used on this machine"),
+            Self::Faulty(faults) => {
+                f.write_str("the node would not pass a certification (`validate(false)` serves it all the same):")?;
+                faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+            }
             Self::Io { doing, address: Some(address), source } => write!(f, "{doing} {address}: {source}"),
             Self::Io { doing, address: None, source } => write!(f, "{doing}: {source}"),
         }
@@ -63,7 +71,7 @@ impl std::error::Error for BindError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::PortHeld { source, .. } | Self::Io { source, .. } => Some(source),
-            Self::NoInterface(_) | Self::NoAddress(_) | Self::NoFamily => None,
+            Self::NoInterface(_) | Self::NoAddress(_) | Self::NoFamily | Self::Faulty(_) => None,
         }
     }
 }
@@ -75,6 +83,7 @@ impl From<BindError> for io::Error {
             BindError::NoInterface(_) => io::ErrorKind::NotFound,
             BindError::NoAddress(_) => io::ErrorKind::AddrNotAvailable,
             BindError::NoFamily => io::ErrorKind::Unsupported,
+            BindError::Faulty(_) => io::ErrorKind::InvalidInput,
             BindError::Io { source, .. } => source.kind(),
         };
         Self::new(kind, error)

@@ -62,6 +62,7 @@ mod respond;
 mod time;
 mod transmit;
 mod typed;
+mod validate;
 
 pub use check::check;
 pub use common::CommonProperties;
@@ -73,3 +74,4 @@ pub use profile::{CLASSES_MAX, INSTANCES_MAX};
 pub use time::Instant;
 pub use transmit::{Arrival, Destination, Outbox, Transmit};
 pub use typed::{accept, show};
+pub use validate::{Fault, Required};

@@ -1,5 +1,7 @@
 //! What a device author implements.
 
+use core::fmt;
+
 pub use crate::wire::PropertyAccess;
 use crate::wire::{EDT_MAX, Eoj};
 
@@ -50,6 +52,19 @@ pub enum Refused {
     /// Not now: busy, locked, failed.
     NotNow,
 }
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoProperty => "it has no such property",
+            Self::Length => "the value has a wrong length",
+            Self::Value => "the value is out of range",
+            Self::NotNow => "not now",
+        })
+    }
+}
+
+impl core::error::Error for Refused {}
 
 /// Writes `value` at the start of `edt` and returns its length: the last line of most arms of an [`Object::get`].
 ///

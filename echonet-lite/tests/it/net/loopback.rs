@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use echonet_lite::controller::{self, Event, NodeAddr, Request, RequestError};
 use echonet_lite::net::{BindError, Endpoint, Error, blocking};
-use echonet_lite::node::{Config, Identity, Node};
+use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused};
+use echonet_lite::wire::Eoj;
 
 use super::port::port_3610;
 use super::{DISCOVERY, PATIENCE, get_level, level_is, light, node, plain};
@@ -339,4 +340,38 @@ fn what_does_not_exist_is_named() {
     assert!(error.to_string().contains("192.0.2.254"), "{error}");
     let error = Endpoint::builder().ipv4(false).ipv6(false).bind_blocking().unwrap_err();
     assert!(matches!(error, BindError::NoFamily), "{error:?}");
+}
+
+/// A light without the mode that its class requires.
+struct Incomplete(CommonProperties);
+
+impl Object for Incomplete {
+    fn eoj(&self) -> Eoj {
+        light(1)
+    }
+
+    fn access(&self) -> &PropertyAccess {
+        &CommonProperties::ACCESS
+    }
+
+    fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+        self.0.get(epc, edt)
+    }
+
+    fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        self.0.set(epc, edt)
+    }
+}
+
+#[test]
+fn a_node_with_faults_is_named() {
+    let builder = || {
+        let maker = [0, 0, 0x77];
+        let node = Node::new(Config::new(Identity::new(maker, 1)), [Incomplete(CommonProperties::new(maker))]);
+        Endpoint::builder().port(13_619).address(host(23)).serve(node)
+    };
+    // Tests are built for debugging.
+    let error = builder().bind_blocking().unwrap_err();
+    assert!(error.to_string().contains("029001 B6: the class requires it to be read"), "{error}");
+    builder().validate(false).bind_blocking().unwrap();
 }

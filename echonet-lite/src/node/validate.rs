@@ -1,0 +1,215 @@
+//! What a certification would find wrong with the objects of a node before anybody asks them.
+
+use core::fmt;
+
+use super::{Node, Object, Objects, PropertyAccess, Refused};
+use crate::class::{self, PropertySpec, Rule};
+use crate::wire::{ClassCode, EDT_MAX, Eoj};
+
+/// Something that an object of a node does not do as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An instance is 1 to 127, and the node profile is the node's own.
+    Name(Eoj),
+    /// Another object before it has the same name, so that this one is never asked.
+    Twin(Eoj),
+    /// Its class requires a property that it does not have, or more access to it than it gives.
+    Missing {
+        /// The object.
+        eoj: Eoj,
+        /// The property.
+        epc: u8,
+        /// What is not allowed: to be read, written, announced.
+        access: Required,
+    },
+    /// Its property map says that a property can be read, and it refuses.
+    Unreadable {
+        /// The object.
+        eoj: Eoj,
+        /// The property.
+        epc: u8,
+        /// What it says.
+        refused: Refused,
+    },
+    /// The value of a property is none that its class has.
+    Value {
+        /// The object.
+        eoj: Eoj,
+        /// The property.
+        epc: u8,
+    },
+}
+
+/// What a class requires of a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Required {
+    /// To be read.
+    Get,
+    /// To be written.
+    Set,
+    /// To be announced when it changes.
+    Announce,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(eoj) => write!(f, "{eoj} cannot be the name of an object: instances are 1 to 127"),
+            Self::Twin(eoj) => write!(f, "{eoj} is the name of two objects, of which one is never asked"),
+            Self::Missing { eoj, epc, access } => {
+                let access = match access {
+                    Required::Get => "read",
+                    Required::Set => "written",
+                    Required::Announce => "announced",
+                };
+                write!(f, "{eoj} {epc:02X}: the class requires it to be {access}")
+            }
+            Self::Unreadable { eoj, epc, refused } => {
+                write!(f, "{eoj} {epc:02X}: can be read by its property map, and is refused: {refused}")
+            }
+            Self::Value { eoj, epc } => write!(f, "{eoj} {epc:02X}: the value is none that the class has"),
+        }
+    }
+}
+
+impl core::error::Error for Fault {}
+
+impl<O: Objects, const STORE: usize> Node<O, STORE> {
+    /// Tells `found` what is wrong with the objects: names, properties that their classes require, property maps against what
+    /// can be read, and values, as far as the tables of classes are there. An endpoint of a program that is built for
+    /// debugging asks at its start; a microcontroller's program may in a test.
+    pub fn validate(&self, mut found: impl FnMut(Fault)) {
+        let objects = self.objects();
+        for index in 0..objects.len() {
+            let Some(object) = objects.get(index) else { continue };
+            let eoj = object.eoj();
+            if !(1..=127).contains(&eoj.instance()) || eoj.class_code() == ClassCode::NODE_PROFILE {
+                found(Fault::Name(eoj));
+            }
+            let named = |before: usize| objects.get(before).is_some_and(|other| other.eoj() == eoj);
+            if (0..index).any(named) {
+                found(Fault::Twin(eoj));
+            }
+            let class = class::find(eoj.class_code());
+            if let Some(class) = class {
+                class.all_properties().for_each(|spec| find_missing(object, spec, &mut found));
+            }
+            for epc in object.access().get.difference(PropertyAccess::MAPS) {
+                let spec = class.and_then(|class| class.property(epc));
+                find_unreadable(object, epc, spec, &mut found);
+            }
+        }
+    }
+}
+
+fn find_missing(object: &dyn Object, spec: &PropertySpec, found: &mut impl FnMut(Fault)) {
+    // The node does the maps.
+    if PropertyAccess::MAPS.contains(spec.epc) {
+        return;
+    }
+    let (own, required) = (object.access(), spec.access);
+    let rules: [(Rule, _, _); 3] = [
+        (required.get, own.get, Required::Get),
+        (required.set, own.set, Required::Set),
+        (required.inf, own.announce, Required::Announce),
+    ];
+    for (rule, allowed, access) in rules {
+        if rule.is_required() && !allowed.contains(spec.epc) {
+            found(Fault::Missing { eoj: object.eoj(), epc: spec.epc, access });
+        }
+    }
+}
+
+fn find_unreadable(object: &dyn Object, epc: u8, spec: Option<&PropertySpec>, found: &mut impl FnMut(Fault)) {
+    let (eoj, mut edt) = (object.eoj(), [0; EDT_MAX]);
+    match object.get(epc, &mut edt) {
+        // It may be able to at other times.
+        Err(Refused::NotNow) => {}
+        Err(refused) => found(Fault::Unreadable { eoj, epc, refused }),
+        Ok(length) => match (edt.get(..length), spec) {
+            (None, _) => found(Fault::Unreadable { eoj, epc, refused: Refused::Length }),
+            (Some(edt), Some(spec)) if spec.decode(edt).is_err() => found(Fault::Value { eoj, epc }),
+            (Some(_), _) => {}
+        },
+    }
+}
+
+#[cfg(all(test, feature = "all-classes"))]
+mod tests {
+    use super::*;
+    use crate::node::{CommonProperties, Config, Identity, put};
+    use std::string::{String, ToString};
+    use std::vec::Vec;
+
+    struct Light {
+        eoj: Eoj,
+        access: PropertyAccess,
+        level: u8,
+    }
+
+    impl Object for Light {
+        fn eoj(&self) -> Eoj {
+            self.eoj
+        }
+
+        fn access(&self) -> &PropertyAccess {
+            &self.access
+        }
+
+        fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+            match epc {
+                0xB0 => put(edt, &[self.level]),
+                0xB6 => put(edt, &[0x42]),
+                0xE0 => Err(Refused::NotNow),
+                _ => CommonProperties::new([0, 0, 0x77]).get(epc, edt),
+            }
+        }
+
+        fn set(&mut self, _: u8, _: &[u8]) -> Result<(), Refused> {
+            Ok(())
+        }
+    }
+
+    const WHOLE: PropertyAccess =
+        CommonProperties::ACCESS.union(PropertyAccess::new(&[0xB0, 0xB6, 0xE0], &[0xB6], &[]));
+
+    fn check(objects: Vec<Light>, expected: &[&str]) {
+        let node = Node::new(Config::new(Identity::new([0, 0, 0x77], 1)), objects);
+        let mut found: Vec<String> = Vec::new();
+        node.validate(|fault| found.push(fault.to_string()));
+        assert_eq!(found, expected);
+    }
+
+    fn light(instance: u8, access: PropertyAccess, level: u8) -> Light {
+        Light { eoj: Eoj::new(0x02, 0x90, instance), access, level }
+    }
+
+    #[test]
+    fn a_whole_node_has_no_faults() {
+        check([light(1, WHOLE, 50), light(2, WHOLE, 100)].into(), &[]);
+        // Of a class that no table has, only what its maps say can be told.
+        check([Light { eoj: Eoj::new(0x05, 0x01, 1), access: WHOLE, level: 200 }].into(), &[]);
+    }
+
+    #[test]
+    fn every_fault_is_found() {
+        check(
+            [light(1, CommonProperties::ACCESS, 50)].into(),
+            &["029001 B6: the class requires it to be read", "029001 B6: the class requires it to be written"],
+        );
+        check(
+            [light(1, WHOLE, 50), light(1, WHOLE, 50)].into(),
+            &["029001 is the name of two objects, of which one is never asked"],
+        );
+        check([light(128, WHOLE, 50)].into(), &["029080 cannot be the name of an object: instances are 1 to 127"]);
+        check([light(1, WHOLE, 101)].into(), &["029001 B0: the value is none that the class has"]);
+        let more = WHOLE.union(PropertyAccess::new(&[0xC5], &[], &[]));
+        check(
+            [light(1, more, 1)].into(),
+            &["029001 C5: can be read by its property map, and is refused: it has no such property"],
+        );
+        let less = PropertyAccess { announce: WHOLE.announce.without(0x88), ..WHOLE };
+        check([light(1, less, 1)].into(), &["029001 88: the class requires it to be announced"]);
+    }
+}
