@@ -135,7 +135,7 @@ fn find_unreadable(object: &dyn Object, epc: u8, spec: Option<&PropertySpec>, fo
     }
 }
 
-#[cfg(all(test, feature = "all-classes"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::node::{CommonProperties, Config, Identity, put};

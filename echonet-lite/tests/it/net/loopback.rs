@@ -268,7 +268,7 @@ fn who_only_listens_takes_nothing_from_a_device() {
 #[test]
 fn answers_are_bounded() {
     const PORT: u16 = 13_617;
-    let lights = (1..=127).map(|instance| super::Light::new(instance, instance)).collect::<Vec<_>>();
+    let lights = (1..=127).map(|instance| super::Light::new(instance, 50)).collect::<Vec<_>>();
     let node = Node::new(Config::new(Identity::new([0, 0, 0x77], 17)), lights);
     let mut device = blocking::Endpoint::builder().port(PORT).address(host(20)).serve(node).bind_blocking().unwrap();
     let tool = plain(host(21), PORT);
