@@ -68,8 +68,6 @@ pub struct Ready {
 }
 
 /// Everything that a handler may touch.
-///
-/// The order of the fields matters: the views go first, so that garbage is freed when no lock is held any more.
 pub struct Ctx<'a> {
     /// The server.
     pub instance: &'a Instance,
@@ -93,8 +91,6 @@ pub struct Ctx<'a> {
     pub ready: Vec<Ready>,
     /// Changes made since the call began.
     pub dirty: Cell<u64>,
-    /// What takes long to free: it is dropped behind the locks.
-    pub garbage: Vec<Garbage>,
 }
 
 impl<'a> Ctx<'a> {
@@ -113,7 +109,6 @@ impl<'a> Ctx<'a> {
             block: None,
             ready: Vec::new(),
             dirty: Cell::new(0),
-            garbage: Vec::new(),
         }
     }
 
@@ -197,21 +192,17 @@ impl<'a> Ctx<'a> {
         self.ready.extend(keys.into_iter().map(|key| Ready { db, key, shards: Vec::new() }));
     }
 
-    /// Frees an entry that was taken out, without holding up those who wait for the locks: a large one when they are
-    /// released, or on a thread of its own if it may go `in_background`.
-    pub fn discard(&mut self, entry: Entry, in_background: bool) {
+    /// Frees an entry that was taken out, without holding up those who wait for the locks; counted as freed in the
+    /// background if that `is_counted`.
+    pub fn discard(&mut self, entry: Entry, is_counted: bool) {
         if entry.is_heavy() {
-            self.discard_all(Garbage::Entry(entry), in_background);
+            self.discard_all(Garbage::Entry(entry), is_counted);
         }
     }
 
     /// [`Ctx::discard`] for garbage of any kind.
-    pub fn discard_all(&mut self, garbage: Garbage, in_background: bool) {
-        if in_background {
-            self.instance.reaper.free(garbage);
-        } else {
-            self.garbage.push(garbage);
-        }
+    pub fn discard_all(&mut self, garbage: Garbage, is_counted: bool) {
+        self.instance.reaper.free(garbage, is_counted);
     }
 
     /// A further event of the change that [`Ctx::changed`] was just told of: it is not counted again.

@@ -284,11 +284,11 @@ impl Evictor {
     }
 }
 
-/// Frees what was evicted, a large value on a thread of its own if the configuration says so.
+/// Frees what was evicted, a large value on a thread of its own.
 fn free(instance: &Instance, entry: Entry) {
-    if instance.config.is_on(settings::LAZYFREE_LAZY_EVICTION) && entry.is_heavy() {
+    if entry.is_heavy() {
         let bytes = entry.memory();
-        instance.reaper.free(Garbage::Evicted(entry, bytes));
+        instance.reaper.free(Garbage::Evicted(entry, bytes), instance.config.is_on(settings::LAZYFREE_LAZY_EVICTION));
     }
 }
 

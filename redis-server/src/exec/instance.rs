@@ -46,7 +46,7 @@ pub struct Instance {
     /// When it started, in milliseconds of Unix time.
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
-    pub reaper: Reaper,
+    pub reaper: Arc<Reaper>,
     /// Who may do what.
     pub acl: acl::Table,
     /// What all clients hold.
@@ -120,8 +120,9 @@ impl Instance {
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let pubsub = Arc::<PubSub>::default();
         let tracking = Arc::<Tracking>::default();
+        let reaper = Arc::<Reaper>::default();
         let databases = (0..config.size(settings::DATABASES)).map(|number| {
-            let database = Database::new(shards, hasher.clone());
+            let database = Database::new(shards, hasher.clone()).with_reaper(Arc::clone(&reaper));
             let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
             database.on_happening(move |happening, key| {
                 if matches!(happening, Happening::Expired | Happening::Evicted) {
@@ -142,7 +143,7 @@ impl Instance {
             handlers: commands.handlers,
             stats: Stats::new(commands.handlers.len()),
             started_at: now_ms(),
-            reaper: Reaper::default(),
+            reaper,
             crowd: Crowd::default(),
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),

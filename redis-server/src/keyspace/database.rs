@@ -3,12 +3,13 @@
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::quality::RandomState;
 
 use super::entry::Entry;
 use super::interest::Interests;
+use super::reaper::Reaper;
 use super::shards::{Deadlines, Guard, Shards};
 use super::table::{self, Table};
 use super::usage::{self, Usage};
@@ -63,6 +64,7 @@ pub struct Database {
     /// Held by who makes the shards, or keeps others from making them.
     making: Mutex<()>,
     pub(super) interests: Interests,
+    reaper: Arc<Reaper>,
     expired: AtomicU64,
     evicted: AtomicU64,
     usage: usage::Shared,
@@ -99,12 +101,24 @@ impl Database {
             made: AtomicBool::new(false),
             making: Mutex::default(),
             interests: Interests::default(),
+            reaper: Arc::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             usage: usage::Shared::default(),
             deadlines: AtomicBool::new(false),
             listener: OnceLock::new(),
         }
+    }
+
+    /// The same with a reaper that others use too.
+    pub fn with_reaper(self, reaper: Arc<Reaper>) -> Self {
+        Self { reaper, ..self }
+    }
+
+    /// Frees an entry that was taken out, without holding up those who wait for a lock.
+    #[inline]
+    pub(super) fn discard(&self, entry: Entry) {
+        self.reaper.discard(entry);
     }
 
     /// Whether an entry was ever given a deadline: most databases need no look for expired keys.
@@ -260,6 +274,13 @@ impl Database {
         self.tell(Happening::Expired, key.bytes);
     }
 
+    /// [`Database::has_expired`], and frees the entry.
+    #[cold]
+    pub(super) fn expired(&self, key: &Key<'_>, entry: Entry) {
+        self.has_expired(key);
+        self.discard(entry);
+    }
+
     /// Tells the listener.
     pub(super) fn tell(&self, happening: Happening, key: &[u8]) {
         if let Some(listener) = self.listener.get() {
@@ -300,8 +321,9 @@ impl Database {
     pub(super) fn expire_found(&self, shard: u32, hash: u64, now: u64) {
         let Some(mut exclusive) = self.made_or_make().try_exclusive(shard as usize) else { return };
         let removed = table::take(&mut exclusive.table, hash, |entry| entry.is_expired(now), self.rehash());
-        if let Some(entry) = &removed {
+        if let Some(entry) = removed {
             self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED });
+            self.discard(entry);
         }
         drop(exclusive);
     }

@@ -26,6 +26,8 @@ use crate::protocol::number;
 const SHARED_MIN: usize = 16 * 1024;
 /// Values of more blocks than this are heavy; freeing fewer takes a few microseconds.
 const HEAVY_MIN: usize = 64;
+/// Strings of so many bytes are heavy: their pages go back to the system one by one.
+const HEAVY_STRING: usize = 1024 * 1024;
 /// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
 /// mostly has room; longer ones get a buffer with room to spare.
 const GROW_INLINE_MAX: usize = 1024;
@@ -320,9 +322,9 @@ impl Entry {
             // Fresh pages of the system are zero: only those of the old bytes are written.
             let mut buffer = vec![0; len];
             self.string()?.with(|old| buffer[..old.len()].copy_from_slice(old));
-            self.replace_value(Value::Object(Object::Buffer(Box::new(buffer))));
+            drop(self.replace_value(Value::Object(Object::Buffer(Box::new(buffer)))));
         } else if let Some(StrRef::Int(int)) = self.string() {
-            self.replace_value(Value::Raw(itoa::Buffer::new().format(int).as_bytes()));
+            drop(self.replace_value(Value::Raw(itoa::Buffer::new().format(int).as_bytes())));
         } else {
             *self.header_mut().meta.get_mut() |= RAW;
         }
@@ -357,21 +359,23 @@ impl Entry {
         self.header_mut().value_len = longer.value_len as u32;
     }
 
-    /// Replaces the value; the expiry stays.
+    /// Replaces the value; the expiry stays. Returns what [`Entry::replace`] does.
     #[inline]
-    pub fn replace_value(&mut self, value: Value<'_>) {
-        self.replace(value, self.expire_at());
+    pub fn replace_value(&mut self, value: Value<'_>) -> Option<Self> {
+        self.replace(value, self.expire_at())
     }
 
-    /// Replaces value and expiry, in place where the block has the right shape already.
-    pub fn replace(&mut self, value: Value<'_>, expire_at: Option<u64>) {
+    /// Replaces value and expiry, in place where the block has the right shape already. If not, the old block is returned:
+    /// freeing what hangs on it may take long.
+    #[must_use = "who holds a lock must not free a large value"]
+    pub fn replace(&mut self, value: Value<'_>, expire_at: Option<u64>) -> Option<Self> {
         let value = value.compact();
         if self.replace_in_place(&value, expire_at) {
-            return;
+            return None;
         }
-        let access = self.access();
-        *self = Self::new(self.key(), value, expire_at);
-        self.set_access(access);
+        let new = Self::new(self.key(), value, expire_at);
+        new.set_access(self.access());
+        Some(std::mem::replace(self, new))
     }
 
     /// Replaces a string by one of the same length, and the expiry if the block has room for it.
@@ -470,9 +474,13 @@ impl Entry {
         entry
     }
 
-    /// Whether freeing the value takes long: it consists of many blocks.
+    /// Whether freeing the value takes long: it consists of many blocks, or is a very large string.
+    #[inline]
     pub fn is_heavy(&self) -> bool {
-        self.value().blocks() > HEAVY_MIN
+        self.object().is_some_and(|object| match object.as_ref() {
+            ValueRef::Str(string) => string.len() >= HEAVY_STRING,
+            collection => collection.blocks() > HEAVY_MIN,
+        })
     }
 
     /// Bytes of the block and of what hangs on it.
@@ -578,9 +586,9 @@ mod tests {
             for start in [Value::Bytes(b"ab"), Value::Int(1), Value::Raw(b"xy"), Value::written(vec![0; 5000])] {
                 for expire_at in [None, Some(9)] {
                     let mut entry = Entry::new(b"key", clone(&start), expire_at);
-                    entry.replace_value(clone(&value));
+                    drop(entry.replace_value(clone(&value)));
                     assert_eq!((encoding(&entry), entry.expire_at()), (expected, expire_at));
-                    entry.replace(clone(&value), None);
+                    drop(entry.replace(clone(&value), None));
                     assert_eq!((encoding(&entry), entry.expire_at()), (expected, None));
                 }
             }

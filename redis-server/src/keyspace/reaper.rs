@@ -1,4 +1,7 @@
-//! Freeing on a thread of its own what would hold a worker up: `UNLINK`, `FLUSHALL ASYNC` and the `lazyfree-*` settings.
+//! Freeing on a thread of its own what would hold a worker up, and with it all who wait for the locks that it holds.
+//!
+//! Whatever takes long goes this way. What `UNLINK`, `FLUSHALL ASYNC` and the `lazyfree-*` settings ask for is counted, as in
+//! the genuine server; the rest is freed in silence.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
@@ -37,10 +40,13 @@ impl Garbage {
     }
 }
 
+/// Garbage, and whether it is counted.
+type Load = (Garbage, bool);
+
 /// The thread that frees, started when there is first something to do.
 #[derive(Default)]
 pub struct Reaper {
-    thread: OnceLock<Option<Sender<Garbage>>>,
+    thread: OnceLock<Option<Sender<Load>>>,
     counts: Arc<Counts>,
 }
 
@@ -52,13 +58,24 @@ struct Counts {
 }
 
 impl Reaper {
-    /// Frees `garbage` some time soon.
-    pub fn free(&self, garbage: Garbage) {
-        self.counts.pending.fetch_add(garbage.objects(), Relaxed);
+    /// Frees `garbage` some time soon, and counts it if it `is_counted`.
+    pub fn free(&self, garbage: Garbage, is_counted: bool) {
+        if is_counted {
+            self.counts.pending.fetch_add(garbage.objects(), Relaxed);
+        }
         self.counts.evicted_bytes.fetch_add(garbage.bytes(), Relaxed);
+        let load = (garbage, is_counted);
         match self.thread.get_or_init(|| start(Arc::clone(&self.counts))) {
-            Some(thread) => thread.send(garbage).unwrap_or_else(|refused| self.counts.reap(refused.0)),
-            None => self.counts.reap(garbage),
+            Some(thread) => thread.send(load).unwrap_or_else(|refused| self.counts.reap(refused.0)),
+            None => self.counts.reap(load),
+        }
+    }
+
+    /// Frees an entry: in silence and on the other thread if that takes long.
+    #[inline]
+    pub fn discard(&self, entry: Entry) {
+        if entry.is_heavy() {
+            self.free(Garbage::Entry(entry), false);
         }
     }
 
@@ -84,19 +101,21 @@ impl Reaper {
 }
 
 /// Starts the thread, which ends with the [`Reaper`]; `None` where the system refuses one.
-fn start(counts: Arc<Counts>) -> Option<Sender<Garbage>> {
-    let (sender, garbage) = mpsc::channel();
-    let run = move || garbage.into_iter().for_each(|garbage| counts.reap(garbage));
+fn start(counts: Arc<Counts>) -> Option<Sender<Load>> {
+    let (sender, loads) = mpsc::channel();
+    let run = move || loads.into_iter().for_each(|load| counts.reap(load));
     std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
 }
 
 impl Counts {
-    fn reap(&self, garbage: Garbage) {
+    fn reap(&self, (garbage, is_counted): Load) {
         let (objects, bytes) = (garbage.objects(), garbage.bytes());
         drop(garbage);
         self.evicted_bytes.fetch_sub(bytes, Relaxed);
-        self.pending.fetch_sub(objects, Relaxed);
-        self.freed.fetch_add(objects, Relaxed);
+        if is_counted {
+            self.pending.fetch_sub(objects, Relaxed);
+            self.freed.fetch_add(objects, Relaxed);
+        }
     }
 }
 
@@ -115,7 +134,7 @@ mod tests {
     fn garbage_is_freed_and_counted() {
         let reaper = Reaper::default();
         for i in 0..100 {
-            reaper.free(Garbage::Entry(Entry::new(b"key", Value::Int(i), None)));
+            reaper.free(Garbage::Entry(Entry::new(b"key", Value::Int(i), None)), true);
         }
         while reaper.pending() > 0 {
             std::thread::yield_now();

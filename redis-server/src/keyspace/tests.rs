@@ -385,3 +385,46 @@ fn pauses_of_growth() {
         println!("10 M keys in {shards} shards: a table's last growth takes {median} us, the longest {most} us");
     }
 }
+
+/// A buffer that tells the thread on which it is freed.
+struct Tells(Vec<u8>, std::sync::mpsc::Sender<Option<String>>);
+
+impl AsRef<[u8]> for Tells {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        // The test may have failed meanwhile.
+        let _ = self.1.send(std::thread::current().name().map(str::to_owned));
+    }
+}
+
+/// Whoever overwrites a large value, or meets one whose time is over, does not free it: it holds a lock.
+#[test]
+fn large_values_are_freed_without_a_lock() {
+    type Way = fn(&Database, &[u8]);
+    let ways: [(&str, Way); 6] = [
+        ("set", |db, key| set(db, 1, key, b"small", None)),
+        ("set_keep_ttl", |db, key| with(db, 1, key, |view, key| view.set_keep_ttl(key, Value::Int(1)))),
+        ("get_mut of an expired one", |db, key| with(db, 10, key, |view, key| assert!(view.get_mut(key).is_none()))),
+        ("set over an expired one", |db, key| set(db, 10, key, b"small", None)),
+        ("get_or_insert_with", |db, key| {
+            with(db, 10, key, |view, key| _ = view.get_or_insert_with(key, || Value::Int(1)));
+        }),
+        ("a reader", |db, key| with(db, 10, key, |view, key| assert!(view.get(key).is_none()))),
+    ];
+    for (name, way) in ways {
+        let (sender, freed) = std::sync::mpsc::channel();
+        let reaper = std::sync::Arc::new(Reaper::default());
+        let db = database().with_reaper(std::sync::Arc::clone(&reaper));
+        let value = bytes::Bytes::from_owner(Tells(vec![0; 1024 * 1024], sender));
+        with(&db, 1, b"key", |view, key| view.set(key, Value::Shared(value), Some(10)));
+        way(&db, b"key");
+        let thread = freed.recv_timeout(std::time::Duration::from_secs(60)).expect("it is freed");
+        assert_eq!(thread.as_deref(), Some("reaper"), "{name}");
+        assert_eq!((reaper.pending(), reaper.freed()), (0, 0), "nobody has asked for it");
+    }
+}

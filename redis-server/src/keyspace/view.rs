@@ -317,7 +317,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
         let (db, now, trace) = (self.db, self.now, self.trace);
-        let entry = table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |_| db.has_expired(key))?;
+        let entry = table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.expired(key, entry))?;
         trace.leave(entry);
         Some(entry)
     }
@@ -327,7 +327,7 @@ impl<'a> View<'a> {
     pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
         let (db, now, trace) = (self.db, self.now, self.trace);
         let is_new = Cell::new(false);
-        let expired = |_| db.has_expired(key);
+        let expired = |entry| db.expired(key, entry);
         let make = || {
             db.tell(Happening::Added, key.bytes);
             let entry = Entry::new(key.bytes, make(), None);
@@ -351,7 +351,10 @@ impl<'a> View<'a> {
             return self.insert(key, self.new_entry(key, value, expire_at));
         };
         let had = entry.expire_at().is_some();
-        entry.replace(value, expire_at);
+        let old = entry.replace(value, expire_at);
+        if let Some(old) = old {
+            self.db.discard(old);
+        }
         if had || expire_at.is_some() {
             self.reindex(key, had, expire_at);
         }
@@ -360,7 +363,11 @@ impl<'a> View<'a> {
     /// Replaces only the value; the expiry stays.
     pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
         match self.get_mut(key) {
-            Some(entry) => entry.replace_value(value),
+            Some(entry) => {
+                if let Some(old) = entry.replace_value(value) {
+                    self.db.discard(old);
+                }
+            }
             None => self.set(key, value, None),
         }
     }

@@ -99,10 +99,11 @@ impl Expiry {
     }
 }
 
-/// Frees what was removed, large values on a thread of their own if the configuration says so.
+/// Frees what was removed, large values on a thread of their own.
 fn free(worker: &Worker, removed: Vec<Entry>) {
     let instance = &worker.instance;
-    if !removed.is_empty() && instance.config.is_on(settings::LAZYFREE_LAZY_EXPIRE) {
-        removed.into_iter().filter(Entry::is_heavy).for_each(|entry| instance.reaper.free(Garbage::Entry(entry)));
+    let is_counted = instance.config.is_on(settings::LAZYFREE_LAZY_EXPIRE);
+    for entry in removed.into_iter().filter(Entry::is_heavy) {
+        instance.reaper.free(Garbage::Entry(entry), is_counted);
     }
 }

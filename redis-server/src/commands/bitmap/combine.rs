@@ -36,7 +36,8 @@ pub(super) fn bitop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if len > 0 {
         cx.db.set(to, Value::written(result), None);
         cx.changed(to, Event("set"));
-    } else if cx.db.remove(to).is_some() {
+    } else if let Some(old) = cx.db.remove(to) {
+        cx.discard(old, false);
         cx.changed(to, Event("del"));
     }
     cx.reply.count(len);

@@ -120,7 +120,9 @@ pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     reply_string(cx.reply, value);
     match expire_at {
         Some(at) if options.is_absolute() && at <= cx.now() => {
-            cx.db.remove(key);
+            if let Some(entry) = cx.db.remove(key) {
+                cx.discard(entry, false);
+            }
             cx.changed(key, Event("del"));
         }
         Some(at) => {

@@ -60,7 +60,9 @@ fn new_string(args: Args<'_>, index: usize) -> Value<'_> {
 fn getdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     if reply_value(cx, key)? {
-        cx.db.remove(key);
+        if let Some(entry) = cx.db.remove(key) {
+            cx.discard(entry, false);
+        }
         cx.changed(key, Event("del"));
     }
     Ok(())
