@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use atomic_waker::AtomicWaker;
 use bytes::Bytes;
+use indexmap::IndexSet;
 
 use crate::clients::acl::{Account, Identity};
 use crate::clients::tracking;
@@ -42,14 +43,14 @@ pub struct Multi {
 /// What a client has subscribed to.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
-    /// Channels, patterns and shard channels, each in its place (see [`count`]).
-    pub sets: [HashSet<Bytes>; 3],
+    /// Channels, patterns and shard channels, each in its place (see [`count`]). Patterns stand in the order in which they came.
+    pub sets: [IndexSet<Bytes>; 3],
 }
 
 impl Subscriptions {
     /// Their number.
     pub fn len(&self) -> usize {
-        self.sets.iter().map(HashSet::len).sum()
+        self.sets.iter().map(IndexSet::len).sum()
     }
 
     /// Whether there is none.

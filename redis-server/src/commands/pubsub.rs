@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::fence;
 
 use bytes::Bytes;
+use indexmap::IndexSet;
 
 use crate::clients::pubsub::{Kind, post};
 use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Use};
@@ -80,8 +81,12 @@ fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
         confirm(cx, kind, word, None);
     }
     for name in &names {
+        // Of patterns that stay the order does too: it is that in which they are confirmed when all go.
+        let keeps_order = kind == Kind::Pattern && args.len() > 1;
+        let remove =
+            |set: &mut IndexSet<Bytes>| if keeps_order { set.shift_remove(name) } else { set.swap_remove(name) };
         let subscriptions = cx.client.subscriptions.as_mut();
-        if subscriptions.is_some_and(|subscriptions| subscriptions.sets[kind as usize].remove(name)) {
+        if subscriptions.is_some_and(|subscriptions| remove(&mut subscriptions.sets[kind as usize])) {
             cx.instance.pubsub.unsubscribe(kind, name, cx.client.shared.id);
             receive(cx);
         }

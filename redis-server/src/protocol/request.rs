@@ -45,7 +45,7 @@ pub enum ProtocolError {
     BulkLength,
     /// A longer argument than 16 KiB before authentication.
     UnauthenticatedBulk,
-    /// Inline command longer than 64 KiB.
+    /// More than 64 KiB without the end of an inline command.
     InlineTooLong,
     /// A quote in an inline command is not closed.
     UnbalancedQuotes,
@@ -235,14 +235,12 @@ pub struct Inline {
 /// `None` when the line is not complete.
 ///
 /// # Errors
-/// The line is too long, or a quote is not closed.
+/// There is no end of the line in 64 KiB, or a quote is not closed. A longer line that is there is taken, as in the genuine
+/// server, where the command has its say.
 pub fn split_inline(input: &[u8]) -> Result<Option<(Inline, usize)>, ProtocolError> {
     let Some(end) = memchr::memchr(b'\n', input) else {
         return if input.len() > MAX_LINE { Err(ProtocolError::InlineTooLong) } else { Ok(None) };
     };
-    if end > MAX_LINE {
-        return Err(ProtocolError::InlineTooLong);
-    }
     let line = input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]);
     let inline = unquote(line).ok_or(ProtocolError::UnbalancedQuotes)?;
     Ok(Some((inline, end + 1)))
@@ -416,5 +414,8 @@ mod tests {
         check(b"SET a \"x\r\n", Err(ProtocolError::UnbalancedQuotes));
         check(b"SET a \"x\"y\r\n", Err(ProtocolError::UnbalancedQuotes));
         assert_eq!(split_inline(b"PING"), Ok(None));
+        let long = "x".repeat(70_000);
+        check(format!("GET {long}\r\n").as_bytes(), Ok(&[b"GET", long.as_bytes()]));
+        assert_eq!(split_inline(format!("GET {long}").as_bytes()), Err(ProtocolError::InlineTooLong));
     }
 }

@@ -71,11 +71,13 @@ for _, name in pairs {
 end
 
 local texts = getmetatable("")
-texts.__metatable = shield {}
 for name, value in pairs(globals) do
     if type(value) == "table" then globals[name] = shield(value) end
 end
-local meta = { __index = globals, __newindex = native.read_only, __metatable = shield {}, [mark] = globals }
+-- What `getmetatable` shows is what it shows in the genuine server.
+texts.__metatable = shield { __index = globals.string }
+local shown = shield { __index = native.missing }
+local meta = { __index = globals, __newindex = native.read_only, __metatable = shown, [mark] = globals }
 local env = setmetatable({}, meta)
 globals._G = env
 setmetatable(globals, { __index = native.missing })
