@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
+use redis_server::commands::TABLE;
 use redis_server::config::Config;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
@@ -18,7 +19,7 @@ use redis_server::runtime::embedded::Session;
 const USES: &[u8] = include_bytes!("../../redis-server/src/keyspace/rdb/uses.txt");
 
 thread_local! {
-    static WORKER: Rc<Worker> = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default())))));
+    static WORKER: Rc<Worker> = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &TABLE))));
 }
 
 fuzz_target!(|input: &[u8]| {
