@@ -46,8 +46,9 @@ pub fn positions(view: &View<'_>, args: Args<'_>) -> usize {
         let from_end = usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX);
         Some(if position < 0 { len.saturating_sub(from_end) } else { from_end.min(len) })
     };
+    let is_by_value = (4..args.len()).any(|at| args.is(at, "BYSCORE") || args.is(at, "BYLEX"));
     match (at(2), at(3)) {
-        (Some(first), Some(last)) => (last + 1).saturating_sub(first).min(len),
+        (Some(first), Some(last)) if !is_by_value => (last + 1).saturating_sub(first).min(len),
         _ => limited(len, args),
     }
 }

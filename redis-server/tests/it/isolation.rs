@@ -241,3 +241,18 @@ fn others_have_their_turn_before_all_of_a_long_pipeline_has_run() {
         assert_eq!(pipe.reply(), Value::Int(n));
     }
 }
+
+#[test]
+fn what_asks_for_little_of_much_stays_where_it_is() {
+    let (server, mut client) = server_with_a_long_list();
+    let threads = || server.instance.stats.workers().len();
+    let before = threads();
+    for line in ["LRANGE l 0 9", "LRANGE l -3 -1", "LPOP l 2", "LINDEX l 100000", "EXISTS l", "SCAN 0 COUNT 100"] {
+        client.ask(line);
+    }
+    assert_eq!(threads(), before, "none of them took another thread");
+    client.ask("LRANGE l 0 -1");
+    assert_eq!(threads(), before + 1);
+    client.ask("SORT l");
+    assert_eq!(threads(), before + 1, "one thread is enough for calls one after the other");
+}
