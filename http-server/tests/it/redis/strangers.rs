@@ -78,7 +78,7 @@ fn a_token_shows_that_no_page_sent_it() {
 #[test]
 fn names_that_are_not_ours() {
     let check = |front: &Front, host: &str, is_ours: bool| {
-        let ways: [(&str, &str, Fields); 6] = [
+        let ways: [(&str, &str, Fields<'_>); 6] = [
             ("GET", "/v1/GET/k", &[]),
             ("GET", "/get?key=k", &[]),
             ("GET", "/get?key=k", &[("x-request-id", "1")]),
