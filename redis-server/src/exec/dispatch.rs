@@ -19,7 +19,7 @@ use crate::exec::tracking;
 use crate::exec::transaction::discard_transaction;
 use crate::exec::worker::{Worker, now_ms};
 use crate::exec::{Ctx, Ready};
-use crate::keyspace::{Access, Database, Garbage, Key, View};
+use crate::keyspace::{Access, Database, Key, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
 
@@ -332,8 +332,6 @@ pub(crate) struct Window {
     pub(crate) ready: Vec<Ready>,
     /// What the only call waits for.
     pub(crate) waiting: Option<Waiting>,
-    /// What takes long to free.
-    pub(crate) garbage: Vec<Garbage>,
 }
 
 /// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
@@ -373,7 +371,7 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
         && worker.goes_on.get()
         && slow::meets_much(&db, client, &Call { args: call.args.with_keys(&keys), ..*call })
     {
-        return Window { done: 0, ready: Vec::new(), waiting: None, garbage: Vec::new() };
+        return Window { done: 0, ready: Vec::new(), waiting: None };
     }
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
@@ -386,7 +384,7 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
         let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
         blocking::serve(&mut cx);
         tracking::broadcast(worker);
-        return Window { done: 1, ready: cx.ready, waiting, garbage: cx.garbage };
+        return Window { done: 1, ready: cx.ready, waiting };
     }
     let one_by_one = instance.observers.one_by_one();
     for (call, key) in calls.iter().zip(&keys) {
@@ -410,7 +408,7 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
     }
     blocking::serve(&mut cx);
     tracking::broadcast(worker);
-    Window { done, ready: cx.ready, waiting: None, garbage: cx.garbage }
+    Window { done, ready: cx.ready, waiting: None }
 }
 
 type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;

@@ -35,7 +35,7 @@ impl AsRef<[u8]> for Large {
 
 impl Drop for Large {
     fn drop(&mut self) {
-        self.instance.reaper.free(Garbage::Reply(std::mem::take(&mut self.bytes)));
+        self.instance.reaper.free(Garbage::Reply(std::mem::take(&mut self.bytes)), false);
     }
 }
 

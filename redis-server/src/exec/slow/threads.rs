@@ -154,9 +154,7 @@ fn run_marked(
         }
     };
     let window = dispatch::run_window(worker, client, &[call], reply);
-    // Others get on while what was taken out is freed.
     drop(slow);
-    drop(window.garbage);
     if !window.ready.is_empty() {
         super::serve_slowly(worker, client, window.ready);
     }
