@@ -20,6 +20,8 @@ pub struct Load {
     pub connections: usize,
     /// Requests outstanding on a connection.
     pub depth: usize,
+    /// After so many answered requests a connection is closed, and another one takes its place.
+    pub requests_per_connection: Option<u64>,
     /// When an answered request is followed by the next.
     pub refill: Refill,
     /// Threads, each with its own share of the connections.

@@ -39,6 +39,10 @@ pub struct LoadArgs {
     #[arg(long, help_heading = LOAD)]
     pub batch: bool,
 
+    /// Close a connection after so many requests, when they are answered, and open another one in its place
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = LOAD)]
+    pub requests_per_connection: Option<u64>,
+
     /// Threads that make the load [default: half of the processors, so that the server has the others]
     #[arg(short, long, value_name = "N", value_parser = number::size, help_heading = LOAD)]
     pub threads: Option<usize>,
@@ -217,6 +221,7 @@ impl LoadArgs {
             local: None,
             connections: self.connections,
             depth: self.depth,
+            requests_per_connection: self.requests_per_connection,
             refill: if self.batch { Refill::Batch } else { Refill::Each },
             threads: threads.min(self.connections).max(1),
             pace: self.pace(),
@@ -286,6 +291,7 @@ impl LoadArgs {
             ("tls", json!(is_tls(&load.endpoint))),
             ("connections", json!(load.connections)),
             ("depth", json!(load.depth)),
+            ("requests_per_connection", json!(load.requests_per_connection)),
             ("batch", json!(load.refill == Refill::Batch)),
             ("threads", json!(load.threads)),
             ("rate", self.rate.map_or(Value::Null, |rate| json!(rate_text(rate)))),
@@ -306,6 +312,9 @@ impl LoadArgs {
         words.push(plural(load.connections, "connection"));
         if load.depth > 1 {
             words.push(format!("{} {}", load.depth, if self.batch { "at once" } else { "deep" }));
+        }
+        if let Some(requests) = load.requests_per_connection {
+            words.push(format!("a new one after {requests} requests each"));
         }
         words.push(plural(load.threads, "thread"));
         match self.rate {

@@ -30,7 +30,7 @@ pub use target::{Place, Target};
 pub use tls::TlsArgs;
 
 use crate::front;
-use crate::output::table;
+use crate::output::{self, table};
 use crate::scenario::Scenario;
 
 /// Puts load on Redis, HTTP, gRPC and ECHONET Lite servers, checks the answers, and says how long they took.
@@ -43,7 +43,7 @@ pub struct Cli {
 
 /// What the command's exit codes mean.
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could not be written, 2 wrong usage, \
-3 an objective (--slo) was missed, 130 interrupted (the first Ctrl-C still gives the results so far).";
+3 an objective (--slo) was missed or a gate found something worse, 4 a gate cannot tell, 130 interrupted (the first Ctrl-C still gives the results so far).";
 
 /// A subcommand.
 #[derive(Subcommand, Debug)]
@@ -64,7 +64,7 @@ enum Command {
     Compare(CompareArgs),
     /// Render records again, as Markdown and as a page
     Report(ReportArgs),
-    /// Judge a comparison's record by an older one: the exit code is 3 if something has become worse
+    /// Judge a comparison's record by an older one: the exit code is 3 if something has become worse, 4 if that cannot be told
     Gate(GateArgs),
     /// Print completions for a shell
     Completions {
@@ -112,8 +112,15 @@ pub fn main() -> ExitCode {
         Command::Report(args) => compare::report(args),
         Command::Gate(args) => compare::gate(args),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut std::io::stdout());
-            ExitCode::SUCCESS
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut text);
+            match output::print(&String::from_utf8_lossy(&text)) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("error: {error}");
+                    ExitCode::FAILURE
+                }
+            }
         }
         load => load.drive().map_or(ExitCode::SUCCESS, put_load),
     }

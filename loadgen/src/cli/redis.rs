@@ -204,6 +204,7 @@ fn preload(load: &Load, subjects: Subjects, login: &Login) -> Result<(Redis, Loa
     let redis = Redis::new(vec![(set, 1)], Subjects { keys, ..subjects }, login, true).map_err(Invalid::because)?;
     let load = Load {
         depth: PRELOAD_DEPTH,
+        requests_per_connection: None,
         refill: Refill::Batch,
         pace: Pace::Closed,
         // One thread, so that the sequence has no gap where a thread is ahead of another.

@@ -132,7 +132,9 @@ pub(crate) fn absence(subject: &Subject, here: &Path, stop: &dyn Fn() -> bool) -
         let scratch = Path::new("/");
         let program = Places { port: 0, here, scratch }.command(&subject.start).swap_remove(0);
         // In the words of the file: a record is read on other machines.
-        return (!is_installed(&program)).then(|| format!("there is no program {}", subject.start.words()[0]));
+        let name = &subject.start.words()[0];
+        let from = if name.contains('/') { ", looked for from the folder of the plan" } else { "" };
+        return (!is_installed(&program)).then(|| format!("there is no program {name}{from}"));
     };
     run(check, subject, here, COMMAND_LIMIT, stop).err().map(|error| format!("{error:#}"))
 }

@@ -75,15 +75,17 @@ impl Words {
         self.words.iter().any(|word| word.contains(text))
     }
 
-    /// The words of a load against a target: it comes behind the first one, the subcommand, unless the words place the port
-    /// themselves. `more` is added behind the target.
+    /// The words of a load against a target: it comes behind the first one, the subcommand, and before a path that stands there,
+    /// unless the words place the port themselves. `more` is added behind the target.
     #[must_use]
     pub fn aimed(&self, host: &str, port: u16, more: &[String]) -> Vec<String> {
         let number = port.to_string();
         let mut words: Vec<String> = self.words.iter().map(|word| word.replace("{port}", &number)).collect();
         let mut behind = 1;
         if !self.mention("{port}") {
-            words.insert(1, format!("{host}:{port}"));
+            let path =
+                if words.get(1).is_some_and(|word| word.starts_with('/')) { words.remove(1) } else { String::new() };
+            words.insert(1, format!("{host}:{port}{path}"));
             behind = 2;
         }
         words.splice(behind..behind, more.iter().cloned());
@@ -133,6 +135,7 @@ mod tests {
             assert_eq!(words(text).aimed("127.0.0.1", 7, &more).join(" "), expected);
         }
         check("redis -c 5 GET key:{key}", &[], "redis 127.0.0.1:7 -c 5 GET key:{key}");
+        check("http /json -c 9", &["-q"], "http 127.0.0.1:7/json -q -c 9");
         check("redis GET a", &["--server-pid", "9"], "redis 127.0.0.1:7 --server-pid 9 GET a");
         check("http http://127.0.0.1:{port}/json -c 9", &["-q"], "http -q http://127.0.0.1:7/json -c 9");
     }

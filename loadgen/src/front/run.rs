@@ -9,7 +9,7 @@ use super::view::{Show, View};
 use crate::load::{Endpoint, Length, Load};
 use crate::number;
 use crate::objective::{Verdict, judge};
-use crate::output::{Files, Outputs};
+use crate::output::{self, Files, Outputs};
 use crate::pace::{Arrivals, Pace, Rate};
 use crate::process::Process;
 use crate::record::{Ending, Outcome};
@@ -25,8 +25,10 @@ pub enum Exit {
     Failed,
     /// The command line was wrong.
     Usage,
-    /// An objective was missed.
+    /// An objective was missed, or a gate found something worse.
     Missed,
+    /// A gate cannot tell.
+    Inconclusive,
     /// The user ended it.
     Interrupted,
 }
@@ -38,6 +40,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Missed => 3,
+            Exit::Inconclusive => 4,
             Exit::Interrupted => INTERRUPTED,
         })
     }
@@ -75,8 +78,10 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
         if scenario.search { runner.search() } else { (runner.run(&scenario.load, &scenario.description), true) };
     outcome.notes.extend(note.filter(|_| outcome.answers() > 0));
     let verdicts = judge(&scenario.objectives, &outcome);
-    if !files.json_to_stdout() {
-        print!("{}", render(&outcome, &verdicts));
+    if !files.json_to_stdout()
+        && let Err(error) = output::print(&render(&outcome, &verdicts))
+    {
+        return complain(&format!("not written: {error}"), Exit::Failed);
     }
     if let Err(error) = files.write(&outcome, &verdicts) {
         return complain(&format!("not written: {error}"), Exit::Failed);

@@ -22,13 +22,24 @@ pub fn page(title: &str, body: &str) -> String {
     )
 }
 
+/// A chart as a file of its own, in the colours of pages, for whoever shows pictures.
+#[must_use]
+pub fn standing_alone(svg: &str) -> String {
+    // Within a picture `:root` is the picture.
+    let ground = "svg { background: var(--ground); }";
+    svg.replacen(">\n", &format!(">\n<style>\n{STYLE}{ground}\n</style>\n"), 1)
+}
+
 /// A table; the first column is text, the others are aligned to the right unless their name is in `texts`.
 #[must_use]
 pub fn table(header: &[String], rows: &[Vec<String>], texts: &[&str]) -> String {
     let is_text = |column: usize| header.get(column).is_some_and(|name| texts.contains(&name.as_str()));
     let cell = |tag: &str, column: usize, text: &str| {
         let class = if is_text(column) { " class=\"text\"" } else { "" };
-        format!("<{tag}{class}>{}</{tag}>", escape(text))
+        // Narrow screens show cells one below the other, each with its column's name.
+        let label = header.get(column).filter(|name| tag == "td" && column > 0 && !name.is_empty());
+        let label = label.map_or(String::new(), |name| format!(" data-label=\"{}\"", escape(name)));
+        format!("<{tag}{class}{label}>{}</{tag}>", escape(text))
     };
     let row = |tag: &str, cells: &[String]| {
         let cells: String = cells.iter().enumerate().map(|(column, text)| cell(tag, column, text)).collect();
@@ -290,6 +301,15 @@ mod tests {
         assert!(run_page(&outcome).contains("nobody &lt;there&gt;"));
         outcome.operations.clear();
         assert!(run_page(&outcome).contains("Failed"));
+    }
+
+    #[test]
+    fn cells_know_their_columns() {
+        let header = ["a", "b \"", "version"].map(str::to_owned);
+        let found = table(&header, &[["1", "2", "<3>"].map(str::to_owned).to_vec()], &["version"]);
+        let row = "<tr><td>1</td><td data-label=\"b &quot;\">2</td><td class=\"text\" data-label=\"version\">&lt;3&gt;</td></tr>";
+        assert!(found.contains(row), "{found}");
+        assert!(STYLE.contains("td[data-label]::before"));
     }
 
     #[test]

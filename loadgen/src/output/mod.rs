@@ -11,8 +11,22 @@ pub(crate) mod made_up;
 pub mod svg;
 mod table;
 
+use std::io::{self, Write as _};
+
 pub use csv::csv;
 pub use files::{Files, Outputs};
 pub use hdr::hdr_log;
 pub use json::json;
 pub use table::table;
+
+/// Writes a text to the standard output. A reader who has seen enough, such as `head`, is no error.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}

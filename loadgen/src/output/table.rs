@@ -14,14 +14,20 @@ const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// How wide the words before the lines below the table are.
 const LABEL: usize = 12;
 
+/// What every terminal shows on a line.
+const WIDTH: usize = 80;
+
 /// The result of a run for people: latencies by operation, failures with examples, what it cost, what was wanted.
 #[must_use]
 pub fn table(outcome: &Outcome, verdicts: &[Verdict]) -> String {
-    let mut text = format!("{}\n", outcome.description);
+    let mut text: String = wrapped(&outcome.description, WIDTH).iter().map(|line| format!("{line}\n")).collect();
     match &outcome.ending {
         Ending::Complete => {}
         Ending::Interrupted => text.push_str("Interrupted: this is what there was until then.\n"),
-        Ending::Failed(reason) => writeln!(text, "Failed: {reason}").expect("a string takes all"),
+        Ending::Failed(reason) => {
+            let lines = wrapped(&format!("Failed: {reason}"), WIDTH);
+            text.extend(lines.iter().map(|line| format!("{line}\n")));
+        }
     }
     if outcome.answers() > 0 {
         text.push('\n');
@@ -42,22 +48,63 @@ pub fn table(outcome: &Outcome, verdicts: &[Verdict]) -> String {
 }
 
 fn push(text: &mut String, label: &str, line: &str) {
-    writeln!(text, "{label:LABEL$}{line}").expect("a string takes all");
+    for (place, part) in wrapped(line, WIDTH - LABEL).into_iter().enumerate() {
+        let label = if place == 0 { label } else { "" };
+        writeln!(text, "{label:LABEL$}{part}").expect("a string takes all");
+    }
+}
+
+/// Lines of at most so many letters, broken behind semicolons where there are some, else between words; a longer word has a
+/// line of its own.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let fits = |text: &str| text.chars().count() <= width;
+    let mut lines: Vec<String> = Vec::new();
+    for clause in text.split_inclusive("; ") {
+        let clause = clause.strip_suffix(' ').unwrap_or(clause);
+        let pieces: Vec<&str> = if fits(clause) { vec![clause] } else { clause.split(' ').collect() };
+        for piece in pieces {
+            match lines.last_mut() {
+                Some(last) if fits(&format!("{last} {piece}")) => {
+                    last.push(' ');
+                    last.push_str(piece);
+                }
+                _ => lines.push(piece.to_owned()),
+            }
+        }
+    }
+    if lines.is_empty() { vec![String::new()] } else { lines }
 }
 
 /// The table of operations, and of all together if there are several.
 fn latencies(outcome: &Outcome) -> String {
+    let mut rows: Vec<Vec<String>> = outcome
+        .operations
+        .iter()
+        .map(|operation| row(&operation.name, &operation.latencies, outcome.seconds))
+        .collect();
+    if rows.len() > 1 {
+        rows.push(row("all", &outcome.latencies(), outcome.seconds));
+    }
+    let lines = drawn(&rows);
+    if lines.iter().all(|line| line.chars().count() <= WIDTH) {
+        return lines.concat();
+    }
+    // Long names have lines of their own.
+    let names: Vec<String> = rows.iter_mut().map(|row| std::mem::take(&mut row[0])).collect();
+    let lines = drawn(&rows);
+    let (head, figures) = lines.split_at(1);
+    let named = names.iter().zip(figures).map(|(name, line)| format!("{name}\n{line}"));
+    head.iter().cloned().chain(named).collect()
+}
+
+/// A line for the head and for each row.
+fn drawn(rows: &[Vec<String>]) -> Vec<String> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let heads = ["answers", "per second", "mean"].map(str::to_owned).into_iter();
     let heads = heads.chain(PERCENTILES.iter().map(|percent| format!("p{percent}"))).chain(["max".to_owned()]);
     table.set_header(std::iter::once(String::new()).chain(heads));
-    for operation in &outcome.operations {
-        table.add_row(row(&operation.name, &operation.latencies, outcome.seconds));
-    }
-    if outcome.operations.len() > 1 {
-        table.add_row(row("all", &outcome.latencies(), outcome.seconds));
-    }
+    table.add_rows(rows);
     for (place, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if place > 0 {
@@ -161,6 +208,20 @@ mod tests {
         let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
         let found = table(outcome, &judge(&objectives, outcome));
         assert_eq!(found, expected, "\n{found}");
+    }
+
+    #[test]
+    fn no_line_is_longer_than_a_terminal() {
+        let mut outcome = made_up::outcome();
+        outcome.operations[0].name = "GET /a/path/of/some/length?and=more".to_owned();
+        outcome.notes.push("a note of many words ".repeat(9));
+        let text = table(&outcome, &[]);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.contains("\nGET /a/path/of/some/length?and=more\n   "), "{text}");
+        assert_eq!(wrapped("a bb ccc", 4), ["a bb", "ccc"]);
+        assert_eq!(wrapped("  · abcdefg h", 4), ["  ·", "abcdefg", "h"]);
+        assert_eq!(wrapped("aa bb; cc d; e", 8), ["aa bb;", "cc d; e"]);
+        assert_eq!(wrapped("", 4), [""]);
     }
 
     #[test]

@@ -13,8 +13,8 @@ pub struct Outcome {
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// How it ended.
     pub ending: Ending,
-    /// How long was measured: from the end of the warm-up to the end of the window, or to the last answer if the run was
-    /// a number of requests.
+    /// How long was measured: from the end of the warm-up to the end of the window; to the last answer if the run was
+    /// a number of requests, or an open loop that the server could not keep up with.
     pub seconds: f64,
     /// By operation, in the order of the mix.
     pub operations: Vec<Operation>,

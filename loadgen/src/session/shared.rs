@@ -47,6 +47,8 @@ pub(super) struct SeatEnding {
     pub(super) answers: Option<(u64, u64)>,
     /// When the last counted answer came.
     pub(super) last_answer: Nanos,
+    /// How many of its connections were open when the window ended.
+    pub(super) open_at_end: Option<usize>,
     /// Resident memory of the process, while all connections of the thread were there.
     pub(super) resident_bytes: u64,
 }

@@ -29,6 +29,16 @@ const PATIENCE: u64 = 3;
 /// A thread above this share of a processor is the limit of what it measures.
 const GENERATOR_BOUND: f64 = 0.9;
 
+/// An open loop is behind its schedule when more than this share of its requests has not ended with the window: then the rate is
+/// that of the answers until the last one, however long that took.
+const BEHIND: f64 = 0.02;
+
+/// A shorter piece of the timeline belongs to the one before: what is counted in a few milliseconds is no rate.
+const SHORTEST: Nanos = SECOND / 2;
+
+/// A target that has not given a right answer for so long at the end of the window is told.
+const SILENT: Nanos = SECOND;
+
 /// The watcher of a run, and what it has seen.
 pub(super) struct Watcher<'a> {
     shared: &'a Shared,
@@ -45,6 +55,12 @@ pub(super) struct Watcher<'a> {
     window: Option<(Nanos, Nanos)>,
     began: Option<Sample>,
     ended: Option<Sample>,
+    /// When the first counted answer was seen.
+    first: Option<(Nanos, Option<Sample>)>,
+    /// How many counted requests had ended with the window.
+    in_time: Option<u64>,
+    /// Why nobody can answer any more.
+    dead: Option<String>,
     cut: Option<(Nanos, Option<Sample>)>,
     peak_resident_bytes: u64,
     /// When something was answered last, and how much there was then.
@@ -76,6 +92,9 @@ impl<'a> Watcher<'a> {
             window: None,
             began: None,
             ended: None,
+            first: None,
+            in_time: None,
+            dead: None,
             cut: None,
             peak_resident_bytes: 0,
             last_progress: (0, 0),
@@ -102,6 +121,10 @@ impl<'a> Watcher<'a> {
         self.end_window(now);
         self.collect();
         self.cut_interval(now);
+        self.look_for_life();
+        if self.is_behind() {
+            self.ended = self.sample().or(self.ended);
+        }
     }
 
     fn step(&mut self, now: Nanos) {
@@ -119,10 +142,37 @@ impl<'a> Watcher<'a> {
             self.end_window(now);
         }
         self.collect();
-        if self.cut.is_some_and(|(start, _)| now >= start + SECOND + HAND_OVER) {
+        if self.first.is_none() && self.all.count() > 0 {
+            self.first = Some((now, self.sample()));
+        }
+        if self.in_time.is_none() && now >= until.saturating_add(HAND_OVER) {
+            self.in_time = Some(self.counted());
+        }
+        if self.cut.is_some_and(|(start, _)| now >= self.end_of_piece(start).saturating_add(HAND_OVER)) {
             self.cut_interval(now);
         }
         self.look_for_progress(now);
+    }
+
+    /// Counted requests that have ended.
+    fn counted(&self) -> u64 {
+        self.all.count() + self.total.failures().total()
+    }
+
+    /// Whether an open loop's requests came too fast for the server.
+    fn is_behind(&self) -> bool {
+        let all = self.counted();
+        let late = all.saturating_sub(self.in_time.unwrap_or(all));
+        matches!(self.load.pace, Pace::Open { .. }) && late as f64 > BEHIND * all as f64
+    }
+
+    /// Where a piece of the timeline that begins then ends: after a second, or with the window.
+    fn end_of_piece(&self, start: Nanos) -> Nanos {
+        let whole = start.saturating_add(SECOND);
+        match self.window {
+            Some((_, until)) if start < until => whole.min(until),
+            _ => whole,
+        }
     }
 
     /// The load begins when every connection is open, or has failed to open once.
@@ -164,12 +214,22 @@ impl<'a> Watcher<'a> {
         let Some((from, until)) = self.window else {
             return;
         };
-        let end = (start + SECOND).min(now);
+        let end = self.end_of_piece(start).min(now);
         if start >= until && self.interval.count() == 0 && self.interval_failures == 0 {
             return;
         }
         let sample = self.sample();
         let seconds = end.saturating_sub(start) as f64 / 1e9;
+        if end.saturating_sub(start) < SHORTEST
+            && let Some(last) = self.timeline.last_mut()
+        {
+            last.latencies.merge(&std::mem::take(&mut self.interval));
+            last.failures += std::mem::take(&mut self.interval_failures);
+            // Answers that come behind the window stand for those that were under way when it began.
+            last.seconds += if start < until { seconds } else { 0.0 };
+            self.cut = Some((end, sample));
+            return;
+        }
         let server = before.zip(sample).map(|(before, after)| ServerInterval {
             processors: (after.cpu.total() - before.cpu.total()) / (now.saturating_sub(start) as f64 / 1e9),
             resident_bytes: after.resident_bytes,
@@ -193,6 +253,25 @@ impl<'a> Watcher<'a> {
             && self.shared.seats.iter().all(|seat| seat.finished.load(Ordering::Acquire))
         {
             *until = now.max(*from);
+        }
+    }
+
+    /// A server that has died, or said nothing any more, before the window ended is no result like others.
+    fn look_for_life(&mut self) {
+        let (Some((_, until)), Length::Duration(_), (last, 1..)) = (self.window, self.load.length, self.last_progress)
+        else {
+            return;
+        };
+        let silent = until.saturating_sub(last);
+        let seconds = silent as f64 / 1e9;
+        let none_is_open = self.shared.seats.iter().all(|seat| seat.ending().open_at_end == Some(0));
+        // A connection that was opened again at that very moment is no sign.
+        if none_is_open && silent > SHORTEST {
+            let failures = self.total.failures().list();
+            let reason = failures.last().and_then(|failure| failure.examples.first()).cloned().unwrap_or_default();
+            self.dead = Some(format!("no connection was left {seconds:.1} s before the end: {reason}"));
+        } else if silent > SILENT {
+            self.notes.push(format!("no right answer in the last {seconds:.1} s"));
         }
     }
 
@@ -230,8 +309,8 @@ impl<'a> Watcher<'a> {
             return TICK / 20;
         };
         let mut pause = TICK;
-        let second = self.cut.map_or(from, |(start, _)| start + SECOND + HAND_OVER);
-        for edge in [from, until, second] {
+        let second = self.cut.map_or(from, |(start, _)| self.end_of_piece(start).saturating_add(HAND_OVER));
+        for edge in [from, until, until.saturating_add(HAND_OVER), second] {
             if edge > now {
                 pause = pause.min(edge - now);
             }
@@ -258,20 +337,40 @@ impl<'a> Watcher<'a> {
         }
     }
 
+    fn ending(&self) -> Ending {
+        match (self.shared.given_up(), &self.dead) {
+            (Some(reason), _) => Ending::Failed(reason),
+            (None, _) if self.interrupted => Ending::Interrupted,
+            (None, Some(reason)) => Ending::Failed(reason.clone()),
+            (None, None) => Ending::Complete,
+        }
+    }
+
     /// What was found. The description and the settings are the caller's to fill in.
     pub(super) fn outcome(self) -> Outcome {
         let endings: Vec<_> = self.shared.seats.iter().map(|seat| seat.ending()).collect();
         let last_answer = endings.iter().map(|ending| ending.last_answer).max().unwrap_or_default();
-        let ending = match self.shared.given_up() {
-            Some(reason) => Ending::Failed(reason),
-            None if self.interrupted => Ending::Interrupted,
-            None => Ending::Complete,
-        };
-        let seconds = self.window.map_or(0.0, |(from, until)| {
-            let end = if matches!(self.load.length, Length::Requests(_)) { last_answer } else { until };
-            end.saturating_sub(from) as f64 / 1e9
+        let is_behind = self.is_behind();
+        let ending = self.ending();
+        let length = |from: Nanos, until: Nanos| until.saturating_sub(from) as f64 / 1e9;
+        let window = self.window.map_or(0.0, |(from, until)| match self.load.length {
+            Length::Requests(_) => length(from, last_answer),
+            Length::Duration(_) => length(from, until),
         });
+        // Answers to requests of the warm-up came before the first one, too.
+        let first = self.first.filter(|_| is_behind && last_answer > 0);
+        let seconds = first.map_or(window, |(first, _)| length(first, last_answer.max(first)).max(window));
         let mut notes = self.notes;
+        if is_behind {
+            notes.push(
+                "the server could not keep up with the offered rate: what was achieved counts until the last answer"
+                    .to_owned(),
+            );
+        }
+        let began = first.and_then(|(_, sample)| sample).or(self.began);
+        let pid = self.load.server_pid.unwrap_or_default();
+        let server =
+            began.zip(self.ended).map(|(began, ended)| use_of(pid, &ended.since(&began), self.peak_resident_bytes));
         let busiest_thread = endings
             .iter()
             .filter(|ending| ending.wall > 0)
@@ -290,7 +389,7 @@ impl<'a> Watcher<'a> {
             seconds,
             operations: operations.map(|(name, latencies)| Operation { name, latencies: latencies.clone() }).collect(),
             failures: self.total.failures().list(),
-            offered_per_second: offered(self.load, seconds),
+            offered_per_second: offered(self.load, window),
             bytes_received,
             bytes_sent,
             fairness: Fairness {
@@ -305,17 +404,21 @@ impl<'a> Watcher<'a> {
                 busiest_thread,
                 resident_bytes: endings.iter().map(|ending| ending.resident_bytes).max().unwrap_or_default(),
             },
-            server: self.began.zip(self.ended).map(|(began, ended)| ServerUse {
-                pid: self.load.server_pid.unwrap_or_default(),
-                cpu: Cpu { user: ended.cpu.user - began.cpu.user, system: ended.cpu.system - began.cpu.system },
-                resident_bytes: ended.resident_bytes,
-                peak_resident_bytes: self.peak_resident_bytes,
-                voluntary_switches: ended.voluntary_switches.saturating_sub(began.voluntary_switches),
-                involuntary_switches: ended.involuntary_switches.saturating_sub(began.involuntary_switches),
-            }),
+            server,
             timeline: self.timeline,
             notes,
         }
+    }
+}
+
+fn use_of(pid: u32, used: &Sample, peak_resident_bytes: u64) -> ServerUse {
+    ServerUse {
+        pid,
+        cpu: used.cpu,
+        resident_bytes: used.resident_bytes,
+        peak_resident_bytes,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
     }
 }
 

@@ -91,6 +91,22 @@ fn exit_codes_tell_what_happened() {
     check(&["completions", "bash"], 0, "complete -F _loadgen");
 }
 
+/// As `loadgen completions bash | head` does.
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let target = http_target().to_string();
+    for words in [
+        &["completions", "bash"][..],
+        &["http", &target, "-n", "10", "-q"],
+        &["wrk", "-d1", "-c1", &format!("http://{target}/")],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = loadgen(words).stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stderr).contains("panicked")), (Some(0), false), "{words:?}");
+    }
+}
+
 #[test]
 fn every_output_is_written() {
     let folder = Folder::new("outputs");

@@ -182,3 +182,88 @@ fn too_few_file_descriptors_are_told() {
     assert!(target.requests() > 0);
     assert_eq!(said.result["ending"], "complete");
 }
+
+/// An HTTP server that answers until it is told to die, after so long a time for each request.
+fn mortal_target(pause: Duration) -> (std::net::SocketAddr, std::sync::Arc<std::sync::atomic::AtomicBool>) {
+    use std::io::{Read as _, Write as _};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let dead = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&dead);
+    std::thread::spawn(move || {
+        // One connection after the other; who waits is in the backlog, which is closed with the listener.
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = [0; 4096];
+        while !told.load(Ordering::Relaxed) && stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+            std::thread::sleep(pause);
+            if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").is_err() {
+                return;
+            }
+        }
+    });
+    (address, dead)
+}
+
+#[test]
+fn a_server_that_dies_is_no_success() {
+    let (address, dead) = mortal_target(Duration::from_millis(1));
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        dead.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let said = loadgen(&format!("http http://{address}/ -c 1 -d 3s --warm-up 0s"));
+    killer.join().unwrap();
+    assert_eq!(said.output.status.code(), Some(1), "{}", said.text());
+    let reason = said.result["ending"]["failed"].as_str().unwrap_or_default();
+    assert!(reason.starts_with("no connection was left "), "{reason}");
+    assert!(said.result["summary"]["all"]["answers"].as_u64().unwrap() > 0, "what there was is kept");
+}
+
+#[test]
+fn an_open_loop_above_capacity_reports_what_was_achieved() {
+    // At most 500 requests a second, one at a time; three times as many are offered.
+    let (address, _) = mortal_target(Duration::from_millis(2));
+    let said = loadgen(&format!("http http://{address}/ -c 1 --rate 1500 -d 2s --warm-up 500ms --slo rate=1400"));
+    let rate = said.result["summary"]["all"]["per_second"].as_f64().unwrap();
+    let answers = said.result["summary"]["all"]["answers"].as_f64().unwrap();
+    let seconds = said.result["seconds"].as_f64().unwrap();
+    assert!(rate < 500.0 && seconds > 3.0, "{rate}/s in {seconds} s: {}", said.text());
+    assert!((answers / seconds / rate - 1.0).abs() < 1e-9);
+    assert!((said.result["offered_per_second"].as_f64().unwrap() / 1500.0 - 1.0).abs() < 1e-6);
+    assert_eq!(said.output.status.code(), Some(3), "{}", said.text());
+    assert!(said.text().contains("could not keep up"), "{}", said.text());
+}
+
+#[test]
+fn a_timeline_has_no_pieces_that_are_too_short_for_a_rate() {
+    let (address, _) = mortal_target(Duration::from_millis(1));
+    let said = loadgen(&format!("http http://{address}/ -c 1 -d 2200ms --warm-up 0s"));
+    let pieces = said.result["timeline"].as_array().unwrap();
+    let lengths: Vec<f64> = pieces.iter().map(|piece| piece["seconds"].as_f64().unwrap()).collect();
+    assert_eq!(lengths.len(), 2, "{lengths:?}");
+    assert!((lengths[0] - 1.0).abs() < 0.01 && (lengths[1] - 1.2).abs() < 0.01, "{lengths:?}");
+}
+
+#[test]
+fn connections_end_after_their_requests() {
+    #[track_caller]
+    fn check(dialect: Dialect, line: &str, options: &str) {
+        let target = Target::start(Behaviour { dialect, keeps_requests: true, ..Behaviour::default() });
+        let line = line.replace("{}", &target.address.to_string());
+        let said = loadgen(&format!("{line} -c 4 -t 1 -n 200 --requests-per-connection 7 {options}"));
+        assert_eq!(said.result["failures"].as_array().unwrap().len(), 0, "{dialect:?}: {}", said.text());
+        assert_eq!(said.result["summary"]["all"]["answers"], 200);
+        let counts = target.requests_by_connection();
+        let whole = counts.iter().filter(|count| **count == 7).count();
+        assert_eq!(counts.iter().sum::<usize>(), 200);
+        // The last ones of each of the four places may have had fewer.
+        assert!(counts.iter().all(|count| *count <= 7) && counts.len() - whole <= 4, "{dialect:?}: {counts:?}");
+    }
+    check(Dialect::Redis, "redis {} --mix 1:PING", "");
+    check(Dialect::Http, "http http://{}/x", "");
+    check(Dialect::Http, "http http://{}/x", "--depth 3");
+    check(Dialect::Redis, "redis {} --mix 1:PING", "--depth 16 --batch");
+    check(Dialect::Http, "http http://{}/x", "--rate 2000");
+}

@@ -10,6 +10,7 @@ use super::{Words, answered, run};
 use crate::cli::Invalid;
 use crate::front::Exit;
 use crate::number;
+use crate::output;
 use crate::record::{Failure, Latencies, Outcome};
 
 /// Run a command line of wrk or wrk2.
@@ -73,8 +74,15 @@ impl Wrk {
                 return Exit::Usage;
             }
         };
-        println!("Running {} test @ {}", number::duration_text(self.duration), self.url);
-        println!("  {} threads and {} connections", self.threads, self.connections);
+        let (duration, url) = (number::duration_text(self.duration), &self.url);
+        let head = format!(
+            "Running {duration} test @ {url}\n  {} threads and {} connections\n",
+            self.threads, self.connections
+        );
+        if let Err(error) = output::print(&head) {
+            eprintln!("error: {error}");
+            return Exit::Failed;
+        }
         run(&words, &|outcome| self.render(outcome))
     }
 

@@ -42,6 +42,7 @@ pub(super) struct Worker<'a, P: Protocol> {
     /// Connections that were never opened yet, nor failed to.
     opening: usize,
     open: usize,
+    open_at_end: Option<usize>,
     tally: Tally,
     source: Source,
     /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
@@ -78,6 +79,8 @@ struct Connection<P: Protocol> {
     unread: Vec<u8>,
     /// Right and wrong answers so far.
     answered: u64,
+    /// Requests since it was opened.
+    begun: u64,
     /// Attempts to open it since it last answered.
     attempts: u32,
     /// Whether it has been opened, or failed to, at least once.
@@ -98,6 +101,7 @@ impl<P: Protocol> Connection<P> {
             codec,
             unread: Vec::new(),
             answered: 0,
+            begun: 0,
             attempts: 0,
             is_tried: false,
             is_listed: false,
@@ -128,6 +132,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             index,
             opening: connections.len(),
             open: 0,
+            open_at_end: None,
             connections,
             tally: Tally::new(protocol.operations().len()),
             source: Source::new(load.seed, index, threads),
@@ -258,6 +263,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     // An open loop's last requests may have become due since the last turn.
                     self.take_due();
                     let limit = now.saturating_add(nanos(self.load.timeout));
+                    self.open_at_end = Some(self.open);
                     self.phase = Phase::Draining { from, limit };
                 }
             }
@@ -297,6 +303,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             wall,
             answers: answers.clone().min().zip(answers.max()),
             last_answer: self.tally.last_answer(),
+            open_at_end: self.open_at_end,
             resident_bytes: resident_bytes(),
         });
         self.tally.drain_into(&mut seat.tally());
@@ -313,7 +320,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 State::Open => {
                     let connection = &mut self.connections[place];
                     if self.protocol.in_flight(&connection.codec) > 0 {
-                        if self.protocol.expire(&mut connection.codec, before, &mut self.tally) {
+                        let is_broken = self.protocol.expire(&mut connection.codec, before, &mut self.tally);
+                        if is_broken || self.is_used_up(place) {
                             self.reopen(poller, place);
                         } else {
                             self.list(place);

@@ -107,7 +107,18 @@ impl<P: Protocol> Worker<'_, P> {
         if is_between_batches && in_flight > 0 {
             return 0;
         }
-        self.protocol.room(&connection.codec).min(self.load.depth.saturating_sub(in_flight))
+        let room = self.protocol.room(&connection.codec).min(self.load.depth.saturating_sub(in_flight));
+        match self.load.requests_per_connection {
+            Some(most) => room.min(usize::try_from(most.saturating_sub(connection.begun)).unwrap_or(usize::MAX)),
+            None => room,
+        }
+    }
+
+    /// Whether a connection has had all requests that it is for, and their answers.
+    pub(super) fn is_used_up(&self, place: usize) -> bool {
+        let connection = &self.connections[place];
+        let most = self.load.requests_per_connection.unwrap_or(u64::MAX);
+        connection.begun >= most && self.protocol.in_flight(&connection.codec) == 0
     }
 
     /// Sends what the protocol has to say, and requests with these intended times, by one write.
@@ -121,6 +132,7 @@ impl<P: Protocol> Worker<'_, P> {
         let mut result = Ok(());
         for intended in requests {
             self.protocol.begin(&mut connection.codec, intended, &mut self.source, &mut self.out);
+            connection.begun += 1;
             if P::DATAGRAM {
                 result = result.and_then(|()| link.send_datagram(&self.out));
                 self.tally.sent(self.out.len());

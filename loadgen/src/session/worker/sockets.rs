@@ -129,8 +129,8 @@ impl<P: Protocol> Worker<'_, P> {
             self.tally.received(length);
             reads += 1;
             match self.digest(place, length) {
-                Ok(true) => return self.reopen(poller, place),
-                Ok(false) => {}
+                Ok(false) if !self.is_used_up(place) => {}
+                Ok(_) => return self.reopen(poller, place),
                 Err(broken) => {
                     return self.lose(poller, place, Lost { failure: broken.failure, example: broken.example });
                 }
@@ -241,6 +241,7 @@ impl<P: Protocol> Worker<'_, P> {
             self.open -= 1;
         }
         connection.link = None;
+        connection.begun = 0;
         connection.unread = Vec::new();
         connection.codec = self.protocol.connect(seat);
         connection.state = State::Down(Nanos::MAX);

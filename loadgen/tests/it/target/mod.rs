@@ -120,6 +120,14 @@ impl Target {
         *self.record.stalled.lock().unwrap()
     }
 
+    /// How many requests each connection had.
+    pub(crate) fn requests_by_connection(&self) -> Vec<usize> {
+        let kept = self.record.kept.lock().unwrap();
+        let mut counts = std::collections::BTreeMap::new();
+        kept.iter().for_each(|(connection, _)| *counts.entry(*connection).or_insert(0) += 1);
+        counts.into_values().collect()
+    }
+
     /// The requests by connection, each in its order.
     pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
         let mut kept = self.record.kept.lock().unwrap().clone();
