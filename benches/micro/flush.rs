@@ -4,12 +4,6 @@
 //! side wakes up for.
 //! **Compared**: on one loopback connection, a batch of 1, 16 and 64 replies of 10 bytes sent by one write, by a write each,
 //! and by a write each with Nagle's algorithm left on, as mini-redis leaves it; the reader takes what comes.
-//! **Outcome**: A reply in a batch of 16: one write per reply takes 7.788 times as long as one write per batch (7.693
-//! to 7.914), 4.20 µs against 540 ns; the difference is more than the 3.34 µs that mini-redis spends on a request (F1,
-//! pipelines of 16: GET, 100,000 keys, 100 bytes): a cause by itself. The same as mini-redis sends it: one write per
-//! reply, Nagle takes 5109.6 times as long as one write per batch (5073.7 to 5149.9), 2.76 ms against 540 ns. A reply
-//! that is alone: no difference shown between one write per reply and one write per batch, 1.000 (0.968 to 1.025), 8.83
-//! µs against 8.83 µs.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -4,9 +4,6 @@
 //! **Compared**: a frame that asks for 12 properties, looked through in place and taken apart into owned properties (both by
 //! echonet-lite), and into owned messages (by the crate `echonet`, the published subject's successor, which takes minutes to
 //! build: `cargo bench -p benches --features echonet --bench micro -- frame`).
-//! **Outcome**: A frame of 12 properties: copied, echonet takes 4.861 times as long as borrowed, echonet-lite (4.683 to
-//! 4.978), 97.7 ns against 20.1 ns; the difference is 0.0 % of the 210 µs that echonet crate spends on a request (F2,
-//! 11 properties in one request, 32 under way): too little to be the cause.
 
 use std::hint::black_box;
 

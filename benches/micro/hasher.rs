@@ -3,13 +3,6 @@
 //! **Hypothesis**: the hasher is a visible part of a look-up, but not of a request, which costs some 6 µs unpipelined.
 //! **Compared**: `HashMap::get` with SipHash, ahash, foldhash and rapidhash; keys of 3, 16 and 64 bytes; 1,000 keys, which
 //! fit into the nearest cache, and 1,000,000, which fit into none.
-//! **Outcome**: A look-up of a key of 16 bytes among a million: SipHash takes 3.151 times as long as foldhash (3.032 to
-//! 3.278), 24.8 ns against 7.88 ns; the difference is 0.3 % of the 6.53 µs that mini-redis spends on a request (F1, the
-//! same for a second: GET): too little to be the cause. A look-up of a key of 3 bytes in the nearest cache: SipHash
-//! takes 2.439 times as long as foldhash (2.225 to 2.584), 14.7 ns against 6.01 ns; the difference is 0.1 % of the 6.53
-//! µs that mini-redis spends on a request (F1, the same for a second: GET): too little to be the cause. The same with
-//! ahash: SipHash takes 2.554 times as long as ahash (2.488 to 2.638), 24.8 ns against 9.72 ns. The same with
-//! rapidhash: SipHash takes 2.992 times as long as rapidhash (2.802 to 3.163), 24.8 ns against 8.30 ns.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -4,13 +4,6 @@
 //! are pipelined.
 //! **Compared**: `Mutex<HashMap>`, `RwLock<HashMap>`, 64 mutexes, DashMap, papaya and scc, all with foldhash; 1, 2, 4 and 8
 //! threads; 50, 90 and 99 % reads; uniform and Zipf popularity; 100,000 keys of 16 bytes, values of 8.
-//! **Outcome**: An operation of two threads, 90 % reads, uniform keys: Mutex<HashMap> takes 2.484 times as long as
-//! DashMap (2.217 to 2.666), 68.2 ns against 27.5 ns; the difference is 0.6 % of the 6.53 µs that mini-redis spends on
-//! a request (F1, the same for a second: GET): too little to be the cause. The same of one thread: Mutex<HashMap> takes
-//! only 0.960 of the time of DashMap (0.937 to 0.992), 31.9 ns against 33.2 ns. The same of eight threads, Zipf keys:
-//! Mutex<HashMap> takes 2.976 times as long as DashMap (2.375 to 3.779), 79.5 ns against 26.7 ns. Two threads, a
-//! read-write lock: RwLock<HashMap> takes only 0.755 of the time of Mutex<HashMap> (0.705 to 0.829), 51.5 ns against
-//! 68.2 ns.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

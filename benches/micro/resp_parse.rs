@@ -4,12 +4,6 @@
 //! **Compared**: 16 pipelined GETs and 16 SETs of 100 bytes, parsed by redis-server's parser, by mini-redis (check, then
 //! parse), and by redis-protocol, which is the parser of the client fred (to owned frames, and to frames that share the
 //! input).
-//! **Outcome**: Parsing a GET: mini-redis takes 7.581 times as long as ours (7.400 to 7.752), 82.1 ns against 10.8 ns;
-//! the difference is 1.1 % of the 6.53 µs that mini-redis spends on a request (F1, the same for a second: GET): too
-//! little to be the cause. Parsing a SET of 100 bytes: mini-redis takes 5.249 times as long as ours (5.206 to 5.292),
-//! 114 ns against 21.7 ns; the difference is 3.0 % of the 3.08 µs that mini-redis spends on a request (F1, pipelines of
-//! 16: SET, 100,000 keys, 100 bytes): too little to be the cause. Parsing a GET with the parser of the client fred:
-//! redis-protocol, shared takes 12.88 times as long as ours (12.61 to 13.10), 140 ns against 10.8 ns.
 
 use std::hint::black_box;
 use std::io::Cursor;

@@ -3,10 +3,6 @@
 //! **Hypothesis**: sockets made by socket2 are the same sockets; what saves time is asking the kernel for many datagrams at once.
 //! **Compared**: 32 datagrams of 14 bytes sent and received on loopback, one system call each, by `std`, by `std` on a socket
 //! made with socket2 (SO_REUSEADDR, SO_REUSEPORT), and 32 at a time by sendmmsg and recvmmsg.
-//! **Outcome**: Sending and receiving a datagram: std, one at a time takes 1.042 times as long as socket2, one at a
-//! time (1.022 to 1.062), 3.06 µs against 2.93 µs; the difference is 0.1 % of the 197 µs that echonet crate spends on a
-//! request (F2, node profile, 32 requests under way): too little to be the cause. The same 32 at a time: socket2, one
-//! at a time takes 1.039 times as long as sendmmsg and recvmmsg (1.024 to 1.050), 2.93 µs against 2.82 µs.
 #![allow(unsafe_code, reason = "sendmmsg and recvmmsg have no safe form in std, socket2 or rustix")]
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

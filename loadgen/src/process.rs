@@ -58,6 +58,20 @@ impl Process {
         master.map(|(pid, stat)| Self { pid: *pid, started: stat.started })
     }
 
+    /// Processes of a group whose parents are in another one, and which are not its leader: what a server's start left to itself.
+    #[must_use]
+    pub(crate) fn orphans_of(group: u32) -> Vec<Self> {
+        let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let members: Vec<(u32, Stat)> = pids
+            .filter_map(|pid| Some((pid, Stat::read(pid).ok()?)))
+            .filter(|(pid, stat)| stat.group == group && *pid != group)
+            .collect();
+        let is_root =
+            |(_, stat): &&(u32, Stat)| stat.parent != group && !members.iter().any(|(pid, _)| *pid == stat.parent);
+        members.iter().filter(is_root).map(|(pid, stat)| Self { pid: *pid, started: stat.started }).collect()
+    }
+
     /// Its number.
     #[must_use]
     pub fn pid(&self) -> u32 {
@@ -106,11 +120,11 @@ impl Sample {
     /// What was used from `earlier` to this sample. The resident memory is this sample's.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
+        // The parts are estimates, of which one may shrink while their sum grows.
+        let total = (self.cpu.total() - earlier.cpu.total()).max(0.0);
+        let user = (self.cpu.user - earlier.cpu.user).clamp(0.0, total);
         Self {
-            cpu: Cpu {
-                user: (self.cpu.user - earlier.cpu.user).max(0.0),
-                system: (self.cpu.system - earlier.cpu.system).max(0.0),
-            },
+            cpu: Cpu { user, system: total - user },
             resident_bytes: self.resident_bytes,
             // Threads that have ended since take their switches with them.
             voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
@@ -135,6 +149,7 @@ fn precise(ticks: Cpu, run_seconds: f64) -> Cpu {
 /// What `/proc/PID/stat` says (proc_pid_stat(5)).
 struct Stat {
     parent: u32,
+    group: u32,
     cpu: Cpu,
     ended_children: Cpu,
     started: u64,
@@ -155,6 +170,7 @@ impl Stat {
         let seconds = |field: usize| Some(number(field)? as f64 / rustix::param::clock_ticks_per_second() as f64);
         Some(Self {
             parent: u32::try_from(number(4)?).ok()?,
+            group: u32::try_from(number(5)?).ok()?,
             cpu: Cpu { user: seconds(14)?, system: seconds(15)? },
             ended_children: Cpu { user: seconds(16)?, system: seconds(17)? },
             started: number(22)?,
@@ -271,7 +287,7 @@ mod tests {
     fn a_stat_line_is_read_behind_its_name() {
         let line = "7 (a) b (c)) S 3 7 7 0 -1 4194304 10 20 0 0 250 50 100 25 20 0 4 0 1234 999 5 18446744073709551615";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.parent, stat.started), (3, 1234));
+        assert_eq!((stat.parent, stat.group, stat.started), (3, 7, 1234));
         assert_eq!(stat.cpu, Cpu { user: 2.5, system: 0.5 });
         assert_eq!(stat.ended_children, Cpu { user: 1.0, system: 0.25 });
         assert_eq!(stat.resident_bytes, 5 * rustix::param::page_size() as u64);
@@ -305,6 +321,39 @@ mod tests {
         check(3.0, 1.0, 4.008, (3.006, 1.002));
         check(3.0, 1.0, 2.0, (3.0, 1.0));
         check(0.0, 0.0, 0.004, (0.004, 0.0));
+    }
+
+    #[test]
+    fn no_part_of_a_time_shrinks() {
+        let of = |user: f64, system: f64| Sample { cpu: Cpu { user, system }, ..Sample::default() };
+        #[track_caller]
+        fn check(found: Sample, user: f64, system: f64) {
+            assert!((found.cpu.user - user).abs() < 1e-9 && (found.cpu.system - system).abs() < 1e-9, "{found:?}");
+        }
+        check(of(1.0, 2.5).since(&of(1.004, 2.0)), 0.0, 0.496);
+        check(of(1.5, 1.99).since(&of(1.0, 2.0)), 0.49, 0.0);
+        check(of(1.5, 2.25).since(&of(1.0, 2.0)), 0.5, 0.25);
+    }
+
+    #[test]
+    fn what_a_start_leaves_to_itself_is_found_by_its_group() {
+        use std::os::unix::process::CommandExt as _;
+        let script = "(sleep 600 &); exec sleep 600";
+        let mut shell = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).process_group(0).spawn().unwrap();
+        let orphans = loop {
+            let orphans = Process::orphans_of(shell.id());
+            // Until the subshell between them has ended.
+            if let [orphan] = orphans[..]
+                && Stat::read(orphan.pid()).is_ok_and(|stat| stat.parent != shell.id())
+            {
+                break orphans;
+            }
+            std::thread::yield_now();
+        };
+        assert_ne!(orphans[0].pid(), shell.id());
+        let group = rustix::process::Pid::from_child(&shell);
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+        shell.wait().unwrap();
     }
 
     #[test]

@@ -11,9 +11,10 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::compare::{self, Metric, Plan, Record, Rules, Stored, Surroundings, Time, Writer};
+use crate::compare::{self, Judgement, Metric, Plan, Record, Rules, Stored, Surroundings, Time, Writer};
 use crate::front::{self, Exit};
 use crate::number;
+use crate::output;
 use crate::record::Outcome;
 use crate::watch::Watch;
 
@@ -100,10 +101,6 @@ pub struct GateArgs {
     /// Judge by the ratios to this subject, whose own change is taken for the machine's
     #[arg(long, value_name = "NAME")]
     relative_to: Option<String>,
-
-    /// Fail also where the rounds do not suffice to tell
-    #[arg(long)]
-    strict: bool,
 }
 
 fn time(text: &str) -> Result<Time, String> {
@@ -133,11 +130,14 @@ pub(super) fn gate(args: &GateArgs) -> ExitCode {
             metrics: if args.metric.is_empty() { default } else { args.metric.clone() },
             subjects: args.subject.clone(),
             relative_to: args.relative_to.clone(),
-            strict: args.strict,
         };
         let gate = compare::judge(&old, &new, &rules).map_err(anyhow::Error::msg)?;
         print(&format!("{gate}\n"))?;
-        Ok(if gate.passes() { ExitCode::SUCCESS } else { Exit::Missed.into() })
+        Ok(match gate.result() {
+            Judgement::Fine => Exit::Fine.into(),
+            Judgement::Regression | Judgement::Missing => Exit::Missed.into(),
+            Judgement::Inconclusive => Exit::Inconclusive.into(),
+        })
     };
     finish(result())
 }
@@ -228,14 +228,8 @@ fn markdown(stored: &Stored) -> String {
     }
 }
 
-/// A reader who has seen enough, such as `head`, is no error.
 fn print(text: &str) -> Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write the standard output")
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
+    output::print(text).context("cannot write the standard output")
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

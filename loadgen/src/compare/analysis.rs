@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::metric::Metric;
 use super::record::{Record, Run};
-use super::stats::{self, Estimate, FEWEST_PAIRS, Ratio};
+use super::stats::{self, Estimate, FEWEST_PAIRS};
+use super::validity::{is_generator_bound, is_note_of_generator};
+use super::verdict::{Comparison, Verdict, verdicts};
 use crate::number;
 use crate::record::{FailureCount, Latencies, Outcome};
 
@@ -28,8 +30,8 @@ pub struct SubjectResult<'a> {
     pub runs: usize,
     /// Medians.
     pub medians: BTreeMap<Metric, Estimate>,
-    /// Ratios to the baseline; of the baseline itself there are none.
-    pub ratios: BTreeMap<Metric, Ratio>,
+    /// Comparisons with the baseline, all of a record judged as one family; of the baseline itself there are none.
+    pub ratios: BTreeMap<Metric, (Comparison, Verdict)>,
     /// All rounds together.
     pub latencies: Latencies,
     /// Right answers of all rounds.
@@ -40,9 +42,6 @@ pub struct SubjectResult<'a> {
     pub notes: Vec<String>,
 }
 
-/// Above this share of a processor the generator's busiest thread is the limit.
-const GENERATOR_BOUND: f64 = 0.9;
-
 /// The results of all scenarios.
 #[must_use]
 pub fn scenarios(record: &Record) -> Vec<ScenarioResult<'_>> {
@@ -50,15 +49,39 @@ pub fn scenarios(record: &Record) -> Vec<ScenarioResult<'_>> {
     let of_scenario = |index: usize| {
         let name = &header.scenarios[index].name;
         let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == *name).collect();
-        let baseline = rounds(&runs, &header.baseline);
         let subjects = header.subjects.iter().enumerate().filter_map(|(place, subject)| {
             let own = rounds(&runs, &subject.name);
-            let baseline = (subject.name != header.baseline).then_some(&baseline);
-            (!own.is_empty()).then(|| of_subject(place, &subject.name, &own, baseline, header.seed))
+            (!own.is_empty()).then(|| of_subject(place, &subject.name, &own))
         });
         ScenarioResult { index, subjects: subjects.collect() }
     };
-    (0..header.scenarios.len()).map(of_scenario).collect()
+    let mut results: Vec<ScenarioResult<'_>> = (0..header.scenarios.len()).map(of_scenario).collect();
+    judge(record, &mut results);
+    results
+}
+
+/// Compares all subjects with the baseline.
+fn judge(record: &Record, results: &mut [ScenarioResult<'_>]) {
+    let mut places = Vec::new();
+    let mut family = Vec::new();
+    for (index, result) in results.iter().enumerate() {
+        for (place, subject) in result.subjects.iter().enumerate() {
+            if subject.name == record.header.baseline {
+                continue;
+            }
+            let scenario = &record.header.scenarios[result.index].name;
+            for metric in Metric::ALL {
+                let found = comparison(record, scenario, metric, subject.name, &record.header.baseline);
+                if found.ratio.is_some() {
+                    places.push((index, place));
+                    family.push(found);
+                }
+            }
+        }
+    }
+    for (((index, place), found), verdict) in places.into_iter().zip(&family).zip(verdicts(&family)) {
+        results[index].subjects[place].ratios.insert(found.metric, (*found, verdict));
+    }
 }
 
 /// The results of one subject in a scenario, without ratios; nothing where there are none.
@@ -67,7 +90,7 @@ pub fn subject<'a>(record: &'a Record, scenario: &str, name: &str) -> Option<Sub
     let index = record.header.subjects.iter().position(|subject| subject.name == name)?;
     let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == scenario).collect();
     let own = rounds(&runs, name);
-    (!own.is_empty()).then(|| of_subject(index, &record.header.subjects[index].name, &own, None, record.header.seed))
+    (!own.is_empty()).then(|| of_subject(index, &record.header.subjects[index].name, &own))
 }
 
 /// A subject's results by round.
@@ -75,44 +98,27 @@ pub(crate) fn rounds<'a>(runs: &[&'a Run], subject: &str) -> BTreeMap<usize, &'a
     runs.iter().filter(|run| run.subject == subject).map(|run| (run.round, &run.outcome)).collect()
 }
 
-/// Pairs of the same round.
-pub(crate) fn pairs(
-    metric: Metric,
-    ours: &BTreeMap<usize, &Outcome>,
-    theirs: &BTreeMap<usize, &Outcome>,
-) -> Vec<(f64, f64)> {
-    let pair = |(round, outcome): (&usize, &&Outcome)| Some((metric.of(outcome)?, metric.of(theirs.get(round)?)?));
-    ours.iter().filter_map(pair).collect()
-}
-
-/// The ratio of one subject's figure to another's, from the pairs of a scenario; nothing where there is no pair.
+/// Compares a figure of two subjects, by the pairs of a scenario.
 #[must_use]
-pub fn ratio(record: &Record, scenario: &str, metric: Metric, subject: &str, rival: &str) -> Option<Ratio> {
+pub fn comparison(record: &Record, scenario: &str, metric: Metric, subject: &str, rival: &str) -> Comparison {
     let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == scenario).collect();
-    stats::paired_ratio(&pairs(metric, &rounds(&runs, subject), &rounds(&runs, rival)), record.header.seed)
+    Comparison::new(metric, &rounds(&runs, subject), &rounds(&runs, rival))
 }
 
-fn of_subject<'a>(
-    index: usize,
-    name: &'a str,
-    own: &BTreeMap<usize, &Outcome>,
-    baseline: Option<&BTreeMap<usize, &Outcome>>,
-    seed: u64,
-) -> SubjectResult<'a> {
+fn of_subject<'a>(index: usize, name: &'a str, own: &BTreeMap<usize, &Outcome>) -> SubjectResult<'a> {
     let mut latencies = Latencies::new();
     own.values().for_each(|outcome| latencies.merge(&outcome.latencies()));
     let median = |metric: Metric| {
         let values: Vec<f64> = own.values().filter_map(|outcome| metric.of(outcome)).collect();
-        Some((metric, stats::median_estimate(&values, seed)?))
+        Some((metric, stats::median_estimate(&values)?))
     };
-    let ratio = |metric: Metric| Some((metric, stats::paired_ratio(&pairs(metric, own, baseline?), seed)?));
     let failures = failures(own);
     SubjectResult {
         index,
         name,
         runs: own.len(),
         medians: Metric::ALL.into_iter().filter_map(median).collect(),
-        ratios: Metric::ALL.into_iter().filter_map(ratio).collect(),
+        ratios: BTreeMap::new(),
         latencies,
         answers: own.values().map(|outcome| outcome.answers()).sum(),
         notes: notes(own, &failures),
@@ -142,12 +148,11 @@ fn notes(own: &BTreeMap<usize, &Outcome>, failures: &[FailureCount]) -> Vec<Stri
     };
     for outcome in own.values() {
         // The run's own note of it names figures that differ from run to run.
-        let (bound, others): (Vec<_>, Vec<_>) =
-            outcome.notes.iter().partition(|note| note.starts_with("generator-bound"));
-        if outcome.generator.busiest_thread > GENERATOR_BOUND || !bound.is_empty() {
+        let others = outcome.notes.iter().filter(|note| !is_note_of_generator(note));
+        if is_generator_bound(outcome) {
             add("generator-bound: the generator was the limit, only the CPU time tells servers apart".to_owned());
         }
-        others.into_iter().for_each(|note| add(note.clone()));
+        others.for_each(|note| add(note.clone()));
     }
     let of = own.len();
     let mut notes: Vec<String> =
@@ -182,6 +187,7 @@ pub fn limits(record: &Record) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::record;
+    use super::super::verdict::Void;
     use super::*;
 
     #[test]
@@ -198,16 +204,18 @@ mod tests {
         let [a, b] = &found[0].subjects[..] else { panic!("two subjects have results") };
         assert_eq!((a.name, a.runs, b.name, b.runs), ("a", 2, "b", 3));
         assert!(a.ratios.is_empty());
-        let ratio = b.ratios[&Metric::Throughput];
+        let (compared, verdict) = b.ratios[&Metric::Throughput];
+        let ratio = compared.ratio.unwrap();
         assert!((ratio.estimate.value - 2.0).abs() < 1e-9 && ratio.pairs == 2);
-        assert!(!ratio.shows_difference(), "two pairs show nothing");
+        assert_eq!(verdict, Verdict::Void(Void::FewPairs));
         assert!((b.medians[&Metric::Throughput].value - 1000.0).abs() < 1e-9);
         assert_eq!(b.latencies.count(), 11_200);
         let alone = subject(&record, "s", "b").unwrap();
         assert_eq!((alone.medians, alone.answers, alone.ratios.len()), (b.medians.clone(), b.answers, 0));
         assert!(subject(&record, "s", "c").is_none() && subject(&record, "t", "a").is_none());
         let value = |subject, rival| {
-            super::ratio(&record, "s", Metric::Throughput, subject, rival)
+            comparison(&record, "s", Metric::Throughput, subject, rival)
+                .ratio
                 .map(|ratio| (ratio.pairs, ratio.estimate.value.round()))
         };
         assert_eq!((value("b", "a"), value("b", "c"), value("a", "a")), (Some((2, 2.0)), None, Some((2, 1.0))));

@@ -1,5 +1,5 @@
 //! Whether something has become worse since a record was made. Judged by intervals, so that noise alone neither fails
-//! nor passes a change.
+//! nor passes a change; where they do not tell, the gate says so.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,8 @@ use super::analysis;
 use super::metric::Metric;
 use super::record::{Record, Run};
 use super::report::factor;
-use super::stats::{self, FEWEST_PAIRS, Ratio};
+use super::stats::{self, ERROR, FEWEST_PAIRS, Ratio, holm};
+use super::validity::{is_disturbed, is_generator_bound};
 use crate::number;
 use crate::record::Outcome;
 
@@ -23,8 +24,6 @@ pub struct Rules {
     pub subjects: Vec<String>,
     /// A subject whose own change is taken for the machine's: the others are judged by their ratios to it.
     pub relative_to: Option<String>,
-    /// Whether what cannot be told fails too.
-    pub strict: bool,
 }
 
 /// What was found of one metric.
@@ -34,8 +33,8 @@ pub enum Judgement {
     Fine,
     /// All of the interval is beyond the limit.
     Regression,
-    /// The interval holds the limit: more rounds are needed to tell.
-    Open,
+    /// The interval holds the limit, or the runs were disturbed: more rounds are needed to tell.
+    Inconclusive,
     /// There is nothing to judge by.
     Missing,
 }
@@ -54,19 +53,15 @@ pub struct Finding {
 pub struct Gate {
     /// What was found.
     pub findings: Vec<Finding>,
-    strict: bool,
 }
 
 impl Gate {
-    /// Whether nothing has become worse.
+    /// The gravest of all findings; without any there is nothing to judge by.
     #[must_use]
-    pub fn passes(&self) -> bool {
-        let bad = |finding: &Finding| match finding.judgement {
-            Judgement::Fine => false,
-            Judgement::Regression | Judgement::Missing => true,
-            Judgement::Open => self.strict,
-        };
-        !self.findings.is_empty() && !self.findings.iter().any(bad)
+    pub fn result(&self) -> Judgement {
+        let by_gravity = [Judgement::Regression, Judgement::Missing, Judgement::Inconclusive, Judgement::Fine];
+        let found = |judgement: &Judgement| self.findings.iter().any(|finding| finding.judgement == *judgement);
+        by_gravity.into_iter().find(found).unwrap_or(Judgement::Missing)
     }
 }
 
@@ -76,17 +71,22 @@ impl fmt::Display for Gate {
             let judgement = match finding.judgement {
                 Judgement::Fine => "fine",
                 Judgement::Regression => "REGRESSION",
-                Judgement::Open => "cannot be told",
+                Judgement::Inconclusive => "inconclusive",
                 Judgement::Missing => "MISSING",
             };
             writeln!(f, "{judgement:<15} {}", finding.text)?;
         }
         let count = |judgement| self.findings.iter().filter(|finding| finding.judgement == judgement).count();
-        let (bad, missing, open) = (count(Judgement::Regression), count(Judgement::Missing), count(Judgement::Open));
-        let result = if self.passes() { "passed" } else { "FAILED" };
+        let (bad, missing, open) =
+            (count(Judgement::Regression), count(Judgement::Missing), count(Judgement::Inconclusive));
+        let result = match self.result() {
+            Judgement::Fine => "passed",
+            Judgement::Inconclusive => "INCONCLUSIVE",
+            Judgement::Regression | Judgement::Missing => "FAILED",
+        };
         write!(
             f,
-            "gate {result}: {} judged, {bad} regressions, {missing} missing, {open} cannot be told",
+            "gate {result}: {} judged, {bad} regressions, {missing} missing, {open} inconclusive",
             self.findings.len()
         )
     }
@@ -104,6 +104,7 @@ pub fn judge(old: &Record, new: &Record, rules: &Rules) -> Result<Gate, String> 
         }
     }
     let mut findings = Vec::new();
+    let mut compared: Vec<Compared> = Vec::new();
     for scenario in &old.header.scenarios {
         for subject in old.header.subjects.iter().map(|subject| &subject.name) {
             let wanted = rules.subjects.is_empty() || rules.subjects.contains(subject);
@@ -125,15 +126,18 @@ pub fn judge(old: &Record, new: &Record, rules: &Rules) -> Result<Gate, String> 
                 let references =
                     reference.map(|name| [old, new].map(|record| of_scenario(record, &scenario.name, name)));
                 let [before, after] = match &references {
-                    None => [values(*metric, &before), values(*metric, &after)],
-                    Some([old, new]) => [relative(*metric, &before, old), relative(*metric, &after, new)],
+                    None => [Sample::own(*metric, &before), Sample::own(*metric, &after)],
+                    Some([old, new]) => {
+                        [Sample::relative(*metric, &before, old), Sample::relative(*metric, &after, new)]
+                    }
                 };
-                findings.extend(of_metric(*metric, &what, &before, &after, rules, new.header.seed));
+                compared.extend(Compared::new(*metric, &what, before, after));
             }
             findings.push(of_failures(&what, &before, &after));
         }
     }
-    Ok(Gate { findings, strict: rules.strict })
+    findings.extend(judged(compared, rules));
+    Ok(Gate { findings })
 }
 
 fn of_scenario<'a>(record: &'a Record, scenario: &str, subject: &str) -> BTreeMap<usize, &'a Outcome> {
@@ -141,71 +145,122 @@ fn of_scenario<'a>(record: &'a Record, scenario: &str, subject: &str) -> BTreeMa
     analysis::rounds(&runs, subject)
 }
 
-fn values(metric: Metric, rounds: &BTreeMap<usize, &Outcome>) -> Vec<f64> {
-    rounds.values().filter_map(|outcome| metric.of(outcome)).collect()
+/// A metric's values in a record, of the rounds that nobody disturbed.
+struct Sample {
+    values: Vec<f64>,
+    /// Whether any round has it.
+    known: bool,
+    /// Whether it is the generator's rather than the server's.
+    of_generator: bool,
 }
 
-fn relative(metric: Metric, own: &BTreeMap<usize, &Outcome>, reference: &BTreeMap<usize, &Outcome>) -> Vec<f64> {
-    let pairs = analysis::pairs(metric, own, reference).into_iter();
-    pairs.filter(|(_, reference)| *reference > 0.0).map(|(own, reference)| own / reference).collect()
-}
-
-/// A metric that the old record does not know is not judged.
-fn of_metric(metric: Metric, what: &str, before: &[f64], after: &[f64], rules: &Rules, seed: u64) -> Option<Finding> {
-    if before.is_empty() {
-        return None;
+impl Sample {
+    fn own(metric: Metric, rounds: &BTreeMap<usize, &Outcome>) -> Self {
+        Self::of(metric, rounds.values().map(|outcome| (metric.of(outcome), vec![*outcome])))
     }
-    let what = format!("{what}: {}", metric.name());
-    let Some(ratio) = stats::unpaired_ratio(after, before, seed) else {
-        let text = format!("{what}: the new record does not know it");
-        return Some(Finding { judgement: Judgement::Missing, text });
+
+    /// Shares of the reference's value in the same round.
+    fn relative(metric: Metric, own: &BTreeMap<usize, &Outcome>, reference: &BTreeMap<usize, &Outcome>) -> Self {
+        let pairs = own.iter().filter_map(|(round, own)| Some((*own, *reference.get(round)?)));
+        Self::of(
+            metric,
+            pairs.map(|(own, reference)| {
+                let share = metric.of(own).zip(metric.of(reference).filter(|value| *value > 0.0));
+                (share.map(|(own, reference)| own / reference), vec![own, reference])
+            }),
+        )
+    }
+
+    fn of<'a>(metric: Metric, rounds: impl Iterator<Item = (Option<f64>, Vec<&'a Outcome>)>) -> Self {
+        let known: Vec<(f64, Vec<&Outcome>)> = rounds.filter_map(|(value, runs)| Some((value?, runs))).collect();
+        let calm: Vec<_> = known.iter().filter(|(_, runs)| !runs.iter().any(|run| is_disturbed(run))).collect();
+        let bound = calm.iter().any(|(_, runs)| runs.iter().any(|run| is_generator_bound(run)));
+        Self {
+            values: calm.iter().map(|(value, _)| *value).collect(),
+            known: !known.is_empty(),
+            of_generator: bound && metric.is_of_generator(),
+        }
+    }
+}
+
+/// A metric before and after.
+struct Compared {
+    metric: Metric,
+    what: String,
+    before: Sample,
+    after: Sample,
+    ratio: Option<Ratio>,
+}
+
+impl Compared {
+    /// A metric that the old record does not know is not judged.
+    fn new(metric: Metric, what: &str, before: Sample, after: Sample) -> Option<Self> {
+        let ratio = stats::unpaired_ratio(&after.values, &before.values);
+        before.known.then(|| Self { metric, what: format!("{what}: {}", metric.name()), before, after, ratio })
+    }
+
+    /// The ratio, if it says something of the subject.
+    fn valid(&self) -> Option<Ratio> {
+        let of_generator = self.before.of_generator || self.after.of_generator;
+        self.ratio.filter(|ratio| ratio.pairs >= FEWEST_PAIRS && !of_generator)
+    }
+
+    /// Why there is none.
+    fn remark(&self) -> String {
+        match self.ratio.map_or(0, |ratio| ratio.pairs) {
+            _ if self.before.of_generator || self.after.of_generator => " (the generator was the limit)".to_owned(),
+            pairs @ ..FEWEST_PAIRS => format!(" ({pairs} undisturbed rounds, {FEWEST_PAIRS} are needed)"),
+            _ => String::new(),
+        }
+    }
+
+    fn text(&self, rules: &Rules) -> String {
+        let show = |sample: &Sample| match &rules.relative_to {
+            _ if sample.values.is_empty() => "?".to_owned(),
+            None => self.metric.text(stats::median(&sample.values)),
+            Some(name) => format!("{} of {name}", factor(stats::median(&sample.values))),
+        };
+        let ratio = self.ratio.map_or(String::new(), |Ratio { estimate, .. }| {
+            format!(", ratio {} [{}, {}]", factor(estimate.value), factor(estimate.low), factor(estimate.high))
+        });
+        let limit = factor(limit(self.metric, rules.most));
+        let (before, after) = (show(&self.before), show(&self.after));
+        format!("{}: {before} → {after}{ratio}, limit {limit}{}", self.what, self.remark())
+    }
+}
+
+/// A regression is claimed if all claims together are wrong in 5 % of all cases (Holm). That all is fine needs every interval
+/// to be on the right side, which no number of metrics makes easier.
+fn judged(compared: Vec<Compared>, rules: &Rules) -> Vec<Finding> {
+    let beyond = |one: &Compared, ratio: &Ratio| {
+        let limit = limit(one.metric, rules.most);
+        let is_beyond = (ratio.estimate.value > limit) != one.metric.more_is_better();
+        (is_beyond, ratio.improbability_of(limit))
     };
-    let show = |values: &[f64]| match &rules.relative_to {
-        None => metric.text(stats::median(values)),
-        Some(name) => format!("{} of {name}", factor(stats::median(values))),
+    let valid = compared.iter().filter_map(|one| Some(beyond(one, &one.valid()?)));
+    let claims = holm(&valid.map(|(is_beyond, chance)| if is_beyond { chance } else { 1.0 }).collect::<Vec<_>>());
+    let mut claims = claims.into_iter();
+    let judge = |one: Compared| {
+        let judgement = match one.valid() {
+            _ if !one.after.known => {
+                let text = format!("{}: the new record does not know it", one.what);
+                return Finding { judgement: Judgement::Missing, text };
+            }
+            None => Judgement::Inconclusive,
+            Some(ratio) => match (beyond(&one, &ratio), claims.next().unwrap_or(1.0)) {
+                ((true, _), claim) if claim <= ERROR => Judgement::Regression,
+                ((false, chance), _) if chance <= ERROR => Judgement::Fine,
+                _ => Judgement::Inconclusive,
+            },
+        };
+        Finding { judgement, text: one.text(rules) }
     };
-    let judgement = judgement(metric, &ratio, rules.most);
-    let few = if ratio.pairs < FEWEST_PAIRS {
-        format!(" ({} rounds, {FEWEST_PAIRS} are needed)", ratio.pairs)
-    } else {
-        String::new()
-    };
-    let estimate = ratio.estimate;
-    let text = format!(
-        "{what}: {} → {}, ratio {} [{}, {}], limit {}{few}",
-        show(before),
-        show(after),
-        factor(estimate.value),
-        factor(estimate.low),
-        factor(estimate.high),
-        factor(limit(metric, rules.most)),
-    );
-    Some(Finding { judgement, text })
+    compared.into_iter().map(judge).collect()
 }
 
 /// The ratio of new to old up to which, or down to which, all is fine.
 fn limit(metric: Metric, most: f64) -> f64 {
     if metric.more_is_better() { 1.0 - most } else { 1.0 + most }
-}
-
-fn judgement(metric: Metric, ratio: &Ratio, most: f64) -> Judgement {
-    let limit = limit(metric, most);
-    let (best, worst) = if metric.more_is_better() {
-        // Turned round, so that more is worse for both.
-        (-ratio.estimate.high, -ratio.estimate.low)
-    } else {
-        (ratio.estimate.low, ratio.estimate.high)
-    };
-    let limit = if metric.more_is_better() { -limit } else { limit };
-    if ratio.pairs < FEWEST_PAIRS {
-        Judgement::Open
-    } else if best > limit {
-        Judgement::Regression
-    } else if worst <= limit {
-        Judgement::Fine
-    } else {
-        Judgement::Open
-    }
 }
 
 /// Requests that fail more often than before are a regression, however fast the others are.
@@ -227,6 +282,7 @@ fn of_failures(what: &str, before: &BTreeMap<usize, &Outcome>, after: &BTreeMap<
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::record;
+    use super::Judgement::{Fine, Inconclusive, Missing, Regression};
     use super::*;
 
     /// A record of `a` and `b` with so many answers in each of six rounds, plus up to 2 %.
@@ -245,14 +301,14 @@ mod tests {
 
     fn rules() -> Rules {
         let metrics = vec![Metric::Throughput, Metric::P99, Metric::Cpu];
-        Rules { most: 0.05, metrics, subjects: vec!["b".to_owned()], relative_to: None, strict: false }
+        Rules { most: 0.05, metrics, subjects: vec!["b".to_owned()], relative_to: None }
     }
 
     #[track_caller]
-    fn check(old: &Record, new: &Record, rules: &Rules, expected: bool, parts: &[&str]) {
+    fn check(old: &Record, new: &Record, rules: &Rules, expected: Judgement, parts: &[&str]) {
         let gate = judge(old, new, rules).unwrap();
         let text = gate.to_string();
-        assert_eq!(gate.passes(), expected, "{text}");
+        assert_eq!(gate.result(), expected, "{text}");
         for part in parts {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }
@@ -261,39 +317,52 @@ mod tests {
     #[test]
     fn what_is_worse_beyond_the_limit_fails() {
         let old = made(1000, 1000);
-        check(&old, &old, &rules(), true, &["gate passed: 4 judged, 0 regressions", "ratio 1.000 ["]);
-        check(&old, &made(1000, 990), &rules(), true, &["fine            s: b: throughput: 505 → 500"]);
+        check(&old, &old, &rules(), Fine, &["gate passed: 4 judged, 0 regressions", "ratio 1.000 ["]);
+        check(&old, &made(1000, 990), &rules(), Fine, &["fine            s: b: throughput: 505 → 500"]);
         let parts = [
             "REGRESSION      s: b: throughput: 505 → 404, ratio 0.8",
             "limit 0.950",
             "REGRESSION      s: b: cpu:",
             "2 regressions",
         ];
-        check(&old, &made(1000, 800), &rules(), false, &parts);
-        check(&old, &made(1000, 2000), &rules(), true, &["fine            s: b: cpu: 990 µs"]);
+        check(&old, &made(1000, 800), &rules(), Regression, &parts);
+        check(&old, &made(1000, 2000), &rules(), Fine, &["fine            s: b: cpu: 990 µs"]);
         // Not of the subjects that are judged.
-        check(&old, &made(500, 1000), &rules(), true, &[]);
-        check(&old, &made(500, 1000), &Rules { subjects: Vec::new(), ..rules() }, false, &["s: a: throughput"]);
-        check(&old, &made(1000, 800), &Rules { most: 0.3, ..rules() }, true, &["limit 0.700"]);
+        check(&old, &made(500, 1000), &rules(), Fine, &[]);
+        check(&old, &made(500, 1000), &Rules { subjects: Vec::new(), ..rules() }, Regression, &["s: a: throughput"]);
+        check(&old, &made(1000, 800), &Rules { most: 0.3, ..rules() }, Fine, &["limit 0.700"]);
     }
 
     #[test]
-    fn what_cannot_be_told_fails_only_if_asked() {
+    fn what_cannot_be_told_is_no_pass() {
         let (old, near) = (made(1000, 1000), made(1000, 950));
-        check(&old, &near, &rules(), true, &["cannot be told  s: b: throughput"]);
-        check(&old, &near, &Rules { strict: true, ..rules() }, false, &["gate FAILED"]);
+        check(
+            &old,
+            &near,
+            &rules(),
+            Inconclusive,
+            &["inconclusive    s: b: throughput", "gate INCONCLUSIVE: 4 judged"],
+        );
         let mut few = made(1000, 500);
         few.runs.truncate(8);
-        check(&old, &few, &rules(), true, &["(4 rounds, 5 are needed)"]);
+        check(&old, &few, &rules(), Inconclusive, &["(4 undisturbed rounds, 5 are needed)"]);
+        let mut disturbed = made(1000, 500);
+        disturbed.runs.iter_mut().take(4).for_each(|run| run.outcome.notes.push("disturbed: others".to_owned()));
+        check(&old, &disturbed, &rules(), Inconclusive, &["(4 undisturbed rounds, 5 are needed)"]);
+        // A slow generator's rate is no server's.
+        let mut bound = made(1000, 500);
+        bound.runs.iter_mut().for_each(|run| run.outcome.generator.busiest_thread = 0.95);
+        let parts = ["inconclusive    s: b: throughput", "(the generator was the limit)", "REGRESSION      s: b: cpu"];
+        check(&old, &bound, &rules(), Regression, &parts);
     }
 
     #[test]
     fn a_slower_machine_is_not_a_regression_of_a_subject() {
         let (old, slower) = (made(1000, 1000), made(600, 600));
-        check(&old, &slower, &rules(), false, &[]);
+        check(&old, &slower, &rules(), Regression, &[]);
         let relative = Rules { relative_to: Some("a".to_owned()), ..rules() };
-        check(&old, &slower, &relative, true, &["throughput: 1.000 of a → 1.000 of a"]);
-        check(&old, &made(600, 500), &relative, false, &["REGRESSION"]);
+        check(&old, &slower, &relative, Fine, &["throughput: 1.000 of a → 1.000 of a"]);
+        check(&old, &made(600, 500), &relative, Regression, &["REGRESSION"]);
     }
 
     #[test]
@@ -302,16 +371,17 @@ mod tests {
         let mut wrong = made(1000, 1000);
         let failure = record(&[("s", "b", 0, 100, 1000)]).runs[0].outcome.failures.clone();
         wrong.runs[1].outcome.failures = failure;
-        check(&old, &wrong, &rules(), false, &["REGRESSION      s: b: failures: 0 of 6,060 → 2 of 6,062"]);
-        check(&wrong, &old, &rules(), true, &[]);
-        check(&old, &record(&[]), &rules(), false, &["MISSING         s: b: the new record has no results"]);
-        assert!(!judge(&record(&[]), &old, &Rules { subjects: Vec::new(), ..rules() }).unwrap().passes());
+        check(&old, &wrong, &rules(), Regression, &["REGRESSION      s: b: failures: 0 of 6,060 → 2 of 6,062"]);
+        check(&wrong, &old, &rules(), Fine, &[]);
+        check(&old, &record(&[]), &rules(), Missing, &["MISSING         s: b: the new record has no results"]);
+        let nothing = judge(&record(&[]), &old, &Rules { subjects: Vec::new(), ..rules() }).unwrap();
+        assert_eq!(nothing.result(), Missing, "nothing to judge by is no pass");
         let unknown = Rules { subjects: vec!["z".to_owned()], ..rules() };
         let error = judge(&old, &old, &unknown).unwrap_err();
         assert_eq!(error, "the subject is `z`, expected one that the baseline's record has results of");
         let mut unseen = made(1000, 1000);
         unseen.runs.iter_mut().for_each(|run| run.outcome.server = None);
-        check(&old, &unseen, &rules(), false, &["MISSING         s: b: cpu: the new record does not know it"]);
-        check(&unseen, &old, &rules(), true, &["3 judged"]);
+        check(&old, &unseen, &rules(), Missing, &["MISSING         s: b: cpu: the new record does not know it"]);
+        check(&unseen, &old, &rules(), Fine, &["3 judged"]);
     }
 }

@@ -109,7 +109,7 @@ mod tests {
             "| a | 6 | 500 | 1000 µs |",
             "| ratio to a | b |\n| :-- | --: |\n| answers/s | 1.502 [1.501, 1.504] better |\n",
             "| CPU/answer | 0.666 [0.665, 0.666] better |\n",
-            "| memory | 1.000 [1.000, 1.000] no difference shown |\n",
+            "| memory | 1.000 [1.000, 1.000] equivalent |\n",
             "| 12 of 6,012 |",
             "- b: made up (6 of 6 runs)\n",
             "- b: round 3 failed: it \\<died> of \\| a pipe\n",

@@ -63,6 +63,12 @@ impl Metric {
         self == Self::Throughput
     }
 
+    /// Whether it is the generator's own where the generator is the limit.
+    #[must_use]
+    pub fn is_of_generator(self) -> bool {
+        matches!(self, Self::Throughput | Self::P50 | Self::P99 | Self::P999)
+    }
+
     /// Its value in a run, if it is known.
     #[must_use]
     pub fn of(self, outcome: &Outcome) -> Option<f64> {

@@ -19,6 +19,8 @@ mod run;
 mod server;
 pub mod stats;
 mod usage;
+mod validity;
+mod verdict;
 mod words;
 
 pub use capacity::RateOf;
@@ -35,6 +37,8 @@ pub use ready::Ready;
 pub use record::{
     End, FORMAT, FailedRun, Header, Line, OfferedRate, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer,
 };
-pub use report::{TEXTS, Table, factor, offered, ratio_text};
+pub use report::{TEXTS, Table, factor, legend, offered, ratio_text};
 pub use run::{Surroundings, run};
+pub use validity::{is_disturbed, is_generator_bound};
+pub use verdict::{Comparison, MARGIN, Verdict, Void, verdicts};
 pub use words::Words;

@@ -35,7 +35,7 @@ pub struct Plan {
     pub servers: Servers,
     /// The subject that the others are compared with; without it the first.
     pub baseline: Option<String>,
-    /// Where the bootstrap's random choices come from.
+    /// Where the drawn orders come from.
     #[serde(default = "one")]
     pub seed: usize,
     /// Processors for servers, unless a subject has its own.
@@ -110,7 +110,8 @@ pub struct Subject {
 pub struct Load {
     /// What it is called in reports.
     pub name: String,
-    /// `redis -c 50 --depth 16 GET key:{key}`: the target is put behind the first word, unless the words hold `{port}`.
+    /// `redis -c 50 --depth 16 GET key:{key}` or `http /json -c 50`: the target is put behind the first word, and before the path,
+    /// unless the words hold `{port}`.
     pub command: Words,
     /// The same for a run that fills a fresh server, whose result is thrown away.
     pub prepare: Option<Words>,
@@ -329,7 +330,7 @@ mod tests {
         check("rounds = 3", "rounds = -3", &["rounds = -3", "expected usize"]);
         check("rounds = 3", "rounds = 0", &["`rounds`", "0", "expected 1 to 1000"]);
         check("rounds = 3", "round = 3", &["`round`", "expected one of", "`rounds`"]);
-        check("rounds = 3", "order = \"random\"", &["`random`", "`rotate`", "`reverse`"]);
+        check("rounds = 3", "order = \"chance\"", &["`chance`", "`random`", "`rotate`", "`reverse`"]);
         check("rounds = 3", "servers = \"new\"", &["`new`", "`anew`", "`kept`"]);
         check("rounds = 3", "baseline = \"z\"", &["`baseline` is `z`", "expected one of: a, b"]);
         check(

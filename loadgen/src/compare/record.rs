@@ -59,7 +59,7 @@ pub struct Header {
     pub servers: Servers,
     /// The name of the subject that the others are compared with.
     pub baseline: String,
-    /// Where the bootstrap's random choices come from.
+    /// Where the drawn orders come from.
     pub seed: u64,
     /// The generator's processors.
     pub generator_pin: Option<String>,

@@ -3,7 +3,8 @@
 use super::analysis::{self, ScenarioResult, SubjectResult};
 use super::metric::Metric;
 use super::record::{Header, Record};
-use super::stats::{Estimate, Ratio};
+use super::stats::{ERROR, Estimate};
+use super::verdict::{Comparison, MARGIN, Verdict, Void};
 use crate::number;
 
 /// A part of a report.
@@ -47,7 +48,9 @@ pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
     parts.push(Part::Notes(analysis::limits(record)));
     parts.push(Part::Text(setting(header)));
     parts.push(Part::Table(subjects(header)));
-    for result in analysis::scenarios(record) {
+    let results = analysis::scenarios(record);
+    let legend = legend(&voids(&results));
+    for result in results {
         let scenario = &header.scenarios[result.index];
         parts.push(Part::Heading(scenario.name.clone()));
         parts.push(Part::Command(&scenario.command));
@@ -62,7 +65,7 @@ pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
         parts.push(Part::Charts(result));
     }
     parts.push(Part::Heading("How to read it".to_owned()));
-    parts.push(Part::Text(LEGEND.to_owned()));
+    parts.push(Part::Text(legend));
     parts
 }
 
@@ -82,10 +85,34 @@ pub fn offered(record: &Record, scenario: &str) -> Option<String> {
     })
 }
 
-const LEGEND: &str = "Values are medians over the rounds; CPU time, memory and context switches are the server's. A ratio is the geometric mean over pairs of runs of the same round, \
-with the interval that holds the true ratio with 95 % confidence (bootstrap, widened for few pairs). \
-\u{201c}Better\u{201d} and \u{201c}worse\u{201d} stand only where this interval leaves out 1. Latencies count from the time at \
-which a request was intended to be sent.";
+/// What the verdicts mean, and how they are found.
+#[must_use]
+pub fn legend(void: &[Void]) -> String {
+    let mut text = format!(
+        "Values are medians over the rounds; CPU time, memory and context switches are the server's. A ratio is the geometric mean \
+         over pairs of runs of the same round, in brackets Student's 95 % interval of it; rounds that other programs disturbed do not \
+         count. \u{201c}Better\u{201d} and \u{201c}worse\u{201d}: the interval leaves out 1; \u{201c}equivalent\u{201d}: all of it \
+         lies within {:.0} % of 1; \u{201c}inconclusive\u{201d}: neither, more rounds are needed. All verdicts are judged as one \
+         family (Holm), so that the chance of any wrong one among them is {:.0} %. Latencies count from the time at which a \
+         request was intended to be sent.",
+        MARGIN * 100.0,
+        ERROR * 100.0
+    );
+    for reason in Void::ALL.iter().filter(|reason| void.contains(reason)) {
+        text += &format!(" Void ({}): {reason}.", reason.letter());
+    }
+    text
+}
+
+/// Why verdicts of these scenarios are void.
+fn voids(results: &[ScenarioResult<'_>]) -> Vec<Void> {
+    let all = results.iter().flat_map(|result| &result.subjects).flat_map(|subject| subject.ratios.values());
+    let of = |(_, verdict): &(Comparison, Verdict)| match verdict {
+        Verdict::Void(reason) => Some(*reason),
+        Verdict::Better | Verdict::Worse | Verdict::Equivalent | Verdict::Inconclusive => None,
+    };
+    all.filter_map(of).collect()
+}
 
 fn setting(header: &Header) -> String {
     let machine = &header.machine;
@@ -168,7 +195,7 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
         result.subjects.iter().filter(|subject| !subject.ratios.is_empty()).collect();
     let row = |metric: Metric| {
         let cell = |subject: &&SubjectResult<'_>| {
-            subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), |ratio| ratio_text(metric, ratio))
+            subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), |(found, verdict)| ratio_text(found, *verdict))
         };
         std::iter::once(metric.words().to_owned()).chain(subjects.iter().map(cell)).collect()
     };
@@ -178,21 +205,15 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
     (!subjects.is_empty()).then_some(Table { header: names, rows })
 }
 
-/// A ratio, its interval, and what it shows.
+/// A ratio, its interval, and the verdict: `0.812 [0.79, 0.83] better`.
 #[must_use]
-pub fn ratio_text(metric: Metric, ratio: &Ratio) -> String {
+pub fn ratio_text(found: &Comparison, verdict: Verdict) -> String {
+    let Some(ratio) = found.ratio else { return verdict.to_string() };
     let Estimate { value, low, high } = ratio.estimate;
     if ratio.pairs < 2 {
-        return format!("{} (one pair)", factor(value));
+        return format!("{} (one pair) {verdict}", factor(value));
     }
-    let shown = if !ratio.shows_difference() {
-        "no difference shown"
-    } else if (value > 1.0) == metric.more_is_better() {
-        "better"
-    } else {
-        "worse"
-    };
-    format!("{} [{}, {}] {shown}", factor(value), factor(low), factor(high))
+    format!("{} [{}, {}] {verdict}", factor(value), factor(low), factor(high))
 }
 
 /// A ratio with digits enough to tell it from 1.

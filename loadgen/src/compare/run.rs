@@ -105,8 +105,10 @@ impl<'a> Comparison<'a> {
         around: &mut dyn Surroundings,
     ) -> Result<()> {
         let plan = self.plan;
-        for (scenario, rate) in loads {
-            for index in plan.order.of_round(round, plan.subjects.len()) {
+        for (place, (scenario, rate)) in loads.iter().enumerate() {
+            // Another order for each scenario.
+            let seed = (plan.seed as u64) << 8 ^ place as u64;
+            for index in plan.order.of_round(round, plan.subjects.len(), seed) {
                 let subject = &plan.subjects[index];
                 if !present[index] || !scenario.is_for(&subject.name) || around.interrupted() {
                     continue;
@@ -171,9 +173,9 @@ fn load(
 ) -> Result<Outcome> {
     let more = [&["--server-pid".to_owned(), server.pid().to_string()], rate].concat();
     let words = words.aimed("127.0.0.1", server.port(), &more);
-    let before = Usage::now();
+    let before = Usage::now(server.pid());
     let outcome = cores::on(plan.generator_pin.as_ref(), || around.run(&words))?;
-    let disturbances = Usage::now().disturbances_since(&before);
+    let disturbances = Usage::now(server.pid()).disturbances_since(&before);
     let mut outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
     outcome.notes.extend(disturbances);
     match &outcome.ending {
@@ -318,6 +320,7 @@ mod tests {
     const PLAN: &str = r#"
         title = "t"
         rounds = 2
+        order = "rotate"
         servers = "kept"
         [[subject]]
         name = "a"
@@ -384,8 +387,8 @@ mod tests {
     #[test]
     fn servers_can_be_started_anew() {
         let mut around = Made::default();
-        let plan =
-            PLAN.replace("rounds = 2", "rounds = 1\nwarm-up-rounds = 0\norder = \"fixed\"").replace("kept", "anew");
+        let plan = PLAN.replace("rounds = 2", "rounds = 1\nwarm-up-rounds = 0").replace("rotate", "fixed");
+        let plan = plan.replace("kept", "anew");
         let record = compare(&plan, &mut around);
         assert_eq!(recorded(&record), "sa0 sb0 tb0", "{:?}", record.failed);
         let pids: BTreeSet<u32> = around.runs.iter().map(|(_, pid)| *pid).collect();

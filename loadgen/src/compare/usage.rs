@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::validity::DISTURBED;
 use crate::process::Process;
 
 /// CPU time in seconds since the machine's start.
@@ -24,11 +25,12 @@ const OTHERS: f64 = 0.1;
 const STOLEN: f64 = 0.02;
 
 impl Usage {
-    /// Until now. What cannot be read counts as nothing.
-    pub(crate) fn now() -> Self {
+    /// Until now; the server's process group is ours, too. What cannot be read counts as nothing.
+    pub(crate) fn now(server: u32) -> Self {
         let usage = Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default()).unwrap_or_default();
-        let sample = Process::open(std::process::id()).and_then(|process| process.sample());
-        Self { ours: sample.map_or(0.0, |sample| sample.cpu.total()), ..usage }
+        let this = Process::open(std::process::id()).into_iter();
+        let samples = this.chain(Process::orphans_of(server)).filter_map(|process| process.sample().ok());
+        Self { ours: samples.map(|sample| sample.cpu.total()).sum(), ..usage }
     }
 
     /// The first line of `/proc/stat` (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal.
@@ -51,10 +53,10 @@ impl Usage {
         let stolen = self.stolen - earlier.stolen;
         let mut found = Vec::new();
         if all > 0.0 && others / all > OTHERS {
-            found.push(format!("disturbed: other programs used more than {:.0} % of the processors", OTHERS * 100.0));
+            found.push(format!("{DISTURBED}other programs used more than {:.0} % of the processors", OTHERS * 100.0));
         }
         if all > 0.0 && stolen / all > STOLEN {
-            found.push(format!("disturbed: the hypervisor took more than {:.0} % of the processors", STOLEN * 100.0));
+            found.push(format!("{DISTURBED}the hypervisor took more than {:.0} % of the processors", STOLEN * 100.0));
         }
         found
     }
@@ -70,7 +72,7 @@ mod tests {
         let usage = Usage::parse("cpu  100 200 300 400 50 60 40 50 7 7\ncpu0 1 2 3\n").unwrap();
         assert_eq!(usage, Usage { all: 1200.0 / ticks, busy: 700.0 / ticks, stolen: 50.0 / ticks, ours: 0.0 });
         assert!(Usage::parse("cpu 1 2").is_none() && Usage::parse("").is_none());
-        let now = Usage::now();
+        let now = Usage::now(std::process::id());
         assert!(now.all > now.busy && now.busy > 0.0 && now.ours > 0.0, "{now:?}");
     }
 

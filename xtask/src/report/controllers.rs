@@ -1,11 +1,11 @@
 //! Controllers of ECHONET Lite: the published benchmark times them, not the device.
 
 use loadgen::compare::stats::median;
-use loadgen::compare::{Metric, Table, ratio_text};
+use loadgen::compare::{Metric, Table, ratio_text, verdicts};
 
 use super::document::Block;
 use super::findings::OURS;
-use super::measured::{controllers_ratio, figure};
+use super::measured::{controllers_comparison, figure};
 use crate::echonet::ControllerRun;
 
 const SHOWN: [(Metric, &str); 2] = [(Metric::Throughput, "requests/s"), (Metric::Cpu, "controller CPU/request")];
@@ -55,11 +55,10 @@ fn tables(all: &[ControllerRun], scenario: &str) -> Vec<Table> {
     let mut rows = Vec::new();
     for ours in names.iter().filter(|name| name.starts_with(OURS)) {
         for rival in names.iter().filter(|name| !name.starts_with(OURS)) {
-            let cell = |(metric, _): (Metric, &str)| {
-                controllers_ratio(all, scenario, metric, ours, rival)
-                    .map_or_else(|| "–".to_owned(), |ratio| ratio_text(metric, &ratio))
-            };
-            rows.push(std::iter::once(format!("{ours} / {rival}")).chain(SHOWN.map(cell)).collect());
+            let compared = SHOWN.map(|(metric, _)| controllers_comparison(all, scenario, metric, ours, rival));
+            let verdicts = verdicts(&compared).into_iter().zip(&compared);
+            let cells = verdicts.map(|(verdict, found)| ratio_text(found, verdict));
+            rows.push(std::iter::once(format!("{ours} / {rival}")).chain(cells).collect());
         }
     }
     if !rows.is_empty() {

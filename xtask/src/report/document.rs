@@ -14,12 +14,19 @@ pub(super) enum Block {
     Code(String),
     /// An SVG element, which only a page shows.
     Chart(String),
+    /// An SVG element, which is a file of this name beside the records, too.
+    Figure {
+        name: String,
+        svg: String,
+    },
 }
 
 /// A whole report.
 pub(super) struct Document {
     pub(super) title: String,
     pub(super) blocks: Vec<Block>,
+    /// What only the page has.
+    pub(super) details: Vec<Block>,
 }
 
 /// A list of plain lines.

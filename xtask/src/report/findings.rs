@@ -1,6 +1,5 @@
 //! What was published, and what is asked of our own measurements: `benches/scenarios/findings.toml`.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
@@ -37,10 +36,8 @@ pub(super) struct Finding {
     /// Whether the controllers of `cargo xtask echonet` belong to it.
     #[serde(default)]
     pub(super) controllers: bool,
-    /// The language of each subject that a verdict names.
-    pub(super) languages: BTreeMap<String, String>,
     pub(super) quick: Quick,
-    /// The first one, by its first metric, is the finding's verdict.
+    /// The first one stands for the finding on the first page.
     #[serde(rename = "question")]
     pub(super) questions: Vec<Question>,
 }
@@ -64,6 +61,14 @@ pub(super) struct Quick {
     pub(super) controllers: Vec<String>,
 }
 
+/// What was published of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Expected {
+    Better,
+    Worse,
+}
+
 /// Who is compared with whom, in what.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,13 +79,12 @@ pub(super) struct Question {
     pub(super) rival: String,
     #[serde(default = "rate_and_cpu", deserialize_with = "metrics")]
     pub(super) metrics: Vec<Metric>,
+    /// What the published claim says of these two.
+    pub(super) claimed: Option<Expected>,
 }
 
 /// Our subject's name in all plans; variants of it begin with it.
 pub(super) const OURS: &str = "ours";
-
-/// Scenarios that play the published workload begin so.
-pub(super) const AS_PUBLISHED: &str = "as published";
 
 /// Scenarios of `cargo xtask echonet` begin so.
 pub(super) const CONTROLLER: &str = "controller";
@@ -121,11 +125,10 @@ impl Finding {
 
     fn check(&self) -> Result<()> {
         ensure!(!self.questions.is_empty(), "{} asks nothing", self.id);
+        let claimed = self.questions.iter().any(|question| question.claimed.is_some());
+        ensure!(claimed, "{}: no question says what was claimed", self.id);
         for question in &self.questions {
             ensure!(!question.metrics.is_empty(), "{}: a question without a metric", self.id);
-            for name in [&question.subject, &question.rival] {
-                ensure!(self.languages.contains_key(name), "{}: {name} has no language", self.id);
-            }
         }
         let width = self.published.columns.len();
         ensure!(self.published.rows.iter().all(|row| row.len() == width), "{}: rows of another width", self.id);

@@ -1,31 +1,58 @@
 //! A plot of ratios with their intervals around the line where both are equal.
 
+use loadgen::compare::Verdict;
 use loadgen::output::svg::{Anchor, Svg};
 
-/// A ratio in the plot.
-pub(super) struct Row {
-    /// Stands above all rows in a row that share it.
-    pub(super) group: String,
-    pub(super) label: String,
-    pub(super) value: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-    /// The ratio, written.
-    pub(super) text: String,
-    /// Which of the style sheet's colours.
-    pub(super) colour: usize,
+use super::answers::Answer;
+
+/// The ratios of a finding's answers, in their order; what is void is grey.
+pub(super) fn of_answers(title: &str, answers: &[Answer<'_>]) -> Option<String> {
+    let row = |answer: &Answer<'_>| {
+        let estimate = answer.comparison.ratio?.estimate;
+        Some(Row {
+            group: answer.question.scenario.clone(),
+            label: format!("{} / {}", answer.question.subject, answer.question.rival),
+            value: estimate.value,
+            low: estimate.low,
+            high: estimate.high,
+            text: format!("{} {}", answer.text(), answer.comparison.metric.words()),
+            colour: match answer.verdict {
+                Verdict::Better => 2,
+                Verdict::Worse => 1,
+                Verdict::Equivalent => 0,
+                Verdict::Inconclusive => 4,
+                Verdict::Void(_) => 7,
+            },
+        })
+    };
+    let rows: Vec<Row> = answers.iter().filter_map(row).collect();
+    draw(&format!("{title} (green better, orange worse, blue equivalent, yellow inconclusive, grey void)"), &rows)
 }
 
-const WIDTH: f64 = 900.0;
+/// A ratio in the plot.
+struct Row {
+    /// Stands above all rows in a row that share it.
+    group: String,
+    label: String,
+    value: f64,
+    low: f64,
+    high: f64,
+    /// The ratio, written.
+    text: String,
+    /// Which of the style sheet's colours.
+    colour: usize,
+}
+
+const WIDTH: f64 = 960.0;
 const LEFT: f64 = 290.0;
-const RIGHT: f64 = 170.0;
+const RIGHT: f64 = 250.0;
 const LINE: f64 = 24.0;
 const TOP: f64 = 52.0;
 /// Beyond this, only every other tick has room.
 const ALL_TICKS: f64 = 64.0;
 
 /// The plot as an SVG element; nothing without rows.
-pub(super) fn draw(title: &str, rows: &[Row]) -> Option<String> {
+fn draw(title: &str, rows: &[Row]) -> Option<String> {
     let most =
         rows.iter().flat_map(|row| [row.high, 1.0 / row.low]).filter(|bound| bound.is_finite()).fold(1.25, f64::max);
     if rows.is_empty() {

@@ -15,6 +15,9 @@ pub(super) fn render(document: &Document) -> String {
             Block::Table(lines) => table(lines),
             Block::Code(code) => format!("```text\n{code}\n```\n"),
             Block::Chart(_) => String::new(),
+            Block::Figure { name, .. } => {
+                format!("![Ratios of {name} with their intervals](benches/record/{name}.svg)\n")
+            }
         };
         if !part.is_empty() {
             text.push('\n');

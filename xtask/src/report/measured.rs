@@ -4,10 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use loadgen::compare::stats::{self, Ratio};
-use loadgen::compare::{Metric, Record, analysis};
+use loadgen::compare::{Comparison, Metric, Record, analysis};
 
-use super::findings::{CONTROLLER, Finding};
+use super::findings::{CONTROLLER, Finding, Question};
 use crate::echonet::ControllerRun;
 
 /// A finding's records.
@@ -36,12 +35,16 @@ impl Measured {
         Ok(Self { record, controllers: runs.with_context(|| controllers.display().to_string())? })
     }
 
-    /// The ratio of one subject's figure to another's.
-    pub(super) fn ratio(&self, scenario: &str, metric: Metric, subject: &str, rival: &str) -> Option<Ratio> {
+    /// Compares a figure of a question's two subjects.
+    pub(super) fn comparison(&self, question: &Question, metric: Metric) -> Comparison {
+        let Question { scenario, subject, rival, .. } = question;
         if scenario.starts_with(CONTROLLER) {
-            return controllers_ratio(&self.controllers, scenario, metric, subject, rival);
+            return controllers_comparison(&self.controllers, scenario, metric, subject, rival);
         }
-        analysis::ratio(self.record.as_ref()?, scenario, metric, subject, rival)
+        match &self.record {
+            Some(record) => analysis::comparison(record, scenario, metric, subject, rival),
+            None => Comparison::of_pairs(metric, &[]),
+        }
     }
 }
 
@@ -50,18 +53,18 @@ pub(super) fn figure(run: &ControllerRun, metric: Metric) -> Option<f64> {
     match metric {
         Metric::Throughput => Some(run.per_second),
         Metric::Cpu => Some(run.cpu_us),
-        _ => None,
+        Metric::P50 | Metric::P99 | Metric::P999 | Metric::Memory | Metric::Switches => None,
     }
 }
 
-/// The ratio of one controller's figure to another's.
-pub(super) fn controllers_ratio(
+/// Compares a figure of two controllers.
+pub(super) fn controllers_comparison(
     runs: &[ControllerRun],
     scenario: &str,
     metric: Metric,
     subject: &str,
     rival: &str,
-) -> Option<Ratio> {
+) -> Comparison {
     let of = |name: &str| {
         let name = name.to_owned();
         runs.iter().filter(move |run| run.scenario == scenario && run.subject == name)
@@ -70,5 +73,5 @@ pub(super) fn controllers_ratio(
         let other = of(rival).find(|other| other.round == own.round)?;
         Some((figure(own, metric)?, figure(other, metric)?))
     });
-    stats::paired_ratio(&pairs.collect::<Vec<_>>(), 1)
+    Comparison::of_pairs(metric, &pairs.collect::<Vec<_>>())
 }

@@ -1,14 +1,14 @@
 //! Suspected causes: what `cargo bench -p benches` has found, hypothesis by hypothesis.
 //!
 //! Criterion's estimates are kept in `benches/record/micro.jsonl`. Outcomes are made from them, and from what a request costs in
-//! the records of findings; they stand in the report and at the head of each hypothesis' file.
+//! the records of findings.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use loadgen::compare::{Metric, analysis, factor};
+use loadgen::compare::{Metric, Table, analysis, factor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -148,9 +148,41 @@ impl Causes {
         Ok(Self { hypotheses: file.hypotheses, estimates: read_estimates()? })
     }
 
-    /// The report's section.
+    /// What was suspected, in a table: the shares that are costs of a recorded request.
+    pub(super) fn summary(&self, measured: &[Measured], findings: &Findings) -> Vec<Block> {
+        let pairs = self.hypotheses.iter().flat_map(|hypothesis| &hypothesis.compare);
+        let row = |pair: &Pair| {
+            let (a, b) = (self.estimates.get(&pair.a)?, self.estimates.get(&pair.b)?);
+            let request = pair.request.as_ref()?;
+            let share = request.share(a, b, measured, findings)?;
+            let [name, other] = differing(&pair.a, &pair.b);
+            let [value, low, high] = [share.value, share.low, share.high].map(|share| share * 100.0);
+            let of = format!("{} ({})", request.subject, request.finding);
+            let share_text = format!("{value:.1} % [{low:.1}, {high:.1}]");
+            Some(vec![format!("{name} instead of {other}"), of, share_text, weight(&share).to_owned()])
+        };
+        let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let text = format!(
+            "What a suspected cause costs as a share of the CPU time of a whole request, by cargo bench (benches/micro): below {:.0} % \
+             too little, above {:.0} % a cause by itself, as far as the whole interval says so. Both sides of a row were measured one \
+             after the other, not interleaved: these are hints, not verdicts.",
+            NEGLIGIBLE * 100.0,
+            LARGE * 100.0
+        );
+        let header = ["suspected", "of a request to", "share", "weight"];
+        vec![
+            Block::Heading(2, "Suspected causes".to_owned()),
+            Block::Text(text),
+            Block::Table(Table::new(&header, rows)),
+        ]
+    }
+
+    /// All of it, for the page.
     pub(super) fn blocks(&self, measured: &[Measured], findings: &Findings) -> Vec<Block> {
-        let mut blocks = vec![Block::Heading(2, "Suspected causes".to_owned())];
+        let mut blocks = vec![Block::Heading(2, "Suspected causes in full".to_owned())];
         blocks.push(Block::Text(format!(
             "What the articles, or their readers, suspected, tested one by one by cargo bench (benches/micro). A difference is held \
              against the CPU time that a server spent on a whole request in this report: below {:.0} % of it is too little to be \
@@ -209,50 +241,55 @@ impl Causes {
             time(b.nanos)
         );
         if let Some(request) = &pair.request
-            && let Some(cost) = request.nanos(measured, findings)
+            && let Some(share) = request.share(a, b, measured, findings)
         {
-            let difference = (a.nanos - b.nanos) * request.operations;
-            let share = difference / cost;
-            let judgement = match share {
-                ..0.0 => "it saves instead of costing",
-                ..NEGLIGIBLE => "too little to be the cause",
-                ..LARGE => "a part of the cause",
-                _ => "a cause by itself",
-            };
-            let share = if share < 1.0 { format!("{:.1} % of", share * 100.0) } else { "more than".to_owned() };
             text += &format!(
-                "; the difference is {share} the {} that {} spends on a request ({}, {}): {judgement}",
-                time(cost),
+                "; the difference is {:.1} % [{:.1}, {:.1}] of the CPU time that {} spends on a request ({}, {}): {}",
+                share.value * 100.0,
+                share.low * 100.0,
+                share.high * 100.0,
                 request.subject,
                 request.finding,
-                request.scenario
+                request.scenario,
+                weight(&share)
             );
         }
         Some(text + ".")
     }
-
-    /// Writes outcomes at the heads of the hypotheses' files.
-    pub(super) fn tell(&self, measured: &[Measured], findings: &Findings) -> Result<()> {
-        for hypothesis in &self.hypotheses {
-            let Some(outcomes) = self.outcomes(hypothesis, measured, findings) else { continue };
-            let path = source(&hypothesis.file);
-            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let told = with_outcome(&text, &outcomes.join(" "));
-            if told != text {
-                fs::write(&path, told)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Request {
-    /// The CPU time of a request, if it is recorded.
-    fn nanos(&self, measured: &[Measured], findings: &Findings) -> Option<f64> {
+    /// The share of a request's CPU time that the difference of two costs is, if the request is recorded. Its interval takes
+    /// the worst of what it is made of.
+    fn share(&self, a: &Estimate, b: &Estimate, measured: &[Measured], findings: &Findings) -> Option<Share> {
         let place = findings.findings.iter().position(|finding| finding.id == self.finding)?;
         let record = measured.get(place)?.record.as_ref()?;
         let subject = analysis::subject(record, &self.scenario, &self.subject)?;
-        Some(subject.medians.get(&Metric::Cpu)?.value * 1000.0)
+        let cost = subject.medians.get(&Metric::Cpu)?;
+        let of = |difference: f64, cost: f64| difference * self.operations / (cost * 1000.0);
+        let [least, most] = [a.low - b.high, a.high - b.low];
+        let [low, high] = [
+            of(least, if least < 0.0 { cost.low } else { cost.high }),
+            of(most, if most < 0.0 { cost.high } else { cost.low }),
+        ];
+        Some(Share { value: of(a.nanos - b.nanos, cost.value), low, high })
+    }
+}
+
+/// A share with its interval.
+struct Share {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+/// What a cost of this share may be, as far as its whole interval says so.
+fn weight(share: &Share) -> &'static str {
+    match () {
+        () if share.high < NEGLIGIBLE => "too little to be the cause",
+        () if share.low > LARGE => "large enough to be a cause by itself",
+        () if share.low > NEGLIGIBLE => "large enough to be a part of the cause",
+        () => "inconclusive",
     }
 }
 
@@ -291,28 +328,6 @@ fn differing<'a>(a: &'a str, b: &'a str) -> [String; 2] {
     [own, other].map(|parts| parts.join(", ").trim_end_matches([',', ' ']).to_owned())
 }
 
-/// Longest line of a comment.
-const WIDTH: usize = 120;
-
-/// The source with this outcome at the end of its first comment, in place of an older one.
-fn with_outcome(source: &str, outcome: &str) -> String {
-    let lines: Vec<&str> = source.lines().collect();
-    let head = lines.iter().take_while(|line| line.starts_with("//!")).count();
-    let old = lines[..head].iter().position(|line| line.starts_with("//! **Outcome**")).unwrap_or(head);
-    let mut text: Vec<String> = lines[..old].iter().map(|line| (*line).to_owned()).collect();
-    let mut line = "//!".to_owned();
-    for word in std::iter::once("**Outcome**:").chain(outcome.split_whitespace()) {
-        if line.chars().count() + 1 + word.chars().count() > WIDTH {
-            text.push(std::mem::replace(&mut line, "//!".to_owned()));
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    text.push(line);
-    text.extend(lines[head..].iter().map(|line| (*line).to_owned()));
-    text.join("\n") + "\n"
-}
-
 /// A time with three digits.
 fn time(nanos: f64) -> String {
     let (value, unit) = match nanos.abs() {
@@ -342,16 +357,6 @@ mod tests {
         let found = estimate(&benchmark, &json!({ "mean": mean, "slope": null })).unwrap();
         assert_eq!(found, Estimate { id: "a/b".to_owned(), nanos: 10.0, low: 9.0, high: 11.0 });
         assert!(estimate(&benchmark, &json!({})).is_none());
-    }
-
-    #[test]
-    fn outcomes_replace_each_other() {
-        let source = "//! **Claim**: c.\n//! **Compared**: d,\n//! e.\n\nuse x;\n";
-        let once = with_outcome(source, &"word ".repeat(40));
-        assert!(once.starts_with("//! **Claim**: c.\n//! **Compared**: d,\n//! e.\n//! **Outcome**: word word"));
-        assert!(once.ends_with("word\n\nuse x;\n") && once.lines().all(|line| line.len() <= WIDTH));
-        assert_eq!(with_outcome(&once, "short."), source.replace("e.\n", "e.\n//! **Outcome**: short.\n"));
-        assert_eq!(with_outcome(&once, &"word ".repeat(40)), once);
     }
 
     #[test]

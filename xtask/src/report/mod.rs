@@ -1,30 +1,34 @@
-//! The published comparisons measured again: `REPORT.md` and `benches/record/report.html`.
+//! The published comparisons measured again: `REPORT.md`, and a page with all figures below the target folder.
 //!
 //! `benches/scenarios/findings.toml` holds what was published and what is asked, `F1.toml` to `F6.toml` beside it say what is
 //! run; `loadgen compare` runs it. All that is rendered comes from the records in `benches/record`.
 
+mod answers;
 mod controllers;
+mod details;
 mod document;
 mod estimate;
 mod findings;
 mod forest;
+mod front;
 mod markdown;
 mod measured;
 mod micro;
 mod page;
 mod run;
-mod sections;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use loadgen::output::html::standing_alone;
 
 use crate::interrupt::Interrupt;
+use document::{Block, Document};
 use estimate::Span;
 use findings::{Finding, Findings};
 use measured::Measured;
@@ -88,14 +92,32 @@ fn chosen<'a>(all: &'a Findings, only: &[String]) -> Result<Vec<&'a Finding>> {
 }
 
 fn render(all: &Findings) -> Result<()> {
-    let measured: Vec<Measured> = all.findings.iter().map(Measured::read).collect::<Result<_>>()?;
-    let causes = micro::Causes::read()?;
-    let document = sections::document(all, &measured, &causes);
-    let page = measured::folder().join("report.html");
+    let document = document(all)?;
     fs::create_dir_all(measured::folder())?;
-    fs::write(crate::root().join("REPORT.md"), markdown::render(&document))?;
+    for (path, text) in files(&document) {
+        fs::write(path, text)?;
+    }
+    let page = crate::target_dir().join("report/report.html");
+    fs::create_dir_all(page.parent().unwrap_or_else(|| crate::root()))?;
     fs::write(&page, page::render(&document))?;
-    causes.tell(&measured, all)?;
     println!("written: REPORT.md, {}", page.display());
     Ok(())
+}
+
+/// The report as the records give it.
+fn document(all: &Findings) -> Result<Document> {
+    let measured: Vec<Measured> = all.findings.iter().map(Measured::read).collect::<Result<_>>()?;
+    Ok(front::document(all, &measured, &micro::Causes::read()?))
+}
+
+/// What is committed of a report: REPORT.md, and the figures that it shows.
+fn files(document: &Document) -> Vec<(PathBuf, String)> {
+    let figure = |block: &Block| match block {
+        Block::Figure { name, svg } => Some((measured::folder().join(format!("{name}.svg")), standing_alone(svg))),
+        Block::Heading(..) | Block::Text(_) | Block::Points(_) | Block::Table(_) | Block::Code(_) | Block::Chart(_) => {
+            None
+        }
+    };
+    let report = (crate::root().join("REPORT.md"), markdown::render(document));
+    document.blocks.iter().filter_map(figure).chain(std::iter::once(report)).collect()
 }

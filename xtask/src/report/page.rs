@@ -8,13 +8,15 @@ use super::document::{Block, Document};
 
 /// The whole page.
 pub(super) fn render(document: &Document) -> String {
-    let body: String = document.blocks.iter().map(block).collect();
+    let body: String = document.blocks.iter().chain(&document.details).map(block).collect();
     html::page(&document.title, &body)
 }
 
 fn block(block: &Block) -> String {
     match block {
-        Block::Heading(level, words) => format!("<h{level}>{}</h{level}>\n", escape(words)),
+        Block::Heading(level, words) => {
+            format!("<h{level} id=\"{}\">{}</h{level}>\n", anchor(words), escape(words))
+        }
         Block::Text(words) => format!("<p>{}</p>\n", escape(words)),
         Block::Points(points) => {
             let points: String = points.iter().map(point).collect();
@@ -22,8 +24,14 @@ fn block(block: &Block) -> String {
         }
         Block::Table(table) => html::table(&table.header, &table.rows, &TEXTS),
         Block::Code(code) => format!("<pre>{}</pre>\n", escape(code)),
-        Block::Chart(svg) => format!("<div class=\"wide\">\n{svg}</div>\n"),
+        Block::Chart(svg) | Block::Figure { svg, .. } => format!("<div class=\"wide\">\n{svg}</div>\n"),
     }
+}
+
+/// A heading's name in links: its letters and digits.
+fn anchor(words: &str) -> String {
+    let words = words.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
 fn point((strong, rest): &(String, String)) -> String {

@@ -1,14 +1,12 @@
 //! The report of records that nobody measured.
 
-use loadgen::compare::{
-    End, FORMAT, FailedRun, Header, Machine, Metric, Order, Record, Run, ScenarioHeader, Servers, SubjectHeader,
-};
+use loadgen::compare::{End, FORMAT, Header, Machine, Order, Record, Run, ScenarioHeader, Servers, SubjectHeader};
 use loadgen::record::{Cpu, Ending, Fairness, Generator, Latencies, Operation, Outcome, ServerUse};
 
-use super::findings::{Finding, Findings, Question};
+use super::answers::{Reproduced, answers, reproduced};
+use super::findings::Findings;
 use super::measured::Measured;
-use super::verdict::{Kind, verdict};
-use super::{markdown, micro, page, sections};
+use super::{document, files, front, markdown, micro, page};
 use crate::echonet::ControllerRun;
 
 const FINDINGS: &str = r#"
@@ -21,7 +19,6 @@ const FINDINGS: &str = r#"
     contradictions = ["It does not add up."]
     build = []
     quick = { scenarios = [], subjects = [] }
-    languages = { ours = "Rust", go = "Go", c = "C", peer = "Rust" }
     controllers = true
     [finding.published]
     columns = ["", "requests/s"]
@@ -29,6 +26,12 @@ const FINDINGS: &str = r#"
     [[finding.question]]
     scenario = "as published: s"
     rival = "go"
+    metrics = ["cpu", "p99"]
+    [[finding.question]]
+    scenario = "as published: s"
+    subject = "peer"
+    rival = "go"
+    claimed = "worse"
     [[finding.question]]
     scenario = "controller, apart"
     rival = "go"
@@ -125,85 +128,8 @@ fn measured(record: Record) -> Measured {
     Measured { record: Some(record), controllers: Vec::new() }
 }
 
-fn question(subject: &str, rival: &str, scenario: &str) -> Question {
-    let (subject, rival, scenario) = (subject.to_owned(), rival.to_owned(), scenario.to_owned());
-    Question { scenario, subject, rival, metrics: vec![Metric::Throughput] }
-}
-
-#[track_caller]
-fn check(measured: &Measured, question: &Question, metric: Metric, kind: Kind, parts: [&str; 2]) {
-    let finding: &Finding = &findings().findings[0];
-    let found = verdict(measured, question, metric, &finding.languages);
-    assert_eq!(found.kind, kind, "{} {}", found.short, found.long);
-    assert_eq!(found.short, parts[0]);
-    assert!(found.long.contains(parts[1]), "{}", found.long);
-}
-
-#[test]
-fn verdicts_follow_the_interval() {
-    let rates = [("ours", Some(200)), ("go", Some(100)), ("c", Some(400)), ("peer", Some(199)), ("away", None)];
-    let mut known = measured(record(&rates));
-    let ask = |rival: &str| question("ours", rival, "as published: s");
-    let rate = Metric::Throughput;
-    check(&known, &ask("go"), rate, Kind::Better, ["Rust is faster here than Go (go):", "ours answers 2.0"]);
-    check(&known, &ask("go"), rate, Kind::Better, ["Rust is faster here than Go (go):", "6 interleaved pairs)."]);
-    check(&known, &ask("c"), rate, Kind::Worse, ["Rust is slower here than C (c):", "ours answers 0.50"]);
-    check(
-        &known,
-        &ask("c"),
-        Metric::Cpu,
-        Kind::Worse,
-        ["Rust is dearer here than C (c):", "the CPU time of c per request"],
-    );
-    check(&known, &ask("peer"), rate, Kind::Draw, ["A draw with peer:", "holds 1"]);
-    check(&known, &ask("c"), Metric::Memory, Kind::Draw, ["A draw with C (c):", "the interval 1.000 to 1.000 holds 1"]);
-    let peer = question("peer", "go", "as published: s");
-    check(&known, &peer, rate, Kind::Better, ["Rust is faster here than Go (go):", "peer answers"]);
-
-    let none = "No verdict:";
-    check(&known, &ask("away"), rate, Kind::Unknown, [none, "away is absent here (no compiler here)."]);
-    check(&known, &ask("nobody"), rate, Kind::Unknown, [none, "nobody was left out of this run"]);
-    let harder = question("ours", "go", "harder");
-    check(&known, &harder, rate, Kind::Unknown, [none, "ours has no results"]);
-    let failed = FailedRun {
-        scenario: "harder".to_owned(),
-        subject: "ours".to_owned(),
-        round: Some(0),
-        reason: "it\ndied".to_owned(),
-    };
-    let whole = known.record.as_mut().unwrap();
-    whole.failed.push(failed.clone());
-    whole.failed.push(FailedRun { scenario: "as published: s".to_owned(), ..failed });
-    check(&known, &harder, rate, Kind::Unknown, [none, "every run of ours failed (it died)"]);
-    check(
-        &known,
-        &ask("go"),
-        rate,
-        Kind::Better,
-        ["Rust is faster here than Go (go):", "; 1 runs of ours gave no result"],
-    );
-    let left_out = question("ours", "go", "another");
-    check(&known, &left_out, rate, Kind::Unknown, [none, "“another” was left out"]);
-    let whole = known.record.as_mut().unwrap();
-    whole.runs.retain(|run| run.round < 4);
-    check(&known, &ask("go"), rate, Kind::Unknown, [none, "only 4 pairs of runs, at least 5 are needed."]);
-    let nothing = Measured { record: None, controllers: Vec::new() };
-    check(&nothing, &ask("go"), rate, Kind::Unknown, [none, "it was not measured"]);
-}
-
-#[test]
-fn limits_are_told_with_the_verdict() {
-    let mut record = record(&[("ours", Some(200)), ("go", Some(100))]);
-    record.runs.iter_mut().for_each(|run| run.outcome.generator.busiest_thread = 0.95);
-    let ask = question("ours", "go", "as published: s");
-    let expected = ["Rust is faster here than Go (go):", "generator-bound with ours"];
-    check(&measured(record), &ask, Metric::Throughput, Kind::Better, expected);
-}
-
-#[test]
-fn a_report_is_the_same_twice_and_says_all() {
-    let all = findings();
-    let controllers = (0..5).flat_map(|round| {
+fn controllers() -> Vec<ControllerRun> {
+    let runs = (0..5).flat_map(|round| {
         [("ours, tokio", 300.0), ("ours", 200.0), ("go", 100.0)].map(|(name, rate)| ControllerRun {
             scenario: "controller, apart".to_owned(),
             subject: name.to_owned(),
@@ -213,27 +139,64 @@ fn a_report_is_the_same_twice_and_says_all() {
             lost: 0,
         })
     });
-    let record = record(&[("ours", Some(200)), ("go", Some(100)), ("away", None)]);
-    let measured = [Measured { record: Some(record), controllers: controllers.collect() }];
+    runs.collect()
+}
+
+#[test]
+fn a_claim_is_held_against_the_verdicts() {
+    #[track_caller]
+    fn check(rates: &[(&str, Option<u64>)], change: impl Fn(&mut Record), expected: Reproduced, text: &str) {
+        let all = findings();
+        let mut record = record(rates);
+        change(&mut record);
+        let found = answers(&all.findings[0], &measured(record));
+        assert_eq!((reproduced(&found), found[2].text().as_str()), (expected, text));
+    }
+    let slow = [("ours", Some(400)), ("go", Some(200)), ("peer", Some(100))];
+    check(&slow, |_| {}, Reproduced::Yes, "▼ 0.50 [0.49, 0.51]");
+    let fast = [("ours", Some(400)), ("go", Some(100)), ("peer", Some(200))];
+    check(&fast, |_| {}, Reproduced::No, "▲ 2.00 [1.96, 2.05]");
+    let same = [("ours", Some(400)), ("go", Some(1000)), ("peer", Some(1000))];
+    check(&same, |_| {}, Reproduced::No, "≈ 1.00 [0.98, 1.02]");
+    let bound = |record: &mut Record| {
+        record.runs.iter_mut().for_each(|run| run.outcome.generator.busiest_thread = 0.95);
+    };
+    // The CPU time says it all the same.
+    check(&slow, bound, Reproduced::Yes, "0.50 (g)");
+    let disturbed = |record: &mut Record| {
+        record.runs.iter_mut().for_each(|run| run.outcome.notes.push("disturbed: others".to_owned()));
+    };
+    check(&slow, disturbed, Reproduced::Inconclusive, "– (d)");
+    check(&[("ours", Some(400)), ("go", Some(1))], |_| {}, Reproduced::Inconclusive, "– (m)");
+}
+
+#[test]
+fn a_report_is_the_same_twice_and_says_all() {
+    let all = findings();
+    let record = record(&[("ours", Some(200)), ("go", Some(100)), ("peer", Some(50)), ("away", None)]);
+    let measured = [Measured { record: Some(record), controllers: controllers() }];
     let causes = micro::Causes::read().unwrap();
-    let document = sections::document(&all, &measured, &causes);
+    let document = front::document(&all, &measured, &causes);
     let (text, page) = (markdown::render(&document), page::render(&document));
-    let again = sections::document(&all, &measured, &causes);
+    let again = front::document(&all, &measured, &causes);
     assert_eq!((&text, &page), (&markdown::render(&again), &page::render(&again)));
     for part in [
+        "Is Rust slow? 1 published comparisons say so of a Rust program. Reproduced today with that program: yes for F9.",
+        "| F9 | A \"title\" \\| \\<b> | yes | go | ▲ 0.50 [0.49, 0.51] | ≈ 1.00 [1.00, 1.01] | 6 pairs |",
         "## F9 A \"title\" \\| \\<b>\n",
-        "- **Rust is faster here than Go (go):** in “as published: s” ours answers 2.0",
-        "| Go | 2 |\n",
-        "It does not add up.",
-        "absent: no compiler here",
-        "| ours / go | 2.0",
-        "#### as published: s\n",
-        "a processor, 2 processors, 8.0 GiB, Linux 6, Debian. 2026-11-21T15:00:00Z, commit abc",
-        "#### controller, apart\n",
-        "| ours, tokio / go | ",
-        "A draw with Go (go):",
+        "![Ratios of F9 with their intervals](benches/record/F9.svg)\n",
+        "| controller, apart | ours / go | ▲ 1.9",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    for part in [
+        "<td>Go</td><td data-label=\"requests/s\">2</td>",
+        "It does not add up.",
+        "absent: no compiler here",
+        "controller, apart",
+        "<h3 id=",
+    ] {
+        assert!(page.contains(part) && !text.contains(&part.replace("controller, apart", "\0")), "`{part}`");
     }
     for network in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(network), "{network} reaches for the network");
@@ -245,6 +208,20 @@ fn a_report_is_the_same_twice_and_says_all() {
 fn findings_that_were_never_run_are_reported_as_such() {
     let all = findings();
     let measured = [Measured { record: None, controllers: Vec::new() }];
-    let text = markdown::render(&sections::document(&all, &measured, &micro::Causes::read().unwrap()));
-    assert!(text.contains("No verdict: it was not measured."), "{text}");
+    let text = markdown::render(&front::document(&all, &measured, &micro::Causes::read().unwrap()));
+    assert!(text.contains("Not measured yet.") && text.contains("inconclusive for F9"), "{text}");
+}
+
+/// Longer, nobody reads it.
+const MOST_WORDS: usize = 3000;
+
+#[test]
+fn what_is_committed_is_what_the_records_give() {
+    let document = document(&super::findings::Findings::read().unwrap()).unwrap();
+    for (path, text) in files(&document) {
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == text, "{}: `cargo xtask report --render` gives another one", path.display());
+        let words = text.split_whitespace().count();
+        assert!(!path.ends_with("REPORT.md") || words <= MOST_WORDS, "REPORT.md has {words} words");
+    }
 }

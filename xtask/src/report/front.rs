@@ -1,0 +1,197 @@
+//! What REPORT.md says: one page first, then a short section for each finding.
+
+use loadgen::compare::stats::ERROR;
+use loadgen::compare::{MARGIN, Metric, Table, Verdict, Void};
+
+use super::answers::{Answer, Reproduced, answers, of, reproduced};
+use super::document::{Block, Document};
+use super::findings::{Expected, Finding, Findings, Question};
+use super::forest;
+use super::measured::Measured;
+use super::{details, micro};
+
+/// The metrics of verdict tables, with the names of their columns.
+const COLUMNS: [(Metric, &str); 5] = [
+    (Metric::Throughput, "rate"),
+    (Metric::Cpu, "CPU"),
+    (Metric::P99, "p99"),
+    (Metric::Memory, "memory"),
+    (Metric::Switches, "switches"),
+];
+
+/// The whole report.
+pub(super) fn document(findings: &Findings, measured: &[Measured], causes: &micro::Causes) -> Document {
+    let all: Vec<(&Finding, &Measured, Vec<Answer<'_>>)> =
+        findings.findings.iter().zip(measured).map(|(finding, own)| (finding, own, answers(finding, own))).collect();
+    let mut blocks = vec![Block::Text(in_short(&all)), Block::Table(summary(&all)), Block::Text(legend(&all))];
+    for (finding, measured, answers) in &all {
+        blocks.extend(section(finding, measured, answers));
+    }
+    blocks.extend(causes.summary(measured, findings));
+    blocks.push(Block::Heading(2, "How it was measured".to_owned()));
+    blocks.push(Block::Text(METHOD.to_owned()));
+    let mut details: Vec<Block> =
+        all.iter().flat_map(|(finding, measured, _)| details::section(finding, measured)).collect();
+    details.extend(causes.blocks(measured, findings));
+    Document { title: "Six published comparisons, measured again".to_owned(), blocks, details }
+}
+
+const METHOD: &str = "Written by \u{201c}cargo xtask report --render\u{201d} from the records in benches/record, which \
+\u{201c}cargo xtask report\u{201d} measures anew; do not edit. The same command writes a page with every scenario's figures, charts and \
+notes to target/report/report.html. Published machines were others than ours: only ratios carry over. In each round every subject \
+runs every scenario once; a ratio is the geometric mean over pairs of runs of the same round. Rounds that other programs disturbed \
+do not decide. CPU time and memory are the server's; of controllers (F2) their own. Latencies count from the time at which a \
+request was intended to be sent.";
+
+type All<'a> = [(&'a Finding, &'a Measured, Vec<Answer<'a>>)];
+
+/// The answer to who asks whether Rust is slow.
+fn in_short(all: &All<'_>) -> String {
+    let of_slowness: Vec<(&str, Reproduced)> = all
+        .iter()
+        .filter(|(finding, ..)| finding.questions.iter().any(|question| question.claimed == Some(Expected::Worse)))
+        .map(|(finding, _, answers)| (finding.id.as_str(), reproduced(answers)))
+        .collect();
+    let named = |wanted: Reproduced| {
+        let names: Vec<&str> = of_slowness.iter().filter(|(_, found)| *found == wanted).map(|(id, _)| *id).collect();
+        (!names.is_empty()).then(|| format!("{wanted} for {}", names.join(", ")))
+    };
+    let results: Vec<String> = [Reproduced::Yes, Reproduced::InPart, Reproduced::No, Reproduced::Inconclusive]
+        .into_iter()
+        .filter_map(named)
+        .collect();
+    let costs = all.iter().filter_map(|(finding, _, answers)| {
+        let answer = of(answers, &finding.questions[0], Metric::Cpu).filter(|answer| answer.void().is_none())?;
+        Some((answer.comparison.ratio?.estimate.value, answer.verdict))
+    });
+    let costs: Vec<(f64, Verdict)> = costs.collect();
+    let cheaper = costs.iter().filter(|(_, verdict)| *verdict == Verdict::Better).count();
+    let (least, most) =
+        costs.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), (value, _)| (least.min(*value), most.max(*value)));
+    let ours = match costs.len() {
+        0 => "What ours costs, no record tells.".to_owned(),
+        told => format!(
+            "Ours costs less CPU time per request than the published rival in {cheaper} of the {told} that tell: {least:.2} to \
+             {most:.2} times as much."
+        ),
+    };
+    let claims = if results.is_empty() { "no claim is known".to_owned() } else { results.join("; ") };
+    format!(
+        "Is Rust slow? {} published comparisons say so of a Rust program. Reproduced today with that program: {claims}. {ours}",
+        of_slowness.len()
+    )
+}
+
+/// Six rows.
+fn summary(all: &All<'_>) -> Table {
+    let row = |(finding, _, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
+        let first = &finding.questions[0];
+        let cell = |metric| of(answers, first, metric).map_or_else(|| "–".to_owned(), Answer::text);
+        vec![
+            finding.id.clone(),
+            finding.title.clone(),
+            reproduced(answers).to_string(),
+            first.rival.clone(),
+            cell(Metric::Cpu),
+            cell(Metric::P99),
+            validity(answers, first),
+        ]
+    };
+    let header = ["", "published claim", "reproduced", "ours against", "CPU", "p99", "validity"];
+    Table::new(&header, all.iter().map(row).collect())
+}
+
+/// How many rounds decide a question, how many were disturbed, and what is void.
+fn validity(answers: &[Answer<'_>], question: &Question) -> String {
+    let own = || answers.iter().filter(|answer| std::ptr::eq(answer.question, question));
+    let pairs = own().filter_map(|answer| answer.comparison.ratio).map(|ratio| ratio.pairs).max().unwrap_or(0);
+    let disturbed = own().map(|answer| answer.comparison.disturbed).max().unwrap_or(0);
+    let mut text = format!("{pairs} pairs");
+    if disturbed > 0 {
+        text += &format!(", {disturbed} disturbed");
+    }
+    for answer in own() {
+        if let Some(reason) = answer.void() {
+            text += &format!(", {} ({})", answer.comparison.metric.name(), reason.letter());
+        }
+    }
+    text
+}
+
+fn legend(all: &All<'_>) -> String {
+    let mut text = format!(
+        "\u{201c}Ours\u{201d} is this workspace's program. A cell is ours divided by its rival, with Student's 95 % interval. ▲ better, \
+         ▼ worse: the interval leaves out 1. ≈ equivalent: all of it lies within {:.0} % of 1. ? inconclusive: neither. The verdicts of a \
+         finding are one family (Holm): the chance of any wrong one is {:.0} %.",
+        MARGIN * 100.0,
+        ERROR * 100.0
+    );
+    let used =
+        |reason: &&Void| all.iter().any(|(.., answers)| answers.iter().any(|answer| answer.void() == Some(**reason)));
+    for reason in Void::ALL.iter().filter(used) {
+        text += &format!(" ({}) void: {reason}.", reason.letter());
+    }
+    text
+}
+
+fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Vec<Block> {
+    let mut lines = vec![
+        (format!("The claim is reproduced: {}.", reproduced(answers)), claim(finding, answers)),
+        ("Ours:".to_owned(), pair(&finding.questions[0], answers)),
+        ("Workload:".to_owned(), format!("{}. {}", finding.workload, when(measured))),
+    ];
+    lines.retain(|(_, text)| !text.is_empty());
+    let mut blocks = vec![Block::Heading(2, format!("{} {}", finding.id, finding.title)), Block::Points(lines)];
+    if let Some(svg) = forest::of_answers(&format!("{}: ratios with 95 % intervals", finding.id), answers) {
+        blocks.push(Block::Figure { name: finding.id.clone(), svg });
+    }
+    blocks.push(Block::Table(verdict_table(finding, answers)));
+    blocks
+}
+
+/// What became of the published subjects.
+fn claim(finding: &Finding, answers: &[Answer<'_>]) -> String {
+    let is_first = |question: &&Question| {
+        let same = |other: &&Question| (&other.subject, &other.rival) == (&question.subject, &question.rival);
+        let claimed = |question: &&Question| question.claimed.is_some();
+        finding.questions.iter().filter(claimed).find(same).is_some_and(|first| std::ptr::eq(first, *question))
+    };
+    // A pair that is compared in several scenarios stands in the table with all of them.
+    finding.questions.iter().filter(is_first).map(|question| pair(question, answers)).collect::<Vec<_>>().join(" ")
+}
+
+/// `mini-redis against redis: rate ▼ 0.71 [0.66, 0.75], CPU ▼ 1.45 [1.40, 1.50].`
+fn pair(question: &Question, answers: &[Answer<'_>]) -> String {
+    let cells =
+        COLUMNS.iter().filter_map(|(metric, name)| Some(format!("{name} {}", of(answers, question, *metric)?.text())));
+    let cells = cells.collect::<Vec<_>>().join(", ");
+    format!("{} against {}: {cells}.", question.subject, question.rival)
+}
+
+/// The record behind a finding.
+fn when(measured: &Measured) -> String {
+    let Some(record) = &measured.record else { return "Not measured yet.".to_owned() };
+    let header = &record.header;
+    let day = header.date.split('T').next().unwrap_or_default();
+    format!("Measured {day}, {} rounds, commit {}.", header.rounds, header.commit.as_deref().unwrap_or("unknown"))
+}
+
+/// A row for each question; a scenario is named where it begins.
+fn verdict_table(finding: &Finding, answers: &[Answer<'_>]) -> Table {
+    let asked = |metric: &Metric| finding.questions.iter().any(|question| question.metrics.contains(metric));
+    let columns: Vec<(Metric, &str)> = COLUMNS.into_iter().filter(|(metric, _)| asked(metric)).collect();
+    let mut questions: Vec<&Question> = finding.questions.iter().collect();
+    let place = |name: &str| finding.questions.iter().position(|question| question.scenario == name);
+    questions.sort_by_key(|question| place(&question.scenario));
+    let mut last = "";
+    let rows = questions.into_iter().map(|question| {
+        let scenario = if last == question.scenario { String::new() } else { question.scenario.clone() };
+        last = &question.scenario;
+        let cells =
+            columns.iter().map(|(metric, _)| of(answers, question, *metric).map_or_else(String::new, Answer::text));
+        [scenario, format!("{} / {}", question.subject, question.rival)].into_iter().chain(cells).collect()
+    });
+    let rows = rows.collect();
+    let header: Vec<&str> = ["scenario", "ratio"].into_iter().chain(columns.iter().map(|(_, name)| *name)).collect();
+    Table::new(&header, rows)
+}
