@@ -7,8 +7,6 @@ mod ci;
 mod compare;
 mod differ;
 mod echonet;
-mod grpc;
-mod http;
 mod instructions;
 mod interrupt;
 mod isolation;
@@ -53,10 +51,6 @@ enum Task {
     Echonet(echonet::Options),
     /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
     Loadgen(loadgen::Options),
-    /// Interleaved measurement of http-server against its peers by wrk.
-    Http(http::Options),
-    /// Interleaved measurement of grpc-server against its peers by h2load, ghz and our own generator.
-    Grpc(grpc::Options),
     /// The published comparisons measured again: runs loadgen compare, keeps its records, writes REPORT.md and its page.
     Report(report::Options),
     /// Instructions of every server's hot paths, against a committed baseline.
@@ -76,8 +70,6 @@ fn main() -> ExitCode {
         Task::Isolation(options) => isolation::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
-        Task::Http(options) => http::run(&options),
-        Task::Grpc(options) => grpc::run(&options),
         Task::Report(options) => report::run(&options),
         Task::Paths(options) => paths::run(&options),
         Task::Instructions(options) => instructions::run(&options),

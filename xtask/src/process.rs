@@ -89,17 +89,6 @@ impl Server {
         self.status_bytes("VmRSS:")
     }
 
-    /// The most resident memory since its start, or since [`Server::reset_peak`] (`VmHWM`).
-    pub(crate) fn peak_bytes(&self) -> Result<u64> {
-        self.status_bytes("VmHWM:")
-    }
-
-    /// Lets [`Server::peak_bytes`] begin anew.
-    pub(crate) fn reset_peak(&self) -> Result<()> {
-        // "To reset the peak resident set size to the process's current resident set size value" (proc(5)).
-        Ok(fs::write(format!("/proc/{}/clear_refs", self.pid()), "5")?)
-    }
-
     fn status_bytes(&self, name: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;

@@ -17,8 +17,8 @@ use crate::load::Connection;
 use crate::process::Server;
 use sample::{Bench, Sample};
 use stats::{median, paired_ratio};
-use subject::Subject;
-pub(crate) use subject::{Pinning, memory_only, parse_pinning, pinned};
+pub(crate) use subject::memory_only;
+use subject::{Pinning, Subject, parse_pinning};
 
 /// Options of `cargo xtask compare`.
 ///

@@ -15,21 +15,9 @@ pub(super) struct Subject {
 
 /// Cores of the two sides, as `taskset` reads them.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Pinning {
+pub(super) struct Pinning {
     pub(super) server: String,
     pub(super) client: String,
-}
-
-impl Pinning {
-    /// The server's cores.
-    pub(crate) fn server(&self) -> &str {
-        &self.server
-    }
-
-    /// The load generator's.
-    pub(crate) fn client(&self) -> &str {
-        &self.client
-    }
 }
 
 /// Parses `NAME=COMMAND`.
@@ -42,14 +30,14 @@ pub(super) fn parse(text: &str) -> Result<Subject, String> {
 }
 
 /// Parses `server=CORES,client=CORES`; the list of cores may be a range.
-pub(crate) fn parse_pinning(text: &str) -> Result<Pinning, String> {
+pub(super) fn parse_pinning(text: &str) -> Result<Pinning, String> {
     let rest = text.strip_prefix("server=");
     let (server, client) = rest.and_then(|rest| rest.split_once(",client=")).ok_or("expected server=1,client=0")?;
     Ok(Pinning { server: server.to_owned(), client: client.to_owned() })
 }
 
 /// `command`, on the given cores where there are any.
-pub(crate) fn pinned(cores: Option<&str>, command: Vec<String>) -> Vec<String> {
+pub(super) fn pinned(cores: Option<&str>, command: Vec<String>) -> Vec<String> {
     match cores {
         Some(cores) => ["taskset", "-c", cores].map(String::from).into_iter().chain(command).collect(),
         None => command,

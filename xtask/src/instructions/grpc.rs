@@ -9,7 +9,6 @@ use anyhow::{Result, ensure};
 use super::h2::{Client, Method};
 use super::profile::{PARTS, by_crate, total};
 use super::{Options, callgrind, control, dumped};
-use crate::grpc::answers;
 use crate::process::{Server, free_port, words};
 use crate::programs;
 
@@ -38,6 +37,20 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
         println!("record: {}", path.display());
     }
     Ok(())
+}
+
+/// Whether a server on this port of the loopback interface speaks HTTP/2: its first frame is SETTINGS.
+fn answers(port: u16) -> bool {
+    use std::io::{Read, Write};
+    let hello = || -> std::io::Result<bool> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(5)))?;
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")?;
+        let mut head = [0; 9];
+        stream.read_exact(&mut head)?;
+        Ok(head[3] == 4)
+    };
+    hello().unwrap_or(false)
 }
 
 /// The figures of one server.

@@ -1,6 +1,7 @@
 //! Instructions per request, counted by callgrind: the same figure on a busy machine. Of redis-server for pipelined GET and
 //! SET, of http-server for its hot paths, of grpc-server per call and message.
 
+mod backend;
 mod grpc;
 mod h2;
 mod profile;
@@ -15,10 +16,10 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use crate::compare::memory_only;
-use crate::http::Backend;
 use crate::load::{Connection, Request};
 use crate::process::{Server, free_port, run_quietly};
 use crate::programs;
+use backend::Backend;
 
 /// Options of `cargo xtask instructions`.
 #[derive(Args)]
@@ -95,17 +96,30 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Whether a server on this port of the loopback interface answers `/` with 200.
+fn answers(port: u16) -> bool {
+    let get = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(5)))?;
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        Ok(&status == b"HTTP/1.1 200")
+    };
+    get().unwrap_or(false)
+}
+
 /// The same for http-server.
 fn http(options: &Options, folder: &Path) -> Result<()> {
     let program = programs::ours("http-server")?;
-    let backend = Backend::start(None, folder).inspect_err(|error| println!("left out: /get: {error:#}")).ok();
+    let backend = Backend::start(folder).inspect_err(|error| println!("left out: /get: {error:#}")).ok();
     let port = free_port()?;
     let (output, mut command) = callgrind(folder, port);
     command.push(program.display().to_string());
     command.extend(["--workers", "1", "--listen"].map(String::from));
     command.push(format!("127.0.0.1:{port}"));
     command.extend(backend.iter().flat_map(|backend| ["--redis".to_owned(), backend.place().to_owned()]));
-    let server = Server::start_when(crate::http::answers, &command, port, folder)?;
+    let server = Server::start_when(answers, &command, port, folder)?;
     let connect = |_| TcpStream::connect(("127.0.0.1", port));
     let mut connections = (0..CONNECTIONS).map(connect).collect::<std::io::Result<Vec<_>>>()?;
     control(&server, &["-i", "on"])?;

@@ -29,20 +29,25 @@ pub(super) fn of<'a, 'b>(all: &'b [Answer<'a>], question: &Question, metric: Met
     all.iter().find(|one| std::ptr::eq(one.question, question) && one.comparison.metric == metric)
 }
 
+/// `▲ 2.03 [1.96, 2.10]`; what is void has its reason's letter in place of the interval.
+pub(super) fn text(comparison: &Comparison, verdict: Verdict) -> String {
+    let value = comparison.ratio.map(|ratio| ratio.estimate);
+    let (sign, found) = match (verdict, value) {
+        (Verdict::Void(reason), Some(found)) => return format!("{} ({})", short(found.value), reason.letter()),
+        (Verdict::Void(reason), None) => return format!("– ({})", reason.letter()),
+        (_, None) => return format!("– ({})", Void::Missing.letter()),
+        (Verdict::Better, Some(found)) => ("▲", found),
+        (Verdict::Worse, Some(found)) => ("▼", found),
+        (Verdict::Equivalent, Some(found)) => ("≈", found),
+        (Verdict::Inconclusive, Some(found)) => ("?", found),
+    };
+    format!("{sign} {} [{}, {}]", short(found.value), short(found.low), short(found.high))
+}
+
 impl Answer<'_> {
-    /// `▲ 2.03 [1.96, 2.10]`; what is void has its reason's letter in place of the interval.
+    /// Its cell in tables.
     pub(super) fn text(&self) -> String {
-        let value = self.comparison.ratio.map(|ratio| ratio.estimate);
-        let (sign, found) = match (self.verdict, value) {
-            (Verdict::Void(reason), Some(found)) => return format!("{} ({})", short(found.value), reason.letter()),
-            (Verdict::Void(reason), None) => return format!("– ({})", reason.letter()),
-            (_, None) => return format!("– ({})", Void::Missing.letter()),
-            (Verdict::Better, Some(found)) => ("▲", found),
-            (Verdict::Worse, Some(found)) => ("▼", found),
-            (Verdict::Equivalent, Some(found)) => ("≈", found),
-            (Verdict::Inconclusive, Some(found)) => ("?", found),
-        };
-        format!("{sign} {} [{}, {}]", short(found.value), short(found.low), short(found.high))
+        text(&self.comparison, self.verdict)
     }
 
     /// Why it is void, if it is.

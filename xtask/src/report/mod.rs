@@ -15,6 +15,7 @@ mod markdown;
 mod measured;
 mod micro;
 mod page;
+mod readme;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -92,9 +93,10 @@ fn chosen<'a>(all: &'a Findings, only: &[String]) -> Result<Vec<&'a Finding>> {
 }
 
 fn render(all: &Findings) -> Result<()> {
-    let document = document(all)?;
+    let measured = all.findings.iter().map(Measured::read).collect::<Result<Vec<_>>>()?;
+    let document = front::document(all, &measured, &micro::Causes::read()?);
     fs::create_dir_all(measured::folder())?;
-    for (path, text) in files(&document) {
+    for (path, text) in files(&document, all, &measured)? {
         fs::write(path, text)?;
     }
     let page = crate::target_dir().join("report/report.html");
@@ -104,20 +106,16 @@ fn render(all: &Findings) -> Result<()> {
     Ok(())
 }
 
-/// The report as the records give it.
-fn document(all: &Findings) -> Result<Document> {
-    let measured: Vec<Measured> = all.findings.iter().map(Measured::read).collect::<Result<_>>()?;
-    Ok(front::document(all, &measured, &micro::Causes::read()?))
-}
-
-/// What is committed of a report: REPORT.md, and the figures that it shows.
-fn files(document: &Document) -> Vec<(PathBuf, String)> {
+/// What is committed of a report: REPORT.md, the figures that it shows, and README.md for its tables.
+fn files(document: &Document, all: &Findings, measured: &[Measured]) -> Result<Vec<(PathBuf, String)>> {
     let figure = |block: &Block| match block {
         Block::Figure { name, svg } => Some((measured::folder().join(format!("{name}.svg")), standing_alone(svg))),
         Block::Heading(..) | Block::Text(_) | Block::Points(_) | Block::Table(_) | Block::Code(_) | Block::Chart(_) => {
             None
         }
     };
-    let report = (crate::root().join("REPORT.md"), markdown::render(document));
-    document.blocks.iter().filter_map(figure).chain(std::iter::once(report)).collect()
+    let readme = crate::root().join("README.md");
+    let tables = readme::rendered(&fs::read_to_string(&readme)?, all, measured)?;
+    let texts = [(crate::root().join("REPORT.md"), markdown::render(document)), (readme, tables)];
+    Ok(document.blocks.iter().filter_map(figure).chain(texts).collect())
 }

@@ -6,7 +6,7 @@ use loadgen::record::{Cpu, Ending, Fairness, Generator, Latencies, Operation, Ou
 use super::answers::{Reproduced, answers, reproduced};
 use super::findings::Findings;
 use super::measured::Measured;
-use super::{document, files, front, markdown, micro, page};
+use super::{files, front, markdown, micro, page};
 use crate::echonet::ControllerRun;
 
 const FINDINGS: &str = r#"
@@ -217,8 +217,10 @@ const MOST_WORDS: usize = 3000;
 
 #[test]
 fn what_is_committed_is_what_the_records_give() {
-    let document = document(&super::findings::Findings::read().unwrap()).unwrap();
-    for (path, text) in files(&document) {
+    let all = Findings::read().unwrap();
+    let measured: Vec<Measured> = all.findings.iter().map(|finding| Measured::read(finding).unwrap()).collect();
+    let document = front::document(&all, &measured, &micro::Causes::read().unwrap());
+    for (path, text) in files(&document, &all, &measured).unwrap() {
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(committed == text, "{}: `cargo xtask report --render` gives another one", path.display());
         let words = text.split_whitespace().count();

@@ -6,42 +6,33 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::compare::{Pinning, memory_only, pinned};
+use crate::compare::memory_only;
 use crate::process::{Server, free_port};
 
-/// A Redis in which the key `foo` is `bar`.
-pub(crate) struct Backend {
+/// A genuine Redis in which the key `foo` is `bar`.
+pub(super) struct Backend {
     place: String,
     /// Ends with this.
-    _server: Option<Server>,
+    _server: Server,
 }
 
 impl Backend {
-    /// One that runs at HOST:PORT.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
-    pub(crate) fn running(place: &str) -> Result<Self> {
-        set(place)?;
-        Ok(Self { place: place.to_owned(), _server: None })
-    }
-
-    /// A genuine one of its own, on the cores of the load generator: it is not what is measured.
+    /// Starts one.
     ///
     /// # Errors
     /// When redis-server is not installed or does not start.
-    pub(crate) fn start(pin: Option<&Pinning>, folder: &Path) -> Result<Self> {
+    pub(super) fn start(folder: &Path) -> Result<Self> {
         let port = free_port()?;
         let mut command = vec!["redis-server".to_owned()];
         command.extend(memory_only(port));
-        let server = Server::start(&pinned(pin.map(Pinning::client), command), port, folder)?;
+        let server = Server::start(&command, port, folder)?;
         let place = format!("127.0.0.1:{port}");
         set(&place)?;
-        Ok(Self { place, _server: Some(server) })
+        Ok(Self { place, _server: server })
     }
 
     /// HOST:PORT.
-    pub(crate) fn place(&self) -> &str {
+    pub(super) fn place(&self) -> &str {
         &self.place
     }
 }
