@@ -95,12 +95,7 @@ fn a_comparison_makes_record_tables_and_page() {
     assert!(record.header.subjects[2].absent.is_some());
 
     let markdown = fs::read_to_string(folder.0.join("a.md")).unwrap();
-    for part in [
-        "# Redis and \\<itself>",
-        "| redis | 2 |",
-        "| again | 2 |",
-        "absent: there is no program",
-    ] {
+    for part in ["# Redis and \\<itself>", "| redis | 2 |", "| again | 2 |", "absent: there is no program"] {
         assert!(markdown.contains(part), "`{part}` is not in:\n{markdown}");
     }
     // Other tests run at the same time: rounds that they have disturbed make no ratio.
