@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, WriteHalf};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::sleep;
@@ -28,6 +28,10 @@ const MAX_EVENTS: usize = 1024;
 
 /// Most bytes of messages that wait for one listener, 8 MiB: Redis' soft limit for a subscriber.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of subscriptions that wait for Redis to read them; beyond, the connection is made anew, which asks for those alone
+/// that somebody still listens to.
+const MAX_ASKED: usize = 1024 * 1024;
 
 /// Bytes read at once.
 const INPUT: usize = 64 * 1024;
@@ -198,6 +202,10 @@ impl Hub {
             if listened.listeners.is_empty() && before > 0 {
                 self.ask("UNSUBSCRIBE", topic);
             }
+            // With a connection it stays until Redis has confirmed; without one, nobody will.
+            if !self.connected.get() && known.get(topic).is_some_and(|listened| listened.listeners.is_empty()) {
+                known.remove(topic);
+            }
         }
     }
 
@@ -206,7 +214,12 @@ impl Hub {
         if self.connected.get() {
             let prefix = if topic.is_pattern { "P" } else { "" };
             let command = format!("{prefix}{command}");
-            put_command(&mut self.asked.borrow_mut(), &[command.as_bytes(), &topic.name]);
+            let mut asked = self.asked.borrow_mut();
+            put_command(&mut asked, &[command.as_bytes(), &topic.name]);
+            if asked.len() > MAX_ASKED {
+                asked.clear();
+                self.connected.set(false);
+            }
             self.wake.notify_one();
         }
     }
@@ -225,10 +238,11 @@ impl Hub {
 
     fn lost(&self, why: &Arc<str>) {
         self.connected.set(false);
-        for listened in self.topics.borrow_mut().values_mut() {
+        self.topics.borrow_mut().retain(|_, listened| {
             listened.unconfirmed = 0;
             listened.listeners.retain(|listener| listener.hear(Event::Lost(Arc::clone(why))));
-        }
+            !listened.listeners.is_empty()
+        });
     }
 
     /// Takes what Redis pushed.
@@ -320,18 +334,31 @@ async fn run(redis: Redis, ending: Ending) {
 }
 
 /// Sends what is asked and hands out what comes; says why it ended.
-async fn serve(hub: &Hub, mut stream: Box<dyn Io>, max: usize) -> String {
+async fn serve(hub: &Hub, stream: Box<dyn Io>, max: usize) -> String {
     let mut input = Vec::with_capacity(INPUT);
     let (mut scanner, mut scanned) = (Scanner::default(), 0);
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let (mut out, mut is_flushed) = (Bytes::new(), true);
     loop {
-        let asked = std::mem::take(&mut *hub.asked.borrow_mut());
-        if let Err(error) = write(&mut stream, &asked).await {
-            return error.to_string();
+        if !hub.connected.get() {
+            return "it does not read".to_owned();
         }
+        if is_flushed {
+            out = std::mem::take(&mut *hub.asked.borrow_mut()).into();
+            is_flushed = out.is_empty();
+        }
+        // Reading goes on while writing waits: otherwise both sides could wait for each other.
         tokio::select! {
-            read = stream.read_buf(&mut input) => match read {
+            read = reader.read_buf(&mut input) => match read {
                 Ok(0) => return "it was closed by Redis".to_owned(),
                 Ok(_) => {}
+                Err(error) => return error.to_string(),
+            },
+            written = write(&mut writer, &mut out), if !is_flushed => match written {
+                Ok(()) => {
+                    is_flushed = true;
+                    continue;
+                }
                 Err(error) => return error.to_string(),
             },
             () = hub.wake.notified() => continue,
@@ -357,7 +384,39 @@ async fn serve(hub: &Hub, mut stream: Box<dyn Io>, max: usize) -> String {
     }
 }
 
-async fn write(stream: &mut Box<dyn Io>, asked: &[u8]) -> std::io::Result<()> {
-    stream.write_all(asked).await?;
+/// Writes all of it; can be given up and begun again.
+async fn write(stream: &mut WriteHalf<Box<dyn Io>>, out: &mut Bytes) -> std::io::Result<()> {
+    stream.write_all_buf(out).await?;
     stream.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_that_nobody_listens_to_are_not_kept() {
+        let hub = Hub {
+            id: 0,
+            topics: RefCell::default(),
+            asked: RefCell::default(),
+            wake: Notify::new(),
+            next: Cell::new(0),
+            connected: Cell::new(false),
+        };
+        let listen_and_leave = |name: String| {
+            let topics = [Topic { is_pattern: false, name: name.into() }];
+            let (sender, _events) = channel(MAX_EVENTS);
+            let id = hub.join(&topics, &sender, &Arc::default());
+            hub.leave(id, &topics);
+        };
+        (0..1000).for_each(|number| listen_and_leave(format!("away {number}")));
+        assert_eq!(hub.topics.borrow().len(), 0, "while Redis is away");
+        // While it is there, until it has confirmed; and while it does not read, not even that for ever.
+        hub.connected();
+        (0..100_000).for_each(|number| listen_and_leave(format!("there {number}")));
+        assert!(hub.asked.borrow().len() <= MAX_ASKED + 1000, "{} bytes", hub.asked.borrow().len());
+        hub.lost(&"gone".into());
+        assert_eq!(hub.topics.borrow().len(), 0);
+    }
 }

@@ -171,7 +171,7 @@ impl Stats {
         self.workers.lock().expect("no code that holds the list of workers panics").clone()
     }
 
-    /// Counts an error reply by its code; those that come when there are [`MAX_ERROR_CODES`] already, together.
+    /// Counts an error reply by its code; those that come when there are `MAX_ERROR_CODES` already, together.
     pub fn count_error(&self, code: &str) {
         let mut errors = self.errors();
         if let Some(count) = errors.get_mut(code) {

@@ -43,7 +43,7 @@ const LARGE_REPLY: usize = 256 * 1024;
 const LARGE: usize = 32 * 1024;
 
 /// Bytes of commands that run before other connections of the worker have their turn: one read of the socket, and as
-/// much of what waits in a connection's own buffer. Twice as much makes `redis-cli --pipe` no faster.
+/// much of what waits in a connection's own buffer.
 pub(super) const TURN_INPUT: usize = 64 * 1024;
 /// How long the commands of a turn may take: a few times what so many small ones do.
 pub(super) const TURN_TIME: Duration = Duration::from_millis(1);
