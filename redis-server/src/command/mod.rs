@@ -11,7 +11,7 @@ pub mod weight;
 pub use args::{Args, OwnedArgs};
 pub use flags::{Categories, Flags, acl};
 pub use keys::{Begin, Find, KeySpec, Use, keynum, numkeys, optional, read, reads, update, write, writes};
-pub use registry::{MAX_ROWS, Registry, Row, index};
+pub use registry::{MAX_ROWS, Registry, Row, Slot, index};
 pub(crate) use row::BATCH_ARGS;
 pub use row::{Command, Footprint, KeyPositions, KeyUses, Result};
 pub use weight::Weight;

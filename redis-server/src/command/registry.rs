@@ -54,19 +54,30 @@ impl Row {
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
     rows: &'static [Row],
-    /// Positions in `rows` by [`hash`] of the name, with linear probing; [`VACANT`] ends a search.
-    index: &'static [u16],
+    /// Names by their [`hash`], with linear probing; [`Slot::VACANT`] ends a search.
+    index: &'static [Slot],
+}
+
+/// A name in the index.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// Its [`word`].
+    word: u64,
+    len: u32,
+    /// Position of its row; of none, where the slot is vacant.
+    row: u32,
+}
+
+impl Slot {
+    const VACANT: Self = Self { word: 0, len: 0, row: u32::MAX };
 }
 
 /// Most rows that a table may have: sets of commands are bits of this width.
 pub const MAX_ROWS: usize = 512;
 
-/// No row.
-const VACANT: u16 = u16::MAX;
-
 impl Registry {
     /// The table of these rows, which [`index`] has put into `index`.
-    pub const fn new(rows: &'static [Row], index: &'static [u16]) -> Self {
+    pub const fn new(rows: &'static [Row], index: &'static [Slot]) -> Self {
         assert!(rows.len() <= MAX_ROWS && index.len().is_power_of_two() && index.len() > rows.len());
         Self { rows, index }
     }
@@ -80,18 +91,19 @@ impl Registry {
     #[inline]
     pub fn lookup(&self, name: &[u8]) -> Option<&'static Row> {
         let mask = self.index.len() - 1;
-        let mut slot = hash(name) & mask;
+        let word = word(name);
+        let mut at = hash(word, name.len()) & mask;
         loop {
-            let row = self.rows.get(usize::from(self.index[slot]))?;
-            let known = row.command.name.as_bytes();
+            let slot = &self.index[at];
+            let row = self.rows.get(slot.row as usize)?;
             // Up to eight bytes, the word is the whole name.
-            if known.len() == name.len()
-                && word(known) == word(name)
-                && (name.len() <= 8 || known.eq_ignore_ascii_case(name))
+            if slot.word == word
+                && slot.len as usize == name.len()
+                && (name.len() <= 8 || row.command.name.as_bytes().eq_ignore_ascii_case(name))
             {
                 return Some(row);
             }
-            slot = (slot + 1) & mask;
+            at = (at + 1) & mask;
         }
     }
 
@@ -121,27 +133,29 @@ impl Registry {
 }
 
 /// The index of a table: at least four times as many slots as rows make nearly every probe the first.
-pub const fn index<const SLOTS: usize>(rows: &[Row]) -> [u16; SLOTS] {
+pub const fn index<const SLOTS: usize>(rows: &[Row]) -> [Slot; SLOTS] {
     assert!(SLOTS.is_power_of_two() && SLOTS >= 4 * rows.len());
-    let mut index = [VACANT; SLOTS];
+    let mut index = [Slot::VACANT; SLOTS];
     let mut id = 0;
     while id < rows.len() {
         if rows[id].parent.is_none() {
-            let mut slot = hash(rows[id].command.name.as_bytes()) & (SLOTS - 1);
-            while index[slot] != VACANT {
-                slot = (slot + 1) & (SLOTS - 1);
+            let name = rows[id].command.name.as_bytes();
+            let word = word(name);
+            let mut at = hash(word, name.len()) & (SLOTS - 1);
+            while index[at].row != Slot::VACANT.row {
+                at = (at + 1) & (SLOTS - 1);
             }
-            index[slot] = id as u16;
+            index[at] = Slot { word, len: name.len() as u32, row: id as u32 };
         }
         id += 1;
     }
     index
 }
 
-/// Spreads the first eight bytes and the length of a name.
+/// Spreads the [`word`] and the length of a name.
 #[inline]
-const fn hash(name: &[u8]) -> usize {
-    let mixed = (word(name) ^ name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+const fn hash(word: u64, len: usize) -> usize {
+    let mixed = (word ^ len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 40) as usize
 }
 

@@ -2,7 +2,7 @@
 
 use super::FAMILIES;
 use super::definition::{Definition, Family};
-use crate::command::{Command, Registry, Row, index};
+use crate::command::{Command, Registry, Row, Slot, index};
 use crate::exec::{CommandTable, Handler};
 
 /// Number of commands and subcommands.
@@ -83,7 +83,7 @@ static HANDLERS: [Handler; COUNT] = {
 /// Slots of the index.
 const SLOTS: usize = (COUNT * 4).next_power_of_two();
 
-static INDEX: [u16; SLOTS] = index(&ROWS);
+static INDEX: [Slot; SLOTS] = index(&ROWS);
 
 /// Every command of this server, with what runs for it.
 pub static TABLE: CommandTable = CommandTable { registry: Registry::new(&ROWS, &INDEX), handlers: &HANDLERS };

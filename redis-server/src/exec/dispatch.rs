@@ -52,10 +52,10 @@ pub enum Gate {
 /// The command of this name, as `rename-command` has left it.
 #[inline]
 fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
-    match instance.renamed(name) {
-        Some(target) => target,
-        None => instance.registry.lookup(name),
+    if !instance.has_renamed() {
+        return instance.registry.lookup(name);
     }
+    instance.renamed(name).unwrap_or_else(|| instance.registry.lookup(name))
 }
 
 /// The command that `args` name, with its subcommand; arity is checked.
@@ -366,10 +366,13 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
     if calls.len() > 1 {
         db.prefetch(keys.iter().map(|(key, _)| key));
     }
-    let keys: SmallVec<[Key<'_>; WINDOW]> = keys.into_iter().map(|(key, _)| key).collect();
+    let of_one: SmallVec<[Key<'_>; 4]> = match calls {
+        [_] => keys.iter().map(|(key, _)| *key).collect(),
+        _ => SmallVec::new(),
+    };
     if let [call] = calls
         && worker.goes_on.get()
-        && slow::meets_much(&db, client, &Call { args: call.args.with_keys(&keys), ..*call })
+        && slow::meets_much(&db, client, &Call { args: call.args.with_keys(&of_one), ..*call })
     {
         return Window { done: 0, ready: Vec::new(), waiting: None };
     }
@@ -377,7 +380,7 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
     cx.others = others;
     let mut done = 0;
     if let [call] = calls {
-        let call = Call { args: call.args.with_keys(&keys), ..*call };
+        let call = Call { args: call.args.with_keys(&of_one), ..*call };
         let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
         invoke(&mut cx, &call);
         worker.finished(&cx, &call, worker.tick());
@@ -387,7 +390,7 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
         return Window { done: 1, ready: cx.ready, waiting };
     }
     let one_by_one = instance.observers.one_by_one();
-    for (call, key) in calls.iter().zip(&keys) {
+    for (call, (key, _)) in calls.iter().zip(&keys) {
         let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
         if one_by_one {
             timed(&mut cx, &call);

@@ -222,12 +222,15 @@ impl Instance {
         self.group_readers.fetch_add(change, Relaxed) + change
     }
 
+    /// Whether `rename-command` has changed a name.
+    #[inline]
+    pub fn has_renamed(&self) -> bool {
+        !self.renamed.is_empty()
+    }
+
     /// What `rename-command` has made of a name: `Some(None)` names nothing any more, `None` is as it was.
     #[inline]
     pub fn renamed(&self, name: &[u8]) -> Option<Option<&'static Row>> {
-        if self.renamed.is_empty() {
-            return None;
-        }
         self.renamed.get(name.to_ascii_lowercase().as_slice()).copied()
     }
 
