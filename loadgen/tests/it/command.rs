@@ -77,7 +77,7 @@ fn exit_codes_tell_what_happened() {
     }
     let target = http_target().to_string();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    check(&["http", &target, "-n", "100", "-c", "2", "-q"], 0, "\nGET /\n");
+    check(&["http", &target, "-n", "100", "-c", "2", "-q"], 0, "\nGET /");
     check(&["http", &target, "-n", "100", "-c", "2", "--slo", "max=1ns"], 3, "max=1ns MISSED: max ");
     check(&["http", &target, "-n", "100", "-c", "2", "--slo", "errors=0%"], 0, "errors=0% met: errors 0 %");
     check(&["http", &closed, "-n", "100", "-c", "2"], 1, "refused");
