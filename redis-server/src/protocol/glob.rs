@@ -9,7 +9,7 @@ const MAX_STARS: usize = 1000;
 /// Takes at most time proportional to the product of both lengths, whatever the pattern.
 ///
 /// ```
-/// use redis_server::glob;
+/// use redis_server::protocol::glob;
 ///
 /// assert!(glob::matches(b"user:[0-9]*", b"user:1000", false));
 /// assert!(!glob::matches(b"user:?", b"user:1000", false));

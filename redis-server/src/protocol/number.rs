@@ -119,7 +119,7 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
 /// The text of a double as Redis 7.0 prints it, C's `%.17g`: 17 significant digits without trailing zeros.
 ///
 /// ```
-/// use redis_server::number::format_f64;
+/// use redis_server::protocol::number::format_f64;
 ///
 /// assert_eq!(&*format_f64(3.0), b"3");
 /// assert_eq!(&*format_f64(0.1), b"0.10000000000000001");

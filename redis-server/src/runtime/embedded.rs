@@ -5,9 +5,9 @@
 //! use std::sync::Arc;
 //! use redis_server::commands::TABLE;
 //! use redis_server::config::Config;
-//! use redis_server::embedded::Session;
-//! use redis_server::instance::Instance;
-//! use redis_server::worker::Worker;
+//! use redis_server::runtime::embedded::Session;
+//! use redis_server::exec::instance::Instance;
+//! use redis_server::exec::worker::Worker;
 //!
 //! let instance = Arc::new(Instance::new(Arc::new(Config::default()), &TABLE));
 //! let worker = Rc::new(Worker::new(instance));

@@ -19,7 +19,7 @@ const MIN_EXPONENT: i32 = -16_382 - 63;
 /// A binary float with 64 bits of precision; never NaN.
 ///
 /// ```
-/// use redis_server::number::Extended;
+/// use redis_server::protocol::number::Extended;
 ///
 /// let sum = Extended::parse(b"10.5").unwrap() + Extended::parse(b"0.1").unwrap();
 /// assert_eq!(sum.to_string(), "10.6");
