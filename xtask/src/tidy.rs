@@ -299,10 +299,10 @@ mod tests {
             Some("redis-server/src/types/a.rs:1: only runtime/ may wait"),
         );
         check("redis-server/src/types/a.rs", "// tokio\nlet x = \"async\"; flush_async();", None);
-        check("redis-server/src/server/a.rs", "async fn x() {}", None);
+        check("redis-server/src/runtime/a.rs", "async fn x() {}", None);
         let knows = "redis-server/src/types/a.rs:1: only keyspace/ knows the map behind the keyspace";
         check("redis-server/src/types/a.rs", "use dashmap::DashMap;", Some(knows));
-        check("redis-server/src/db/a.rs", "use dashmap::DashMap;", None);
+        check("redis-server/src/keyspace/a.rs", "use dashmap::DashMap;", None);
     }
 
     #[test]
