@@ -1,7 +1,7 @@
 //! A Redis-compatible server, as a library.
 //!
 //! `src/main.rs` starts it from a configuration; [`runtime::start`] does so inside of another program. From the socket
-//! inwards: [`runtime`] (connections) → [`protocol`] (the wire) → [`exec`] (the gate and the locks) → [`commands`]
+//! inwards: [`runtime`] (connections) → [`protocol`] (the wire) → [`exec`] (admission and the locks) → [`commands`]
 //! (handlers) → [`keyspace`] → [`types`] (data structures).
 
 pub mod clients;

@@ -175,7 +175,7 @@ pub struct ClientShared {
     pub output: AtomicU64,
     /// Bytes of the commands in its transaction.
     pub queued: AtomicU64,
-    /// Bytes that [`Crowd`](crate::exec::client_eviction::Crowd) has counted of it.
+    /// Bytes that [`ClientMemory`](crate::exec::client_eviction::ClientMemory) has counted of it.
     pub counted: AtomicU64,
     /// Bytes that it held when it was cut off, until its connection has freed them.
     pub leaving: AtomicU64,

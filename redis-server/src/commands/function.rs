@@ -164,7 +164,7 @@ fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     use std::sync::atomic::Ordering::Relaxed;
     let scripts = &cx.instance.scripts;
-    if scripts.world.is_busy() && !scripts.status.is_function() {
+    if cx.instance.exclusive.is_busy() && !scripts.status.is_function() {
         return Err(scripts.busy_error());
     }
     let reply = &mut *cx.reply;

@@ -18,7 +18,7 @@ const PATIENCE: u64 = 100;
 
 /// The memory of all clients, as far as they have told it.
 #[derive(Debug, Default)]
-pub struct Crowd {
+pub struct ClientMemory {
     sum: AtomicI64,
     /// Of clients that are cut off and have not freed it yet.
     leaving: AtomicU64,
@@ -41,7 +41,7 @@ pub fn limit(config: &Config) -> u64 {
     }
 }
 
-impl Crowd {
+impl ClientMemory {
     /// Clients cut off, since the start.
     pub fn evicted(&self) -> u64 {
         self.evicted.load(Relaxed)
@@ -102,7 +102,7 @@ impl Crowd {
 pub fn note(instance: &Instance, client: &ClientShared, buffers: [u64; 2], now: u64) {
     let limit = limit(&instance.config);
     if limit != 0 {
-        instance.crowd.count(client, client.memory_with(buffers));
+        instance.client_memory.count(client, client.memory_with(buffers));
         keep(instance, limit, now);
     }
 }
@@ -111,36 +111,36 @@ pub fn note(instance: &Instance, client: &ClientShared, buffers: [u64; 2], now: 
 pub fn recount(instance: &Instance, now: u64) {
     let limit = limit(&instance.config);
     if limit != 0 {
-        instance.crowd.look_again();
-        instance.clients().iter().for_each(|client| instance.crowd.count(client, client.memory()));
+        instance.client_memory.look_again();
+        instance.clients().iter().for_each(|client| instance.client_memory.count(client, client.memory()));
         keep(instance, limit, now);
     }
 }
 
 /// Cuts off the largest clients until the limit is kept.
 fn keep(instance: &Instance, limit: u64, now: u64) {
-    let crowd = &instance.crowd;
-    if !crowd.is_over(limit) || now < crowd.spared_until.load(Relaxed) {
+    let client_memory = &instance.client_memory;
+    if !client_memory.is_over(limit) || now < client_memory.spared_until.load(Relaxed) {
         return;
     }
     // Whoever is at it does it for all.
-    let Ok(_turn) = crowd.turn.try_lock() else { return };
+    let Ok(_turn) = client_memory.turn.try_lock() else { return };
     let mut clients = instance.clients();
     clients.retain(|client| !client.has_flag(flag::NO_EVICT));
     clients.sort_by_key(|client| Reverse(client.counted.load(Relaxed).checked_ilog2()));
     for client in clients {
-        if !crowd.is_over(limit) {
+        if !client_memory.is_over(limit) {
             return;
         }
         let bytes = client.counted.load(Relaxed);
         if bytes > 0 {
-            crowd.evicted.fetch_add(1, Relaxed);
+            client_memory.evicted.fetch_add(1, Relaxed);
             instance.kill_client(&client);
             tracing::info!(id = client.id, addr = client.addr, bytes, "closing client: maxmemory-clients is reached");
         }
     }
-    if crowd.is_over(limit) {
-        crowd.spared_until.store(now + PATIENCE, Relaxed);
+    if client_memory.is_over(limit) {
+        client_memory.spared_until.store(now + PATIENCE, Relaxed);
     }
 }
 
@@ -180,18 +180,18 @@ mod tests {
         clients[3].queued.store(300_000, Relaxed);
         note(&instance, &clients[3], [0, 0], 2);
         // 300,000 and 400,000 have 19 digits: the older one goes, and that is enough.
-        assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![100_000, 100_000, 300_000, 200_000], 1));
+        assert_eq!((alive(&instance), instance.client_memory.evicted()), (vec![100_000, 100_000, 300_000, 200_000], 1));
         // Their bytes are on their way until the connection has ended.
-        let leaving = instance.crowd.leaving();
+        let leaving = instance.client_memory.leaving();
         assert!((400_000..410_000).contains(&leaving), "{leaving}");
         instance.kill_client(&clients[1]);
-        assert_eq!(instance.crowd.leaving(), leaving, "it was cut off already");
+        assert_eq!(instance.client_memory.leaving(), leaving, "it was cut off already");
         instance.client_left(&clients[1]);
-        assert_eq!(instance.crowd.leaving(), 0);
+        assert_eq!(instance.client_memory.leaving(), 0);
         // Whoever was cut off does not come back into the sum.
         note(&instance, &clients[1], [0, 0], 3);
         assert_eq!(alive(&instance).len(), 4);
-        assert!(instance.crowd.sum.load(Relaxed) < 750_000);
+        assert!(instance.client_memory.sum.load(Relaxed) < 750_000);
     }
 
     #[test]
@@ -206,9 +206,9 @@ mod tests {
         note(&instance, &small, [0, 0], 1 + PATIENCE);
         assert_eq!(alive(&instance), [200_000]);
         protected.set_flag(flag::NO_EVICT, false);
-        instance.crowd.look_again();
+        instance.client_memory.look_again();
         note(&instance, &protected, [0, 0], 2 + PATIENCE);
-        assert_eq!((alive(&instance), instance.crowd.evicted()), (vec![], 2));
+        assert_eq!((alive(&instance), instance.client_memory.evicted()), (vec![], 2));
     }
 
     #[test]
@@ -222,6 +222,6 @@ mod tests {
         recount(&instance, 2);
         assert_eq!(alive(&instance), [30_000]);
         instance.client_left(&clients[0]);
-        assert_eq!(instance.crowd.sum.load(Relaxed), 0);
+        assert_eq!(instance.client_memory.sum.load(Relaxed), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! The gate: from the words that a client sent to a handler that runs under the right locks.
+//! Admission and dispatch: from the words that a client sent to a handler that runs under the right locks.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -38,7 +38,7 @@ pub struct Call<'a> {
 
 /// What becomes of a command.
 #[derive(Debug)]
-pub enum Gate {
+pub enum Admission {
     /// It runs.
     Run(&'static Row),
     /// It joins the transaction.
@@ -82,47 +82,47 @@ pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> 
 }
 
 /// Decides what becomes of a command in the client's present state.
-pub fn gate(worker: &Worker, client: &mut Client, args: Args<'_>) -> Gate {
+pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission {
     let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
-        Err(error) => return Gate::Refuse(error, lookup(&worker.instance, args.at(0))),
+        Err(error) => return Admission::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
     let flags = command.flags;
     if !client.identity.is_cleared(&worker.instance.acl)
-        && let Err(error) = permission::gate(worker, client, row, args)
+        && let Err(error) = permission::check_command(worker, client, row, args)
     {
-        return Gate::Refuse(error, Some(row));
+        return Admission::Refuse(error, Some(row));
     }
-    if worker.instance.scripts.world.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
-        return Gate::Refuse(worker.instance.scripts.busy_error(), Some(row));
+    if worker.instance.exclusive.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
+        return Admission::Refuse(worker.instance.scripts.busy_error(), Some(row));
     }
     if worker.instance.is_short_of_memory()
         && takes_memory(&worker.instance, row, client, args)
         && eviction::make_room(worker) == Room::None
     {
-        return Gate::Refuse(Error::OutOfMemory, Some(row));
+        return Admission::Refuse(Error::OutOfMemory, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
         );
-        return Gate::Refuse(Error::Message(text), Some(row));
+        return Admission::Refuse(Error::Message(text), Some(row));
     }
     if worker.instance.may_be_paused()
         && let Some(pause) = worker.instance.paused(now_ms())
         && held_back(&worker.instance, row, client, args, pause.writes_only)
     {
-        return Gate::Wait(pause.until);
+        return Admission::Wait(pause.until);
     }
     if client.multi.is_some() && !runs_inside_multi(own_name(row)) {
         if flags.has(Flags::NO_MULTI) {
-            return Gate::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
+            return Admission::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
         }
-        return Gate::Queue(row);
+        return Admission::Queue(row);
     }
-    Gate::Run(row)
+    Admission::Run(row)
 }
 
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
@@ -200,10 +200,10 @@ pub enum Passed {
     Paused(u64),
 }
 
-/// Does what the gate has decided about a command that runs alone.
-pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, reply: &mut Reply) -> Passed {
-    match gate {
-        Gate::Run(row) => {
+/// Does what admission has decided about a command that runs alone.
+pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Args<'_>, reply: &mut Reply) -> Passed {
+    match admission {
+        Admission::Run(row) => {
             client.note_command(row);
             if runs_alone(row, client) {
                 if worker.instance.is_short_of_memory() {
@@ -223,7 +223,7 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             }
             return passed;
         }
-        Gate::Queue(row) => {
+        Admission::Queue(row) => {
             client.note_command(row);
             if let Some(multi) = &mut client.multi {
                 let args = args.to_owned();
@@ -233,8 +233,8 @@ pub fn pass(worker: &Worker, client: &mut Client, gate: Gate, args: Args<'_>, re
             }
             quiet_reply(client, || reply.simple("QUEUED"));
         }
-        Gate::Refuse(error, row) => refuse(worker, client, row, error, reply),
-        Gate::Wait(until) => return Passed::Paused(until),
+        Admission::Refuse(error, row) => refuse(worker, client, row, error, reply),
+        Admission::Wait(until) => return Passed::Paused(until),
     }
     Passed::Done
 }
@@ -274,7 +274,7 @@ fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: E
     error
 }
 
-/// A reply of the gate itself, unless CLIENT REPLY says no.
+/// A reply of admission itself, unless CLIENT REPLY says no.
 fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
     if client.reply_mode == ReplyMode::On {
         write();
@@ -283,7 +283,7 @@ fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
     }
 }
 
-/// Runs calls that have passed the gate, as many as possible under one set of locks, and appends their replies.
+/// Runs calls that are admitted, as many as possible under one set of locks, and appends their replies.
 /// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
 ///
 /// Returns how many are done with, and what has become of the last of them, or of the one behind them.
@@ -295,7 +295,7 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
     {
         return (1, slow::send(worker, client, *call));
     }
-    let inside = match scripts.world.enter(&worker.gate) {
+    let inside = match worker.instance.exclusive.enter(&worker.activity) {
         Ok(inside) => Some(inside),
         Err(Busy) if calls.iter().all(|call| call.row.command.flags.has(Flags::ALLOW_BUSY)) => None,
         Err(Busy) => {
@@ -359,7 +359,7 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
     if client.no_touch {
         db.no_touch();
     }
-    if instance.paused(db.now()).is_some() || instance.scripts.world.is_busy() {
+    if instance.paused(db.now()).is_some() || instance.exclusive.is_busy() {
         // Somebody else is alone, and what is allowed meanwhile changes nothing.
         db.keep_expired();
     }

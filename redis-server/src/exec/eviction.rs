@@ -126,7 +126,7 @@ pub struct Evictor {
 /// script. While a script runs for too long there is no room.
 #[cold]
 pub fn make_room(worker: &Worker) -> Room {
-    with_turns(worker, |policy| match worker.instance.scripts.world.enter(&worker.gate) {
+    with_turns(worker, |policy| match worker.instance.exclusive.enter(&worker.activity) {
         Ok(_inside) => worker.evictor.borrow_mut().run(worker, policy),
         Err(Busy) => Room::Coming,
     })
@@ -145,7 +145,7 @@ fn with_turns(worker: &Worker, evict: impl FnOnce(Policy) -> Room) -> Room {
     let room = if !instance.is_short_of_memory() || instance.paused(now_ms()).is_some() {
         Room::Enough
     } else if let Some(policy) = Policy::of(&instance.config) {
-        if instance.crew.give_turns(now_ms()) { evict(policy) } else { Room::Coming }
+        if instance.workers.give_turns(now_ms()) { evict(policy) } else { Room::Coming }
     } else {
         Room::None
     };
@@ -191,7 +191,7 @@ impl Evictor {
         nanos += worker.tick();
         let now = now_ms();
         if evicted > 0 {
-            instance.crew.note_eviction(now);
+            instance.workers.note_eviction(now);
         }
         instance.observers.latency(&instance.config, "eviction-cycle", nanos / 1_000_000, now);
         room

@@ -50,10 +50,10 @@ const MARKED: u32 = 4;
 
 /// The state that all workers look at.
 #[derive(Debug, Default)]
-pub struct World {
+pub struct Exclusive {
     state: CachePadded<AtomicU32>,
     /// Of all workers, and of some that are gone.
-    gates: Mutex<Vec<Arc<Gate>>>,
+    activities: Mutex<Vec<Arc<Activity>>>,
     /// What slow calls have marked, by their numbers.
     marks: RwLock<Vec<(u64, Marks)>>,
     /// Nanoseconds that somebody was alone.
@@ -84,10 +84,10 @@ struct Line {
 
 /// Where one worker says whether it is at work: the number of windows that it has begun and ended.
 #[derive(Debug, Default)]
-pub struct Gate(CachePadded<AtomicU32>);
+pub struct Activity(CachePadded<AtomicU32>);
 
-impl Gate {
-    /// Only the gate's own thread may call this, and [`Gate::end`].
+impl Activity {
+    /// Only the activity's own thread may call this, and [`Activity::end`].
     #[inline]
     fn begin(&self) {
         self.0.store(self.0.load(Relaxed).wrapping_add(1), SeqCst);
@@ -125,7 +125,7 @@ pub enum Hindered {
 /// A worker is at work until this is dropped.
 #[derive(Debug)]
 pub struct Inside<'a> {
-    gate: &'a Gate,
+    activity: &'a Activity,
     /// Whether slow calls have marked something.
     pub marked: bool,
 }
@@ -133,7 +133,7 @@ pub struct Inside<'a> {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.gate.end();
+        self.activity.end();
     }
 }
 
@@ -143,7 +143,7 @@ pub struct Alone(Arc<Instance>);
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        self.0.scripts.world.change(OPEN);
+        self.0.exclusive.change(OPEN);
     }
 }
 
@@ -156,18 +156,18 @@ pub struct Slow {
 
 impl Drop for Slow {
     fn drop(&mut self) {
-        let world = &self.instance.scripts.world;
-        let mut marks = world.marks.write().unwrap_or_else(PoisonError::into_inner);
+        let exclusive = &self.instance.exclusive;
+        let mut marks = exclusive.marks.write().unwrap_or_else(PoisonError::into_inner);
         marks.retain(|(number, _)| *number != self.number);
         let none_marked = marks.is_empty();
         drop(marks);
-        let mut line = lock(&world.line);
+        let mut line = lock(&exclusive.line);
         line.slow -= 1;
         if line.slow == 0 && none_marked {
-            world.state.fetch_and(!MARKED, SeqCst);
+            exclusive.state.fetch_and(!MARKED, SeqCst);
         }
         // Behind the marks' end: whoever saw them and is held later finds this changed.
-        world.ended.fetch_add(1, SeqCst);
+        exclusive.ended.fetch_add(1, SeqCst);
         let held = std::mem::take(&mut line.held);
         drop(line);
         held.iter().for_each(|client| client.wake());
@@ -187,17 +187,17 @@ pub struct Held {
 impl Held {
     /// Whether it is worth another try: a slow call has ended since.
     pub fn is_over(&self) -> bool {
-        self.instance.scripts.world.ended() != self.seen
+        self.instance.exclusive.ended() != self.seen
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         if self.is_script {
-            let world = &self.instance.scripts.world;
-            let mut line = lock(&world.line);
+            let exclusive = &self.instance.exclusive;
+            let mut line = lock(&exclusive.line);
             line.scripts -= 1;
-            world.notify(&line);
+            exclusive.notify(&line);
         }
     }
 }
@@ -206,14 +206,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl World {
+impl Exclusive {
     /// A place for one more worker.
-    pub fn gate(&self) -> Arc<Gate> {
-        let gate = Arc::<Gate>::default();
-        let mut gates = lock(&self.gates);
-        gates.retain(|gate| Arc::strong_count(gate) > 1);
-        gates.push(Arc::clone(&gate));
-        gate
+    pub fn activity(&self) -> Arc<Activity> {
+        let activity = Arc::<Activity>::default();
+        let mut activities = lock(&self.activities);
+        activities.retain(|activity| Arc::strong_count(activity) > 1);
+        activities.push(Arc::clone(&activity));
+        activity
     }
 
     /// Begins a worker's work, when nobody is alone any more.
@@ -221,31 +221,31 @@ impl World {
     /// # Errors
     /// [`Busy`].
     #[inline]
-    pub fn enter<'a>(&self, gate: &'a Gate) -> Result<Inside<'a>, Busy> {
+    pub fn enter<'a>(&self, activity: &'a Activity) -> Result<Inside<'a>, Busy> {
         // Both sides write their own flag before they look at the other's: one of them sees the other.
-        gate.begin();
+        activity.begin();
         let state = self.state.load(SeqCst);
         if state & TURN == OPEN {
-            return Ok(Inside { gate, marked: state & MARKED != 0 });
+            return Ok(Inside { activity, marked: state & MARKED != 0 });
         }
-        gate.end();
-        self.enter_later(gate)
+        activity.end();
+        self.enter_later(activity)
     }
 
     /// Begins a worker's work, unless somebody is alone: for what has time until later.
-    pub fn try_enter<'a>(&self, gate: &'a Gate) -> Option<Inside<'a>> {
-        gate.begin();
+    pub fn try_enter<'a>(&self, activity: &'a Activity) -> Option<Inside<'a>> {
+        activity.begin();
         let state = self.state.load(SeqCst);
         if state & TURN == OPEN {
-            return Some(Inside { gate, marked: state & MARKED != 0 });
+            return Some(Inside { activity, marked: state & MARKED != 0 });
         }
-        gate.end();
+        activity.end();
         None
     }
 
     /// Waits until nobody is alone, then begins before anybody else is.
     #[cold]
-    fn enter_later<'a>(&self, gate: &'a Gate) -> Result<Inside<'a>, Busy> {
+    fn enter_later<'a>(&self, activity: &'a Activity) -> Result<Inside<'a>, Busy> {
         self.spin();
         let mut line = lock(&self.line);
         line.entering += 1;
@@ -255,8 +255,8 @@ impl World {
         let result = match self.turn() {
             BUSY => Err(Busy),
             _ => {
-                gate.begin();
-                Ok(Inside { gate, marked: self.state.load(SeqCst) & MARKED != 0 })
+                activity.begin();
+                Ok(Inside { activity, marked: self.state.load(SeqCst) & MARKED != 0 })
             }
         };
         line.entering -= 1;
@@ -269,29 +269,29 @@ impl World {
     /// # Errors
     /// [`Hindered`].
     pub fn stop(instance: &Arc<Instance>) -> Result<Alone, Hindered> {
-        let world = &instance.scripts.world;
-        world.spin();
-        let mut line = lock(&world.line);
+        let exclusive = &instance.exclusive;
+        exclusive.spin();
+        let mut line = lock(&exclusive.line);
         let ticket = line.next;
         line.next += 1;
         line.stoppers.push_back(ticket);
         let hindered = loop {
-            match world.turn() {
+            match exclusive.turn() {
                 BUSY => break Some(Hindered::Busy),
                 OPEN if line.slow > 0 => break Some(Hindered::Slow),
                 OPEN if line.entering == 0 && line.stoppers.front() == Some(&ticket) => break None,
-                _ => line = world.sleep(line),
+                _ => line = exclusive.sleep(line),
             }
         };
         line.stoppers.retain(|other| *other != ticket);
         if let Some(hindered) = hindered {
-            world.notify(&line);
+            exclusive.notify(&line);
             return Err(hindered);
         }
-        world.state.store(ALONE, SeqCst);
+        exclusive.state.store(ALONE, SeqCst);
         drop(line);
         let alone = Alone(Arc::clone(instance));
-        lock(&world.gates).iter().for_each(|gate| gate.pass_by());
+        lock(&exclusive.activities).iter().for_each(|activity| activity.pass_by());
         Ok(alone)
     }
 
@@ -301,21 +301,21 @@ impl World {
     /// # Errors
     /// [`Busy`], unless the caller is `patient`.
     pub fn enter_slow(instance: &Arc<Instance>, marks: Marks, patient: bool) -> Result<Slow, Busy> {
-        let world = &instance.scripts.world;
-        let mut line = lock(&world.line);
+        let exclusive = &instance.exclusive;
+        let mut line = lock(&exclusive.line);
         let mut is_counted = false;
         loop {
-            let turn = world.turn();
+            let turn = exclusive.turn();
             let may_enter = line.scripts == 0 && turn != BUSY;
             if may_enter != is_counted {
                 line.entering = if may_enter { line.entering + 1 } else { line.entering - 1 };
                 is_counted = may_enter;
-                world.notify(&line);
+                exclusive.notify(&line);
             }
             match turn {
                 BUSY if !patient => return Err(Busy),
                 OPEN if may_enter => break,
-                _ => line = world.sleep(line),
+                _ => line = exclusive.sleep(line),
             }
         }
         line.entering -= 1;
@@ -324,14 +324,14 @@ impl World {
         line.next += 1;
         let is_marked = !matches!(marks, Marks::None);
         if is_marked {
-            world.marks.write().unwrap_or_else(PoisonError::into_inner).push((number, marks));
-            world.state.fetch_or(MARKED, SeqCst);
+            exclusive.marks.write().unwrap_or_else(PoisonError::into_inner).push((number, marks));
+            exclusive.state.fetch_or(MARKED, SeqCst);
         }
-        world.notify(&line);
+        exclusive.notify(&line);
         drop(line);
         let slow = Slow { instance: Arc::clone(instance), number };
         if is_marked {
-            lock(&world.gates).iter().for_each(|gate| gate.pass_by());
+            lock(&exclusive.activities).iter().for_each(|activity| activity.pass_by());
         }
         Ok(slow)
     }
@@ -356,9 +356,9 @@ impl World {
     /// Has the client woken when a slow call ends; `None` if one has ended since so many had. One that wants to be alone
     /// keeps further slow calls from beginning until the guard is dropped.
     pub fn hold(instance: &Arc<Instance>, client: &Arc<ClientShared>, seen: u64, is_script: bool) -> Option<Held> {
-        let world = &instance.scripts.world;
-        let mut line = lock(&world.line);
-        if world.ended() != seen || line.slow == 0 {
+        let exclusive = &instance.exclusive;
+        let mut line = lock(&exclusive.line);
+        if exclusive.ended() != seen || line.slow == 0 {
             return None;
         }
         line.held.push(Arc::clone(client));

@@ -15,13 +15,14 @@ use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
 use crate::command::{Registry, Row};
 use crate::config::{Config, settings};
-use crate::exec::client_eviction::Crowd;
+use crate::exec::client_eviction::ClientMemory;
 use crate::exec::eviction::{self, Shortage};
+use crate::exec::exclusive::Exclusive;
 use crate::exec::peers::Peers;
 use crate::exec::script::Scripts;
 use crate::exec::slow::Threads;
 use crate::exec::worker::now_ms;
-use crate::exec::workers::Crew;
+use crate::exec::workers::Workers;
 use crate::exec::{CommandTable, Handler};
 use crate::keyspace::{Database, Happening, Reaper};
 use crate::observe::Observers;
@@ -50,11 +51,13 @@ pub struct Instance {
     /// Who may do what.
     pub acl: acl::Table,
     /// What all clients hold.
-    pub crowd: Crowd,
+    pub client_memory: ClientMemory,
     /// For how long memory has been short.
     pub shortage: Shortage,
     /// Who has subscribed to what.
     pub pubsub: Arc<PubSub>,
+    /// Who may touch the data.
+    pub exclusive: Exclusive,
     /// The script cache, the function libraries, and what runs them.
     pub scripts: Scripts,
     /// Bytes in use when the server had started.
@@ -64,7 +67,7 @@ pub struct Instance {
     /// Connections to other servers.
     pub peers: Peers,
     /// The workers.
-    pub crew: Crew,
+    pub workers: Workers,
     /// The threads of slow calls.
     pub slow: Threads,
     databases: Box<[Database]>,
@@ -144,14 +147,15 @@ impl Instance {
             stats: Stats::new(commands.handlers.len()),
             started_at: now_ms(),
             reaper,
-            crowd: Crowd::default(),
+            client_memory: ClientMemory::default(),
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),
             pubsub,
+            exclusive: Exclusive::default(),
             scripts: Scripts::default(),
             tracking,
             peers: Peers::default(),
-            crew: Crew::default(),
+            workers: Workers::default(),
             slow: Threads::default(),
             databases,
             clients: Mutex::default(),
@@ -197,9 +201,9 @@ impl Instance {
         let listed = self.clients_map().remove(&client.id);
         if listed.is_some() {
             client.set_flag(flag::GONE, true);
-            self.crowd.forget(client);
+            self.client_memory.forget(client);
         }
-        self.crowd.freed(client);
+        self.client_memory.freed(client);
     }
 
     /// All clients by number.
@@ -250,7 +254,7 @@ impl Instance {
     /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values, and
     /// what clients held who are cut off.
     pub fn memory_on_its_way(&self) -> u64 {
-        self.reaper.evicted_bytes() + self.crowd.leaving()
+        self.reaper.evicted_bytes() + self.client_memory.leaving()
     }
 
     /// Has entries remember of their use what the policy of eviction wants to know.
@@ -265,7 +269,7 @@ impl Instance {
             accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
             refused: self.runtime().map_or(0, server_runtime::Handle::refused),
             expired: self.databases.iter().map(Database::expired_count).sum(),
-            evicted_clients: self.crowd.evicted(),
+            evicted_clients: self.client_memory.evicted(),
             evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }
@@ -306,7 +310,7 @@ impl Instance {
         if clients.remove(&client.id).is_some() {
             client.set_flag(flag::GONE, true);
             // Still under the lock: a connection that ends by itself waits for it, and takes back what this adds.
-            self.crowd.dismiss(client);
+            self.client_memory.dismiss(client);
         }
     }
 

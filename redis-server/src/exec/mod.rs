@@ -1,17 +1,17 @@
-//! How commands run: the gate, the locks of a window, transactions, blocked clients, scripts, eviction.
+//! How commands run: admission, the locks of a window, transactions, blocked clients, scripts, eviction.
 
 pub mod blocking;
 pub mod client_eviction;
 pub mod client_list;
 mod ctx;
 pub mod dispatch;
+pub mod event_loop;
 pub mod eviction;
 pub mod exclusive;
 pub mod instance;
 pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;
-pub mod rounds;
 pub mod script;
 pub mod session;
 pub mod slow;

@@ -15,7 +15,12 @@ use crate::protocol::error::Error;
 
 /// Asks for a client that is not known to need no permission.
 #[cold]
-pub(crate) fn gate(worker: &Worker, client: &mut Client, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
+pub(crate) fn check_command(
+    worker: &Worker,
+    client: &mut Client,
+    row: &'static Row,
+    args: Args<'_>,
+) -> Result<(), Error> {
     let instance = &*worker.instance;
     client.identity.refresh(&instance.acl);
     if client.identity.is_cleared(&instance.acl) {

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use crate::command::Args;
 use crate::config::settings;
-use crate::exec::dispatch::{self, Call, Gate, Passed};
-use crate::exec::session::Guest;
+use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::session::ConnectedClient;
 use crate::exec::worker::Worker;
 use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, split_inline};
 
@@ -24,7 +24,7 @@ pub(crate) struct Pipeline {
 /// Who runs commands, for whom, and where the replies go.
 pub(crate) struct Runner<'a> {
     pub(crate) worker: &'a Worker,
-    pub(crate) client: &'a mut Guest,
+    pub(crate) client: &'a mut ConnectedClient,
     pub(crate) reply: &'a mut Reply,
 }
 
@@ -127,8 +127,8 @@ impl Runner<'_> {
                 continue;
             }
             let args = input.owner.map_or_else(|| Args::new(input.bytes, spans), |owner| Args::shared(owner, spans));
-            let gate = dispatch::gate(self.worker, self.client, args);
-            if let Gate::Run(row) = gate
+            let admission = dispatch::admit(self.worker, self.client, args);
+            if let Admission::Run(row) = admission
                 && row.command.batches(args.len())
             {
                 window.push(Call { row, args });
@@ -139,7 +139,7 @@ impl Runner<'_> {
             if let Some(passed) = self.run_window(&mut window, &mut starts, used) {
                 return passed;
             }
-            let passed = self.pass(gate, args);
+            let passed = self.pass(admission, args);
             if !has_not_run(&passed) {
                 *used = end;
             }
@@ -169,9 +169,9 @@ impl Runner<'_> {
         (!matches!(passed, Passed::Done)).then_some(passed)
     }
 
-    /// Does what the gate has decided about a command that runs alone.
-    fn pass(&mut self, gate: Gate, args: Args<'_>) -> Passed {
-        dispatch::pass(self.worker, self.client, gate, args, self.reply)
+    /// Does what the admission has decided about a command that runs alone.
+    fn pass(&mut self, admission: Admission, args: Args<'_>) -> Passed {
+        dispatch::pass(self.worker, self.client, admission, args, self.reply)
     }
 
     fn run_inline(&mut self, input: &[u8], used: &mut usize) -> Result<Passed, ProtocolError> {
@@ -181,8 +181,8 @@ impl Runner<'_> {
             return Ok(Passed::Done);
         }
         let args = Args::new(&inline.bytes, &inline.spans);
-        let gate = dispatch::gate(self.worker, self.client, args);
-        let passed = self.pass(gate, args);
+        let admission = dispatch::admit(self.worker, self.client, args);
+        let passed = self.pass(admission, args);
         if !has_not_run(&passed) {
             *used += len;
         }
@@ -211,7 +211,7 @@ mod tests {
         const ARGUMENTS: usize = 100_000;
         let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE)));
         let shared = ClientShared::new(1, String::new(), String::new(), -1, 0);
-        let mut client = Guest::new(&worker.instance, shared);
+        let mut client = ConnectedClient::new(&worker.instance, shared);
         let (mut reply, mut room, mut pipeline) = (Reply::default(), Vec::new(), Pipeline::default());
         let mut receive = |pipeline: &mut Pipeline, room: &mut Vec<Span>, input: &[u8]| {
             let mut used = 0;

@@ -67,7 +67,7 @@ pub struct Finished {
 
 /// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
 #[derive(Debug)]
-pub struct Guest {
+pub struct ConnectedClient {
     client: Client,
     /// A blocking command's wait.
     pub(crate) waiting: Option<Waiting>,
@@ -78,7 +78,7 @@ pub struct Guest {
     instance: Arc<Instance>,
 }
 
-impl Guest {
+impl ConnectedClient {
     /// A client that has just come.
     pub(crate) fn new(instance: &Arc<Instance>, shared: ClientShared) -> Self {
         let shared = Arc::new(shared);
@@ -110,7 +110,7 @@ impl Guest {
     }
 }
 
-impl Deref for Guest {
+impl Deref for ConnectedClient {
     type Target = Client;
 
     #[inline]
@@ -119,14 +119,14 @@ impl Deref for Guest {
     }
 }
 
-impl DerefMut for Guest {
+impl DerefMut for ConnectedClient {
     #[inline]
     fn deref_mut(&mut self) -> &mut Client {
         &mut self.client
     }
 }
 
-impl Drop for Guest {
+impl Drop for ConnectedClient {
     fn drop(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             waiting.leave(&self.client);

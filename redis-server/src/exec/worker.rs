@@ -9,10 +9,10 @@ use crate::command::Args;
 use crate::command::Row;
 use crate::exec::Ctx;
 use crate::exec::dispatch::Call;
+use crate::exec::event_loop::EventLoop;
 use crate::exec::eviction::Evictor;
-use crate::exec::exclusive::Gate;
+use crate::exec::exclusive::Activity;
 use crate::exec::instance::Instance;
-use crate::exec::rounds::Rounds;
 use crate::exec::script::Spare;
 use crate::observe::Observed;
 use crate::observe::stats::WorkerStats;
@@ -38,8 +38,8 @@ pub struct Worker {
     /// Whether somebody tells this worker's clients when the server ends.
     pub watches_shutdown: Cell<bool>,
     /// Where this worker says that it is at work.
-    pub gate: Arc<Gate>,
-    /// Whether it works for one that is alone with the data ([`World`](crate::exec::exclusive::World)), and locks for each command.
+    pub activity: Arc<Activity>,
+    /// Whether it works for one that is alone with the data ([`Exclusive`](crate::exec::exclusive::Exclusive)), and locks for each command.
     pub is_alone: bool,
     /// Whether it runs what scripts call.
     pub is_script: bool,
@@ -75,13 +75,13 @@ pub struct Scratch {
     pub spans: Vec<Span>,
     /// Replies of the batch.
     pub reply: Reply,
-    /// Whether connections share their rounds.
-    pub rounds: Rounds,
+    /// Whether connections share their event_loop.
+    pub event_loop: EventLoop,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default(), rounds: Rounds::here() }
+        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default(), event_loop: EventLoop::here() }
     }
 }
 
@@ -99,7 +99,7 @@ impl Worker {
         let time = time_of_day();
         let now_ms = Cell::new(millis(time));
         let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time)), now_ms };
-        let gate = instance.scripts.world.gate();
+        let activity = instance.exclusive.activity();
         Self {
             instance,
             stats,
@@ -107,7 +107,7 @@ impl Worker {
             evictor: RefCell::default(),
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
-            gate,
+            activity,
             is_alone: false,
             is_script: false,
             spare: RefCell::default(),
@@ -127,8 +127,8 @@ impl Worker {
 
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.
     pub(crate) fn alone(&self) -> Self {
-        let (reply, rounds) = (Reply::default(), Rounds::default());
-        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply, rounds };
+        let (reply, event_loop) = (Reply::default(), EventLoop::default());
+        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply, event_loop };
         let clock = self.clock.clone();
         Self {
             instance: Arc::clone(&self.instance),
@@ -137,7 +137,7 @@ impl Worker {
             evictor: RefCell::default(),
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(true),
-            gate: Arc::clone(&self.gate),
+            activity: Arc::clone(&self.activity),
             is_alone: true,
             is_script: self.is_alone,
             spare: RefCell::default(),

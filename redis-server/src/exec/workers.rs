@@ -22,7 +22,7 @@ const PAUSE: u64 = 1000;
 
 /// All workers that serve connections.
 #[derive(Debug)]
-pub struct Crew {
+pub struct Workers {
     patience: Duration,
     members: Mutex<Vec<Arc<Member>>>,
     /// From when on others are waited for again, in milliseconds of Unix time.
@@ -59,7 +59,7 @@ struct Round {
     missing: usize,
 }
 
-impl Default for Crew {
+impl Default for Workers {
     fn default() -> Self {
         Self::with(PATIENCE)
     }
@@ -69,7 +69,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Crew {
+impl Workers {
     fn with(patience: Duration) -> Self {
         Self {
             patience,
@@ -122,7 +122,7 @@ impl Crew {
         true
     }
 
-    /// The number of the round under way, for [`Crew::turn_taken`].
+    /// The number of the round under way, for [`Workers::turn_taken`].
     pub fn round(&self) -> u64 {
         lock(&self.round).number
     }
@@ -169,32 +169,32 @@ mod tests {
 
     #[test]
     fn all_are_asked_once_to_give_memory_back() {
-        let crew = Crew::default();
-        let members = [crew.join(), crew.join()];
+        let workers = Workers::default();
+        let members = [workers.join(), workers.join()];
         let poll = |at: usize| members[at].poll(Waker::noop());
         assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
-        crew.purge();
-        crew.purge();
+        workers.purge();
+        workers.purge();
         assert_eq!([poll(0), poll(1)], [Poll::Ready(Asked::Purge); 2]);
         assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
     }
 
     #[test]
     fn others_have_their_turn_unless_keys_go_all_the_time() {
-        let crew = Crew::with(Duration::from_secs(60));
+        let workers = Workers::with(Duration::from_secs(60));
         let (joined, is_joined) = mpsc::channel();
         let (stop, is_over) = mpsc::channel::<()>();
-        let asked = &crew;
+        let asked = &workers;
         let taken = thread::scope(|scope| {
             let worker = scope.spawn(move || {
-                let crew = asked;
-                let member = crew.join();
+                let workers = asked;
+                let member = workers.join();
                 joined.send(()).unwrap();
                 let mut taken = 0;
                 while is_over.try_recv() != Err(mpsc::TryRecvError::Disconnected) {
                     if member.poll(Waker::noop()) == Poll::Ready(Asked::Turn) {
                         taken += 1;
-                        crew.turn_taken(crew.round());
+                        workers.turn_taken(workers.round());
                     }
                     thread::yield_now();
                 }
@@ -203,9 +203,9 @@ mod tests {
             is_joined.recv().unwrap();
             for (now, evicts) in [(1000, false), (1001, false), (1002, true), (1003, true), (1004, true), (1006, false)]
             {
-                assert!(crew.give_turns(now));
+                assert!(workers.give_turns(now));
                 if evicts {
-                    crew.note_eviction(now);
+                    workers.note_eviction(now);
                 }
             }
             drop(stop);
@@ -216,17 +216,17 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_himself_or_for_long() {
-        let crew = Crew::with(Duration::ZERO);
-        let _me = crew.join();
-        assert!(crew.give_turns(1));
-        assert_eq!(crew.not_before.load(Relaxed), 1 + QUIET);
-        let _other = thread::scope(|scope| scope.spawn(|| crew.join()).join()).unwrap();
-        assert!(crew.give_turns(10_000));
-        assert_eq!(crew.not_before.load(Relaxed), 10_000 + PAUSE);
-        assert!(crew.give_turns(3));
-        assert_eq!(crew.not_before.load(Relaxed), 3 + PAUSE, "the clock has stepped back by more than the pause");
-        crew.turn_taken(1);
-        lock(&crew.round).missing = 1;
-        assert!(!crew.give_turns(20_000 + PAUSE), "another thread waits already");
+        let workers = Workers::with(Duration::ZERO);
+        let _me = workers.join();
+        assert!(workers.give_turns(1));
+        assert_eq!(workers.not_before.load(Relaxed), 1 + QUIET);
+        let _other = thread::scope(|scope| scope.spawn(|| workers.join()).join()).unwrap();
+        assert!(workers.give_turns(10_000));
+        assert_eq!(workers.not_before.load(Relaxed), 10_000 + PAUSE);
+        assert!(workers.give_turns(3));
+        assert_eq!(workers.not_before.load(Relaxed), 3 + PAUSE, "the clock has stepped back by more than the pause");
+        workers.turn_taken(1);
+        lock(&workers.round).missing = 1;
+        assert!(!workers.give_turns(20_000 + PAUSE), "another thread waits already");
     }
 }

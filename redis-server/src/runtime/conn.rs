@@ -25,7 +25,7 @@ use crate::exec::client_eviction;
 use crate::exec::exclusive::Held;
 use crate::exec::pipeline::Pipeline;
 use crate::exec::script::{self, Interrupted};
-use crate::exec::session::{Finished, Guest, Pending};
+use crate::exec::session::{ConnectedClient, Finished, Pending};
 use crate::exec::worker::{Scratch, Worker, now_ms};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -57,7 +57,7 @@ const DENIED: &str = "-DENIED This server has no password, so it is in protected
     only where no stranger can reach the port.\r\n";
 
 /// Serves one connection to its end.
-pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Guest>) {
+pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedClient>) {
     let Connection { mut stream, peer, local, place, shutdown, carried, routes } = connection;
     if shutdown.is_triggered() {
         return;
@@ -103,13 +103,13 @@ fn is_denied(worker: &Worker, peer: &Peer) -> bool {
         && instance.acl.default_account().user().has_no_password()
 }
 
-fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Guest {
+fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> ConnectedClient {
     use std::os::fd::AsRawFd;
     let instance = &worker.instance;
     let fd = stream.as_raw_fd();
     let shared = ClientShared::new(instance.next_client_id(), peer.to_string(), local.to_string(), fd, now_ms());
     shared.set_flag(flag::UNIX, matches!(peer, Peer::Unix(_)));
-    Guest::new(instance, shared)
+    ConnectedClient::new(instance, shared)
 }
 
 /// A connection that is being served.
@@ -131,7 +131,7 @@ pub(super) struct Conn {
     /// Replies that are sent when all connections of this round have been served.
     kept: Vec<u8>,
     /// Dropped last: when the client leaves, what waited for it is freed.
-    pub(super) client: Guest,
+    pub(super) client: ConnectedClient,
 }
 
 /// What one batch of input has come to.
@@ -318,7 +318,7 @@ impl Conn {
 
     /// Has the replies wait for the end of the round, if others are served in it and nothing speaks against it.
     fn keep_back(&mut self, scratch: &mut Scratch, progress: &Progress) -> bool {
-        if !scratch.rounds.is_shared()
+        if !scratch.event_loop.is_shared()
             || !matches!(progress, Progress::Done)
             || self.client.close
             || !self.output.is_empty()
@@ -327,7 +327,7 @@ impl Conn {
             return false;
         }
         let (bytes, blobs) = scratch.reply.parts();
-        let Some(kept) = blobs.is_empty().then(|| scratch.rounds.keep(bytes)).flatten() else { return false };
+        let Some(kept) = blobs.is_empty().then(|| scratch.event_loop.keep(bytes)).flatten() else { return false };
         self.kept = kept;
         scratch.reply.clear();
         true
@@ -341,7 +341,7 @@ impl Conn {
             Poll::Pending => 0,
         };
         self.output.push(Bytes::copy_from_slice(&kept[sent..]));
-        scratch.rounds.give_back(kept);
+        scratch.event_loop.give_back(kept);
         self.sent(sent);
         Ok(())
     }

@@ -34,7 +34,7 @@ pub(super) async fn evict(worker: Worker) {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
         while worker.instance.is_short_of_memory()
-            && !worker.instance.scripts.world.is_stopped()
+            && !worker.instance.exclusive.is_stopped()
             && eviction::make_room(&worker) == Room::Coming
         {
             tokio::task::yield_now().await;
@@ -76,7 +76,7 @@ impl Expiry {
             loop {
                 let began = now_ms();
                 // A script is alone with the data: what expires meanwhile has time until it ends.
-                let Some(inside) = instance.scripts.world.try_enter(&worker.gate) else { return };
+                let Some(inside) = instance.exclusive.try_enter(&worker.activity) else { return };
                 let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
                 drop(inside);
                 let done = removed.len() < EXPIRE_SLICE;

@@ -26,7 +26,7 @@ use crate::clients::client::{ClientShared, End};
 use crate::exec::dispatch::Passed;
 use crate::exec::instance::Instance;
 use crate::exec::pipeline::{Pipeline, Received, Runner};
-use crate::exec::session::Guest;
+use crate::exec::session::ConnectedClient;
 use crate::exec::worker::{Worker, now_ms};
 use crate::protocol::{Reply, Span};
 
@@ -35,8 +35,8 @@ const EXPIRE_SLICE: usize = 64;
 
 /// Removes every expired key, unless a script runs.
 pub fn expire(instance: &Instance) {
-    let gate = instance.scripts.world.gate();
-    let Some(_inside) = instance.scripts.world.try_enter(&gate).filter(|_| instance.active_expire()) else { return };
+    let activity = instance.exclusive.activity();
+    let Some(_inside) = instance.exclusive.try_enter(&activity).filter(|_| instance.active_expire()) else { return };
     for database in instance.databases() {
         for shard in 0..database.shards() {
             while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {}
@@ -48,7 +48,7 @@ pub fn expire(instance: &Instance) {
 #[derive(Debug)]
 pub struct Session {
     worker: Rc<Worker>,
-    client: Guest,
+    client: ConnectedClient,
     /// What has been received and not been run.
     input: Vec<u8>,
     pipeline: Pipeline,
@@ -63,7 +63,7 @@ impl Session {
         let instance = &worker.instance;
         let name = String::from("embedded:0");
         let shared = ClientShared::new(instance.next_client_id(), name.clone(), name, -1, now_ms());
-        let client = Guest::new(instance, shared);
+        let client = ConnectedClient::new(instance, shared);
         Self {
             worker,
             client,

@@ -45,17 +45,17 @@ fn look_after(instance: &Instance, now: u64) {
 }
 
 /// Does what others ask of this worker. Runs until the server ends.
-pub(super) async fn crew(instance: Arc<Instance>) {
-    let member = instance.crew.join();
+pub(super) async fn turns(instance: Arc<Instance>) {
+    let member = instance.workers.join();
     loop {
         match poll_fn(|cx| member.poll(cx.waker())).await {
             Asked::Purge => memory::give_back(),
             Asked::Turn => {
-                let round = instance.crew.round();
+                let round = instance.workers.round();
                 // Tasks run in the order in which they became ready, and who yields is ready again behind those that
                 // the sockets make so.
                 tokio::task::yield_now().await;
-                instance.crew.turn_taken(round);
+                instance.workers.turn_taken(round);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
 use crate::exec::instance::Instance;
-use crate::exec::session::Guest;
+use crate::exec::session::ConnectedClient;
 use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::runtime::metrics;
@@ -34,13 +34,13 @@ impl Server {
 
 impl Service for Server {
     type Worker = Worker;
-    type Carried = Guest;
+    type Carried = ConnectedClient;
     const MOVES: bool = true;
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
         worker.goes_on.set(true);
-        tokio::task::spawn_local(housekeeping::crew(Arc::clone(&self.instance)));
+        tokio::task::spawn_local(housekeeping::turns(Arc::clone(&self.instance)));
         if index == 0 {
             tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
             tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
@@ -49,12 +49,16 @@ impl Service for Server {
         worker
     }
 
-    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection<Guest>) -> impl Future<Output = ()> + 'static {
+    fn serve(
+        self: Arc<Self>,
+        worker: Rc<Worker>,
+        connection: Connection<ConnectedClient>,
+    ) -> impl Future<Output = ()> + 'static {
         conn::serve(worker, connection)
     }
 
     fn serial_nanos(&self) -> u64 {
-        self.instance.scripts.world.alone_nanos()
+        self.instance.exclusive.alone_nanos()
     }
 
     fn refusal(&self) -> &[u8] {

@@ -23,7 +23,7 @@ fn busy(workers: &str, words: &[&str]) -> (Server, Client) {
     let server = Server::with(&[("workers", workers), ("busy-reply-threshold", "10")]);
     let mut client = server.connect();
     client.send(words);
-    until("a busy server", || server.instance.scripts.world.is_busy());
+    until("a busy server", || server.instance.exclusive.is_busy());
     (server, client)
 }
 
@@ -58,7 +58,7 @@ fn a_transaction_with_a_script_is_interrupted_too() {
     stuck.reply();
     stuck.ask("SET k v");
     stuck.send(&["EXEC"]);
-    until("a busy server", || server.instance.scripts.world.is_busy());
+    until("a busy server", || server.instance.exclusive.is_busy());
     is_error(&other.ask("PING"), "BUSY");
     other.ask("SCRIPT KILL");
     let Value::Array(replies) = stuck.reply() else { panic!("EXEC answers with its replies") };
@@ -86,7 +86,7 @@ fn the_server_ends_although_a_script_does_not() {
 fn a_client_that_leaves_does_not_end_its_script() {
     let (server, stuck) = busy("1", &["EVAL", "for i = 1, 30000000 do end redis.call('set','k','v')", "0"]);
     drop(stuck);
-    until("the end of the script", || !server.instance.scripts.world.is_stopped());
+    until("the end of the script", || !server.instance.exclusive.is_stopped());
     assert_eq!(server.connect().ask("GET k"), Value::Bulk(b"v".to_vec()));
 }
 

@@ -76,7 +76,7 @@ pub(super) fn reply(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn no_evict(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let on = on_or_off(args)?;
     cx.client.shared.set_flag(flag::NO_EVICT, on);
-    cx.instance.crowd.look_again();
+    cx.instance.client_memory.look_again();
     cx.reply.ok();
     Ok(())
 }

@@ -129,7 +129,7 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     client.reply_mode = ReplyMode::On;
     client.no_touch = false;
     client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);
-    cx.instance.crowd.look_again();
+    cx.instance.client_memory.look_again();
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");
     Ok(())

@@ -166,7 +166,7 @@ fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 /// once for this thread, and for the other workers as soon as they get to it.
 fn purge(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     memory::give_back();
-    cx.instance.crew.purge();
+    cx.instance.workers.purge();
     cx.reply.ok();
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::config::Caller;
-use crate::exec::exclusive::World;
+use crate::exec::exclusive::Exclusive;
 use crate::keyspace::{Access, Value};
 use crate::observe::memory;
 
@@ -158,8 +158,8 @@ fn nothing_goes_while_a_script_is_alone() {
     memory::count(1000);
     fill(&worker, 0, |_| (None, 0));
     assert!(instance.is_short_of_memory());
-    let alone = World::stop(instance).unwrap();
-    instance.scripts.world.make_busy();
+    let alone = Exclusive::stop(instance).unwrap();
+    instance.exclusive.make_busy();
     assert_eq!(make_room(&worker), Room::Coming);
     assert_eq!(instance.database(0).evicted_count(), 0);
     drop(alone);
@@ -173,7 +173,7 @@ fn nothing_expires_while_a_script_is_alone() {
     let worker = worker("noeviction");
     let instance = &worker.instance;
     fill(&worker, 0, |_| (Some(NOW + 1), 0));
-    let alone = World::stop(instance).unwrap();
+    let alone = Exclusive::stop(instance).unwrap();
     crate::runtime::embedded::expire(instance);
     assert_eq!(instance.database(0).expired_count(), 0);
     drop(alone);

@@ -275,7 +275,7 @@ impl Running {
             tracing::warn!(script = self.name, ms, "slow script, it can be ended by {how}");
             let slow = Slow { name: self.name.clone(), command: self.command.clone(), began: self.began };
             instance.scripts.status.is_slow(slow);
-            instance.scripts.world.make_busy();
+            instance.exclusive.make_busy();
         }
         let deputy = || Client::new(Arc::clone(&self.client.shared), self.client.identity.clone());
         (Interrupt::GoOn, self.worker.goes_on.get().then(deputy))

@@ -1,6 +1,6 @@
 //! Scripts and functions in Lua 5.1 (<https://redis.io/docs/latest/develop/programmability/>).
 //!
-//! One script runs at a time, alone with the data (see [`World`]), on a stack of its own: one that takes longer than
+//! One script runs at a time, alone with the data (see [`Exclusive`](crate::exec::exclusive::Exclusive)), on a stack of its own: one that takes longer than
 //! `busy-reply-threshold` is interrupted every now and then, so that its worker can tell others that the server is busy, and
 //! take a `SCRIPT KILL`. There are two Lua states, for EVAL and for functions, which all workers use in turn.
 //!
@@ -31,7 +31,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::command::Row;
 use crate::command::{Args, Flags};
-use crate::exec::exclusive::World;
 use crate::protocol::error::Error;
 use status::Status;
 
@@ -44,15 +43,13 @@ pub type Sha = [u8; SHA_LEN];
 /// The scripts of a server.
 #[derive(Debug, Default)]
 pub struct Scripts {
-    /// Who may touch the data.
-    pub world: World,
     /// What runs scripts; only who is alone with the data takes it out.
     engine: Mutex<Option<Box<Engine>>>,
     /// What others see of the script that runs.
     pub(crate) status: Status,
     /// What INFO tells.
     pub figures: Figures,
-    /// Flags of scripts and functions that have declared some, by name; for the gate.
+    /// Flags of scripts and functions that have declared some, by name; for admission.
     declared: RwLock<HashMap<Box<[u8]>, ScriptFlags>>,
     has_declared: AtomicBool,
     /// Whether scripts may call what they must not.

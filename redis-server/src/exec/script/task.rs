@@ -19,7 +19,7 @@ use crate::command::Row;
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::dispatch::{self, Call, Passed};
-use crate::exec::exclusive::{Alone, Held, Hindered, World};
+use crate::exec::exclusive::{Alone, Exclusive, Held, Hindered};
 use crate::exec::instance::Instance;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
@@ -142,7 +142,7 @@ enum Wait {
 fn stop(worker: &Worker, client: &mut Client) -> Result<Alone, Wait> {
     let instance = &worker.instance;
     loop {
-        match World::stop(instance) {
+        match Exclusive::stop(instance) {
             Ok(alone) => {
                 client.held_since = None;
                 return Ok(alone);
@@ -156,8 +156,8 @@ fn stop(worker: &Worker, client: &mut Client) -> Result<Alone, Wait> {
             client.held_since = None;
             return Err(Wait::Refused(Error::Static("BUSY a slow command is at work, and a script has to be alone")));
         }
-        let seen = instance.scripts.world.ended();
-        if let Some(mut held) = World::hold(instance, &client.shared, seen, true) {
+        let seen = instance.exclusive.ended();
+        if let Some(mut held) = Exclusive::hold(instance, &client.shared, seen, true) {
             held.until = (limit != 0).then(|| since.saturating_add(limit));
             return Err(Wait::Held(held));
         }
@@ -246,7 +246,7 @@ impl Job {
         dispatch::invoke(&mut cx, &call);
         let nanos = worker.tick();
         worker.finished(&cx, &call, nanos);
-        instance.scripts.world.add_alone(nanos);
+        instance.exclusive.add_alone(nanos);
         let ready = mem::take(&mut cx.ready);
         drop(cx);
         tracking::broadcast(&self.worker);

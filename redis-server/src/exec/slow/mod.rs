@@ -1,7 +1,7 @@
 //! Slow calls: they run on threads of their own, so that no worker's clients wait for them.
 //!
 //! A call whose [weight](Weight) is above [`LIMIT`] takes its session with it, as a script does that is interrupted; the
-//! connection waits for the answer, and what it has sent behind the call waits with it. [`World`] says how slow calls,
+//! connection waits for the answer, and what it has sent behind the call waits with it. [`Exclusive`] says how slow calls,
 //! windows and those who want to be alone keep out of each other's way.
 
 mod marks;
@@ -18,7 +18,7 @@ use crate::command::Weight;
 use crate::exec::Ready;
 use crate::exec::blocking;
 use crate::exec::dispatch::{self, Call, Passed};
-use crate::exec::exclusive::{Held, World};
+use crate::exec::exclusive::{Exclusive, Held};
 use crate::exec::session;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Access, View};
@@ -77,12 +77,12 @@ pub fn send(worker: &Worker, client: &mut Client, call: Call<'_>) -> Passed {
 /// How many of the calls want nothing that slow calls have marked; and if not all do, the wait of the others.
 #[cold]
 pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize, Option<Held>) {
-    let world = &worker.instance.scripts.world;
+    let exclusive = &worker.instance.exclusive;
     loop {
-        let seen = world.ended();
-        let forbidden = |call: &Call<'_>| world.forbids(&dispatch::marks(worker, client, call, true));
+        let seen = exclusive.ended();
+        let forbidden = |call: &Call<'_>| exclusive.forbids(&dispatch::marks(worker, client, call, true));
         let Some(clear) = calls.iter().position(forbidden) else { return (calls.len(), None) };
-        if let Some(held) = World::hold(&worker.instance, &client.shared, seen, false) {
+        if let Some(held) = Exclusive::hold(&worker.instance, &client.shared, seen, false) {
             return (clear, Some(held));
         }
     }
@@ -91,9 +91,9 @@ pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize,
 /// Serves those who wait for keys that a window has made ready, on this thread or, where slow calls have marked what that
 /// needs, on one of theirs.
 pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
-    let world = &worker.instance.scripts.world;
+    let exclusive = &worker.instance.exclusive;
     blocking::serve_rest(worker, client, ready, |next| {
-        let is_free = worker.is_alone || !world.is_marked() || !world.forbids(&marks_of(next));
+        let is_free = worker.is_alone || !exclusive.is_marked() || !exclusive.forbids(&marks_of(next));
         if !is_free {
             worker.instance.slow.run(&worker.instance, Job::Serve(next.clone()));
         }
@@ -104,7 +104,7 @@ pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
 /// [`serve`] on a thread of slow calls.
 fn serve_slowly(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
     blocking::serve_rest(worker, client, ready, |next| {
-        World::enter_slow(&worker.instance, marks_of(next), true).ok().map(Some)
+        Exclusive::enter_slow(&worker.instance, marks_of(next), true).ok().map(Some)
     });
 }
 

@@ -10,7 +10,7 @@ use crate::clients::client::Client;
 use crate::command::{OwnedArgs, Row};
 use crate::exec::Ready;
 use crate::exec::dispatch::{self, Call};
-use crate::exec::exclusive::{Busy, World};
+use crate::exec::exclusive::{Busy, Exclusive};
 use crate::exec::instance::Instance;
 use crate::exec::session::{Answer, Finished};
 use crate::exec::worker::Worker;
@@ -146,7 +146,7 @@ fn run_marked(
     reply: &mut Reply,
 ) -> Option<crate::exec::blocking::Waiting> {
     let marks = dispatch::marks(worker, client, &call, false);
-    let slow = match World::enter_slow(&worker.instance, marks, false) {
+    let slow = match Exclusive::enter_slow(&worker.instance, marks, false) {
         Ok(slow) => slow,
         Err(Busy) => {
             dispatch::refuse(worker, client, Some(call.row), worker.instance.scripts.busy_error(), reply);

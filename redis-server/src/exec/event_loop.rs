@@ -1,4 +1,4 @@
-//! Rounds: what a worker does between two sleeps. Replies of several clients in one round leave together at its end.
+//! The iterations of a worker's event loop: what it does between two sleeps is a round. Replies of several clients in one round leave together at its end.
 //!
 //! A reply that is sent wakes its reader. Sent one by one, with a client's commands before each, replies find a reader that
 //! has fallen asleep again, and waking it costs the server more than a small script does; sent in a row, most of them
@@ -15,7 +15,7 @@ const MAX_SPARE: usize = 64;
 
 /// How many clients a worker serves per round.
 #[derive(Default)]
-pub struct Rounds {
+pub struct EventLoop {
     /// Tells how often the worker has slept; none outside of a runtime.
     runtime: Option<RuntimeMetrics>,
     sleeps: u64,
@@ -24,14 +24,14 @@ pub struct Rounds {
     spare: Vec<Vec<u8>>,
 }
 
-impl fmt::Debug for Rounds {
+impl fmt::Debug for EventLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rounds").field("served", &self.served).finish_non_exhaustive()
+        f.debug_struct("EventLoop").field("served", &self.served).finish_non_exhaustive()
     }
 }
 
-impl Rounds {
-    /// The rounds of the runtime on whose thread this is called, if there is one.
+impl EventLoop {
+    /// The event_loop of the runtime on whose thread this is called, if there is one.
     pub fn here() -> Self {
         Self { runtime: Handle::try_current().ok().map(|handle| handle.metrics()), ..Self::default() }
     }
@@ -77,28 +77,28 @@ mod tests {
     fn rounds_end_when_the_worker_sleeps() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let mut rounds = Rounds::here();
+            let mut event_loop = EventLoop::here();
             let sleep = || tokio::time::sleep(std::time::Duration::from_millis(1));
             for (clients, expected) in
                 [(1, vec![false]), (1, vec![false]), (2, vec![false, true]), (1, vec![true]), (1, vec![false])]
             {
                 sleep().await;
-                let shared: Vec<bool> = (0..clients).map(|_| rounds.is_shared()).collect();
-                assert_eq!(shared, expected, "{clients} in a round behind {:?}", rounds.served);
+                let shared: Vec<bool> = (0..clients).map(|_| event_loop.is_shared()).collect();
+                assert_eq!(shared, expected, "{clients} in a round behind {:?}", event_loop.served);
             }
         });
-        assert!(!Rounds::here().is_shared(), "nobody sleeps outside of a runtime");
+        assert!(!EventLoop::here().is_shared(), "nobody sleeps outside of a runtime");
     }
 
     #[test]
     fn only_small_replies_are_kept() {
-        let mut rounds = Rounds::default();
-        assert_eq!(rounds.keep(b""), None);
-        assert_eq!(rounds.keep(&[b'x'; MAX_KEPT + 1]), None);
-        let kept = rounds.keep(b"+OK\r\n").unwrap();
+        let mut event_loop = EventLoop::default();
+        assert_eq!(event_loop.keep(b""), None);
+        assert_eq!(event_loop.keep(&[b'x'; MAX_KEPT + 1]), None);
+        let kept = event_loop.keep(b"+OK\r\n").unwrap();
         assert_eq!(kept, b"+OK\r\n");
-        rounds.give_back(kept);
-        assert_eq!(rounds.keep(b":1\r\n").unwrap(), b":1\r\n");
-        assert!(rounds.spare.is_empty(), "the buffer was used again");
+        event_loop.give_back(kept);
+        assert_eq!(event_loop.keep(b":1\r\n").unwrap(), b":1\r\n");
+        assert!(event_loop.spare.is_empty(), "the buffer was used again");
     }
 }
