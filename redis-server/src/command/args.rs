@@ -34,6 +34,12 @@ impl<'a> Args<'a> {
         Self { buf: owner, spans, owner: Some(owner), keys: &[] }
     }
 
+    /// Arguments at `spans` of the same buffer.
+    #[inline]
+    pub fn with_spans(self, spans: &'a [Span]) -> Self {
+        Self { spans, ..self }
+    }
+
     /// The same arguments, with their keys.
     #[inline]
     pub fn with_keys<'k>(self, keys: &'k [Key<'k>]) -> Args<'k>
@@ -84,6 +90,14 @@ impl<'a> Args<'a> {
     #[inline]
     pub fn get(self, index: usize) -> Option<&'a [u8]> {
         (index < self.len()).then(|| self.at(index))
+    }
+
+    /// The name, and what the buffer holds from there on.
+    #[inline]
+    pub(super) fn name_and_following(self) -> Option<(&'a [u8], &'a [u8])> {
+        let span = self.spans.first()?;
+        let following = &self.buf[span.start as usize..];
+        Some((&following[..span.len as usize], following))
     }
 
     /// The arguments from `first` on.

@@ -1,5 +1,6 @@
 //! All commands and subcommands of a server, in one table with an index by name.
 
+use super::args::Args;
 use super::flags::{Categories, Flags};
 use super::row::Command;
 
@@ -63,13 +64,22 @@ pub struct Registry {
 pub struct Slot {
     /// Its [`word`].
     word: u64,
-    len: u32,
-    /// Position of its row; of none, where the slot is vacant.
-    row: u32,
+    len: usize,
+    /// Its row; none, where the slot is vacant.
+    row: Option<&'static Row>,
 }
 
 impl Slot {
-    const VACANT: Self = Self { word: 0, len: 0, row: u32::MAX };
+    const VACANT: Self = Self { word: 0, len: 0, row: None };
+}
+
+/// A name that was looked for, and what was found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recent {
+    /// Its [`word`], as it was written.
+    word: u64,
+    len: usize,
+    row: Option<&'static Row>,
 }
 
 /// Most rows that a table may have: sets of commands are bits of this width.
@@ -90,15 +100,38 @@ impl Registry {
     /// The command that `name` names, in any case of letters.
     #[inline]
     pub fn lookup(&self, name: &[u8]) -> Option<&'static Row> {
+        self.lookup_word(word(name), name)
+    }
+
+    /// [`Registry::lookup`] for a call, whose words stand one behind the other.
+    ///
+    /// `recent` is what was found before, and becomes what is found: the commands of a pipeline mostly have the same name.
+    #[inline]
+    pub fn lookup_call(&self, args: Args<'_>, recent: &mut Recent) -> Option<&'static Row> {
+        let (name, following) = args.name_and_following()?;
+        let word = match following.first_chunk() {
+            Some(first) if name.len() < 8 => u64::from_le_bytes(*first) & !(u64::MAX << (8 * name.len())),
+            Some(first) => u64::from_le_bytes(*first),
+            None => word(name),
+        };
+        if recent.len != name.len() || recent.word != word || name.len() > 8 {
+            *recent = Recent { word, len: name.len(), row: self.lookup_word(word, name) };
+        }
+        recent.row
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every command passes here")]
+    fn lookup_word(&self, word: u64, name: &[u8]) -> Option<&'static Row> {
+        let word = lower_case(word);
         let mask = self.index.len() - 1;
-        let word = word(name);
         let mut at = hash(word, name.len()) & mask;
         loop {
             let slot = &self.index[at];
-            let row = self.rows.get(slot.row as usize)?;
+            let row = slot.row?;
             // Up to eight bytes, the word is the whole name.
             if slot.word == word
-                && slot.len as usize == name.len()
+                && slot.len == name.len()
                 && (name.len() <= 8 || row.command.name.as_bytes().eq_ignore_ascii_case(name))
             {
                 return Some(row);
@@ -133,19 +166,19 @@ impl Registry {
 }
 
 /// The index of a table: at least four times as many slots as rows make nearly every probe the first.
-pub const fn index<const SLOTS: usize>(rows: &[Row]) -> [Slot; SLOTS] {
+pub const fn index<const SLOTS: usize>(rows: &'static [Row]) -> [Slot; SLOTS] {
     assert!(SLOTS.is_power_of_two() && SLOTS >= 4 * rows.len());
     let mut index = [Slot::VACANT; SLOTS];
     let mut id = 0;
     while id < rows.len() {
         if rows[id].parent.is_none() {
             let name = rows[id].command.name.as_bytes();
-            let word = word(name);
+            let word = lower_case(word(name));
             let mut at = hash(word, name.len()) & (SLOTS - 1);
-            while index[at].row != Slot::VACANT.row {
+            while index[at].row.is_some() {
                 at = (at + 1) & (SLOTS - 1);
             }
-            index[at] = Slot { word, len: name.len() as u32, row: id as u32 };
+            index[at] = Slot { word, len: name.len(), row: Some(&rows[id]) };
         }
         id += 1;
     }
@@ -159,20 +192,20 @@ const fn hash(word: u64, len: usize) -> usize {
     (mixed >> 40) as usize
 }
 
-/// The first eight bytes of a name in lower case; all of them, if it is not longer.
+/// The first eight bytes of a name; zeros behind it, if it is shorter.
 #[inline]
 const fn word(name: &[u8]) -> u64 {
-    let word = if let Some(first) = name.first_chunk::<8>() {
+    // Parts that overlap hold the same bytes.
+    if let Some(first) = name.first_chunk::<8>() {
         u64::from_le_bytes(*first)
     } else if let (Some(first), Some(last)) = (name.first_chunk::<4>(), name.last_chunk::<4>()) {
-        // They overlap, in the same way for names of the same length.
-        u32::from_le_bytes(*first) as u64 | (u32::from_le_bytes(*last) as u64) << 32
+        u32::from_le_bytes(*first) as u64 | (u32::from_le_bytes(*last) as u64) << (8 * (name.len() - 4))
     } else if name.is_empty() {
         0
     } else {
-        name[0] as u64 | (name[name.len() / 2] as u64) << 8 | (name[name.len() - 1] as u64) << 16
-    };
-    lower_case(word)
+        let (middle, last) = (name.len() / 2, name.len() - 1);
+        name[0] as u64 | (name[middle] as u64) << (8 * middle) | (name[last] as u64) << (8 * last)
+    }
 }
 
 /// Eight bytes at once: those from `A` to `Z` become small.
@@ -201,6 +234,22 @@ mod tests {
         for name in ["", "g", "nonesuch", "getx", "get\0", "ge\x14", "ge\u{f4}", "georadius\u{7f}ro", "flushall\0"] {
             assert!(REGISTRY.lookup(name.as_bytes()).is_none(), "{name:?}");
         }
+    }
+
+    /// A call is found by what stands in the input behind its name, too.
+    #[test]
+    fn what_follows_a_name_does_not_matter() {
+        use crate::protocol::Span;
+        let mut recent = Recent::default();
+        for row in REGISTRY.rows().iter().filter(|row| row.parent.is_none()) {
+            for following in ["", "\r", "\r\n$1\r\nk\r\n", "xxxxxxxxxxxxxxx"] {
+                let input = format!("{}{following}", row.command.name);
+                let spans = [Span { start: 0, len: row.command.name.len() as u32 }];
+                let found = REGISTRY.lookup_call(Args::new(input.as_bytes(), &spans), &mut recent);
+                assert_eq!(found.map(|row| row.id), Some(row.id), "{input:?}");
+            }
+        }
+        assert!(REGISTRY.lookup_call(Args::new(b"", &[]), &mut recent).is_none());
     }
 
     #[test]

@@ -59,22 +59,25 @@ pub struct Command {
     pub finder: Option<fn(Args<'_>) -> KeyPositions>,
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
     pub only_key: u8,
-    /// Whether neighbours in a pipeline may run under the same locks: one key, and little work.
-    pub batched: bool,
-    /// Most arguments with which they may.
-    pub batch_args: u16,
+    /// What happens to it.
+    pub only_access: Access,
+    /// With how many arguments, at least and at most, calls may run under the same locks as their neighbours in a pipeline,
+    /// which have one key and little work; [`NO_BATCH`] where they may not.
+    pub batch: (u16, u16),
     /// How much work a call is likely to be.
     pub weight: Weight,
 }
 
 /// Arguments up to which a call of a command that is fast by its row is fast indeed.
 pub(crate) const BATCH_ARGS: u16 = 64;
+/// The range of no number.
+pub(crate) const NO_BATCH: (u16, u16) = (1, 0);
 
 impl Command {
-    /// Whether a call of so many arguments may run under the same locks as its neighbours.
+    /// Whether a call of so many arguments is accepted, and may run under the same locks as its neighbours.
     #[inline]
     pub const fn batches(&self, args: usize) -> bool {
-        self.batched && args <= self.batch_args as usize
+        args >= self.batch.0 as usize && args <= self.batch.1 as usize
     }
 
     /// Whether `args` has an allowed number of arguments.

@@ -1,9 +1,11 @@
 //! How a family writes its table: each command with what runs for it.
 
 use crate::command::{
-    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, Result, Weight,
+    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Result,
+    Weight,
 };
 use crate::exec::{Ctx, Handler};
+use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
 /// A command, and what runs when it is called.
@@ -36,9 +38,9 @@ pub const fn cmd(
     flags: Flags,
     keys: &'static [KeySpec],
 ) -> Definition {
-    let only_key = match keys {
-        [KeySpec { begin: Begin::Index(index), find: Find::Range { last: 0, .. }, .. }] => *index,
-        _ => 0,
+    let (only_key, only_access) = match keys {
+        [KeySpec { begin: Begin::Index(index), find: Find::Range { last: 0, .. }, usage }] => (*index, usage.access),
+        _ => (0, Access::Write),
     };
     let command = Command {
         name,
@@ -50,11 +52,21 @@ pub const fn cmd(
         tips: &[],
         finder: None,
         only_key,
-        batched: only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING),
-        batch_args: BATCH_ARGS,
+        only_access,
+        batch: if only_key != 0 && flags.has(Flags::FAST) && !flags.has(Flags::BLOCKING) {
+            batch(arity, BATCH_ARGS)
+        } else {
+            NO_BATCH
+        },
         weight: Weight::Little,
     };
     Definition { command, handler, subcommands: &[] }
+}
+
+/// The numbers of arguments that a command of this arity accepts, up to `most` where it accepts any.
+const fn batch(arity: i8, most: u16) -> (u16, u16) {
+    let least = arity.unsigned_abs() as u16;
+    (least, if arity < 0 { most } else { least })
 }
 
 /// Whether some key's position depends on the arguments.
@@ -94,7 +106,7 @@ impl Definition {
     /// The same row with another footprint.
     pub const fn locks(mut self, footprint: Footprint) -> Self {
         self.command.footprint = footprint;
-        self.command.batched = false;
+        self.command.batch = NO_BATCH;
         self
     }
 
@@ -107,7 +119,7 @@ impl Definition {
     /// The same row, to run under the same locks as its neighbours in a pipeline though the table does not call it fast.
     pub const fn batched(mut self) -> Self {
         assert!(self.command.only_key != 0, "a window locks one key per command");
-        self.command.batched = true;
+        self.command.batch = batch(self.command.arity, BATCH_ARGS);
         self
     }
 
@@ -119,7 +131,7 @@ impl Definition {
 
     /// The same row, of which only calls with so many arguments run under the locks of their neighbours.
     pub const fn batched_up_to(mut self, args: u16) -> Self {
-        self.command.batch_args = args;
+        self.command.batch.1 = args;
         self
     }
 

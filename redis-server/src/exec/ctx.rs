@@ -121,11 +121,13 @@ impl<'a> Ctx<'a> {
     /// and the change is counted.
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
-        self.changed_in(self.client.db, key, event);
+        if notifications::is_on(&self.instance.config) || self.db.database().is_of_interest() {
+            return self.changed_in(self.client.db, key, event);
+        }
+        self.dirty.set(self.dirty.get() + 1);
     }
 
     /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
-    #[inline]
     pub fn changed_in(&mut self, db: usize, key: &Key<'_>, event: Event) {
         self.dirty.set(self.dirty.get() + 1);
         self.tell_in(db, key.bytes, event);

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
 use crate::clients::client::{Client, Multi, ReplyMode, count};
-use crate::command::{Args, Flags, Footprint, Row};
+use crate::command::{Args, Flags, Footprint, Recent, Row};
 use crate::exec::blocking::{self, Waiting};
+use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
 use crate::exec::exclusive::{Busy, Held};
 use crate::exec::instance::Instance;
@@ -17,7 +19,7 @@ use crate::exec::session::Pending;
 use crate::exec::slow::{self, Marks};
 use crate::exec::tracking;
 use crate::exec::transaction::discard_transaction;
-use crate::exec::worker::{Worker, now_ms};
+use crate::exec::worker::Worker;
 use crate::exec::{Ctx, Ready};
 use crate::keyspace::{Access, Database, Key, View};
 use crate::protocol::error::Error;
@@ -79,6 +81,27 @@ pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> 
         Some(name) if row.subcommands != 0 => instance.registry.subcommand(row, name),
         _ => Some(row),
     }
+}
+
+/// Whether [`admit`] lets every command run that it knows, as long as no other than those that
+/// [`find_batched`] finds have run: nothing needs to be asked of each.
+#[inline]
+pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
+    let instance = &*worker.instance;
+    client.identity.is_cleared(&instance.acl)
+        && !instance.exclusive.is_busy()
+        && !instance.is_short_of_memory()
+        && (client.resp3 || !client.is_subscribed())
+        && !instance.may_be_paused()
+        && client.multi.is_none()
+        && !instance.has_renamed()
+}
+
+/// The command that `args` name, if it runs under the same locks as its neighbours; of a server that has renamed none.
+#[inline]
+pub(crate) fn find_batched(worker: &Worker, args: Args<'_>, recent: &mut Recent) -> Option<&'static Row> {
+    let row = worker.instance.registry.lookup_call(args, recent)?;
+    row.command.batches(args.len()).then_some(row)
 }
 
 /// Decides what becomes of a command in the client's present state.
@@ -348,48 +371,51 @@ fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
 
 /// Runs calls under one set of locks until one makes a key ready that somebody waits for.
 pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
-    let instance = &*worker.instance;
     before_window(worker, client, reply);
-    let database = instance.database(client.db);
+    match calls {
+        [call] if !call.row.command.batches(call.args.len()) => run_one(worker, client, call, reply),
+        _ => run_batch(worker, client, calls, reply),
+    }
+}
+
+/// Runs a call with any number of keys.
+fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Window {
     let mut keys: Keys<'_> = SmallVec::new();
-    for call in calls {
-        collect_keys(database, call, &mut keys);
-    }
-    let (mut db, others) = lock(worker, client, calls, &mut keys);
-    if client.no_touch {
-        db.no_touch();
-    }
-    if instance.paused(db.now()).is_some() || instance.exclusive.is_busy() {
-        // Somebody else is alone, and what is allowed meanwhile changes nothing.
-        db.keep_expired();
-    }
-    if calls.len() > 1 {
-        db.prefetch(keys.iter().map(|(key, _)| key));
-    }
-    let of_one: SmallVec<[Key<'_>; 4]> = match calls {
-        [_] => keys.iter().map(|(key, _)| *key).collect(),
-        _ => SmallVec::new(),
-    };
-    if let [call] = calls
-        && worker.goes_on.get()
-        && slow::meets_much(&db, client, &Call { args: call.args.with_keys(&of_one), ..*call })
-    {
+    collect_keys(worker.instance.database(client.db), call, &mut keys);
+    let (mut db, others) = lock(worker, client, std::slice::from_ref(call), &mut keys);
+    prepare(&mut db, worker, client);
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    let call = Call { args: call.args.with_keys(&keys), ..*call };
+    if worker.goes_on.get() && slow::meets_much(&db, client, &call) {
         return Window { done: 0, ready: Vec::new(), waiting: None };
     }
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
-    let mut done = 0;
-    if let [call] = calls {
-        let call = Call { args: call.args.with_keys(&of_one), ..*call };
-        let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
-        invoke(&mut cx, &call);
-        worker.finished(&cx, &call, worker.tick());
-        let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
-        blocking::serve(&mut cx);
-        tracking::broadcast(worker);
-        return Window { done: 1, ready: cx.ready, waiting };
+    let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
+    invoke(&mut cx, &call);
+    worker.finished(&cx, &call, worker.tick());
+    let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
+    blocking::serve(&mut cx);
+    tracking::broadcast(worker);
+    Window { done: 1, ready: cx.ready, waiting }
+}
+
+/// Runs calls with a key each.
+fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
+    let database = worker.instance.database(client.db);
+    // Collected, all of its room would be copied.
+    let mut keys: ArrayVec<_, WINDOW> = ArrayVec::new();
+    for call in calls {
+        keys.push(only_key(database, call));
     }
-    let one_by_one = instance.observers.one_by_one();
+    let mut db = database.lock_keys(&mut keys, worker.now_ms());
+    prepare(&mut db, worker, client);
+    if calls.len() > 1 {
+        db.prefetch(&mut keys);
+    }
+    let mut cx = Ctx::new(worker, db, reply, client);
+    let mut done = 0;
+    let one_by_one = worker.instance.observers.one_by_one();
     for (call, (key, _)) in calls.iter().zip(&keys) {
         let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
         if one_by_one {
@@ -404,14 +430,24 @@ pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>
     }
     if !one_by_one {
         // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
-        let share = worker.tick() / done as u64;
-        for call in &calls[..done] {
-            worker.finished(&cx, call, share);
-        }
+        worker.all_finished(&cx, &calls[..done], worker.tick() / done as u64);
     }
     blocking::serve(&mut cx);
     tracking::broadcast(worker);
     Window { done, ready: cx.ready, waiting: None }
+}
+
+/// What a view must know before anything looks into it.
+#[inline]
+fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
+    let instance = &*worker.instance;
+    if client.no_touch {
+        db.no_touch();
+    }
+    if instance.may_be_paused() && instance.paused(db.now()).is_some() || instance.exclusive.is_busy() {
+        // Somebody else is alone, and what is allowed meanwhile changes nothing.
+        db.keep_expired();
+    }
 }
 
 type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
@@ -421,12 +457,19 @@ type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
 fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
     let command = call.row.command;
     if command.only_key != 0 {
-        // Arity guarantees that the argument is there.
-        keys.push((database.key(call.args.at(command.only_key.into())), command.keys[0].usage.access));
+        keys.push(only_key(database, call));
     } else if !command.keys.is_empty() {
         let positions = command.key_positions(call.args);
         keys.extend(positions.into_iter().map(|(at, access)| (database.key(call.args.at(at)), access)));
     }
+}
+
+/// The key of a call whose row says where its only one is, and what it does to it.
+#[inline]
+fn only_key<'a>(database: &Database, call: &Call<'a>) -> (Key<'a>, Access) {
+    let command = call.row.command;
+    // Arity guarantees that the argument is there.
+    (database.key(call.args.at(command.only_key.into())), command.only_access)
 }
 
 /// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
@@ -568,7 +611,8 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
 }
 
 /// Calls the handler; an error takes the place of what it wrote.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "measured: every command of a window passes here")]
 pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let mode = cx.client.reply_mode;

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use smallvec::SmallVec;
 
 use crate::config::{Config, settings};
+use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Busy;
 use crate::exec::instance::Instance;
-use crate::exec::worker::{Worker, now_ms};
+use crate::exec::worker::Worker;
 use crate::keyspace::{Database, Entry, Frequency, Garbage, Spot, Usage};
 
 /// Candidates that are remembered: more than are looked at at once, so that good ones of earlier looks count too.

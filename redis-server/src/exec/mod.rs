@@ -3,6 +3,7 @@
 pub mod blocking;
 pub mod client_eviction;
 pub mod client_list;
+pub mod clock;
 mod ctx;
 pub mod dispatch;
 pub mod event_loop;

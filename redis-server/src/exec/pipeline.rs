@@ -1,14 +1,14 @@
 //! What a client has sent, from bytes to replies: parsing it, and running it in windows under common locks.
 
+use arrayvec::ArrayVec;
 use bytes::Bytes;
-use smallvec::SmallVec;
 
-use crate::command::Args;
+use crate::command::{Args, Recent};
 use crate::config::settings;
 use crate::exec::dispatch::{self, Admission, Call, Passed};
 use crate::exec::session::ConnectedClient;
 use crate::exec::worker::Worker;
-use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, split_inline};
+use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, parse_whole_commands, split_inline};
 
 /// Replies that are to leave before more of them are made.
 pub(crate) const SEND_EARLY: usize = 256 * 1024;
@@ -39,6 +39,9 @@ pub(crate) struct Received<'a> {
 /// A command in its batch: where its arguments end among the batch's, and where it ends in the input.
 type Ends = (usize, usize);
 
+/// Commands that will run under common locks.
+type Window<'a> = ArrayVec<Call<'a>, { dispatch::WINDOW }>;
+
 impl Pipeline {
     /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`]. Sets
     /// `used` behind what is done with: that is what has run, and a command that now waits for its answer. What has become of
@@ -61,7 +64,7 @@ impl Pipeline {
         let is_begun = self.parser.in_command();
         let mut begun = std::mem::take(&mut self.spans);
         let spans = if is_begun { &mut begun } else { spans };
-        let mut commands: SmallVec<[Ends; dispatch::WINDOW]> = SmallVec::new();
+        let mut commands = ArrayVec::new();
         let parsed = self.parse(bytes, *used, &runner.limits(), spans, &mut commands);
         if is_begun && commands.is_empty() {
             self.spans = begun;
@@ -85,8 +88,11 @@ impl Pipeline {
         mut at: usize,
         limits: &RequestLimits,
         spans: &mut Vec<Span>,
-        commands: &mut SmallVec<[Ends; dispatch::WINDOW]>,
+        commands: &mut ArrayVec<Ends, { dispatch::WINDOW }>,
     ) -> Result<(), ProtocolError> {
+        if !self.parser.in_command() {
+            at = parse_whole_commands(input, at, limits, spans, commands);
+        }
         while commands.len() < dispatch::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
             let was_begun = self.parser.in_command();
             let Some(end) = self.parser.parse(input, at, spans, limits)? else {
@@ -114,64 +120,60 @@ impl Runner<'_> {
         }
     }
 
+    // Not a part of who calls it: what it works with stays in registers.
+    #[inline(never)]
     fn run_commands(&mut self, input: Received<'_>, spans: &[Span], commands: &[Ends], used: &mut usize) -> Passed {
-        let mut window: SmallVec<[Call<'_>; dispatch::WINDOW]> = SmallVec::new();
-        // Where the calls of the window begin in the input.
-        let mut starts: SmallVec<[usize; dispatch::WINDOW]> = SmallVec::new();
-        let mut first = 0;
-        for &(last, end) in commands {
+        let mut window: Window<'_> = ArrayVec::new();
+        let mut is_plain = dispatch::is_plain(self.worker, self.client);
+        let nothing = input.owner.map_or_else(|| Args::new(input.bytes, &[]), |owner| Args::shared(owner, &[]));
+        let (mut first, mut recent) = (0, Recent::default());
+        for (index, &(last, end)) in commands.iter().enumerate() {
             let spans = &spans[first..last];
             first = last;
-            if spans.is_empty() {
-                *used = end;
+            let args = nothing.with_spans(spans);
+            if is_plain && let Some(row) = dispatch::find_batched(self.worker, args, &mut recent) {
+                window.push(Call { row, args });
                 continue;
             }
-            let args = input.owner.map_or_else(|| Args::new(input.bytes, spans), |owner| Args::shared(owner, spans));
-            let admission = dispatch::admit(self.worker, self.client, args);
-            if let Admission::Run(row) = admission
+            // It is decided about before those in front of it run, which change nothing that matters for that.
+            let admission = (!spans.is_empty()).then(|| dispatch::admit(self.worker, self.client, args));
+            if let Some(Admission::Run(row)) = admission
                 && row.command.batches(args.len())
             {
                 window.push(Call { row, args });
-                starts.push(*used);
-                *used = end;
                 continue;
             }
-            if let Some(passed) = self.run_window(&mut window, &mut starts, used) {
+            if let Some(passed) = self.run_window(&mut window, &commands[..index], used) {
                 return passed;
             }
-            let passed = self.pass(admission, args);
+            let Some(admission) = admission else {
+                *used = end;
+                continue;
+            };
+            let passed = dispatch::pass(self.worker, self.client, admission, args, self.reply);
             if !has_not_run(&passed) {
                 *used = end;
             }
             if self.client.close || self.reply.len() > SEND_EARLY || !matches!(passed, Passed::Done) {
                 return passed;
             }
+            is_plain = dispatch::is_plain(self.worker, self.client);
         }
-        self.run_window(&mut window, &mut starts, used).unwrap_or(Passed::Done)
+        self.run_window(&mut window, commands, used).unwrap_or(Passed::Done)
     }
 
-    /// Runs the commands of a window, which begin at `starts`; `used` is where the first begins that has not run. `Some` is
-    /// what speaks against running more.
-    fn run_window(
-        &mut self,
-        window: &mut SmallVec<[Call<'_>; dispatch::WINDOW]>,
-        starts: &mut SmallVec<[usize; dispatch::WINDOW]>,
-        used: &mut usize,
-    ) -> Option<Passed> {
+    /// Runs the commands of a window, the last of `before`; `used` is where the first begins that has not run. `Some` is what
+    /// speaks against running more.
+    fn run_window(&mut self, window: &mut Window<'_>, before: &[Ends], used: &mut usize) -> Option<Passed> {
         let last = window.last()?;
         self.client.note_command(last.row);
         let (done, passed) = dispatch::run(self.worker, self.client, window, self.reply);
-        if let Some(start) = starts.get(done) {
-            *used = *start;
+        let before_window = before.len() - window.len();
+        if let Some(last_done) = (before_window + done.min(window.len())).checked_sub(1) {
+            *used = before[last_done].1;
         }
         window.clear();
-        starts.clear();
         (!matches!(passed, Passed::Done)).then_some(passed)
-    }
-
-    /// Does what the admission has decided about a command that runs alone.
-    fn pass(&mut self, admission: Admission, args: Args<'_>) -> Passed {
-        dispatch::pass(self.worker, self.client, admission, args, self.reply)
     }
 
     fn run_inline(&mut self, input: &[u8], used: &mut usize) -> Result<Passed, ProtocolError> {
@@ -182,7 +184,7 @@ impl Runner<'_> {
         }
         let args = Args::new(&inline.bytes, &inline.spans);
         let admission = dispatch::admit(self.worker, self.client, args);
-        let passed = self.pass(admission, args);
+        let passed = dispatch::pass(self.worker, self.client, admission, args, self.reply);
         if !has_not_run(&passed) {
             *used += len;
         }

@@ -2,12 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::clients::tracking::ChangedKey;
 use crate::command::Args;
 use crate::command::Row;
 use crate::exec::Ctx;
+use crate::exec::clock::{Clock, Tick, now_ms};
 use crate::exec::dispatch::Call;
 use crate::exec::event_loop::EventLoop;
 use crate::exec::eviction::Evictor;
@@ -51,21 +51,6 @@ pub struct Worker {
     clock: Clock,
 }
 
-/// A worker's clock: one reading of the monotonic clock, about 25 ns, serves a whole window of commands, for their
-/// duration as well as for the time of day.
-#[derive(Clone, Debug)]
-struct Clock {
-    /// The last reading.
-    tick: Cell<Instant>,
-    /// The time of day at a recent reading, since the Unix epoch; in full, so that no fraction of a millisecond is lost.
-    base: Cell<(Instant, Duration)>,
-    /// The time of day at the last reading, in milliseconds: asked for several times per command.
-    now_ms: Cell<u64>,
-}
-
-/// How long the time of day is carried on by the monotonic clock before it is asked for again.
-const REBASE: Duration = Duration::from_secs(1);
-
 /// Buffers that a worker's connections share: an idle connection has none of its own.
 #[derive(Debug)]
 pub struct Scratch {
@@ -95,10 +80,6 @@ impl Worker {
     fn counting(instance: Arc<Instance>, stats: Arc<WorkerStats>, scratch: Scratch) -> Self {
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
-        let now = Instant::now();
-        let time = time_of_day();
-        let now_ms = Cell::new(millis(time));
-        let clock = Clock { tick: Cell::new(now), base: Cell::new((now, time)), now_ms };
         let activity = instance.exclusive.activity();
         Self {
             instance,
@@ -113,7 +94,7 @@ impl Worker {
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             random: Cell::new(random),
-            clock,
+            clock: Clock::default(),
         }
     }
 
@@ -149,9 +130,7 @@ impl Worker {
 
     /// Takes over the time of another worker of this thread.
     pub(crate) fn same_time_as(&self, other: &Self) {
-        self.clock.tick.set(other.clock.tick.get());
-        self.clock.base.set(other.clock.base.get());
-        self.clock.now_ms.set(other.clock.now_ms.get());
+        self.clock.set(&other.clock);
     }
 
     /// Replaces the shared buffers, which a panic has left in any state.
@@ -162,27 +141,18 @@ impl Worker {
     /// Reads the clock; returns the nanoseconds since it was last read.
     #[inline]
     pub fn tick(&self) -> u64 {
-        let now = Instant::now();
-        let nanos = now.duration_since(self.clock.tick.replace(now)).as_nanos() as u64;
-        let (at, base) = self.clock.base.get();
-        let mut time = base + now.duration_since(at);
-        if time - base > REBASE {
-            time = time_of_day();
-            self.clock.base.set((now, time));
-        }
-        self.clock.now_ms.set(millis(time));
-        nanos
+        self.clock.tick()
     }
 
     /// When the clock was last read.
-    pub(crate) fn ticked(&self) -> Instant {
-        self.clock.tick.get()
+    pub(crate) fn ticked(&self) -> Tick {
+        self.clock.ticked()
     }
 
     /// The time of the last [`Worker::tick`], in milliseconds of Unix time.
     #[inline]
     pub fn now_ms(&self) -> u64 {
-        self.clock.now_ms.get()
+        self.clock.now_ms()
     }
 
     /// A random number (xorshift64*: fast, not for secrets).
@@ -205,13 +175,21 @@ impl Worker {
     /// Accounts for a call that has run, in `nanos` nanoseconds.
     #[inline]
     pub fn finished(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
-        self.stats.ran(call.row.id, nanos);
+        self.all_finished(cx, std::slice::from_ref(call), nanos);
+    }
+
+    /// Accounts for calls that have run, in `nanos` nanoseconds each.
+    #[inline]
+    pub fn all_finished(&self, cx: &Ctx<'_>, calls: &[Call<'_>], nanos: u64) {
+        for same in calls.chunk_by(|a, b| a.row.id == b.row.id) {
+            self.stats.ran(same[0].row.id, same.len() as u64, nanos);
+        }
         let (hits, misses) = cx.db.take_lookups();
         self.stats.changes.add(cx.dirty.take());
         self.stats.hits.add(hits.into());
         self.stats.misses.add(misses.into());
         if nanos >= self.instance.observers.threshold() {
-            self.observe(cx, call, nanos);
+            calls.iter().for_each(|call| self.observe(cx, call, nanos));
         }
     }
 
@@ -256,20 +234,4 @@ impl Worker {
         self.stats.errors.add(1);
         self.instance.stats.count_error(&error.code());
     }
-}
-
-/// Milliseconds of Unix time.
-pub fn now_ms() -> u64 {
-    millis(time_of_day())
-}
-
-/// Without the division of 128 bits that [`Duration::as_millis`] makes.
-#[inline]
-fn millis(time: Duration) -> u64 {
-    time.as_secs() * 1000 + u64::from(time.subsec_millis())
-}
-
-/// The time since the Unix epoch.
-fn time_of_day() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -37,12 +37,21 @@ pub struct Key<'a> {
     pub(super) shard: u32,
     /// Position of the shard's guard in the view that has locked it; [`UNPLACED`] until then.
     pub(super) guard: u32,
+    /// Bucket of the shard's table in which the entry was, when it was prefetched; [`UNPLACED`] if it was not. The table may
+    /// have changed since.
+    pub(super) bucket: u32,
 }
 
 /// The guard of a key that was hashed on its own: the view searches for it.
 pub(super) const UNPLACED: u32 = u32::MAX;
 
-impl Key<'_> {
+impl<'a> Key<'a> {
+    /// A key that is in no view yet.
+    #[inline]
+    pub(super) fn new(bytes: &'a [u8], hash: u64, shard: u32) -> Self {
+        Self { bytes, hash, shard, guard: UNPLACED, bucket: UNPLACED }
+    }
+
     /// Number of the shard that holds it.
     #[inline]
     pub fn shard(&self) -> u32 {
@@ -181,7 +190,7 @@ impl Database {
         let hash = self.hash(bytes);
         // The tables of the shards use the highest seven bits, and the lowest ones.
         let shard = ((hash << 7 >> 32) * self.count as u64) >> 32;
-        Key { bytes, hash, shard: shard as u32, guard: UNPLACED }
+        Key::new(bytes, hash, shard as u32)
     }
 
     #[inline]
@@ -258,7 +267,7 @@ impl Database {
     /// Accounts for an entry that was evicted, under its shard's exclusive lock.
     pub(super) fn has_been_evicted(&self, key: &Key<'_>, entry: &Entry) {
         if entry.expire_at().is_some() {
-            self.deadlines(key.shard as usize).forget();
+            self.deadlines(key.shard as usize).forget_evicted();
         }
         self.evicted.fetch_add(1, Relaxed);
         self.gone(key);
@@ -306,7 +315,7 @@ impl Database {
             let Some((deadline, hash)) = self.deadlines(shard).pop_due(now) else { break };
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut guard.table, hash, due, self.rehash()) else { continue };
-            self.has_expired(&Key { bytes: entry.key(), hash, shard: shard as u32, guard: UNPLACED });
+            self.has_expired(&Key::new(entry.key(), hash, shard as u32));
             removed.push(entry);
             if removed.len() == limit {
                 break;
@@ -322,7 +331,7 @@ impl Database {
         let Some(mut exclusive) = self.made_or_make().try_exclusive(shard as usize) else { return };
         let removed = table::take(&mut exclusive.table, hash, |entry| entry.is_expired(now), self.rehash());
         if let Some(entry) = removed {
-            self.has_expired(&Key { bytes: entry.key(), hash, shard, guard: UNPLACED });
+            self.has_expired(&Key::new(entry.key(), hash, shard));
             self.discard(entry);
         }
         drop(exclusive);

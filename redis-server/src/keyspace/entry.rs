@@ -378,6 +378,19 @@ impl Entry {
         Some(std::mem::replace(self, new))
     }
 
+    /// Replaces a text inside the block that does not expire by one of the same length that is too long for a number: what most
+    /// values are. Whether that is what they are.
+    #[inline]
+    pub fn overwrite_text(&mut self, value: &Value<'_>) -> bool {
+        let Value::Bytes(text) = value else { return false };
+        let shape = self.shape();
+        let fits = shape.flags & (OBJECT | EXPIRES) == 0 && text.len() == shape.value_len && text.len() > MAX_INT_LEN;
+        if fits {
+            self.overwrite(text, 0);
+        }
+        fits
+    }
+
     /// Replaces a string by one of the same length, and the expiry if the block has room for it.
     #[inline]
     fn replace_in_place(&mut self, value: &Value<'_>, expire_at: Option<u64>) -> bool {

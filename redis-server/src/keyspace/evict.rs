@@ -1,6 +1,6 @@
 //! Entries that might be evicted, and taking one out.
 
-use super::database::{Access, Database, Key, UNPLACED};
+use super::database::{Access, Database, Key};
 use super::entry::Entry;
 use super::table;
 
@@ -74,7 +74,8 @@ impl Database {
         let mut guard = self.try_guard(shard, Access::Write)?;
         let is_it = |entry: &Entry| self.hash(entry.key()) == spot.hash && is_due(entry);
         let entry = table::take(guard.table_mut(), spot.hash, is_it, self.rehash())?;
-        self.has_been_evicted(&Key { bytes: entry.key(), hash: spot.hash, shard: spot.shard, guard: UNPLACED }, &entry);
+        table::give_back_if_empty(guard.table_mut());
+        self.has_been_evicted(&Key::new(entry.key(), spot.hash, spot.shard), &entry);
         Some(entry)
     }
 }

@@ -47,6 +47,14 @@ impl ExpiryIndex {
         self.live -= 1;
     }
 
+    /// [`ExpiryIndex::forget`], and frees the records when none of them is of use any more: memory is short.
+    pub(super) fn forget_evicted(&mut self) {
+        self.forget();
+        if self.live == 0 {
+            *self = Self::default();
+        }
+    }
+
     /// Takes the earliest record that is due at `now`.
     pub(super) fn pop_due(&mut self, now: u64) -> Option<(u64, u64)> {
         let Reverse(first) = *self.heap.peek()?;

@@ -10,6 +10,7 @@
 use dashmap::SharedValue;
 use hashbrown::raw::RawTable;
 
+use super::database::Key;
 use super::entry::Entry;
 
 /// One bucket: the entry, and DashMap's (empty) value.
@@ -109,6 +110,15 @@ pub(super) fn prefetch_entry(table: &Table, index: usize) {
     prefetch(entry.address().wrapping_add(64));
 }
 
+/// The entry of `key`, if it is in bucket `index` still, which [`prefetch_bucket`] returned some time ago.
+#[inline]
+pub(super) fn entry_at<'t>(table: &'t Table, index: usize, key: &[u8]) -> Option<&'t Entry> {
+    // SAFETY: the index is below the bucket count, and the bucket is read only when it is full.
+    let entry =
+        unsafe { (index < table.buckets() && table.is_bucket_full(index)).then(|| &table.bucket(index).as_ref().0) };
+    entry.filter(|entry| entry.key() == key)
+}
+
 /// Adds an entry whose key is not there.
 #[inline]
 pub(super) fn insert(table: &mut Table, hash: u64, entry: Entry, rehash: impl Fn(&Slot) -> u64) -> &mut Entry {
@@ -188,15 +198,21 @@ fn visit_buckets(table: &Table, first: usize, count: usize, visit: &mut impl FnM
 }
 
 /// The entry of `key`, unless its time is over at `now`: then it is removed and handed to `expired`.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "measured: every SET passes here")]
 pub(super) fn live_mut<'t>(
     table: &'t mut Table,
-    hash: u64,
-    key: &[u8],
+    key: &Key<'_>,
     now: u64,
     expired: impl FnOnce(Entry),
 ) -> Option<&'t mut Entry> {
-    let bucket = table.find(hash, |(entry, _)| entry.key() == key)?;
+    let index = key.bucket as usize;
+    let bucket = if entry_at(table, index, key.bytes).is_some() {
+        // SAFETY: the bucket has just been read, so its index is below the bucket count.
+        unsafe { table.bucket(index) }
+    } else {
+        table.find(key.hash, |(entry, _)| entry.key() == key.bytes)?
+    };
     // SAFETY: the bucket was found in this table, which is borrowed exclusively for 't; no other reference exists.
     let entry = unsafe { &mut bucket.as_mut().0 };
     if !entry.is_expired(now) {
@@ -250,6 +266,14 @@ pub(super) fn take(
         shrink(table, rehash);
     }
     Some(entry)
+}
+
+/// Frees the buckets of a table without entries. With few keys, most of a database is the buckets of its many shards: eviction
+/// would find nothing more to take out, and memory still short.
+pub(super) fn give_back_if_empty(table: &mut Table) {
+    if table.is_empty() {
+        *table = Table::new();
+    }
 }
 
 /// Leaves room for half as many entries again as there are.

@@ -311,6 +311,22 @@ fn keys_of_a_window_find_their_shards() {
     }
 }
 
+/// Of a few keys in many shards, most of the memory is the shards' buckets and records of deadlines.
+#[test]
+fn eviction_gives_back_what_shards_held() {
+    let db = Database::new(4096, RandomState::default());
+    (0..1000).for_each(|i| set(&db, 1, format!("key:{i}").as_bytes(), b"v", Some(1_000_000)));
+    assert!(db.capacity() > 4096 + 1000 && db.lock_none(1).overhead().1 > 0);
+    let mut random = Random(7);
+    while !db.is_empty() {
+        let mut spots = Vec::new();
+        db.sample(true, 1, &mut || random.below(usize::MAX) as u64, &mut |spot, _| spots.push(spot));
+        spots.iter().for_each(|&spot| drop(db.evict(spot, |_| true)));
+    }
+    // A table without buckets counts as one.
+    assert_eq!((db.capacity(), db.lock_none(1).overhead().1), (4096, 0));
+}
+
 #[test]
 fn few_keys_in_many_shards_are_one_call_of_scan() {
     let db = Database::new(4096, RandomState::default());

@@ -3,17 +3,18 @@
 use std::cell::{Cell, RefCell};
 use std::sync::MutexGuard;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::database::{Access, Database, Happening, Key, UNPLACED};
 use super::entry::Entry;
-use super::shards::Guard;
+use super::shards::{Guard, Shards};
 use super::table::{self, Table};
 use super::usage::Trace;
 use super::value::{Value, ValueRef};
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
 const MET_MAX: usize = 1024;
+
 /// Up to so many shards, a window's are sorted in a bit set, of which one word tells what other words are used.
 const SORTED_BY_BITS: usize = WORDS * 64;
 const WORDS: usize = 64;
@@ -26,9 +27,8 @@ static EMPTY: Table = Table::new();
 /// An entry whose time is over is never seen: reading skips it, writing removes it first.
 pub struct View<'a> {
     db: &'a Database,
-    /// Shard numbers in ascending order, unless every shard is locked, and their guards.
-    shards: SmallVec<[u32; 4]>,
-    guards: SmallVec<[Guard<'a>; 4]>,
+    /// In ascending order of the shards.
+    guards: SmallVec<[Locked<'a>; 4]>,
     /// Every shard is locked, but there are none: this keeps others from making them.
     unmade: Option<MutexGuard<'a, ()>>,
     now: u64,
@@ -39,6 +39,12 @@ pub struct View<'a> {
     misses: Cell<u32>,
     /// Must stand behind the guards: dropping it locks again.
     met: Met<'a>,
+}
+
+/// A shard that is locked.
+struct Locked<'a> {
+    shard: u32,
+    guard: Guard<'a>,
 }
 
 /// Entries that readers met when their time was over: they are removed when the view's locks are released.
@@ -81,8 +87,9 @@ impl Database {
             wanted.dedup_by_key(|(shard, _)| *shard);
             wanted.reverse();
         }
-        let guards = wanted.iter().map(|&(shard, access)| self.guard(shard as usize, access)).collect();
-        View { shards: wanted.iter().map(|&(shard, _)| shard).collect(), guards, ..self.lock_none(now) }
+        let lock = |&(shard, access): &(u32, _)| Locked { shard, guard: self.guard(shard as usize, access) };
+        let guards = wanted.iter().map(lock).collect();
+        View { guards, ..self.lock_none(now) }
     }
 
     /// [`Database::lock`] for hashed keys, which remember where in the view their shards are.
@@ -90,10 +97,14 @@ impl Database {
         if let [(key, access)] = keys {
             key.guard = 0;
             let guard = self.guard(key.shard as usize, *access);
-            return View { shards: smallvec![key.shard], guards: smallvec![guard], ..self.lock_none(now) };
+            let mut view = self.lock_none(now);
+            view.guards.push(Locked { shard: key.shard, guard });
+            return view;
         }
         if self.shards() > SORTED_BY_BITS {
-            return self.lock(keys.iter().map(|(key, access)| (key.shard, *access)), now);
+            let view = self.lock(keys.iter().map(|(key, access)| (key.shard, *access)), now);
+            keys.iter_mut().for_each(|(key, _)| key.guard = view.place(key) as u32);
+            return view;
         }
         // One bit per shard sorts the shards and drops repetitions.
         let shards = self.made_or_make();
@@ -105,6 +116,7 @@ impl Database {
             used |= 1 << word;
         }
         let mut view = self.lock_none(now);
+        view.guards = SmallVec::with_capacity(keys.len());
         // Guards in front of each word's.
         let mut before = [0u16; WORDS];
         while used != 0 {
@@ -113,11 +125,10 @@ impl Database {
             before[word] = view.guards.len() as u16;
             let mut bits = wanted[word];
             while bits != 0 {
-                let shard = word * 64 + bits.trailing_zeros() as usize;
+                let shard = word as u32 * 64 + bits.trailing_zeros();
                 let is_exclusive = exclusive[word] & bits & bits.wrapping_neg() != 0;
                 let access = if is_exclusive { Access::Write } else { Access::Read };
-                view.guards.push(shards.guard(shard, access));
-                view.shards.push(shard as u32);
+                view.guards.push(Locked { shard, guard: shards.guard(shard as usize, access) });
                 bits &= bits - 1;
             }
         }
@@ -135,7 +146,7 @@ impl Database {
         let mut view = self.lock_none(now);
         let unmade = self.made().is_none().then(|| self.keep_unmade());
         match self.made() {
-            Some(shards) => view.guards.extend((0..self.shards()).map(|shard| shards.guard(shard, access))),
+            Some(shards) => view.lock_whole(shards, access),
             None => view.unmade = unmade,
         }
         view
@@ -145,7 +156,6 @@ impl Database {
     pub fn lock_none(&self, now: u64) -> View<'_> {
         View {
             db: self,
-            shards: SmallVec::new(),
             guards: SmallVec::new(),
             unmade: None,
             now,
@@ -197,11 +207,10 @@ impl<'a> View<'a> {
     /// Position of a shard's guard.
     #[inline]
     fn position(&self, shard: u32) -> Option<usize> {
-        match self.shards.as_slice() {
-            [only] => (*only == shard).then_some(0),
-            // Every shard is locked: no need to search.
-            [] if !self.guards.is_empty() => Some(shard as usize),
-            some => some.binary_search(&shard).ok(),
+        match self.guards.as_slice() {
+            [only] => (only.shard == shard).then_some(0),
+            every if every.len() == self.db.shards() => Some(shard as usize),
+            some => some.binary_search_by_key(&shard, |locked| locked.shard).ok(),
         }
     }
 
@@ -213,7 +222,7 @@ impl<'a> View<'a> {
     /// Whether `key`'s shard is locked for writing.
     pub fn is_writable(&self, key: &Key<'_>) -> bool {
         self.unmade.is_some()
-            || self.position(key.shard).is_some_and(|at| matches!(self.guards[at], Guard::Exclusive(_)))
+            || self.position(key.shard).is_some_and(|at| matches!(self.guards[at].guard, Guard::Exclusive(_)))
     }
 
     /// Makes the shards of a database that is locked without any, all locked.
@@ -221,26 +230,33 @@ impl<'a> View<'a> {
     fn make(&mut self) {
         let Some(unmade) = self.unmade.take() else { return };
         let shards = self.db.make_hidden();
-        self.guards.extend((0..self.db.shards()).map(|shard| shards.guard(shard, Access::Write)));
+        self.lock_whole(shards, Access::Write);
         self.db.show();
         drop(unmade);
+    }
+
+    /// Locks every shard, as none is yet.
+    fn lock_whole(&mut self, shards: &'a Shards, access: Access) {
+        let lock = |shard| Locked { shard: shard as u32, guard: shards.guard(shard, access) };
+        self.guards.extend((0..self.db.shards()).map(lock));
     }
 
     #[inline]
     fn table(&self, key: &Key<'_>) -> &Table {
         match self.guards.get(self.place(key)) {
-            Some(guard) => guard.table(),
+            Some(locked) => locked.guard.table(),
             None => &EMPTY,
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
         if self.guards.is_empty() {
             self.make();
         }
         let at = self.place(key);
-        self.guards[at].table_mut()
+        self.guards[at].guard.table_mut()
     }
 
     /// Whether the next new key makes its shard's table grow.
@@ -263,7 +279,8 @@ impl<'a> View<'a> {
     }
 
     /// The live entry of `key` for a command that reads: counted as hit or miss, and remembered as used.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn get(&self, key: &Key<'_>) -> Option<&Entry> {
         let found = self.look(key);
         if let Some(entry) = found {
@@ -273,7 +290,8 @@ impl<'a> View<'a> {
     }
 
     /// The live entry of `key` for a command that only asks about it: counted, but not remembered as used.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn look(&self, key: &Key<'_>) -> Option<&Entry> {
         let found = self.look_quietly(key);
         if found.is_none() {
@@ -283,7 +301,8 @@ impl<'a> View<'a> {
     }
 
     /// [`View::look`] for a command that tells nobody of a miss (`OBJECT`).
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn look_quietly(&self, key: &Key<'_>) -> Option<&Entry> {
         let found = self.peek(key);
         let counter = if found.is_some() { &self.hits } else { &self.misses };
@@ -297,13 +316,17 @@ impl<'a> View<'a> {
     }
 
     /// The entry of `key`, even one whose time is over, looked at without a trace.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn stored(&self, key: &Key<'_>) -> Option<&Entry> {
-        self.table(key).get(key.hash, |(entry, _)| entry.key() == key.bytes).map(|(entry, _)| entry)
+        let table = self.table(key);
+        table::entry_at(table, key.bucket as usize, key.bytes)
+            .or_else(|| table.get(key.hash, |(entry, _)| entry.key() == key.bytes).map(|(entry, _)| entry))
     }
 
     /// The live entry of `key`, looked at without a trace.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn peek(&self, key: &Key<'_>) -> Option<&Entry> {
         let entry = self.stored(key)?;
         if entry.is_expired(self.now) {
@@ -314,10 +337,11 @@ impl<'a> View<'a> {
     }
 
     /// The live entry of `key`, to be changed; an expired one is removed. Expiry is changed by [`View::expire`] only.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
         let (db, now, trace) = (self.db, self.now, self.trace);
-        let entry = table::live_mut(self.table_mut(key), key.hash, key.bytes, now, |entry| db.expired(key, entry))?;
+        let entry = table::live_mut(self.table_mut(key), key, now, |entry| db.expired(key, entry))?;
         trace.leave(entry);
         Some(entry)
     }
@@ -350,6 +374,9 @@ impl<'a> View<'a> {
             self.db.tell(Happening::Added, key.bytes);
             return self.insert(key, self.new_entry(key, value, expire_at));
         };
+        if expire_at.is_none() && entry.overwrite_text(&value) {
+            return;
+        }
         let had = entry.expire_at().is_some();
         let old = entry.replace(value, expire_at);
         if let Some(old) = old {
@@ -447,27 +474,29 @@ impl<'a> View<'a> {
         index.tidy(|deadline, hash| table.get(hash, |(e, _)| e.expire_at() == Some(deadline)).is_some());
     }
 
-    /// Asks the processor for what looking up `keys` will read: four dependent cache misses each, which then overlap.
-    pub fn prefetch<'k>(&self, keys: impl Iterator<Item = &'k Key<'k>> + Clone) {
-        for key in keys.clone() {
-            table::prefetch_control(self.table(key), key.hash);
+    /// Asks the processor for what looking up `keys`, placed by [`Database::lock_keys`], will read: four dependent cache misses each, which then overlap. The
+    /// keys remember where their entries are.
+    pub fn prefetch(&self, keys: &mut [(Key<'_>, Access)]) {
+        let guards = self.guards.as_slice();
+        let table = |key: &Key<'_>| guards[key.guard as usize].guard.table();
+        for (key, _) in &*keys {
+            table::prefetch_control(table(key), key.hash);
         }
-        let mut buckets: SmallVec<[(&Table, usize); 32]> = SmallVec::new();
-        for key in keys {
-            let table = self.table(key);
-            if let Some(bucket) = table::prefetch_bucket(table, key.hash) {
-                buckets.push((table, bucket));
+        for (key, _) in &mut *keys {
+            let bucket = table::prefetch_bucket(table(key), key.hash);
+            key.bucket = bucket.map_or(UNPLACED, |bucket| bucket as u32);
+        }
+        for (key, _) in &*keys {
+            if key.bucket != UNPLACED {
+                table::prefetch_entry(table(key), key.bucket as usize);
             }
-        }
-        for (table, bucket) in buckets {
-            table::prefetch_entry(table, bucket);
         }
     }
 
     /// Calls `visit` with shard `shard`'s table: the locked one, or locked for reading while it is visited.
     fn with_shard<R>(&self, shard: usize, visit: impl FnOnce(&Table) -> R) -> R {
         match self.position(shard as u32) {
-            Some(at) => visit(self.guards[at].table()),
+            Some(at) => visit(self.guards[at].guard.table()),
             None => match self.db.made() {
                 Some(shards) => visit(shards.guard(shard, Access::Read).table()),
                 None => visit(&EMPTY),
@@ -479,7 +508,7 @@ impl<'a> View<'a> {
     #[inline]
     fn len_of(&self, shard: usize) -> usize {
         match self.position(shard as u32) {
-            Some(at) => self.guards[at].table().len(),
+            Some(at) => self.guards[at].guard.table().len(),
             None => self.db.len_of(shard),
         }
     }
@@ -590,7 +619,7 @@ impl<'a> View<'a> {
         if let Some(shards) = self.db.made() {
             shards.with_deadlines().for_each(|shard| *shards.deadlines(shard) = super::expire::ExpiryIndex::default());
         }
-        let tables = self.guards.iter_mut().map(Guard::table_mut).filter(|table| table.buckets() > 1);
+        let tables = self.guards.iter_mut().map(|locked| locked.guard.table_mut()).filter(|table| table.buckets() > 1);
         tables.map(|table| Removed(std::mem::take(table))).collect()
     }
 
@@ -602,12 +631,13 @@ impl<'a> View<'a> {
         self.make();
         other.make();
         for (a, b) in self.guards.iter_mut().zip(&mut other.guards) {
-            std::mem::swap(a.table_mut(), b.table_mut());
+            std::mem::swap(a.guard.table_mut(), b.guard.table_mut());
         }
         self.db.swap_expiry(other.db);
     }
 
     /// The value of `key`, for a command that reads (see [`View::get`]).
+    #[inline]
     pub fn value(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         self.get(key).map(Entry::value)
     }

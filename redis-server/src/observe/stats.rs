@@ -96,14 +96,14 @@ impl WorkerStats {
         [hits, misses, input, output, reads, writes, errors].into_iter().for_each(Counter::reset);
     }
 
-    /// Counts `calls` of a command that took `nanos` together.
+    /// Counts `calls` of a command that took `nanos` each.
     #[inline]
-    pub fn ran(&self, id: u16, nanos: u64) {
+    pub fn ran(&self, id: u16, calls: u64, nanos: u64) {
         let stats = &self.commands[usize::from(id)];
-        stats.calls.add(1);
-        stats.nanos.add(nanos);
+        stats.calls.add(calls);
+        stats.nanos.add(calls * nanos);
         let bucket = (64 - (nanos / 1000).leading_zeros()).min(23);
-        stats.durations[bucket as usize].add(1);
+        stats.durations[bucket as usize].add(calls);
     }
 }
 

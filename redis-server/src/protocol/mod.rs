@@ -12,4 +12,6 @@ mod reply;
 mod request;
 
 pub use reply::{Mark, Reply};
-pub use request::{Inline, Parser, ProtocolError, RequestLimits, Span, split_inline, split_words};
+pub use request::{
+    Inline, Parser, ProtocolError, RequestLimits, Span, parse_whole_commands, split_inline, split_words,
+};

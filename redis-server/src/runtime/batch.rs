@@ -64,7 +64,7 @@ impl Conn {
             if let Err(progress) = self.send_early(cx, scratch) {
                 break progress;
             }
-            if used >= TURN_INPUT || self.worker.ticked() - began > TURN_TIME {
+            if used >= TURN_INPUT || self.worker.ticked().since(began) > TURN_TIME {
                 self.stalled = true;
                 break Progress::Done;
             }

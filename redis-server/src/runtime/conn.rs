@@ -22,11 +22,12 @@ use crate::clients::client::{ClientShared, End, flag};
 use crate::config::{OutputLimit, settings};
 use crate::exec::blocking::Waiting;
 use crate::exec::client_eviction;
+use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Held;
 use crate::exec::pipeline::Pipeline;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::{ConnectedClient, Finished, Pending};
-use crate::exec::worker::{Scratch, Worker, now_ms};
+use crate::exec::worker::{Scratch, Worker};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 

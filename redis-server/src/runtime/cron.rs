@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::config::settings;
+use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
-use crate::exec::worker::{Worker, now_ms};
+use crate::exec::worker::Worker;
 use crate::keyspace::{Entry, Garbage};
 
 /// Expired keys that one visit to a shard removes: its lock is held for some ten microseconds.

@@ -23,11 +23,12 @@
 use std::rc::Rc;
 
 use crate::clients::client::{ClientShared, End};
+use crate::exec::clock::now_ms;
 use crate::exec::dispatch::Passed;
 use crate::exec::instance::Instance;
 use crate::exec::pipeline::{Pipeline, Received, Runner};
 use crate::exec::session::ConnectedClient;
-use crate::exec::worker::{Worker, now_ms};
+use crate::exec::worker::Worker;
 use crate::protocol::{Reply, Span};
 
 /// Most keys that [`expire`] removes from one shard under one lock.

@@ -10,8 +10,9 @@ use server_runtime::Shutdown;
 
 use crate::clients::client::flag;
 use crate::config::settings;
+use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
-use crate::exec::worker::{Worker, now_ms};
+use crate::exec::worker::Worker;
 use crate::exec::workers::Asked;
 use crate::observe::memory;
 

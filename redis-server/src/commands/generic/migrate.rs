@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 
 use crate::command::{Args, KeyPositions, Result};
 use crate::config::settings;
+use crate::exec::clock::now_ms;
 use crate::exec::peers::{Address, Peer};
-use crate::exec::worker::now_ms;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::rdb;
 use crate::keyspace::{Access, Key};

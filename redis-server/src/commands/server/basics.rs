@@ -3,7 +3,7 @@
 use crate::clients::client::flag;
 use crate::command::{Args, Categories, Result};
 use crate::exec::Ctx;
-use crate::exec::worker::now_ms;
+use crate::exec::clock::now_ms;
 use crate::protocol::error::Error;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::status::Slow;
 use super::{ScriptFlags, raw};
@@ -12,6 +12,7 @@ use crate::clients::acl::{self, Identity};
 use crate::clients::client::{Client, ClientShared, ReplyMode};
 use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::settings;
+use crate::exec::clock::Tick;
 use crate::exec::dispatch;
 use crate::exec::permission;
 use crate::exec::tracking;
@@ -54,7 +55,7 @@ pub(super) struct Running {
     is_dirty: bool,
     is_slow: bool,
     has_read: bool,
-    began: Instant,
+    began: Tick,
     name: String,
     command: OwnedArgs,
 }
@@ -155,7 +156,7 @@ impl Running {
             is_dirty: false,
             is_slow: false,
             has_read: false,
-            began: Instant::now(),
+            began: Tick::now(),
             name: String::new(),
             command: OwnedArgs::default(),
         }

@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::time::Instant;
 
 use super::{Engine, lock};
 use crate::command::OwnedArgs;
+use crate::exec::clock::Tick;
 use crate::protocol::error::Error;
 
 /// It has changed nothing yet.
@@ -32,7 +32,7 @@ pub(crate) struct Slow {
     /// The command that runs it.
     pub(crate) command: OwnedArgs,
     /// When it began.
-    pub(crate) began: Instant,
+    pub(crate) began: Tick,
 }
 
 /// What is said to those who come while a script, or a function, runs for too long.

@@ -18,13 +18,14 @@ use crate::command::OwnedArgs;
 use crate::command::Row;
 use crate::config::settings;
 use crate::exec::Ctx;
+use crate::exec::clock::now_ms;
 use crate::exec::dispatch::{self, Call, Passed};
 use crate::exec::exclusive::{Alone, Exclusive, Held, Hindered};
 use crate::exec::instance::Instance;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
 use crate::exec::tracking;
-use crate::exec::worker::{Worker, now_ms};
+use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
