@@ -251,7 +251,7 @@ fn protocol(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let resp3 = cx.reply.is_resp3();
     let reply = &mut *cx.reply;
     match args.at(2).to_ascii_lowercase().as_slice() {
-        b"string" => reply.bulk(b"Hello Exclusive"),
+        b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.int(12345),
         b"double" => reply.double(f64::from(3141) / 1000.0),
         b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
