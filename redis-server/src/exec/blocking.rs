@@ -22,6 +22,7 @@ use crate::command::OwnedArgs;
 use crate::command::Row;
 use crate::exec::dispatch::{self, Call};
 use crate::exec::instance::Instance;
+use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
@@ -135,6 +136,17 @@ impl Parked {
     fn identity(&self, instance: &Instance) -> Identity {
         let account = self.client.labels().account.clone();
         Identity::new(&instance.acl, account.unwrap_or_else(|| Arc::clone(instance.acl.default_account())), true)
+    }
+
+    /// The session as it was when it began to wait, as far as the command sees it, and room for its reply.
+    fn session(&self, instance: &Instance) -> (Client, Reply) {
+        let mut client = Client::new(Arc::clone(&self.client), self.identity(instance));
+        client.db = self.db;
+        client.resp3 = self.resp3;
+        client.tracking = self.tracker.clone().map(|tracker| Box::new(Own::new(tracker)));
+        let mut reply = Reply::default();
+        reply.set_resp3(self.resp3);
+        (client, reply)
     }
 
     /// Number of the database whose keys are waited for.
@@ -294,7 +306,7 @@ pub fn serve_rest<G>(
         cx.ready.push(next);
         serve_ready(&mut cx);
         tracking::broadcast(worker);
-        ready.extend(cx.ready);
+        ready.extend(cx.ready.drain(..));
     }
     client.db = selected;
 }
@@ -345,6 +357,39 @@ fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
     keys.iter().all(|key| cx.db.is_writable(key))
 }
 
+/// A parked client in the place of the one that has made its key ready, who is back when this is dropped, by a panic too.
+struct Stead<'s, 'a> {
+    cx: &'s mut Ctx<'a>,
+    /// Whose place it is.
+    client: &'s mut Client,
+    reply: &'s mut Reply,
+    may_block: bool,
+    serving: bool,
+}
+
+impl<'s, 'a> Stead<'s, 'a> {
+    fn take(cx: &'s mut Ctx<'a>, client: &'s mut Client, reply: &'s mut Reply) -> Self {
+        std::mem::swap(cx.reply, reply);
+        std::mem::swap(cx.client, client);
+        let (may_block, serving) =
+            (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
+        Self { cx, client, reply, may_block, serving }
+    }
+}
+
+impl Drop for Stead<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The log names the one whose command it was.
+            panics::leave_call(self.cx);
+        }
+        self.cx.block = None;
+        (self.cx.may_block, self.cx.serving) = (self.may_block, self.serving);
+        std::mem::swap(self.cx.client, self.client);
+        std::mem::swap(self.cx.reply, self.reply);
+    }
+}
+
 /// Runs a parked command again, and sends the answer if it has one now.
 fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     // Held while the command runs: neither deadline nor CLIENT UNBLOCK can answer in between.
@@ -353,16 +398,10 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     if answer.as_ref().is_none_or(oneshot::Sender::is_closed) {
         return;
     }
-    let mut reply = Reply::default();
-    reply.set_resp3(parked.resp3);
-    let mut client = Client::new(Arc::clone(&parked.client), parked.identity(cx.instance));
-    client.db = parked.db;
-    client.resp3 = parked.resp3;
-    client.tracking = parked.tracker.clone().map(|tracker| Box::new(Own::new(tracker)));
-    std::mem::swap(cx.reply, &mut reply);
-    std::mem::swap(cx.client, &mut client);
-    let before = (std::mem::replace(&mut cx.may_block, true), std::mem::replace(&mut cx.serving, true));
+    let (mut client, mut reply) = parked.session(cx.instance);
     let call = Call { row: parked.row, args: parked.args.args().with_keys(keys) };
+    let stead = Stead::take(cx, &mut client, &mut reply);
+    let cx = &mut *stead.cx;
     let began = Instant::now();
     // The user may have lost the right meanwhile.
     match permission::serve(cx, call.row, call.args) {
@@ -377,10 +416,7 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     if nanos >= cx.instance.observers.threshold() {
         cx.worker.observe(cx, &call, nanos);
     }
-    cx.block = None;
-    (cx.may_block, cx.serving) = before;
-    std::mem::swap(cx.client, &mut client);
-    std::mem::swap(cx.reply, &mut reply);
+    drop(stead);
     if !reply.is_empty()
         && let Some(sender) = parked.end(&mut answer)
     {
@@ -393,5 +429,34 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
         }
         // A client that goes at this very moment loses its element, as with the genuine server's last write.
         let _ = sender.send(reply);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::exec::script::nobody;
+
+    #[test]
+    fn a_panic_puts_the_sessions_back() {
+        let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE)));
+        let (mut pusher, mut parked) = (nobody(&worker), nobody(&worker));
+        (pusher.db, parked.db) = (1, 2);
+        let (mut reply, mut answer) = (Reply::default(), Reply::default());
+        let db = worker.instance.database(1).lock_none(0);
+        let mut cx = Ctx::new(&worker, db, &mut reply, &mut pusher);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let stead = Stead::take(&mut cx, &mut parked, &mut answer);
+            assert_eq!((stead.cx.client.db, stead.cx.serving), (2, true));
+            stead.cx.reply.simple("half");
+            std::panic::resume_unwind(Box::new("as asked"));
+        }));
+        assert!(panicked.is_err());
+        assert_eq!((cx.client.db, cx.serving, cx.reply.is_empty()), (1, false, true));
+        drop(cx);
+        assert_eq!(parked.db, 2);
     }
 }

@@ -7,6 +7,7 @@ use crate::clients::client::Client;
 use crate::clients::notifications;
 use crate::command::{Args, Registry, Result};
 use crate::exec::instance::Instance;
+use crate::exec::panics;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
@@ -91,6 +92,15 @@ pub struct Ctx<'a> {
     pub ready: Vec<Ready>,
     /// Changes made since the call began.
     pub dirty: Cell<u64>,
+}
+
+impl Drop for Ctx<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            panics::leave_call(self);
+        }
+    }
 }
 
 impl<'a> Ctx<'a> {

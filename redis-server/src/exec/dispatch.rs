@@ -13,6 +13,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
 use crate::exec::exclusive::{Busy, Held};
 use crate::exec::instance::Instance;
+use crate::exec::panics::Blame;
 use crate::exec::permission;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::Pending;
@@ -397,7 +398,7 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
     blocking::serve(&mut cx);
     tracking::broadcast(worker);
-    Window { done: 1, ready: cx.ready, waiting }
+    Window { done: 1, ready: std::mem::take(&mut cx.ready), waiting }
 }
 
 /// Runs calls with a key each.
@@ -434,7 +435,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     }
     blocking::serve(&mut cx);
     tracking::broadcast(worker);
-    Window { done, ready: cx.ready, waiting: None }
+    Window { done, ready: std::mem::take(&mut cx.ready), waiting: None }
 }
 
 /// What a view must know before anything looks into it.
@@ -584,7 +585,7 @@ pub(crate) fn run_among_others<'a>(
     cx.others = others;
     cx.may_block = false;
     timed(&mut cx, &Call { row, args: args.with_keys(&keys) });
-    cx.ready
+    std::mem::take(&mut cx.ready)
 }
 
 /// Runs a queued command inside EXEC, under EXEC's locks.
@@ -616,7 +617,9 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
 pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let mode = cx.client.reply_mode;
+    let blame = Blame::new(cx.worker, call.row);
     let result = (cx.instance.handlers[usize::from(call.row.id)])(cx, call.args);
+    blame.lift();
     if let Err(error) = result {
         cx.reply.truncate(mark);
         cx.reply.error(&error);

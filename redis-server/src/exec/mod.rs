@@ -10,6 +10,7 @@ pub mod event_loop;
 pub mod eviction;
 pub mod exclusive;
 pub mod instance;
+pub(crate) mod panics;
 pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;

@@ -47,6 +47,8 @@ pub struct Worker {
     pub spare: RefCell<Spare>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,
+    /// The command that has just panicked.
+    pub(crate) panicked: Cell<Option<&'static Row>>,
     random: Cell<u64>,
     clock: Clock,
 }
@@ -93,6 +95,7 @@ impl Worker {
             is_script: false,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
+            panicked: Cell::new(None),
             random: Cell::new(random),
             clock: Clock::default(),
         }
@@ -123,6 +126,7 @@ impl Worker {
             is_script: self.is_alone,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
+            panicked: Cell::new(None),
             random: Cell::new(self.random() | 1),
             clock,
         }

@@ -3,6 +3,7 @@
 //! Whatever takes long goes this way. What `UNLINK`, `FLUSHALL ASYNC` and the `lazyfree-*` settings ask for is counted, as in
 //! the genuine server; the rest is freed in silence.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
@@ -103,7 +104,9 @@ impl Reaper {
 /// Starts the thread, which ends with the [`Reaper`]; `None` where the system refuses one.
 fn start(counts: Arc<Counts>) -> Option<Sender<Load>> {
     let (sender, loads) = mpsc::channel();
-    let run = move || loads.into_iter().for_each(|load| counts.reap(load));
+    // What a value does when it is freed must not end the thread: the next ones would be freed by workers.
+    let reap = move |load| _ = catch_unwind(AssertUnwindSafe(|| counts.reap(load)));
+    let run = move || loads.into_iter().for_each(reap);
     std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
 }
 

@@ -320,7 +320,7 @@ fn eviction_gives_back_what_shards_held() {
     let mut random = Random(7);
     while !db.is_empty() {
         let mut spots = Vec::new();
-        db.sample(true, 1, &mut || random.below(usize::MAX) as u64, &mut |spot, _| spots.push(spot));
+        db.sample(true, 1, &mut || random.below(u64::MAX), &mut |spot, _| spots.push(spot));
         spots.iter().for_each(|&spot| drop(db.evict(spot, |_| true)));
     }
     // A table without buckets counts as one.

@@ -69,6 +69,10 @@ impl Met<'_> {
 impl Drop for Met<'_> {
     #[inline]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Nothing is changed any more; they are found another time.
+            return;
+        }
         for (shard, hash) in self.expired.get_mut().drain(..) {
             self.db.expire_found(shard, hash, self.now);
         }
@@ -223,6 +227,11 @@ impl<'a> View<'a> {
     pub fn is_writable(&self, key: &Key<'_>) -> bool {
         self.unmade.is_some()
             || self.position(key.shard).is_some_and(|at| matches!(self.guards[at].guard, Guard::Exclusive(_)))
+    }
+
+    /// Whether any shard is locked for writing, or every one of a database that has none yet.
+    pub fn is_exclusive(&self) -> bool {
+        self.unmade.is_some() || self.guards.iter().any(|locked| matches!(locked.guard, Guard::Exclusive(_)))
     }
 
     /// Makes the shards of a database that is locked without any, all locked.

@@ -24,6 +24,7 @@ use crate::exec::blocking::Waiting;
 use crate::exec::client_eviction;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Held;
+use crate::exec::panics;
 use crate::exec::pipeline::Pipeline;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::{ConnectedClient, Finished, Pending};
@@ -157,8 +158,9 @@ impl Conn {
     /// [`Conn::poll`]; a command that panics ends its own connection and nothing else.
     fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
-            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
-            tracing::error!(id, addr, command = self.client.shared.last_command(), "a command panicked");
+            let shared = &self.client.shared;
+            let (id, addr, command) = (shared.id, &shared.addr, panics::command(&self.worker, shared));
+            tracing::error!(id, addr, command, "closing client: its command panicked");
             self.worker.renew_scratch();
             Poll::Ready(Ok(Served::Over))
         });

@@ -1,5 +1,6 @@
 //! The server's periodic work.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::config::settings;
@@ -18,7 +19,7 @@ const EXPIRE_SHARE_STEP: u64 = 2;
 const SHARDS_AT_ONCE: usize = 1024;
 
 /// Runs until the server ends.
-pub(super) async fn run(worker: Worker) {
+pub(super) async fn run(worker: Rc<Worker>) {
     let mut expiry = Expiry::default();
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
@@ -30,7 +31,7 @@ pub(super) async fn run(worker: Worker) {
 }
 
 /// Evicts what commands have left over `maxmemory`, in slices between which clients get their turn.
-pub(super) async fn evict(worker: Worker) {
+pub(super) async fn evict(worker: Rc<Worker>) {
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;

@@ -19,13 +19,18 @@
 //! Nothing here waits. A blocking command leaves the session [waiting](Session::is_waiting); its reply comes out of
 //! [`Session::transmit`] once another session of the same instance, or its deadline, has ended the wait. [`expire`]
 //! removes what has expired and nobody asks for; call it now and then.
+//!
+//! A command that panics ends its session, which is [closed](Session::is_closed) then and has nothing more to say; one that panics
+//! where it could change data ends the process, which is the whole program's (ARCHITECTURE.md, "After a panic").
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use crate::clients::client::{ClientShared, End};
 use crate::exec::clock::now_ms;
 use crate::exec::dispatch::Passed;
 use crate::exec::instance::Instance;
+use crate::exec::panics;
 use crate::exec::pipeline::{Pipeline, Received, Runner};
 use crate::exec::session::ConnectedClient;
 use crate::exec::worker::Worker;
@@ -112,7 +117,14 @@ impl Session {
         self.end_wait();
         let input = std::mem::take(&mut self.input);
         let mut used = 0;
-        while self.client.waiting.is_none() && !self.client.close && self.run_window(&input, &mut used) {}
+        let run = || while self.client.waiting.is_none() && !self.client.close && self.run_window(&input, &mut used) {};
+        if catch_unwind(AssertUnwindSafe(run)).is_err() {
+            let shared = &self.client.shared;
+            let (id, command) = (shared.id, panics::command(&self.worker, shared));
+            tracing::error!(id, command, "closing embedded session: its command panicked");
+            self.client.close = true;
+            self.reply.clear();
+        }
         self.input = input;
         self.input.drain(..used);
     }

@@ -13,7 +13,7 @@ use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
-use crate::exec::workers::Asked;
+use crate::exec::workers::{Asked, Member};
 use crate::observe::memory;
 
 /// Time between two looks at all clients.
@@ -46,8 +46,7 @@ fn look_after(instance: &Instance, now: u64) {
 }
 
 /// Does what others ask of this worker. Runs until the server ends.
-pub(super) async fn turns(instance: Arc<Instance>) {
-    let member = instance.workers.join();
+pub(super) async fn turns(instance: Arc<Instance>, member: Arc<Member>) {
     loop {
         match poll_fn(|cx| member.poll(cx.waker())).await {
             Asked::Purge => memory::give_back(),

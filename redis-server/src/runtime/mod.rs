@@ -9,6 +9,7 @@ mod input;
 pub(crate) mod metrics;
 mod output;
 mod service;
+mod supervise;
 
 pub use service::{Server, StartError, start, start_at};
 

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
 
+use super::supervise::{RESTART_DELAY, supervise};
 use super::{conn, cron, housekeeping};
 use crate::clients::acl::LoadError;
 use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
+use crate::exec::CommandTable;
 use crate::exec::instance::Instance;
 use crate::exec::session::ConnectedClient;
 use crate::exec::worker::Worker;
@@ -32,6 +34,17 @@ impl Server {
     }
 }
 
+impl Server {
+    fn begin_periodic_work(&self) {
+        let instance = Arc::clone(&self.instance);
+        supervise("housekeeping", RESTART_DELAY, move || housekeeping::run(Arc::clone(&instance)));
+        let cron = Rc::new(Worker::new(Arc::clone(&self.instance)));
+        supervise("cron", RESTART_DELAY, move || cron::run(Rc::clone(&cron)));
+        let evictor = Rc::new(Worker::new(Arc::clone(&self.instance)));
+        supervise("eviction", RESTART_DELAY, move || cron::evict(Rc::clone(&evictor)));
+    }
+}
+
 impl Service for Server {
     type Worker = Worker;
     type Carried = ConnectedClient;
@@ -40,11 +53,10 @@ impl Service for Server {
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
         worker.goes_on.set(true);
-        tokio::task::spawn_local(housekeeping::turns(Arc::clone(&self.instance)));
+        let (instance, member) = (Arc::clone(&self.instance), self.instance.workers.join());
+        supervise("turns", RESTART_DELAY, move || housekeeping::turns(Arc::clone(&instance), Arc::clone(&member)));
         if index == 0 {
-            tokio::task::spawn_local(housekeeping::run(Arc::clone(&self.instance)));
-            tokio::task::spawn_local(cron::run(Worker::new(Arc::clone(&self.instance))));
-            tokio::task::spawn_local(cron::evict(Worker::new(Arc::clone(&self.instance))));
+            self.begin_periodic_work();
         }
         worker
     }
@@ -120,8 +132,17 @@ pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
 /// # Errors
 /// As [`start`].
 pub fn start_at(places: Vec<Listen>, config: Config) -> Result<(Running, Arc<Instance>), StartError> {
+    start_with(places, config, &TABLE)
+}
+
+/// [`start_at`], with these commands.
+pub(super) fn start_with(
+    places: Vec<Listen>,
+    config: Config,
+    commands: &'static CommandTable,
+) -> Result<(Running, Arc<Instance>), StartError> {
     let options = options(places, &config)?;
-    let instance = Arc::new(Instance::try_new(Arc::new(config), &TABLE).map_err(StartError::Users)?);
+    let instance = Arc::new(Instance::try_new(Arc::new(config), commands).map_err(StartError::Users)?);
     let figures = Arc::clone(&instance);
     options.metrics.collect(move |out| metrics::render(&figures, out));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });

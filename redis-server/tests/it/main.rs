@@ -13,6 +13,7 @@ mod limits;
 mod memory;
 mod migrate;
 mod model;
+mod panics;
 mod scripts;
 mod settings;
 mod support;

@@ -55,8 +55,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         (b"object", 3 | 4) => object(cx, args)?,
-        #[cfg(test)]
-        (b"panic", 2) => panic!("as asked"),
+        (b"panic", 2) => panic!("DEBUG PANIC called at Unix time {}", cx.now() / 1000),
         (b"populate", 3..=5) => populate(cx, args)?,
         (b"protocol", 3) => protocol(cx, args)?,
         (b"quicklist", 3 | 4) => describe(cx, args, "Quicklist", "quicklist")?,
@@ -345,6 +344,8 @@ const HELP: &[&str] = &[
     "    Write <message> to the server log.",
     "OBJECT <key>",
     "    Show low level info about `key` and associated value.",
+    "PANIC",
+    "    Crash the server simulating a panic.",
     "POPULATE <count> [<prefix>] [<size>]",
     "    Create <count> string keys named key:<num>, or <prefix>:<num>.",
     "PROTOCOL <type>",

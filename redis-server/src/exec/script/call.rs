@@ -14,6 +14,7 @@ use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::settings;
 use crate::exec::clock::Tick;
 use crate::exec::dispatch;
+use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
@@ -287,10 +288,8 @@ impl Running {
         match catch_unwind(AssertUnwindSafe(|| self.try_call())) {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => Ran::Refused(error.to_string()),
-            Err(_) => {
-                tracing::error!(script = self.name, "a command of a script panicked");
-                Ran::Refused("ERR the command failed for an internal reason".to_owned())
-            }
+            // It is alone with the data, and cannot take back what it has done.
+            Err(_) => panics::end_process(&self.worker, &self.client.shared),
         }
     }
 

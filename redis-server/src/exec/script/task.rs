@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
@@ -22,6 +22,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::dispatch::{self, Call, Passed};
 use crate::exec::exclusive::{Alone, Exclusive, Held, Hindered};
 use crate::exec::instance::Instance;
+use crate::exec::panics;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
 use crate::exec::tracking;
@@ -174,15 +175,12 @@ fn finish(
     ended: std::thread::Result<()>,
     reply: &mut Reply,
 ) {
+    if ended.is_err() {
+        panics::end_process(worker, &job.client.shared);
+    }
     mem::swap(&mut job.client, client);
     job.alone = None;
     job.args.clear();
-    if let Err(panic) = ended {
-        call::leave().into_iter().for_each(|mut running| running.give_back(client));
-        session::leave(&worker.instance, client);
-        // The connection is closed, as for every command that panics.
-        resume_unwind(panic);
-    }
     reply.append(&mut job.reply);
     let spare = &mut *worker.spare.borrow_mut();
     spare.stack = Some(turn.into_stack());
@@ -206,13 +204,11 @@ pub fn go_on(worker: &Worker) -> bool {
 
 /// Sends what an interrupted command has come to.
 fn end(worker: &Worker, mut slow: Slow, job: Box<Job>, ended: std::thread::Result<()>) {
-    let Job { row, client, reply, alone, .. } = *job;
-    drop(alone);
+    let Job { client, reply, alone, .. } = *job;
     if ended.is_err() {
-        // Its connection learns of it from the sender that is dropped.
-        drop(call::leave());
-        return tracing::error!(command = row.name(), "a command panicked");
+        panics::end_process(worker, &client.shared);
     }
+    drop(alone);
     if let Some(answer) = slow.answer.take() {
         answer.send(&worker.instance, Finished { client, reply, waiting: None });
     }

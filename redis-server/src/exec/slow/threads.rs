@@ -12,6 +12,7 @@ use crate::exec::Ready;
 use crate::exec::dispatch::{self, Call};
 use crate::exec::exclusive::{Busy, Exclusive};
 use crate::exec::instance::Instance;
+use crate::exec::panics;
 use crate::exec::session::{Answer, Finished};
 use crate::exec::worker::Worker;
 use crate::observe::stats::WorkerStats;
@@ -132,7 +133,8 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
     let run = || run_marked(worker, &mut client, call, &mut reply);
     let Ok(waiting) = catch_unwind(AssertUnwindSafe(run)) else {
         // Its connection learns of it from the sender that is dropped.
-        tracing::error!(id = client.shared.id, addr = client.shared.addr, command = row.name(), "a command panicked");
+        let (id, addr, command) = (client.shared.id, &client.shared.addr, panics::command(worker, &client.shared));
+        tracing::error!(id, addr, command, "closing client: its command panicked");
         return crate::exec::session::leave(&worker.instance, &mut client);
     };
     answer.send(&worker.instance, Finished { client, reply, waiting });
