@@ -36,13 +36,14 @@ pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: &str
     }
 }
 
-/// The event that tells of what a database does of its own accord.
-pub fn event_of(happening: Happening) -> &'static str {
+/// The event that tells of what a database does of its own accord, if one does.
+pub fn event_of(happening: Happening) -> Option<&'static str> {
     match happening {
-        Happening::Expired => "expired",
-        Happening::Evicted => "evicted",
-        Happening::Missed => "keymiss",
-        Happening::Added => "new",
+        Happening::Expired => Some("expired"),
+        Happening::Evicted => Some("evicted"),
+        Happening::Missed => Some("keymiss"),
+        Happening::Added => Some("new"),
+        Happening::Gone => None,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
-use crate::keyspace::{Access, Key, Value};
+use crate::keyspace::{Access, Key, StrRef, Value};
 use crate::protocol::error::{Error, echo};
 use crate::types::hyperloglog::{self, Encoding};
 
@@ -23,6 +23,16 @@ const EMBEDDED_MAX: usize = 44;
 /// Calls `look` with the HyperLogLog at `key`.
 fn with<R>(cx: &Ctx<'_>, key: &Key<'_>, look: impl FnOnce(&[u8], Encoding) -> R) -> Result<Option<R>> {
     let Some(string) = cx.db.string(key)? else { return Ok(None) };
+    parsed(string, look)
+}
+
+/// [`with`] for a command that changes it: it is not counted as read.
+fn with_own<R>(cx: &mut Ctx<'_>, key: &Key<'_>, look: impl FnOnce(&[u8], Encoding) -> R) -> Result<Option<R>> {
+    let Some(string) = cx.db.string_mut(key)?.and_then(|entry| entry.string()) else { return Ok(None) };
+    parsed(string, look)
+}
+
+fn parsed<R>(string: StrRef<'_>, look: impl FnOnce(&[u8], Encoding) -> R) -> Result<Option<R>> {
     string.with(|bytes| Ok(Some(look(bytes, hyperloglog::encoding(bytes).ok_or(NOT_ONE)?))))
 }
 
@@ -42,7 +52,7 @@ fn pfadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let elements = args.from(2);
     let max_sparse = cx.instance.config.size(settings::HLL_SPARSE_MAX_BYTES);
-    let found = with(cx, key, |bytes, encoding| (encoding == Encoding::Sparse).then(|| bytes.to_vec()))?;
+    let found = with_own(cx, key, |bytes, encoding| (encoding == Encoding::Sparse).then(|| bytes.to_vec()))?;
     let is_new = found.is_none();
     let changed = match found {
         Some(None) => {
@@ -126,7 +136,7 @@ fn pfmerge(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let max_sparse = cx.instance.config.size(settings::HLL_SPARSE_MAX_BYTES);
     let (registers, dense) = union(cx, args)?;
-    let mut bytes = with(cx, key, |bytes, _| bytes.to_vec())?.unwrap_or_else(hyperloglog::empty);
+    let mut bytes = with_own(cx, key, |bytes, _| bytes.to_vec())?.unwrap_or_else(hyperloglog::empty);
     if dense {
         hyperloglog::make_dense(&mut bytes).map_err(|_| CORRUPT)?;
     }

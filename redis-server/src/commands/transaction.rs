@@ -9,7 +9,7 @@ use crate::exec::Ctx;
 use crate::exec::dispatch;
 use crate::exec::permission;
 use crate::exec::transaction::{discard_transaction, forget_watched, note_watched};
-use crate::keyspace::Access;
+use crate::keyspace::{Access, Entry};
 use crate::protocol::error::Error;
 
 /// MULTI
@@ -68,13 +68,15 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("ERR WATCH inside MULTI is not allowed"));
     }
     for key in args.keys() {
-        // A key that has expired counts as absent: it goes now, so that its removal is no change later.
-        let expires = cx.db.get_mut(key).and_then(|entry| entry.expire_at());
+        // A key whose time is over counts as absent, and its removal is no change.
+        let (now, stored) = (cx.now(), cx.db.stored(key));
+        let was_over = stored.is_some_and(|entry| entry.is_expired(now));
+        let expires = stored.and_then(Entry::expire_at).filter(|_| !was_over);
         let client = &mut *cx.client;
         if client.watching.insert((client.db, key.bytes.into())) {
             // Whoever changes the deadline touches the key, so it need not be looked at again.
             client.watch_until = client.watch_until.into_iter().chain(expires).min();
-            cx.db.database().watch(key, &client.shared.watched);
+            cx.db.database().watch(key, &client.shared.watched, was_over);
         }
     }
     note_watched(cx.client);
@@ -92,7 +94,7 @@ fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 const FLAGS: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
 const QUICK: Flags = FLAGS.and(Flags::FAST).and(Flags::ALLOW_BUSY);
 
-/// Locked for writing, because an expired key is removed.
+/// Locked for writing: whoever changes a key sees all who watch it.
 const WATCHED: KeySpec = KeySpec {
     begin: Begin::Index(1),
     find: Find::Range { last: -1, step: 1, limit: 0 },

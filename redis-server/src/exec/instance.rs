@@ -24,7 +24,7 @@ use crate::exec::script::Scripts;
 use crate::exec::slow::Threads;
 use crate::exec::workers::Workers;
 use crate::exec::{CommandTable, Handler};
-use crate::keyspace::{Database, Happening, Reaper};
+use crate::keyspace::{Database, Reaper};
 use crate::observe::Observers;
 use crate::observe::memory;
 use crate::observe::stats::{Stats, Totals};
@@ -128,11 +128,11 @@ impl Instance {
             let database = Database::new(shards, hasher.clone()).with_reaper(Arc::clone(&reaper));
             let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
             database.on_happening(move |happening, key| {
-                if matches!(happening, Happening::Expired | Happening::Evicted) {
-                    tracking.gone(&config, key);
-                }
+                let Some(event) = notifications::event_of(happening) else {
+                    return tracking.gone(&config, key);
+                };
                 if notifications::is_on(&config) {
-                    notifications::tell(&config, &pubsub, number, key, notifications::event_of(happening));
+                    notifications::tell(&config, &pubsub, number, key, event);
                 }
             });
             database

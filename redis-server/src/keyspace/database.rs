@@ -85,10 +85,12 @@ pub struct Database {
 /// What a database does with a key of its own accord, whatever the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// Its entry was removed because its time was over.
+    /// Its time was over when somebody looked for it; its entry is removed by now, or will be.
     Expired,
     /// Its entry was removed because memory was short.
     Evicted,
+    /// Its entry was removed for one of these reasons.
+    Gone,
     /// A command that reads has not found it.
     Missed,
     /// It has an entry, and had none before.
@@ -267,20 +269,36 @@ impl Database {
     /// Accounts for an entry that was evicted, under its shard's exclusive lock.
     pub(super) fn has_been_evicted(&self, key: &Key<'_>, entry: &Entry) {
         if entry.expire_at().is_some() {
-            self.deadlines(key.shard as usize).forget_evicted();
+            self.deadlines(key.shard as usize).forget_evicted(key.hash);
         }
         self.evicted.fetch_add(1, Relaxed);
         self.gone(key);
         self.tell(Happening::Evicted, key.bytes);
+        self.tell(Happening::Gone, key.bytes);
     }
 
     /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.
     #[cold]
     pub(super) fn has_expired(&self, key: &Key<'_>) {
-        self.deadlines(key.shard as usize).forget();
+        let mut deadlines = self.deadlines(key.shard as usize);
+        deadlines.forget();
+        let was_told = deadlines.withdraw(key.hash);
+        drop(deadlines);
         self.expired.fetch_add(1, Relaxed);
         self.gone(key);
-        self.tell(Happening::Expired, key.bytes);
+        if !was_told {
+            self.tell(Happening::Expired, key.bytes);
+        }
+        self.tell(Happening::Gone, key.bytes);
+    }
+
+    /// A reader has met an expired entry, and tells of it: who removes it will not.
+    #[cold]
+    pub(super) fn has_met_expired(&self, key: &Key<'_>) {
+        let is_first = self.deadlines(key.shard as usize).announce(key.hash);
+        if is_first {
+            self.tell(Happening::Expired, key.bytes);
+        }
     }
 
     /// [`Database::has_expired`], and frees the entry.

@@ -1,7 +1,7 @@
 //! Which entries of a shard expire, in order of time.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// Stale records that may stay in the heap, as a multiple of the live ones, before it is rebuilt.
 const STALE_FACTOR: usize = 2;
@@ -23,6 +23,8 @@ pub(super) struct ExpiryIndex {
     heap: BinaryHeap<Reverse<(u64, u64)>>,
     /// Entries of the shard that have a deadline.
     live: usize,
+    /// Hashes of those that readers have found expired, and told of, before anybody could remove them.
+    announced: BTreeSet<u64>,
 }
 
 impl ExpiryIndex {
@@ -38,6 +40,8 @@ impl ExpiryIndex {
 
     /// An entry has got a deadline; `had` tells whether it had one before.
     pub(super) fn add(&mut self, deadline: u64, hash: u64, had: bool) {
+        // The clock may have stepped back since.
+        self.withdraw(hash);
         self.live += usize::from(!had);
         self.heap.push(Reverse((deadline, hash)));
     }
@@ -48,11 +52,22 @@ impl ExpiryIndex {
     }
 
     /// [`ExpiryIndex::forget`], and frees the records when none of them is of use any more: memory is short.
-    pub(super) fn forget_evicted(&mut self) {
+    pub(super) fn forget_evicted(&mut self, hash: u64) {
         self.forget();
+        self.withdraw(hash);
         if self.live == 0 {
             *self = Self::default();
         }
+    }
+
+    /// A reader has found an entry expired; whether it is the first one.
+    pub(super) fn announce(&mut self, hash: u64) -> bool {
+        self.announced.insert(hash)
+    }
+
+    /// An entry that had expired is removed; whether a reader has told of it.
+    pub(super) fn withdraw(&mut self, hash: u64) -> bool {
+        self.announced.remove(&hash)
     }
 
     /// Takes the earliest record that is due at `now`.

@@ -43,11 +43,18 @@ pub trait Waiter: Any + Send + Sync {
     fn gone(&self);
 }
 
+/// A transaction that watches a key.
+struct Watcher {
+    mark: Watched,
+    /// Whether the key's time was over when it was first watched, so that its removal is no change.
+    was_over: bool,
+}
+
 /// A key of interest.
 struct Followed {
     key: Box<[u8]>,
     hash: u64,
-    watchers: Vec<Watched>,
+    watchers: Vec<Watcher>,
     /// By ticket, so that any of them leaves quickly.
     waiters: BTreeMap<u64, Arc<dyn Waiter>>,
 }
@@ -143,21 +150,21 @@ impl Database {
         self.interests.add(self.made_or_make().interest(key.shard as usize).change(key, change));
     }
 
-    /// Starts watching; the key's shard must be locked exclusively.
-    pub fn watch(&self, key: &Key<'_>, watched: &Watched) {
-        self.change_interest(key, |followed| followed.watchers.push(watched.clone()));
+    /// Starts watching a key, whose time may be over; its shard must be locked exclusively.
+    pub fn watch(&self, key: &Key<'_>, watched: &Watched, was_over: bool) {
+        self.change_interest(key, |followed| followed.watchers.push(Watcher { mark: watched.clone(), was_over }));
     }
 
     /// Stops watching: from now on nobody sets the mark because of `key`.
     pub fn unwatch(&self, key: &Key<'_>, watched: &Watched) {
-        self.change_interest(key, |followed| followed.watchers.retain(|other| !Arc::ptr_eq(&other.0, &watched.0)));
+        self.change_interest(key, |followed| followed.watchers.retain(|other| !Arc::ptr_eq(&other.mark.0, &watched.0)));
     }
 
     /// A key was changed, which is locked exclusively: transactions that watch it fail.
     #[inline]
     pub fn touch(&self, key: &Key<'_>) {
         if let Some(interest) = self.interest(key) {
-            interest.read(key, |followed| followed.watchers.iter().for_each(Watched::touch));
+            interest.read(key, |followed| followed.watchers.iter().for_each(|watcher| watcher.mark.touch()));
         }
     }
 
@@ -166,7 +173,7 @@ impl Database {
         for interest in self.all_interest() {
             for followed in interest.lock().iter().flat_map(|keys| keys.iter()) {
                 if !followed.watchers.is_empty() && changed(&self.key(&followed.key)) {
-                    followed.watchers.iter().for_each(Watched::touch);
+                    followed.watchers.iter().for_each(|watcher| watcher.mark.touch());
                 }
             }
         }
@@ -236,7 +243,16 @@ impl Database {
 
     /// A key was removed without a command's doing; its shard is locked exclusively.
     pub(super) fn gone(&self, key: &Key<'_>) {
-        self.touch(key);
+        if self.interest(key).is_none() {
+            return;
+        }
+        self.change_interest(key, |followed| {
+            for watcher in &mut followed.watchers {
+                if !std::mem::take(&mut watcher.was_over) {
+                    watcher.mark.touch();
+                }
+            }
+        });
         let mut last = 0;
         // Each is called without the mutex: it may leave.
         while let Some((ticket, waiter)) = self.waiter_behind(key, last) {
@@ -278,7 +294,7 @@ mod tests {
     fn a_followed_key_concerns_its_own_shard_only() {
         let db = Database::new(64, RandomState::default());
         let (watched, waits) = (db.key(b"watched"), db.key(b"waits"));
-        db.watch(&watched, &Watched::default());
+        db.watch(&watched, &Watched::default(), false);
         db.park(&waits, db.ticket(), Arc::new(Parked(channel().0)));
         for i in 0..1000 {
             let name = format!("key:{i}").into_bytes();
@@ -297,7 +313,7 @@ mod tests {
         let (key, watched) = (db.key(b"key"), Watched::default());
         let tickets: Vec<u64> = (0..3).map(|_| db.ticket()).collect();
         tickets.iter().for_each(|&ticket| db.park(&key, ticket, Arc::new(Parked(channel().0))));
-        db.watch(&key, &watched);
+        db.watch(&key, &watched, false);
         let behind = |ticket| db.waiter_behind(&key, ticket).map(|(ticket, _)| ticket);
         assert_eq!([behind(0), behind(tickets[0]), behind(tickets[2])], [Some(tickets[0]), Some(tickets[1]), None]);
         tickets.iter().for_each(|&ticket| db.leave(&key, ticket));
@@ -321,7 +337,7 @@ mod tests {
                     let (key, watched) = (db.key(neighbour), Watched::default());
                     while !over.load(Ordering::Relaxed) {
                         let view = locked(db, &key);
-                        db.watch(&key, &watched);
+                        db.watch(&key, &watched, false);
                         drop(view);
                         db.unwatch(&key, &watched);
                         thread::sleep(Duration::from_micros(10));
@@ -347,7 +363,7 @@ mod tests {
             for _ in 0..ROUNDS {
                 let view = locked(&db, &key);
                 let before = value(&view, &key);
-                db.watch(&key, &watched);
+                db.watch(&key, &watched, false);
                 drop(view);
                 thread::yield_now();
                 let view = locked(&db, &key);

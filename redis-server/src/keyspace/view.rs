@@ -59,8 +59,12 @@ struct Met<'a> {
 impl Met<'_> {
     #[cold]
     fn push(&self, key: &Key<'_>) {
+        if self.keep {
+            return;
+        }
+        self.db.has_met_expired(key);
         let mut expired = self.expired.borrow_mut();
-        if expired.len() < MET_MAX && !self.keep {
+        if expired.len() < MET_MAX {
             expired.push((key.shard, key.hash));
         }
     }
@@ -314,9 +318,23 @@ impl<'a> View<'a> {
     #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn look_quietly(&self, key: &Key<'_>) -> Option<&Entry> {
         let found = self.peek(key);
-        let counter = if found.is_some() { &self.hits } else { &self.misses };
-        counter.set(counter.get() + 1);
+        self.count(found.is_some());
         found
+    }
+
+    #[inline]
+    fn count(&self, found: bool) {
+        let counter = if found { &self.hits } else { &self.misses };
+        counter.set(counter.get() + 1);
+    }
+
+    /// Counts the next look at `key` by a command that changes, but is counted among those that read (`XACK` and its kin).
+    pub fn count_look(&mut self, key: &Key<'_>) {
+        let found = self.get_mut(key).is_some();
+        self.count(found);
+        if !found {
+            self.db.tell(Happening::Missed, key.bytes);
+        }
     }
 
     /// Whether there is an entry of `key`, even one whose time is over.

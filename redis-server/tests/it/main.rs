@@ -7,6 +7,7 @@ mod atomicity;
 mod blocking;
 mod clients;
 mod connections;
+mod events;
 mod eviction;
 mod isolation;
 mod limits;

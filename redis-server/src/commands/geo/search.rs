@@ -6,7 +6,7 @@ use super::{place, reply_distance, reply_place, unit};
 use crate::command::{Args, KeyPositions, Result};
 use crate::commands::store::store;
 use crate::exec::{Ctx, Event};
-use crate::keyspace::{Access, Key, Object};
+use crate::keyspace::{Access, Key, Object, ValueRef, View};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
 use crate::types::geohash::{Place, Shape, signed};
@@ -309,9 +309,17 @@ struct Found<'s> {
     distance: f64,
 }
 
+/// The set at a key that was looked up, and counted, before.
+fn counted<'v>(view: &'v View<'_>, key: &Key<'_>) -> Option<&'v SortedSet> {
+    match view.peek(key)?.value() {
+        ValueRef::SortedSet(set) => Some(set),
+        ValueRef::Str(_) | ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::Stream(_) => None,
+    }
+}
+
 /// Answers with what is found.
 fn answer(cx: &mut Ctx<'_>, key: &Key<'_>, query: &Query<'_>) -> Result {
-    let Some(set) = cx.db.sorted_set(key)? else {
+    let Some(set) = counted(&cx.db, key) else {
         cx.reply.array(0);
         return Ok(());
     };
@@ -340,7 +348,7 @@ fn answer(cx: &mut Ctx<'_>, key: &Key<'_>, query: &Query<'_>) -> Result {
 /// Stores what is found, and answers how much that is.
 fn keep(cx: &mut Ctx<'_>, source: &Key<'_>, target: &Key<'_>, query: &Query<'_>) -> Result {
     let mut result = SortedSetBuilder::default();
-    if let Some(set) = cx.db.sorted_set(source)? {
+    if let Some(set) = counted(&cx.db, source) {
         for Found { member, score, distance, .. } in query.run(set) {
             let score = if query.store_distance { distance / query.unit } else { score };
             // Neighbouring cells can be the same one: then a member is found twice.

@@ -136,6 +136,7 @@ impl Options {
 pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let missing = || no_group(args.at(1), args.at(2), "");
+    cx.db.count_look(key);
     cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, args.at(2))).ok_or_else(missing)?;
     let min_idle = int(args, 4, "ERR Invalid min-idle-time argument for XCLAIM")?.max(0);
     // Ids come first; what is none begins the options.
@@ -198,6 +199,7 @@ pub(super) fn xautoclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         force: false,
     };
     let missing = || no_group(args.at(1), args.at(2), "");
+    cx.db.count_look(key);
     cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, args.at(2))).ok_or_else(missing)?;
     claim_pending(cx, &claim, start, count)
 }

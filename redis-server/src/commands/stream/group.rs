@@ -156,6 +156,7 @@ pub(super) fn xgroup_help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// `XACK key group id [id …]`
 pub(super) fn xack(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    cx.db.count_look(args.key(0));
     let Some(group) = cx.db.stream_mut(args.key(0))?.and_then(|stream| stream.groups.get_mut(args.at(2))) else {
         cx.reply.int(0);
         return Ok(());

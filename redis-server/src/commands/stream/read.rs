@@ -226,6 +226,7 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let mut after = Vec::new();
     for (index, key) in args.keys().iter().enumerate() {
+        cx.db.count_look(key);
         let stream = cx.db.stream_mut(key)?;
         if !stream.is_some_and(|stream| stream.groups.contains_key(reader.group)) {
             return Err(no_group(key.bytes, reader.group, " in XREADGROUP with GROUP option"));
@@ -269,6 +270,7 @@ fn read_group(
     count: u64,
     no_ack: bool,
 ) -> Result<bool> {
+    cx.db.count_look(key);
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
         return Ok(false);
     };
