@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
@@ -15,16 +15,12 @@ use crate::exec::worker::Scratch;
 
 /// Input that is moved to the head of the shared buffer to be completed there; longer input gets a buffer of its own.
 const MAX_TAIL: usize = 16 * 1024;
-/// Least room that a connection's own buffer is made to have when it is full.
-const MIN_ROOM: usize = 16 * 1024;
-/// Room below which it is made larger before a read.
+/// Room of a connection's own buffer below which the shared one is read into.
 const MIN_READ: usize = 1024;
 /// Room of less than one part in so many of what has come is made by doubling: or a request of many arguments would be
 /// copied for each of them.
 const SMALL_PART: usize = 4;
-/// Longest rest of an argument for which room is made before anything of it has come.
-const ROOM_AT_ONCE: usize = 64 * 1024;
-/// Room for more is this many times what has come: then hardly anything is copied when the buffer grows.
+/// Room for more is this many times what has come, from [`MAX_TAIL`] on: then hardly anything is copied when the buffer grows.
 const ROOM_GROWTH: usize = 16;
 
 impl Conn {
@@ -65,35 +61,49 @@ impl Conn {
             tracing::warn!(id, addr, "closing client: its input passed client-query-buffer-limit");
             return Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()));
         }
-        self.read_behind(cx)
+        self.read_behind(cx, scratch)
     }
 
-    /// Reads behind what waits in the connection's own buffer.
-    fn read_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    /// Reads behind what waits in the connection's own buffer. Room is made when something has come: who sends half a request
+    /// and no more holds no more.
+    fn read_behind(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<usize>> {
         // Of an argument whose end is near, no more is needed than that.
-        let missing =
-            self.pipeline.parser.pending_bulk().map(|_| self.pipeline.parser.needed().saturating_sub(self.input.len()));
+        let missing = self.missing();
         let least = missing.map_or(MIN_READ, |missing| missing.clamp(1, MIN_READ));
-        let len = self.input.len();
-        if self.input.capacity() - len < least {
-            let room = self.room_for(len);
-            if missing.is_some() && room >= len / SMALL_PART {
-                // The usual growth would double the buffer, and the argument needs no more than this.
-                let small = std::mem::replace(&mut self.input, BytesMut::with_capacity(len + room));
-                self.input.extend_from_slice(&small);
-            } else {
-                self.input.reserve(room);
-            }
+        if self.input.capacity() - self.input.len() >= least {
+            return pin!(self.stream.read_buf(&mut self.input)).poll(cx);
         }
-        pin!(self.stream.read_buf(&mut self.input)).poll(cx)
+        let most = missing.map_or(usize::MAX, |missing| missing.max(1)).min(scratch.input.len());
+        let mut buf = ReadBuf::new(&mut scratch.input[..most]);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf))?;
+        let fresh = buf.filled();
+        if !fresh.is_empty() {
+            self.make_room(fresh.len());
+            self.input.extend_from_slice(fresh);
+        }
+        Poll::Ready(Ok(fresh.len()))
     }
 
-    /// Room for what is missing of an argument whose length is known, behind `len` bytes, so that it is received where
-    /// it will stay: all of it if it is small; of more, a multiple of what has come, because a length is quickly said.
-    fn room_for(&self, len: usize) -> usize {
-        let missing =
-            self.pipeline.parser.pending_bulk().map_or(0, |_| self.pipeline.parser.needed().saturating_sub(len));
-        missing.min(len.saturating_mul(ROOM_GROWTH).max(ROOM_AT_ONCE)).max(MIN_ROOM)
+    /// Bytes that are missing of an argument whose length is known.
+    fn missing(&self) -> Option<usize> {
+        let parser = &self.pipeline.parser;
+        parser.pending_bulk().map(|_| parser.needed().saturating_sub(self.input.len()))
+    }
+
+    /// Makes room for `fresh` bytes and what will follow them: of an argument whose length is known what is missing, so that
+    /// it is received where it will stay; but no more than a multiple of what has come, because a length is quickly said.
+    fn make_room(&mut self, fresh: usize) {
+        let (len, missing) = (self.input.len(), self.missing());
+        let come = len + fresh;
+        let most = if come < MAX_TAIL { fresh } else { come.saturating_mul(ROOM_GROWTH) };
+        let room = missing.unwrap_or(0).min(most).max(fresh);
+        if missing.is_some() && room >= len / SMALL_PART {
+            // The usual growth would double the buffer, and the argument needs no more than this.
+            let small = std::mem::replace(&mut self.input, BytesMut::with_capacity(len + room));
+            self.input.extend_from_slice(&small);
+        } else {
+            self.input.reserve(room);
+        }
     }
 
     /// Runs what has been received and sends the replies.
@@ -109,11 +119,7 @@ impl Conn {
         let mut input = std::mem::take(&mut scratch.input);
         let (used, progress) = self.process(cx, scratch, &input[..count], None);
         if used < count {
-            let rest = &input[used..count];
-            if self.pipeline.parser.pending_bulk().is_some() {
-                self.input.reserve(rest.len() + self.room_for(rest.len()));
-            }
-            self.input.extend_from_slice(rest);
+            self.input = BytesMut::from(&input[used..count]);
         }
         std::mem::swap(&mut scratch.input, &mut input);
         self.finish(cx, scratch, progress)

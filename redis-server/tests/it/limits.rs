@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -97,6 +98,35 @@ fn an_announced_length_costs_little_before_it_comes() {
     let mut said = String::new();
     client.read_to_string(&mut said).unwrap();
     assert_eq!(said, "-ERR Protocol error: invalid bulk length\r\n");
+}
+
+/// Thousands of clients may send half a request and no more.
+#[test]
+fn half_a_request_holds_no_more_than_was_sent() {
+    let server = Server::start();
+    let argument = "x".repeat(40);
+    let cases = [
+        "*3\r\n$3\r\nSE".to_owned(),
+        format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$100\r\n{argument}"),
+        format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\n{argument}"),
+        format!("PING {argument}"),
+        format!("*3\r\n$5\r\nBLPOP\r\n$1\r\nl\r\n$1\r\n0\r\nPING {argument}"),
+    ];
+    for half in cases {
+        let mut client = server.connect();
+        // Its beginning in a piece of its own: the server has looked at it when the rest comes.
+        let (head, tail) = half.as_bytes().split_at(half.len() / 2);
+        let room = || server.instance.clients().iter().map(|client| client.input_room.load(Relaxed)).max().unwrap_or(0);
+        let input = || server.instance.clients().iter().map(|client| client.input.load(Relaxed)).max().unwrap_or(0);
+        write_all(&mut client.stream, head);
+        until("the first half is there", || room() > 0);
+        let before = input();
+        write_all(&mut client.stream, tail);
+        until("all of it is there", || input() != before || room() >= half.len() as u64);
+        assert!(room() <= 2 * half.len() as u64, "{} bytes for {half:?}", room());
+        drop(client);
+        until("it has gone", || server.instance.clients().is_empty());
+    }
 }
 
 #[test]
