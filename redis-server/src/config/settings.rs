@@ -24,6 +24,7 @@ settings! {
         TLS_AUTH_CLIENTS "tls-auth-clients",
         MAXCLIENTS "maxclients",
         TIMEOUT "timeout",
+        CLIENT_OUTPUT_BUFFER_PAUSE "client-output-buffer-pause",
         CLIENT_QUERY_BUFFER_LIMIT "client-query-buffer-limit",
         PROTO_MAX_BULK_LEN "proto-max-bulk-len",
         ENABLE_PROTECTED_CONFIGS "enable-protected-configs",

@@ -5,7 +5,7 @@ use std::task::Context;
 
 use bytes::Bytes;
 
-use super::conn::{Conn, MAX_UNSENT, Progress, TURN_INPUT, TURN_TIME};
+use super::conn::{Conn, Progress, TURN_INPUT, TURN_TIME};
 use crate::clients::client::flag;
 use crate::exec::dispatch::Passed;
 use crate::exec::pipeline::{Received, Runner, SEND_EARLY};
@@ -91,7 +91,8 @@ impl Conn {
                 return Err(Progress::Close);
             }
         }
-        if self.output.len() > MAX_UNSENT {
+        if self.must_read_first() {
+            self.tell_of_pause();
             self.stalled = true;
             return Err(Progress::Done);
         }

@@ -32,9 +32,6 @@ use crate::exec::worker::{Scratch, Worker};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
-/// Replies that may wait for a client that does not read them. Beyond, its commands wait too.
-pub(super) const MAX_UNSENT: usize = 64 * 1024 * 1024;
-
 /// Bytes of replies that may wait for a client that has not authenticated and does not read them.
 const MAX_UNSENT_UNAUTHENTICATED: u64 = 1024;
 /// Replies below this size are sent without a look at `client-output-buffer-limit`.
@@ -81,6 +78,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedCl
         output: Output::default(),
         timer: None,
         above_soft_limit: AboveSoftLimit::default(),
+        is_told_of_pause: false,
         stalled: false,
         ended: false,
         kept: Vec::new(),
@@ -126,6 +124,7 @@ pub(super) struct Conn {
     /// Ends the wait for keys, or CLIENT PAUSE.
     timer: Option<Pin<Box<Sleep>>>,
     above_soft_limit: AboveSoftLimit,
+    is_told_of_pause: bool,
     /// Whether complete commands wait in `input` for the output to shrink.
     pub(super) stalled: bool,
     /// Whether the client has sent all that it had to say, and its last commands have not been answered.
@@ -261,7 +260,7 @@ impl Conn {
             Poll::Ready(Err(error)) => return ControlFlow::Break(Poll::Ready(Err(error))),
             Poll::Pending if self.over_limit() => return ControlFlow::Break(Poll::Ready(Ok(Served::Over))),
             // Commands go on running for a client that sends before it reads, up to a point.
-            Poll::Pending if self.client.close || self.output.len() > MAX_UNSENT => {
+            Poll::Pending if self.client.close || self.must_read_first() => {
                 return ControlFlow::Break(Poll::Pending);
             }
             Poll::Pending => {}
@@ -271,7 +270,24 @@ impl Conn {
 
     /// Whether commands wait because those before them have taken a turn.
     fn has_had_turn(&self) -> bool {
-        self.stalled && self.output.len() <= MAX_UNSENT
+        self.stalled && !self.must_read_first()
+    }
+
+    /// Whether so many replies wait for the client that its commands wait too, as `client-output-buffer-pause` says.
+    pub(super) fn must_read_first(&self) -> bool {
+        if self.output.is_empty() {
+            return false;
+        }
+        let limit = self.worker.instance.config.size(settings::CLIENT_OUTPUT_BUFFER_PAUSE);
+        limit != 0 && self.output.len() > limit
+    }
+
+    /// Says once why commands wait: the client may be one that reads when it has sent everything, and so never will.
+    pub(super) fn tell_of_pause(&mut self) {
+        if !std::mem::replace(&mut self.is_told_of_pause, true) {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::warn!(id, addr, "commands wait until their client reads replies: client-output-buffer-pause");
+        }
     }
 
     pub(super) fn is_held(&self) -> bool {

@@ -145,6 +145,36 @@ fn replies_that_nobody_reads_stop_their_reader_only() {
     until("the deaf client has gone", || server.instance.clients().len() <= 1);
 }
 
+/// A client that sends all before it reads is served without end, or stands still, as the setting says.
+#[test]
+fn commands_wait_for_a_client_that_does_not_read_if_they_are_to() {
+    const REQUESTS: usize = 20_000;
+    const VALUE: usize = 1000;
+    for (pause, is_held) in [("1mb", true), ("0", false)] {
+        let server = Server::with(&[("client-output-buffer-pause", pause)]);
+        let mut client = server.connect();
+        client.send(&["SET", "key", &"x".repeat(VALUE)]);
+        assert!(!client.reply().is_error());
+        client.stream.write_all(&request(&["GET", "key"]).repeat(REQUESTS)).unwrap();
+        let output = || server.instance.clients()[0].output.load(Relaxed) as usize;
+        // The socket takes some megabytes of the replies.
+        let wanted = if is_held { 1 << 20 } else { REQUESTS * VALUE / 2 };
+        until("replies wait", || output() > wanted);
+        until("the server has done what it will", || {
+            let before = output();
+            (0..20).all(|_| {
+                std::thread::yield_now();
+                server.connect().ask("PING");
+                server.instance.clients().iter().map(|client| client.output.load(Relaxed) as usize).max() == Some(before)
+            })
+        });
+        assert_eq!(output() < (3 << 20), is_held, "{} bytes wait with {pause}", output());
+        for _ in 0..REQUESTS {
+            assert_eq!(client.reply().text().len(), VALUE);
+        }
+    }
+}
+
 #[test]
 fn output_beyond_its_limit_ends_the_connection() {
     let server = Server::with(&[("client-output-buffer-limit", "normal 1mb 0 0 pubsub 1mb 0 0")]);
