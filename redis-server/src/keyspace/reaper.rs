@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SendError, Sender, SyncSender};
 use std::sync::{Arc, OnceLock};
 
 use super::entry::Entry;
@@ -44,10 +44,17 @@ impl Garbage {
 /// Garbage, and whether it is counted.
 type Load = (Garbage, bool);
 
+/// What the thread is sent.
+enum Message {
+    Free(Load),
+    /// Somebody waits until all that was sent before is freed.
+    Settle(SyncSender<()>),
+}
+
 /// The thread that frees, started when there is first something to do.
 #[derive(Default)]
 pub struct Reaper {
-    thread: OnceLock<Option<Sender<Load>>>,
+    thread: OnceLock<Option<Sender<Message>>>,
     counts: Arc<Counts>,
 }
 
@@ -56,6 +63,8 @@ struct Counts {
     pending: AtomicUsize,
     evicted_bytes: AtomicUsize,
     freed: AtomicUsize,
+    /// What was sent that is not counted.
+    silent: AtomicUsize,
 }
 
 impl Reaper {
@@ -63,11 +72,17 @@ impl Reaper {
     pub fn free(&self, garbage: Garbage, is_counted: bool) {
         if is_counted {
             self.counts.pending.fetch_add(garbage.objects(), Relaxed);
+        } else {
+            self.counts.silent.fetch_add(1, Relaxed);
         }
         self.counts.evicted_bytes.fetch_add(garbage.bytes(), Relaxed);
         let load = (garbage, is_counted);
         match self.thread.get_or_init(|| start(Arc::clone(&self.counts))) {
-            Some(thread) => thread.send(load).unwrap_or_else(|refused| self.counts.reap(refused.0)),
+            Some(thread) => {
+                if let Err(SendError(Message::Free(load))) = thread.send(Message::Free(load)) {
+                    self.counts.reap(load);
+                }
+            }
             None => self.counts.reap(load),
         }
     }
@@ -77,6 +92,26 @@ impl Reaper {
     pub fn discard(&self, entry: Entry) {
         if entry.is_heavy() {
             self.free(Garbage::Entry(entry), false);
+        }
+    }
+
+    /// How often it was given what is freed in silence, for [`Reaper::settle`].
+    pub fn silent(&self) -> usize {
+        self.counts.silent.load(Relaxed)
+    }
+
+    /// Waits until what was given since `silent` was read is freed: whoever has emptied a database, and did not ask for that in
+    /// the background, relies on the memory. Only who holds no lock may call this; it may take long.
+    pub fn settle(&self, silent: usize) {
+        if self.silent() == silent {
+            return;
+        }
+        let (done, wait) = mpsc::sync_channel(1);
+        if let Some(Some(thread)) = self.thread.get()
+            && thread.send(Message::Settle(done)).is_ok()
+        {
+            // An error would mean that the thread has ended: nothing waits then.
+            let _ = wait.recv();
         }
     }
 
@@ -102,11 +137,15 @@ impl Reaper {
 }
 
 /// Starts the thread, which ends with the [`Reaper`]; `None` where the system refuses one.
-fn start(counts: Arc<Counts>) -> Option<Sender<Load>> {
-    let (sender, loads) = mpsc::channel();
+fn start(counts: Arc<Counts>) -> Option<Sender<Message>> {
+    let (sender, messages) = mpsc::channel();
     // What a value does when it is freed must not end the thread: the next ones would be freed by workers.
-    let reap = move |load| _ = catch_unwind(AssertUnwindSafe(|| counts.reap(load)));
-    let run = move || loads.into_iter().for_each(reap);
+    let handle = move |message| match message {
+        Message::Free(load) => _ = catch_unwind(AssertUnwindSafe(|| counts.reap(load))),
+        // Who waited may have given up.
+        Message::Settle(done) => _ = done.send(()),
+    };
+    let run = move || messages.into_iter().for_each(handle);
     std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
 }
 
@@ -145,5 +184,28 @@ mod tests {
         assert_eq!(reaper.freed(), 100);
         reaper.reset();
         assert_eq!(reaper.freed(), 0);
+    }
+
+    #[test]
+    fn who_settles_finds_all_freed_that_was_sent() {
+        let reaper = Reaper::default();
+        let reply = Arc::new(());
+        reaper.settle(reaper.silent());
+        for _ in 0..100 {
+            let before = reaper.silent();
+            let value = bytes::Bytes::from_owner(Owner(vec![0; 1 << 20], Arc::clone(&reply)));
+            reaper.discard(Entry::new(b"key", Value::Shared(value), None));
+            reaper.settle(before);
+            assert_eq!(Arc::strong_count(&reply), 1, "it is freed");
+        }
+        reaper.settle(reaper.silent());
+    }
+
+    struct Owner(Vec<u8>, #[allow(dead_code, reason = "it is counted")] Arc<()>);
+
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
     }
 }

@@ -165,7 +165,8 @@ fn commands_wait_for_a_client_that_does_not_read_if_they_are_to() {
             (0..20).all(|_| {
                 std::thread::yield_now();
                 server.connect().ask("PING");
-                server.instance.clients().iter().map(|client| client.output.load(Relaxed) as usize).max() == Some(before)
+                server.instance.clients().iter().map(|client| client.output.load(Relaxed) as usize).max()
+                    == Some(before)
             })
         });
         assert_eq!(output() < (3 << 20), is_held, "{} bytes wait with {pause}", output());

@@ -155,8 +155,10 @@ fn run_marked(
             return None;
         }
     };
+    let silent = worker.instance.reaper.silent();
     let window = dispatch::run_window(worker, client, &[call], reply);
     drop(slow);
+    worker.instance.reaper.settle(silent);
     if !window.ready.is_empty() {
         super::serve_slowly(worker, client, window.ready);
     }
