@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::args::Args;
 use super::flags::{Categories, Flags};
 use super::keys::{Begin, Find, KeySpec};
+use super::role::Role;
 use super::weight::Weight;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
@@ -66,6 +67,8 @@ pub struct Command {
     pub batch: (u16, u16),
     /// How much work a call is likely to be.
     pub weight: Weight,
+    /// The part that it plays for those who run it.
+    pub role: Role,
 }
 
 /// Arguments up to which a call of a command that is fast by its row is fast indeed.

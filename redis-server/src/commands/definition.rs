@@ -1,7 +1,7 @@
 //! How a family writes its table: each command with what runs for it.
 
 use crate::command::{
-    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Result,
+    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Result, Role,
     Weight,
 };
 use crate::exec::{Ctx, Handler};
@@ -59,6 +59,7 @@ pub const fn cmd(
             NO_BATCH
         },
         weight: Weight::Little,
+        role: Role::Plain,
     };
     Definition { command, handler, subcommands: &[] }
 }
@@ -126,6 +127,12 @@ impl Definition {
     /// The same row, of so much work.
     pub const fn weighs(mut self, weight: Weight) -> Self {
         self.command.weight = weight;
+        self
+    }
+
+    /// The same row, which plays a part for those who run it.
+    pub const fn role(mut self, role: Role) -> Self {
+        self.command.role = role;
         self
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use indexmap::IndexSet;
 
 use crate::clients::pubsub::{Kind, post};
-use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Use};
+use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::keyspace::Access;
@@ -226,13 +226,13 @@ const PUBSUB_SUBCOMMANDS: &[Definition] = &[
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "pubsub", category: Categories(0), commands: &[
-    cmd("psubscribe",   -2, psubscribe,   SUBSCRIBE, &[]),
+    cmd("psubscribe",   -2, psubscribe,   SUBSCRIBE, &[]).role(Role::Subscribe),
     cmd("publish",       3, publish,      PUBLISH,   &[]),
     container("pubsub", -2, PUBSUB_SUBCOMMANDS),
-    cmd("punsubscribe", -1, punsubscribe, SUBSCRIBE, &[]),
+    cmd("punsubscribe", -1, punsubscribe, SUBSCRIBE, &[]).role(Role::Subscribe),
     cmd("spublish",      3, spublish,     PUBLISH,   &[shard_channels(0)]),
-    cmd("ssubscribe",   -2, ssubscribe,   SUBSCRIBE, &[shard_channels(-1)]),
-    cmd("subscribe",    -2, subscribe,    SUBSCRIBE, &[]),
-    cmd("sunsubscribe", -1, sunsubscribe, SUBSCRIBE, &[shard_channels(-1)]),
-    cmd("unsubscribe",  -1, unsubscribe,  SUBSCRIBE, &[]),
+    cmd("ssubscribe",   -2, ssubscribe,   SUBSCRIBE, &[shard_channels(-1)]).role(Role::Subscribe),
+    cmd("subscribe",    -2, subscribe,    SUBSCRIBE, &[]).role(Role::Subscribe),
+    cmd("sunsubscribe", -1, sunsubscribe, SUBSCRIBE, &[shard_channels(-1)]).role(Role::Subscribe),
+    cmd("unsubscribe",  -1, unsubscribe,  SUBSCRIBE, &[]).role(Role::Subscribe),
 ] };

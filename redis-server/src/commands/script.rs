@@ -1,7 +1,7 @@
 //! Scripts: EVAL and SCRIPT (<https://redis.io/docs/latest/commands/?group=scripting>).
 
 use super::help;
-use crate::command::{Args, Categories, Flags, Footprint, KeySpec, Result, keynum};
+use crate::command::{Args, Categories, Flags, Footprint, KeySpec, Result, Role, keynum};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::keyspace::Access;
@@ -134,12 +134,12 @@ const SUBCOMMANDS: &[Definition] = &[
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "scripting", category: Categories::SCRIPTING, commands: &[
-    cmd("eval",       -3, eval,       RUNS,    KEYS).locks(Footprint::Alone),
-    cmd("eval_ro",    -3, eval_ro,    RUNS_RO, KEYS_RO).locks(Footprint::Alone),
-    cmd("evalsha",    -3, evalsha,    RUNS,    KEYS).locks(Footprint::Alone),
-    cmd("evalsha_ro", -3, evalsha_ro, RUNS_RO, KEYS_RO).locks(Footprint::Alone),
-    cmd("fcall",      -3, super::function::fcall,    RUNS,    KEYS).locks(Footprint::Alone),
-    cmd("fcall_ro",   -3, super::function::fcall_ro, RUNS_RO, KEYS_RO).locks(Footprint::Alone),
+    cmd("eval",       -3, eval,       RUNS,    KEYS).role(Role::Eval).locks(Footprint::Alone),
+    cmd("eval_ro",    -3, eval_ro,    RUNS_RO, KEYS_RO).role(Role::Eval).locks(Footprint::Alone),
+    cmd("evalsha",    -3, evalsha,    RUNS,    KEYS).role(Role::EvalNamed).locks(Footprint::Alone),
+    cmd("evalsha_ro", -3, evalsha_ro, RUNS_RO, KEYS_RO).role(Role::EvalNamed).locks(Footprint::Alone),
+    cmd("fcall",      -3, super::function::fcall,    RUNS,    KEYS).role(Role::EvalNamed).locks(Footprint::Alone),
+    cmd("fcall_ro",   -3, super::function::fcall_ro, RUNS_RO, KEYS_RO).role(Role::EvalNamed).locks(Footprint::Alone),
     container("function", -2, super::function::SUBCOMMANDS),
     container("script",   -2, SUBCOMMANDS),
 ] };

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{Multi, count, flag};
-use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Use};
+use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Ctx;
 use crate::exec::dispatch;
@@ -104,9 +104,9 @@ const WATCHED: KeySpec = KeySpec {
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "transactions", category: Categories::TRANSACTION, commands: &[
-    cmd("discard", 1, discard, QUICK,                           &[]),
-    cmd("exec",    1, exec,    FLAGS.and(Flags::SKIP_SLOWLOG),  &[]),
-    cmd("multi",   1, multi,   QUICK,                           &[]),
+    cmd("discard", 1, discard, QUICK,                           &[]).role(Role::Discard),
+    cmd("exec",    1, exec,    FLAGS.and(Flags::SKIP_SLOWLOG),  &[]).role(Role::Exec),
+    cmd("multi",   1, multi,   QUICK,                           &[]).role(Role::Begin),
     cmd("unwatch", 1, unwatch, QUICK,                           &[]),
-    cmd("watch",  -2, watch,   QUICK,                           &[WATCHED]),
+    cmd("watch",  -2, watch,   QUICK,                           &[WATCHED]).role(Role::Begin),
 ] };

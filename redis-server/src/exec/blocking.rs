@@ -18,8 +18,7 @@ use tokio::sync::oneshot;
 use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, Unblock, flag};
 use crate::clients::tracking::{Own, Tracker};
-use crate::command::OwnedArgs;
-use crate::command::Row;
+use crate::command::{Categories, OwnedArgs, Row};
 use crate::exec::dispatch::{self, Call};
 use crate::exec::instance::Instance;
 use crate::exec::panics;
@@ -170,9 +169,9 @@ impl Parked {
     /// Whether the command takes elements from such a value: it goes on waiting when its key has another type.
     fn takes(&self, value: ValueRef<'_>) -> bool {
         match value {
-            ValueRef::List(_) => self.row.group == "list",
-            ValueRef::SortedSet(_) => self.row.group == "sorted_set",
-            ValueRef::Stream(_) => self.row.group == "stream",
+            ValueRef::List(_) => self.row.category == Categories::LIST,
+            ValueRef::SortedSet(_) => self.row.category == Categories::SORTEDSET,
+            ValueRef::Stream(_) => self.row.category == Categories::STREAM,
             ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Set(_) => false,
         }
     }

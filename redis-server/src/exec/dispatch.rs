@@ -7,7 +7,7 @@ use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
 use crate::clients::client::{Client, Multi, ReplyMode, count};
-use crate::command::{Args, Flags, Footprint, Recent, Row};
+use crate::command::{Args, Flags, Footprint, Recent, Role, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
@@ -127,7 +127,7 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     {
         return Admission::Refuse(Error::OutOfMemory, Some(row));
     }
-    if client.is_subscribed() && !client.resp3 && !allowed_while_subscribed(own_name(row)) {
+    if client.is_subscribed() && !client.resp3 && !row.command.role.is_allowed_while_subscribed() {
         let text = format!(
             "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
             row.name()
@@ -140,7 +140,7 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     {
         return Admission::Wait(pause.until);
     }
-    if client.multi.is_some() && !runs_inside_multi(own_name(row)) {
+    if client.multi.is_some() && !row.command.role.runs_inside_multi() {
         if flags.has(Flags::NO_MULTI) {
             return Admission::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
         }
@@ -152,9 +152,9 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
 fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
-    match (&client.multi, own_name(row)) {
-        (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
-        (Some(_), "discard" | "quit" | "reset") => false,
+    match (&client.multi, row.command.role) {
+        (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
+        (Some(_), Role::Discard | Role::Leave) => false,
         (Some(_), _) => true,
         (None, _) => denied(row, args),
     }
@@ -169,30 +169,6 @@ fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
     }
 }
 
-/// The name of a command that is no subcommand: SLOWLOG RESET is not RESET.
-fn own_name(row: &Row) -> &'static str {
-    if row.parent.is_none() { row.command.name } else { "" }
-}
-
-fn allowed_while_subscribed(name: &str) -> bool {
-    matches!(
-        name,
-        "subscribe"
-            | "unsubscribe"
-            | "psubscribe"
-            | "punsubscribe"
-            | "ssubscribe"
-            | "sunsubscribe"
-            | "ping"
-            | "quit"
-            | "reset"
-    )
-}
-
-fn runs_inside_multi(name: &str) -> bool {
-    matches!(name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
-}
-
 /// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run. A pause of everything holds
 /// CLIENT UNPAUSE too, as in the genuine server: it ends by its time alone.
 fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, writes_only: bool) -> bool {
@@ -200,9 +176,9 @@ fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, wr
         let flags = flags_of(instance, row, args);
         flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)
     };
-    match (&client.multi, row.command.name) {
+    match (&client.multi, row.command.role) {
         _ if !writes_only => true,
-        (Some(multi), "exec") => multi.queue.iter().any(|(row, args)| stops(row, args.args())),
+        (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| stops(row, args.args())),
         _ => stops(row, args),
     }
 }
@@ -268,7 +244,7 @@ pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Ar
 fn runs_alone(row: &Row, client: &Client) -> bool {
     let alone = |row: &Row| matches!(row.command.footprint, Footprint::Alone);
     match &client.multi {
-        Some(multi) if row.command.name == "exec" => multi.queue.iter().any(|(row, _)| alone(row)),
+        Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, _)| alone(row)),
         _ => alone(row),
     }
 }
@@ -283,7 +259,7 @@ pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static 
 /// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
 /// at once. Returns the error to be sent.
 fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
-    if row.is_some_and(|row| row.command.name == "exec") {
+    if row.is_some_and(|row| row.command.role == Role::Exec) {
         discard_transaction(instance, client);
         let text = error.to_string();
         let text = text.strip_prefix("ERR ").unwrap_or(&text);
@@ -525,14 +501,14 @@ pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bo
 
 /// The transaction whose keys must be locked too, if the call is EXEC.
 pub(crate) fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
-    matches!(calls, [call] if call.row.command.name == "exec").then_some(client.multi.as_deref()).flatten()
+    matches!(calls, [call] if call.row.command.role == Role::Exec).then_some(client.multi.as_deref()).flatten()
 }
 
 /// The footprint of the calls; EXEC's is that of all commands it will run.
 fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
     let [call] = calls else { return Footprint::Keys };
     match multi {
-        Some(multi) if call.row.command.name == "exec" => footprint_of_queue(multi),
+        Some(multi) if call.row.command.role == Role::Exec => footprint_of_queue(multi),
         _ => call.row.command.footprint_of(call.args),
     }
 }
@@ -546,9 +522,9 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             access = Access::Write;
         }
         match command.footprint_of(args.args()) {
-            // Keys behind a SELECT belong to a database that is not known yet; INFO and MEMORY STATS look into all
-            // databases, which they must not wait for while they hold a part of one.
-            _ if matches!(command.name, "select" | "info" | "stats") => return Footprint::Everything,
+            // Keys behind a SELECT belong to a database that is not known yet; a survey looks into all
+            // databases, which it must not wait for while it holds a part of one.
+            _ if matches!(command.role, Role::Select | Role::Survey) => return Footprint::Everything,
             Footprint::WalkEverything | Footprint::Everything | Footprint::Alone | Footprint::Depends(_) => {
                 return Footprint::Everything;
             }

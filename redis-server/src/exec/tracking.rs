@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::clients::client::{Client, ClientShared, count, flag};
 use crate::clients::tracking::{Message, Mode, Own, Pending, Tracker};
-use crate::command::{Args, Flags};
+use crate::command::{Args, Flags, Role};
 use crate::exec::Ctx;
 use crate::exec::dispatch::Call;
 use crate::exec::instance::Instance;
@@ -79,7 +79,7 @@ pub fn after_call(cx: &mut Ctx<'_>, call: &Call<'_>) {
     }
     let Some(own) = &mut cx.client.tracking else { return };
     // CLIENT CACHING holds for the next command that is none of CLIENT's, or for a whole transaction.
-    if cx.client.multi.is_none() && row.parent.is_none_or(|parent| parent.name != "client") {
+    if cx.client.multi.is_none() && row.parent.is_none_or(|parent| parent.role != Role::Client) {
         own.caching = false;
     }
     if let Some(pushes) = pushes(cx.client) {

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::clients::client::ClientShared;
-use crate::command::Row;
-use crate::command::{Args, Flags};
+use crate::command::{Args, Flags, Role, Row};
 use crate::config::{Config, Flags as SettingFlags, Id, settings};
 
 /// Arguments of a call that the slow log keeps.
@@ -254,19 +253,19 @@ fn shortened(row: &Row, args: Args<'_>) -> Vec<Bytes> {
 
 /// Whether an argument must not be shown to others.
 fn is_secret(row: &Row, args: Args<'_>, at: usize) -> bool {
-    match (row.parent.map_or(row.command.name, |parent| parent.name), row.command.name) {
-        ("auth", _) => at > 0,
-        ("migrate", _) => {
+    match row.command.role {
+        Role::Auth => at > 0,
+        Role::Migrate => {
             const OPTIONS: usize = 6;
             (OPTIONS..at)
                 .any(|word| args.is(word, "AUTH") && at - word == 1 || args.is(word, "AUTH2") && at - word <= 2)
         }
-        ("hello", _) => (1..at).any(|word| args.is(word, "AUTH") && at - word <= 2),
-        ("config", "set") => {
+        Role::Hello => (1..at).any(|word| args.is(word, "AUTH") && at - word <= 2),
+        Role::ConfigSet => {
             let is_sensitive = |id: Id| id.setting().flags.has(SettingFlags::SENSITIVE);
             at > 2 && at % 2 == 1 && Id::find(args.at(at - 1)).is_some_and(is_sensitive)
         }
-        ("acl", "setuser" | "deluser" | "getuser") => at > 1,
+        Role::Users => at > 1,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ mod clients;
 mod hello;
 mod tracking;
 
-use crate::command::{Args, Categories, Flags, Result};
+use crate::command::{Args, Categories, Flags, Result, Role};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
@@ -83,12 +83,12 @@ const CLIENT: &[Definition] = &[
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "connection", category: Categories::CONNECTION, commands: &[
-    cmd("auth",  -2, hello::auth,  FIRST,              &[]),
-    container("client", -2, CLIENT),
+    cmd("auth",  -2, hello::auth,  FIRST,              &[]).role(Role::Auth),
+    container("client", -2, CLIENT).role(Role::Client),
     cmd("echo",   2, echo,         FAST.and(ANY_TIME), &[]),
-    cmd("hello", -1, hello::hello, FIRST,              &[]),
-    cmd("ping",  -1, ping,         FAST,               &[]).tips(PING_TIPS),
-    cmd("quit",  -1, quit,         FIRST,              &[]),
-    cmd("reset",  1, hello::reset, FIRST,              &[]),
-    cmd("select", 2, select,       FAST.and(ANY_TIME), &[]),
+    cmd("hello", -1, hello::hello, FIRST,              &[]).role(Role::Hello),
+    cmd("ping",  -1, ping,         FAST,               &[]).role(Role::Ping).tips(PING_TIPS),
+    cmd("quit",  -1, quit,         FIRST,              &[]).role(Role::Leave),
+    cmd("reset",  1, hello::reset, FIRST,              &[]).role(Role::Leave),
+    cmd("select", 2, select,       FAST.and(ANY_TIME), &[]).role(Role::Select),
 ] };

@@ -8,7 +8,7 @@ mod rename;
 
 use super::scan::{self, ScanOptions};
 use crate::command::{
-    Args, Categories, Find, Flags, Footprint, KeySpec, Result, optional, read, reads, update, write, writes,
+    Args, Categories, Find, Flags, Footprint, KeySpec, Result, Role, optional, read, reads, update, write, writes,
 };
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
@@ -150,7 +150,7 @@ pub(super) static FAMILY: Family = Family { group: "generic", category: Categori
     cmd("expireat",    -3, expire::expireat,    WRITE,           &[EXPIRE]),
     cmd("expiretime",   2, expire::expiretime,  READ,            &[read(1)]),
     cmd("keys",         2, keys,                Flags::READONLY, &[]).also(Categories::DANGEROUS).tips(&["request_policy:all_shards", "nondeterministic_output_order"]).locks(Footprint::Walk).weighs(Weight::Much),
-    cmd("migrate",     -6, migrate::migrate,    Flags::WRITE,    &[FROM_3, FROM_KEYS]).also(Categories::DANGEROUS).tips(VARIES).finder(migrate::migrate_keys).weighs(Weight::Much),
+    cmd("migrate",     -6, migrate::migrate,    Flags::WRITE,    &[FROM_3, FROM_KEYS]).role(Role::Migrate).also(Categories::DANGEROUS).tips(VARIES).finder(migrate::migrate_keys).weighs(Weight::Much),
     cmd("move",         3, rename::move_key,    WRITE,           &[update(1)]).locks(Footprint::Everything),
     container("object", -2, OBJECT),
     cmd("persist",      2, expire::persist,     WRITE,           &[EXPIRE]),

@@ -4,8 +4,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{ADMIN, ANY_TIME, help, sub};
 use crate::clients::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
-use crate::command::Row;
-use crate::command::{Args, Categories, Flags, Result};
+use crate::command::{Args, Categories, Flags, Result, Role, Row};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, container};
 use crate::exec::Ctx;
@@ -276,16 +275,16 @@ const OWN: Flags = ANY_TIME.and(Flags::NOSCRIPT);
 #[rustfmt::skip]
 pub(super) const COMMAND: Definition = container("acl", -2, &[
     sub("cat",     -2, cat,      OWN,      &[]),
-    sub("deluser", -3, deluser,  ADMIN,    &[]),
+    sub("deluser", -3, deluser,  ADMIN,    &[]).role(Role::Users),
     sub("dryrun",  -4, dryrun,   ADMIN,    &[]),
     sub("genpass", -2, genpass,  OWN,      &[]),
-    sub("getuser",  3, getuser,  ADMIN,    &[]),
+    sub("getuser",  3, getuser,  ADMIN,    &[]).role(Role::Users),
     sub("help",     2, acl_help, ANY_TIME, &[]),
     sub("list",     2, list,     ADMIN,    &[]),
     sub("load",     2, load,     ADMIN,    &[]),
     sub("log",     -2, log,      ADMIN,    &[]),
     sub("save",     2, save,     ADMIN,    &[]),
-    sub("setuser", -3, setuser,  ADMIN,    &[]),
+    sub("setuser", -3, setuser,  ADMIN,    &[]).role(Role::Users),
     sub("users",    2, users,    ADMIN,    &[]),
     sub("whoami",   2, whoami,   OWN,      &[]),
 ]);

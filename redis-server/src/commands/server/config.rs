@@ -2,7 +2,7 @@
 
 use super::{ADMIN, ANY_TIME, help, sub};
 use crate::clients::client::flag;
-use crate::command::{Args, Result};
+use crate::command::{Args, Result, Role};
 use crate::commands::definition::{Definition, container};
 use crate::config::{Caller, Id, SetError, settings};
 use crate::config::{logging, tls};
@@ -139,5 +139,5 @@ pub(super) const COMMAND: Definition = container("config", -2, &[
     sub("help",       2, config_help, ANY_TIME, &[]),
     sub("resetstat",  2, resetstat,   ADMIN,    &[]),
     sub("rewrite",    2, rewrite,     ADMIN,    &[]),
-    sub("set",       -4, set,         ADMIN,    &[]).tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]),
+    sub("set",       -4, set,         ADMIN,    &[]).role(Role::ConfigSet).tips(&["request_policy:all_nodes", "response_policy:all_succeeded"]),
 ]);

@@ -5,8 +5,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::flag;
-use crate::command::Row;
-use crate::command::{Args, Result};
+use crate::command::{Args, Result, Role, Row};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, cmd};
 use crate::config::settings;
@@ -370,6 +369,7 @@ fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
 
 /// The row.
 pub(super) const COMMAND: Definition = cmd("info", -1, info, ANY_TIME, &[])
+    .role(Role::Survey)
     .also(crate::command::Categories::DANGEROUS)
     .locks(crate::command::Footprint::WalkEverything)
     .tips(&["nondeterministic_output", "request_policy:all_shards", "response_policy:special"]);

@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::info::{client_buffers, human, used_memory};
 use super::{ANY_TIME, help, sub};
-use crate::command::{Args, Flags, KeySpec, Result, read};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Flags, KeySpec, Result, Role, Weight, read, weight};
 use crate::commands::definition::{Definition, container};
 use crate::exec::Ctx;
 use crate::keyspace::{BUCKET, Entry, View};
@@ -202,6 +201,6 @@ pub(super) const COMMAND: Definition = container("memory", -2, &[
     sub("help",         2, memory_help,  ANY_TIME,        &[]),
     sub("malloc-stats", 2, malloc_stats, NONE,            &[]).tips(SPECIAL),
     sub("purge",        2, purge,        NONE,            &[]).tips(&["request_policy:all_shards", "response_policy:all_succeeded"]),
-    sub("stats",        2, stats,        NONE,            &[]).tips(SPECIAL),
+    sub("stats",        2, stats,        NONE,            &[]).role(Role::Survey).tips(SPECIAL),
     sub("usage",       -3, usage,        Flags::READONLY, &[READ]).weighs(Weight::Of(weight::values)),
 ]);

@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::command::Row;
-use crate::command::{Args, Flags};
+use crate::command::{Args, Flags, Role};
 use crate::protocol::error::Error;
 use status::Status;
 
@@ -99,9 +99,9 @@ impl Scripts {
     /// The flags of a call that runs a script: those that the script has declared in place of the command's.
     pub fn flags_of_call(&self, row: &Row, args: Args<'_>) -> Flags {
         let flags = row.command.flags;
-        let declared = match row.command.name {
-            "eval" | "eval_ro" => shebang::parse(args.at(1)).ok().and_then(|shebang| shebang.flags),
-            "evalsha" | "evalsha_ro" | "fcall" | "fcall_ro" if self.has_declared.load(Relaxed) => {
+        let declared = match row.command.role {
+            Role::Eval => shebang::parse(args.at(1)).ok().and_then(|shebang| shebang.flags),
+            Role::EvalNamed if self.has_declared.load(Relaxed) => {
                 let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
                 declared.get(args.at(1).to_ascii_lowercase().as_slice()).copied()
             }
