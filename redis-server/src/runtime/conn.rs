@@ -171,6 +171,24 @@ impl Conn {
     }
 
     /// Works until there is nothing to be done. Ready when the connection is over, or moves.
+    ///
+    /// The states of a connection, the first that applies, and what each does in a round of the loop:
+    ///
+    /// | state | is so while | work | next |
+    /// |---|---|---|---|
+    /// | kept back | `kept` has replies | the first poll sends them; in a later round others come first | any; *moves* |
+    /// | told | there is mail | messages of others go out | any; *over* if it is cut off |
+    /// | sending | `output` has replies | a turn's worth is sent | any; pending after a turn; *over* at its limit |
+    /// | unread | … and so many that commands wait | nothing | pending until the socket takes some |
+    /// | closing | `client.close` | nothing: all is sent | *over* |
+    /// | held | a command waits for keys, a pause, slow calls, or runs elsewhere | its end is looked for | resuming; else reads on |
+    /// | resuming | a wait is over, or `stalled` commands have had a turn | commands in `input` run | any; pending after a turn |
+    /// | ended | the client has said all, a command has not answered | its end is awaited | closing |
+    /// | reading | none of these | the socket is read, commands run | any; pending without input; *moves* at rest |
+    ///
+    /// A held connection reads on, too, to notice its client's end: what comes waits in `input`. Nothing is run while it is
+    /// held, so that answers keep the order of their commands. Each state returns to the head of the loop, so mail and output
+    /// are looked at between any two of them, and a poll ends with a waker in whatever it waits for.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
