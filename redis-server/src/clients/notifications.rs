@@ -10,6 +10,69 @@ const KEYSPACE: i64 = event_bit(b'K');
 /// `E`: by event.
 const KEYEVENT: i64 = event_bit(b'E');
 
+/// What happened to a key, in the words of the genuine server, with the class that `notify-keyspace-events` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    name: &'static str,
+    /// The bit of its class.
+    class: i64,
+}
+
+impl Event {
+    /// What subscribers are told.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+macro_rules! events {
+    ($($class:literal { $($id:ident $name:literal,)* })*) => {
+        impl Event {
+            $($(
+                #[doc = concat!("`", $name, "`")]
+                pub const $id: Self = Self { name: $name, class: event_bit($class) };
+            )*)*
+        }
+        #[cfg(test)]
+        const ALL: &[Event] = &[$($(Event::$id,)*)*];
+    };
+}
+
+events! {
+    b'g' {
+        COPY_TO "copy_to", DEL "del", EXPIRE "expire", MOVE_FROM "move_from", MOVE_TO "move_to", PERSIST "persist",
+        RENAME_FROM "rename_from", RENAME_TO "rename_to", RESTORE "restore",
+    }
+    b'$' {
+        APPEND "append", INCRBY "incrby", INCRBYFLOAT "incrbyfloat", PFADD "pfadd", SET "set", SETBIT "setbit",
+        SETRANGE "setrange",
+    }
+    b'l' {
+        LINSERT "linsert", LPOP "lpop", LPUSH "lpush", LREM "lrem", LSET "lset", LTRIM "ltrim", RPOP "rpop",
+        RPUSH "rpush", SORTSTORE "sortstore",
+    }
+    b's' {
+        SADD "sadd", SDIFFSTORE "sdiffstore", SINTERSTORE "sinterstore", SPOP "spop", SREM "srem",
+        SUNIONSTORE "sunionstore",
+    }
+    b'h' { HDEL "hdel", HINCRBY "hincrby", HINCRBYFLOAT "hincrbyfloat", HSET "hset", }
+    b'z' {
+        GEORADIUSSTORE "georadiusstore", GEOSEARCHSTORE "geosearchstore", ZADD "zadd", ZDIFFSTORE "zdiffstore",
+        ZINCR "zincr", ZINTERSTORE "zinterstore", ZPOPMAX "zpopmax", ZPOPMIN "zpopmin", ZRANGESTORE "zrangestore",
+        ZREM "zrem", ZREMRANGEBYLEX "zremrangebylex", ZREMRANGEBYRANK "zremrangebyrank",
+        ZREMRANGEBYSCORE "zremrangebyscore", ZUNIONSTORE "zunionstore",
+    }
+    b't' {
+        XADD "xadd", XDEL "xdel", XGROUP_CREATE "xgroup-create", XGROUP_CREATECONSUMER "xgroup-createconsumer",
+        XGROUP_DELCONSUMER "xgroup-delconsumer", XGROUP_DESTROY "xgroup-destroy", XGROUP_SETID "xgroup-setid",
+        XSETID "xsetid", XTRIM "xtrim",
+    }
+    b'x' { EXPIRED "expired", }
+    b'e' { EVICTED "evicted", }
+    b'm' { KEYMISS "keymiss", }
+    b'n' { NEW "new", }
+}
+
 /// Whether anything is told at all.
 #[inline]
 pub fn is_on(config: &Config) -> bool {
@@ -18,9 +81,9 @@ pub fn is_on(config: &Config) -> bool {
 
 /// Tells what has happened to a key of database `db`, if the configuration wants it told.
 #[cold]
-pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: &str) {
+pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: Event) {
     let wanted = config.int(settings::NOTIFY_KEYSPACE_EVENTS);
-    if wanted & class(event) == 0 {
+    if wanted & event.class == 0 {
         return;
     }
     let publish = |channel: &[u8], text: &[u8]| {
@@ -29,42 +92,22 @@ pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: &str
         });
     };
     if wanted & KEYSPACE != 0 {
-        publish(&[format!("__keyspace@{db}__:").as_bytes(), key].concat(), event.as_bytes());
+        publish(&[format!("__keyspace@{db}__:").as_bytes(), key].concat(), event.name.as_bytes());
     }
     if wanted & KEYEVENT != 0 {
-        publish(format!("__keyevent@{db}__:{event}").as_bytes(), key);
+        publish(format!("__keyevent@{db}__:{}", event.name).as_bytes(), key);
     }
 }
 
 /// The event that tells of what a database does of its own accord, if one does.
-pub fn event_of(happening: Happening) -> Option<&'static str> {
+pub fn event_of(happening: Happening) -> Option<Event> {
     match happening {
-        Happening::Expired => Some("expired"),
-        Happening::Evicted => Some("evicted"),
-        Happening::Missed => Some("keymiss"),
-        Happening::Added => Some("new"),
+        Happening::Expired => Some(Event::EXPIRED),
+        Happening::Evicted => Some(Event::EVICTED),
+        Happening::Missed => Some(Event::KEYMISS),
+        Happening::Added => Some(Event::NEW),
         Happening::Gone => None,
     }
-}
-
-/// The bit of the class that an event belongs to.
-fn class(event: &str) -> i64 {
-    event_bit(match event {
-        "expired" => b'x',
-        "evicted" => b'e',
-        "keymiss" => b'm',
-        "new" => b'n',
-        "set" | "setrange" | "setbit" | "append" | "incrby" | "incrbyfloat" | "pfadd" => b'$',
-        "sadd" | "srem" | "spop" | "sinterstore" | "sunionstore" | "sdiffstore" => b's',
-        "rpush" | "rpop" | "sortstore" => b'l',
-        "georadiusstore" | "geosearchstore" => b'z',
-        // No general event begins with one of these letters.
-        _ => match event.as_bytes() {
-            [letter @ (b'l' | b'h' | b'z'), ..] => *letter,
-            [b'x', ..] => b't',
-            _ => b'g',
-        },
-    })
 }
 
 #[cfg(test)]
@@ -82,13 +125,16 @@ mod tests {
             ("t", "xadd xdel xtrim xsetid xgroup-create xgroup-createconsumer"),
             ("g", "del expire persist rename_from move_to copy_to restore"),
             ("x", "expired"),
+            ("e", "evicted"),
             ("m", "keymiss"),
             ("n", "new"),
         ];
         for (letter, events) in table {
-            for event in events.split(' ') {
-                assert_eq!(class(event), event_bit(letter.as_bytes()[0]), "{event}");
+            for name in events.split(' ') {
+                let event = ALL.iter().find(|event| event.name == name).unwrap();
+                assert_eq!(event.class, event_bit(letter.as_bytes()[0]), "{name}");
             }
         }
+        assert!(ALL.iter().all(|event| event.class != 0));
     }
 }

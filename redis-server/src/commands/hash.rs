@@ -36,7 +36,7 @@ fn set_fields(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str) -> Result<us
     for at in (2..args.len()).step_by(2) {
         new += usize::from(hash.set(args.at(at), args.at(at + 1), limits));
     }
-    cx.changed(key, Event("hset"));
+    cx.changed(key, Event::HSET);
     Ok(new)
 }
 
@@ -48,7 +48,7 @@ fn hsetnx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let new = !hash.contains(args.at(2));
     if new {
         hash.set(args.at(2), args.at(3), limits);
-        cx.changed(key, Event("hset"));
+        cx.changed(key, Event::HSET);
     }
     cx.reply.int(new.into());
     Ok(())
@@ -117,7 +117,7 @@ fn hdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let removed = args.from(2).iter().filter(|field| hash.remove(field)).count();
     let empty = hash.is_empty();
-    cx.taken(key, removed, empty, Event("hdel"));
+    cx.taken(key, removed, empty, Event::HDEL);
     Ok(())
 }
 
@@ -156,7 +156,7 @@ fn hincrby(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let sum = old.checked_add(increment).ok_or(Error::Overflow)?;
     hash.set(field, &IntText::new(sum), limits);
-    cx.changed(key, Event("hincrby"));
+    cx.changed(key, Event::HINCRBY);
     cx.reply.int(sum);
     Ok(())
 }
@@ -180,7 +180,7 @@ fn hincrbyfloat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let sum = sum.to_string();
     hash.set(field, sum.as_bytes(), limits);
-    cx.changed(key, Event("hincrbyfloat"));
+    cx.changed(key, Event::HINCRBYFLOAT);
     cx.reply.bulk(sum.as_bytes());
     Ok(())
 }

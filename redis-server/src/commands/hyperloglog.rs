@@ -83,7 +83,7 @@ fn pfadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
     };
     if changed > 0 {
-        cx.changed(key, Event("pfadd"));
+        cx.changed(key, Event::PFADD);
         cx.dirty.set(cx.dirty.get() + changed as u64 - 1);
     }
     cx.reply.int((changed > 0).into());
@@ -146,7 +146,7 @@ fn pfmerge(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     hyperloglog::set_cached(&mut bytes, None);
     let encoding = hyperloglog::encoding(&bytes).ok_or(CORRUPT)?;
     store(cx, key, bytes, encoding);
-    cx.changed(key, Event("pfadd"));
+    cx.changed(key, Event::PFADD);
     cx.reply.ok();
     Ok(())
 }

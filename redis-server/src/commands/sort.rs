@@ -180,7 +180,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
             list.push_back(&look_up(&cx.db, pattern, element).unwrap_or_default(), limits);
         }
     }
-    store(cx, target, list.len(), Object::List(Box::new(list)), Event("sortstore"));
+    store(cx, target, list.len(), Object::List(Box::new(list)), Event::SORTSTORE);
     Ok(())
 }
 

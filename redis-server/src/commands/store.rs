@@ -12,7 +12,7 @@ pub(super) fn store(cx: &mut Ctx<'_>, key: &Key<'_>, len: usize, collection: Obj
     if len > 0 {
         cx.changed(key, event);
     } else if old.is_some() {
-        cx.changed(key, Event("del"));
+        cx.changed(key, Event::DEL);
     }
     if let Some(old) = old {
         let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use crate::clients::client::Client;
-use crate::clients::notifications;
+use crate::clients::notifications::{self, Event};
 use crate::command::{Args, Registry, Result};
 use crate::exec::instance::Instance;
 use crate::exec::panics;
@@ -14,11 +14,6 @@ use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Hash, List, Set, SortedSet, Stream};
-
-/// What happened to a key, in the words of keyspace notifications
-/// (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event(pub &'static str);
 
 /// What runs when a command is called: a plain function. By then arity and permission are checked and the keys that the row
 /// declares are locked; it reads its arguments, works on [`Ctx::db`] and appends to [`Ctx::reply`].
@@ -161,7 +156,7 @@ impl<'a> Ctx<'a> {
     #[inline]
     fn tell_in(&self, db: usize, key: &[u8], event: Event) {
         if notifications::is_on(&self.instance.config) {
-            notifications::tell(&self.instance.config, &self.instance.pubsub, db, key, event.0);
+            notifications::tell(&self.instance.config, &self.instance.pubsub, db, key, event);
         }
     }
 
@@ -227,7 +222,7 @@ impl<'a> Ctx<'a> {
     pub fn drop_if_empty(&mut self, key: &Key<'_>) {
         if self.db.peek(key).is_some_and(|entry| entry.value().is_empty_collection()) {
             self.db.remove(key);
-            self.changed(key, Event("del"));
+            self.changed(key, Event::DEL);
         }
     }
 

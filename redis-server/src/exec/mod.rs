@@ -22,4 +22,5 @@ pub mod transaction;
 pub mod worker;
 pub mod workers;
 
-pub use ctx::{Block, CommandTable, Ctx, Event, Handler, InVain, Ready};
+pub use crate::clients::notifications::Event;
+pub use ctx::{Block, CommandTable, Ctx, Handler, InVain, Ready};

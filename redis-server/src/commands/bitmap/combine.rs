@@ -35,10 +35,10 @@ pub(super) fn bitop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let len = result.len();
     if len > 0 {
         cx.db.set(to, Value::written(result), None);
-        cx.changed(to, Event("set"));
+        cx.changed(to, Event::SET);
     } else if let Some(old) = cx.db.remove(to) {
         cx.discard(old, false);
-        cx.changed(to, Event("del"));
+        cx.changed(to, Event::DEL);
     }
     cx.reply.count(len);
     Ok(())

@@ -57,7 +57,7 @@ pub(super) fn bitfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let (changed, grown) = cx.db.write_string(key, len, write)?;
     if changed || grown {
-        cx.changed(key, Event("setbit"));
+        cx.changed(key, Event::SETBIT);
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ fn setbit(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let (old, grown) = cx.db.write_string(key, index + 1, write)?;
     if grown || old != on {
-        cx.changed(key, Event("setbit"));
+        cx.changed(key, Event::SETBIT);
     }
     cx.reply.int(i64::from(old));
     Ok(())

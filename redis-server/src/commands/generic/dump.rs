@@ -86,7 +86,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     if expire_at.is_some_and(|at| at <= now) {
         if is_replaced {
-            cx.changed(key, Event("del"));
+            cx.changed(key, Event::DEL);
         }
         cx.reply.ok();
         return Ok(());
@@ -99,7 +99,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         cx.db.expire(key, expire_at);
     }
     remember_use(cx, args, &options);
-    cx.changed(key, Event("restore"));
+    cx.changed(key, Event::RESTORE);
     cx.reply.ok();
     Ok(())
 }

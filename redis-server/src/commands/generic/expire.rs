@@ -86,7 +86,7 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
         match u64::try_from(at).ok().filter(|&at| at > cx.now()) {
             Some(at) => {
                 cx.db.expire(key, Some(at));
-                cx.changed(key, Event("expire"));
+                cx.changed(key, Event::EXPIRE);
             }
             None => remove(cx, key),
         }
@@ -100,7 +100,7 @@ fn remove(cx: &mut Ctx<'_>, key: &Key<'_>) {
     let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_EXPIRE);
     if let Some(entry) = cx.db.remove(key) {
         cx.discard(entry, in_background);
-        cx.changed(key, Event("del"));
+        cx.changed(key, Event::DEL);
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn persist(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let expires = cx.db.get_mut(key).is_some_and(|entry| entry.expire_at().is_some());
     if expires {
         cx.db.expire(key, None);
-        cx.changed(key, Event("persist"));
+        cx.changed(key, Event::PERSIST);
     }
     cx.reply.int(expires.into());
     Ok(())

@@ -257,7 +257,7 @@ fn delete(cx: &mut Ctx<'_>, key: &Key<'_>) {
     if let Some(entry) = cx.db.remove(key) {
         let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
         cx.discard(entry, in_background);
-        cx.changed(key, Event("del"));
+        cx.changed(key, Event::DEL);
     }
 }
 

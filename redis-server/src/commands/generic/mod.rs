@@ -33,7 +33,7 @@ fn delete(cx: &mut Ctx<'_>, args: Args<'_>, in_background: bool) -> Result {
     for key in args.keys() {
         if let Some(entry) = cx.db.remove(key) {
             cx.discard(entry, in_background);
-            cx.changed(key, Event("del"));
+            cx.changed(key, Event::DEL);
             removed += 1;
         }
     }

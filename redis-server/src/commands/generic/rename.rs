@@ -33,8 +33,8 @@ fn move_to(cx: &mut Ctx<'_>, args: Args<'_>, replace: bool) -> Result<bool> {
     }
     let entry = cx.db.remove(from).ok_or(Error::NoSuchKey)?;
     put(cx, to, entry.renamed(to.bytes));
-    cx.changed(from, Event("rename_from"));
-    cx.changed(to, Event("rename_to"));
+    cx.changed(from, Event::RENAME_FROM);
+    cx.changed(to, Event::RENAME_TO);
     Ok(true)
 }
 
@@ -75,7 +75,7 @@ pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let copy = cx.db.get(from).map(|entry| entry.copied(to.bytes));
     let done = copy.is_some_and(|copy| {
         copy.set_access(cx.database().usage().fresh(cx.now()));
-        put_in(cx, db, to, copy, replace, Event("copy_to"))
+        put_in(cx, db, to, copy, replace, Event::COPY_TO)
     });
     cx.reply.int(done.into());
     Ok(())
@@ -95,8 +95,8 @@ pub(super) fn move_key(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     if let Some(entry) = cx.db.remove(key) {
         in_database(cx, db, |cx| put(cx, key, entry));
-        cx.changed(key, Event("move_from"));
-        cx.changed_in(db, key, Event("move_to"));
+        cx.changed(key, Event::MOVE_FROM);
+        cx.changed_in(db, key, Event::MOVE_TO);
     }
     cx.reply.int(1);
     Ok(())

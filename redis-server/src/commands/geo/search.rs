@@ -356,7 +356,7 @@ fn keep(cx: &mut Ctx<'_>, source: &Key<'_>, target: &Key<'_>, query: &Query<'_>)
         }
     }
     let result = result.finish(cx.sorted_set_limits());
-    let event = Event(if query.is_search() { "geosearchstore" } else { "georadiusstore" });
+    let event = if query.is_search() { Event::GEOSEARCHSTORE } else { Event::GEORADIUSSTORE };
     store(cx, target, result.len(), Object::SortedSet(Box::new(result)), event);
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(super) fn linsert(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     list.insert(pivot + usize::from(after), args.at(4), limits);
     let len = list.len();
-    cx.changed(key, Event("linsert"));
+    cx.changed(key, Event::LINSERT);
     cx.reply.count(len);
     Ok(())
 }
@@ -40,7 +40,7 @@ pub(super) fn lset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if !list.set(index, args.at(3), limits) {
         return Err(Error::IndexOutOfRange);
     }
-    cx.changed(key, Event("lset"));
+    cx.changed(key, Event::LSET);
     cx.reply.ok();
     Ok(())
 }
@@ -56,7 +56,7 @@ pub(super) fn lrem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let gone = list.remove(args.at(3), count, limits);
     let left = list.len();
     if gone > 0 {
-        removed(cx, key, Event("lrem"), left);
+        removed(cx, key, Event::LREM, left);
     }
     cx.reply.count(gone);
     Ok(())
@@ -70,7 +70,7 @@ pub(super) fn ltrim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         let (start, end) = bounds(list.len(), start, end);
         list.trim(start, end, limits);
         let left = list.len();
-        removed(cx, key, Event("ltrim"), left);
+        removed(cx, key, Event::LTRIM, left);
     }
     cx.reply.ok();
     Ok(())

@@ -52,11 +52,11 @@ impl End {
     }
 
     fn pushed(self) -> Event {
-        Event(if self == Self::Left { "lpush" } else { "rpush" })
+        if self == Self::Left { Event::LPUSH } else { Event::RPUSH }
     }
 
     fn popped(self) -> Event {
-        Event(if self == Self::Left { "lpop" } else { "rpop" })
+        if self == Self::Left { Event::LPOP } else { Event::RPOP }
     }
 }
 
@@ -79,7 +79,7 @@ fn removed(cx: &mut Ctx<'_>, key: &Key<'_>, event: Event, left: usize) {
     cx.changed(key, event);
     if left == 0 {
         cx.db.remove(key);
-        cx.changed(key, Event("del"));
+        cx.changed(key, Event::DEL);
     }
 }
 

@@ -239,7 +239,7 @@ fn populate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             value.resize(size, 0);
         }
         cx.db.set(&key, Value::Bytes(&value), None);
-        cx.changed(&key, Event("set"));
+        cx.changed(&key, Event::SET);
     }
     cx.reply.ok();
     Ok(())

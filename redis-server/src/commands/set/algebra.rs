@@ -34,7 +34,7 @@ pub(super) fn sinterstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let mut result = Set::default();
     intersect(sets(&cx.db, &args.keys()[1..])?, |member| result.add(member, limits));
-    store(cx, args.key(0), result, Event("sinterstore"));
+    store(cx, args.key(0), result, Event::SINTERSTORE);
     Ok(())
 }
 
@@ -81,7 +81,7 @@ pub(super) fn sunion(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn sunionstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let result = union(&sets(&cx.db, &args.keys()[1..])?, limits);
-    store(cx, args.key(0), result, Event("sunionstore"));
+    store(cx, args.key(0), result, Event::SUNIONSTORE);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ pub(super) fn sdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn sdiffstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let limits = cx.set_limits();
     let result = Difference::of(&sets(&cx.db, &args.keys()[1..])?, limits).into_set(limits);
-    store(cx, args.key(0), result, Event("sdiffstore"));
+    store(cx, args.key(0), result, Event::SDIFFSTORE);
     Ok(())
 }
 

@@ -24,7 +24,7 @@ fn sadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let set = cx.db.set_or_new(key)?;
     let added = args.from(2).iter().filter(|member| set.add(member, limits)).count();
     if added > 0 {
-        cx.changed(key, Event("sadd"));
+        cx.changed(key, Event::SADD);
     }
     cx.reply.count(added);
     Ok(())
@@ -39,7 +39,7 @@ fn srem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let removed = args.from(2).iter().filter(|member| set.remove(member)).count();
     let empty = set.is_empty();
-    cx.taken(key, removed, empty, Event("srem"));
+    cx.taken(key, removed, empty, Event::SREM);
     Ok(())
 }
 
@@ -90,13 +90,13 @@ fn smove(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let found = if same { set.contains(member) } else { set.remove(member) };
     let empty = set.is_empty();
     if found && !same {
-        cx.changed(source, Event("srem"));
+        cx.changed(source, Event::SREM);
         if empty {
             cx.drop_if_empty(source);
         }
         let limits = cx.set_limits();
         if cx.db.set_or_new(target)?.add(member, limits) {
-            cx.changed(target, Event("sadd"));
+            cx.changed(target, Event::SADD);
         }
     }
     cx.reply.int(found.into());
@@ -121,7 +121,7 @@ fn pop_one(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let place = cx.worker.random_below(set.len());
     set.pop_at(place, |member| cx.reply.bulk(member));
     let empty = set.is_empty();
-    cx.changed(key, Event("spop"));
+    cx.changed(key, Event::SPOP);
     if empty {
         cx.drop_if_empty(key);
     }
@@ -158,7 +158,7 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             set.pop_at(cx.worker.random_below(set.len()), |member| cx.reply.bulk(member));
         }
     }
-    cx.changed(key, Event("spop"));
+    cx.changed(key, Event::SPOP);
     Ok(())
 }
 
@@ -168,8 +168,8 @@ fn pop_all(cx: &mut Ctx<'_>, key: &Key<'_>) {
         cx.reply.set(set.len());
         set.iter().for_each(|member| cx.reply.bulk(&member));
     }
-    cx.changed(key, Event("spop"));
-    cx.changed(key, Event("del"));
+    cx.changed(key, Event::SPOP);
+    cx.changed(key, Event::DEL);
     cx.discard(entry, false);
 }
 

@@ -26,7 +26,7 @@ pub(super) fn zrem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         removed = args.from(2).iter().filter(|member| set.remove(member).is_some()).count();
         empty = set.is_empty();
     }
-    cx.taken(key, removed, empty, Event("zrem"));
+    cx.taken(key, removed, empty, Event::ZREM);
     Ok(())
 }
 
@@ -189,7 +189,7 @@ fn run(cx: &mut Ctx<'_>, key: &Key<'_>, call: &Call<'_>) -> Result {
     };
     let Tally { added, updated, last } = tally;
     if added + updated > 0 {
-        cx.changed(key, Event(if options.incr { "zincr" } else { "zadd" }));
+        cx.changed(key, if options.incr { Event::ZINCR } else { Event::ZADD });
     }
     match last {
         _ if !options.incr => cx.reply.count(if options.ch { added + updated } else { added }),

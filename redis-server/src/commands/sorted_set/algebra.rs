@@ -28,17 +28,17 @@ pub(super) fn zdiff(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `ZUNIONSTORE destination numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX]`
 pub(super) fn zunionstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    answer_stored(cx, args, Operation::Union, "zunionstore")
+    answer_stored(cx, args, Operation::Union, Event::ZUNIONSTORE)
 }
 
 /// `ZINTERSTORE destination numkeys key [key …] [WEIGHTS weight …] [AGGREGATE SUM | MIN | MAX]`
 pub(super) fn zinterstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    answer_stored(cx, args, Operation::Inter, "zinterstore")
+    answer_stored(cx, args, Operation::Inter, Event::ZINTERSTORE)
 }
 
 /// `ZDIFFSTORE destination numkeys key [key …]`
 pub(super) fn zdiffstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    answer_stored(cx, args, Operation::Diff, "zdiffstore")
+    answer_stored(cx, args, Operation::Diff, Event::ZDIFFSTORE)
 }
 
 /// `ZINTERCARD numkeys key [key …] [LIMIT limit]`
@@ -234,14 +234,14 @@ fn answer(cx: &mut Ctx<'_>, args: Args<'_>, operation: Operation, name: &str) ->
     Ok(())
 }
 
-/// Computes and stores the result; `name` is the command's and the event's.
-fn answer_stored(cx: &mut Ctx<'_>, args: Args<'_>, operation: Operation, name: &'static str) -> Result {
-    let numkeys = numkeys(args, 2, name)?;
+/// Computes and stores the result; the event is called like the command.
+fn answer_stored(cx: &mut Ctx<'_>, args: Args<'_>, operation: Operation, event: Event) -> Result {
+    let numkeys = numkeys(args, 2, event.name())?;
     let (destination, keys) = args.keys().split_first().ok_or(Error::Syntax)?;
     let mut inputs = inputs(&cx.db, keys)?;
     let options = Options::parse(args, 3 + numkeys, operation, true, &mut inputs)?;
     let result = compute(operation, inputs, options.aggregate).finish(cx.sorted_set_limits());
-    store(cx, destination, result, Event(name));
+    store(cx, destination, result, event);
     Ok(())
 }
 

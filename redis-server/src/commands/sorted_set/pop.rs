@@ -161,10 +161,10 @@ fn pop(cx: &mut Ctx<'_>, key: &Key<'_>, end: End, count: usize, nested: bool) ->
     }
     let empty = set.is_empty();
     let event = match end {
-        End::Min => "zpopmin",
-        End::Max => "zpopmax",
+        End::Min => Event::ZPOPMIN,
+        End::Max => Event::ZPOPMAX,
     };
-    cx.changed(key, Event(event));
+    cx.changed(key, event);
     if empty {
         cx.drop_if_empty(key);
     }

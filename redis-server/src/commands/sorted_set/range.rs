@@ -47,23 +47,23 @@ pub(super) fn zrangestore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         set.range(ranks).for_each(|(member, score)| result.push(&member, score));
     }
     let result = result.finish(cx.sorted_set_limits());
-    store(cx, args.key(0), result, Event("zrangestore"));
+    store(cx, args.key(0), result, Event::ZRANGESTORE);
     Ok(())
 }
 
 /// ZREMRANGEBYRANK key start stop
 pub(super) fn zremrangebyrank(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    remove(cx, args, By::Rank, Event("zremrangebyrank"))
+    remove(cx, args, By::Rank, Event::ZREMRANGEBYRANK)
 }
 
 /// ZREMRANGEBYSCORE key min max
 pub(super) fn zremrangebyscore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    remove(cx, args, By::Score, Event("zremrangebyscore"))
+    remove(cx, args, By::Score, Event::ZREMRANGEBYSCORE)
 }
 
 /// ZREMRANGEBYLEX key min max
 pub(super) fn zremrangebylex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    remove(cx, args, By::Lex, Event("zremrangebylex"))
+    remove(cx, args, By::Lex, Event::ZREMRANGEBYLEX)
 }
 
 /// What a command's name says already, and its options no more.

@@ -36,12 +36,12 @@ pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let pairs = (0..fields.len() / 2).map(|pair| (fields.at(pair * 2), fields.at(pair * 2 + 1)));
     stream.log.append(id, pairs, limits);
     reply_id(cx.reply, id);
-    cx.changed(key, Event("xadd"));
+    cx.changed(key, Event::XADD);
     if let Some(trim) = &options.trim
         && let Some(stream) = cx.db.stream_mut(key)?
         && stream.log.trim(trim) > 0
     {
-        cx.tell(key, Event("xtrim"));
+        cx.tell(key, Event::XTRIM);
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ pub(super) fn xtrim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (Some(stream), Some(trim)) => stream.log.trim(trim),
         _ => 0,
     };
-    deleted_some(cx, args, deleted, Event("xtrim"));
+    deleted_some(cx, args, deleted, Event::XTRIM);
     Ok(())
 }
 
@@ -82,7 +82,7 @@ pub(super) fn xdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let ids = parse::ids(args, 2)?;
     let deleted = ids.into_iter().filter(|&id| stream.log.delete(id)).count();
-    deleted_some(cx, args, deleted as u64, Event("xdel"));
+    deleted_some(cx, args, deleted as u64, Event::XDEL);
     Ok(())
 }
 
@@ -132,6 +132,6 @@ pub(super) fn xsetid(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     log.set(id, added, max_deleted);
     cx.reply.ok();
-    cx.noticed(key, Event("xsetid"));
+    cx.noticed(key, Event::XSETID);
     Ok(())
 }

@@ -75,7 +75,7 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if is_new {
         cx.touched(key);
     }
-    cx.noticed(key, Event("xgroup-create"));
+    cx.noticed(key, Event::XGROUP_CREATE);
     Ok(())
 }
 
@@ -92,7 +92,7 @@ pub(super) fn set_id(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     group.last_id = id;
     group.entries_read = options.entries_read;
     cx.reply.ok();
-    cx.noticed(args.key(0), Event("xgroup-setid"));
+    cx.noticed(args.key(0), Event::XGROUP_SETID);
     Ok(())
 }
 
@@ -100,7 +100,7 @@ pub(super) fn set_id(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn destroy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let destroyed = stream(cx, args)?.groups.remove(args.at(3)).is_some();
     if destroyed {
-        cx.noticed(args.key(0), Event("xgroup-destroy"));
+        cx.noticed(args.key(0), Event::XGROUP_DESTROY);
         // Who waits for entries of this group is told that it is gone.
         cx.look_after(args.key(0));
     }
@@ -113,7 +113,7 @@ pub(super) fn create_consumer(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now();
     let created = group(cx, args)?.add_consumer(args.at(4), now);
     if created {
-        cx.noticed(args.key(0), Event("xgroup-createconsumer"));
+        cx.noticed(args.key(0), Event::XGROUP_CREATECONSUMER);
     }
     cx.reply.int(created.into());
     Ok(())
@@ -123,7 +123,7 @@ pub(super) fn create_consumer(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn del_consumer(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let pending = group(cx, args)?.remove_consumer(args.at(4));
     if pending.is_some() {
-        cx.noticed(args.key(0), Event("xgroup-delconsumer"));
+        cx.noticed(args.key(0), Event::XGROUP_DELCONSUMER);
     }
     cx.reply.count(pending.unwrap_or(0));
     Ok(())

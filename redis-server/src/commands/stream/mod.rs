@@ -67,7 +67,7 @@ fn see(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) -> Result
     let made =
         cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get_mut(group)).is_some_and(|g| g.see(consumer, now));
     if made {
-        cx.noticed(key, Event("xgroup-createconsumer"));
+        cx.noticed(key, Event::XGROUP_CREATECONSUMER);
     }
     Ok(())
 }

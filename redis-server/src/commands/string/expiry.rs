@@ -123,15 +123,15 @@ pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             if let Some(entry) = cx.db.remove(key) {
                 cx.discard(entry, false);
             }
-            cx.changed(key, Event("del"));
+            cx.changed(key, Event::DEL);
         }
         Some(at) => {
             cx.db.expire(key, Some(at));
-            cx.changed(key, Event("expire"));
+            cx.changed(key, Event::EXPIRE);
         }
         None if options.persist && cx.db.peek(key).is_some_and(|entry| entry.expire_at().is_some()) => {
             cx.db.expire(key, None);
-            cx.changed(key, Event("persist"));
+            cx.changed(key, Event::PERSIST);
         }
         None => {}
     }

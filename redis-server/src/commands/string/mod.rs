@@ -66,7 +66,7 @@ fn getdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         if let Some(entry) = cx.db.remove(key) {
             cx.discard(entry, false);
         }
-        cx.changed(key, Event("del"));
+        cx.changed(key, Event::DEL);
     }
     Ok(())
 }

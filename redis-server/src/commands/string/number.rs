@@ -44,7 +44,7 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, increment: i64) -> Result {
             increment
         }
     };
-    cx.changed(key, Event("incrby"));
+    cx.changed(key, Event::INCRBY);
     cx.reply.int(sum);
     Ok(())
 }
@@ -67,7 +67,7 @@ pub(super) fn incrbyfloat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let text = sum.to_string();
     cx.db.set_keep_ttl(key, Value::Text(text.as_bytes()));
-    cx.changed(key, Event("incrbyfloat"));
+    cx.changed(key, Event::INCRBYFLOAT);
     cx.reply.bulk(text.as_bytes());
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(super) fn append(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             tail.len()
         }
     };
-    cx.changed(key, Event("append"));
+    cx.changed(key, Event::APPEND);
     cx.reply.count(len);
     Ok(())
 }
@@ -46,7 +46,7 @@ pub(super) fn setrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Some(entry) => entry.bytes_mut(len).ok_or(Error::WrongType)?[range].copy_from_slice(value),
         None => cx.db.write_string(key, len, |bytes| bytes[range].copy_from_slice(value))?.0,
     }
-    cx.changed(key, Event("setrange"));
+    cx.changed(key, Event::SETRANGE);
     cx.reply.count(len);
     Ok(())
 }

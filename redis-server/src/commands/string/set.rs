@@ -13,7 +13,7 @@ pub(super) fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let key = args.key(0);
     cx.db.set(key, new_string(args, 2), None);
-    cx.changed(key, Event("set"));
+    cx.changed(key, Event::SET);
     cx.reply.ok();
     Ok(())
 }
@@ -36,7 +36,7 @@ fn set_with_options(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     if options.keep_ttl {
         cx.db.set_keep_ttl(key, new_string(args, 2));
-        cx.changed(key, Event("set"));
+        cx.changed(key, Event::SET);
     } else {
         store(cx, args, 2, expire_at);
     }
@@ -50,9 +50,9 @@ fn set_with_options(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn store(cx: &mut Ctx<'_>, args: Args<'_>, index: usize, expire_at: Option<u64>) {
     let key = args.key(0);
     cx.db.set(key, new_string(args, index), expire_at);
-    cx.changed(key, Event("set"));
+    cx.changed(key, Event::SET);
     if expire_at.is_some() {
-        cx.notify(key, Event("expire"));
+        cx.notify(key, Event::EXPIRE);
     }
 }
 
@@ -116,6 +116,6 @@ pub(super) fn msetnx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn store_all(cx: &mut Ctx<'_>, args: Args<'_>) {
     for (at, key) in args.keys().iter().enumerate() {
         cx.db.set(key, new_string(args, 2 + 2 * at), None);
-        cx.changed(key, Event("set"));
+        cx.changed(key, Event::SET);
     }
 }
