@@ -33,8 +33,8 @@ struct Options<'a> {
     count: Option<i64>,
     by: Option<&'a [u8]>,
     get: Vec<&'a [u8]>,
-    /// Position of the key to store at.
-    target: Option<usize>,
+    /// Whether the result is stored, at the second of the call's keys.
+    stores: bool,
 }
 
 impl<'a> Options<'a> {
@@ -54,7 +54,7 @@ impl<'a> Options<'a> {
                 options.count = Some(args.int(at + 2)?).filter(|&count| count >= 0);
                 at += 2;
             } else if may_store && args.is(at, "STORE") && more > 0 {
-                options.target = Some(at + 1);
+                options.stores = true;
                 at += 1;
             } else if args.is(at, "BY") && more > 0 {
                 options.by = Some(args.at(at + 1));
@@ -87,11 +87,6 @@ impl<'a> Options<'a> {
         self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
     }
 
-    /// Whether keys are looked up that the elements name.
-    fn looks_elsewhere(&self) -> bool {
-        self.by.iter().chain(&self.get).any(|pattern| pattern.contains(&b'*'))
-    }
-
     /// The places of `len` elements that LIMIT selects.
     fn limits(&self, len: usize) -> std::ops::Range<usize> {
         let start = usize::try_from(self.offset).unwrap_or(0).min(len);
@@ -100,17 +95,9 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The keys that the arguments name: the source, and where to store.
+/// The keys that the arguments name: the source, and where to store. They are known, and checked, before the options are
+/// parsed, and also in a call that is wrong.
 fn keys(args: Args<'_>, may_store: bool) -> KeyPositions {
-    let mut keys = KeyPositions::new();
-    keys.push((1, Access::Read));
-    let target = Options::parse(args, may_store).map_or_else(|_| target_among_others(args, may_store), |it| it.target);
-    keys.extend(target.map(|at| (at, Access::Write)));
-    keys
-}
-
-/// The key to store at in a call that the handler will find to be wrong: a user's rights are checked before.
-fn target_among_others(args: Args<'_>, may_store: bool) -> Option<usize> {
     let (mut at, mut target) = (2, None);
     while at < args.len() {
         if args.is(at, "LIMIT") {
@@ -118,11 +105,12 @@ fn target_among_others(args: Args<'_>, may_store: bool) -> Option<usize> {
         } else if args.is(at, "GET") || args.is(at, "BY") {
             at += 1;
         } else if may_store && args.is(at, "STORE") && at + 1 < args.len() {
-            target = Some(at + 1);
+            at += 1;
+            target = Some((at, Access::Write));
         }
         at += 1;
     }
-    target
+    std::iter::once((1, Access::Read)).chain(target).collect()
 }
 
 fn sort_keys(args: Args<'_>) -> KeyPositions {
@@ -133,13 +121,13 @@ fn sort_ro_keys(args: Args<'_>) -> KeyPositions {
     keys(args, false)
 }
 
-/// What is locked: with patterns, any key of the database may be asked for.
+/// What is locked: with patterns, any key of the database may be asked for. A key that is called like an option makes it more.
 fn footprint(args: Args<'_>) -> Footprint {
-    match Options::parse(args, true) {
-        Ok(options) if options.looks_elsewhere() => {
-            Footprint::Database(if options.target.is_some() { Access::Write } else { Access::Read })
-        }
-        _ => Footprint::Keys,
+    let is_pattern = |at: usize| (args.is(at - 1, "BY") || args.is(at - 1, "GET")) && args.at(at).contains(&b'*');
+    let stores = (2..args.len()).any(|at| args.is(at, "STORE"));
+    match (3..args.len()).any(is_pattern) {
+        true => Footprint::Database(if stores { Access::Write } else { Access::Read }),
+        false => Footprint::Keys,
     }
 }
 
@@ -147,7 +135,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let mut options = Options::parse(args, may_store)?;
     options.permitted(cx, args)?;
     let source = cx.db.value(args.key(0));
-    let must_be_certain = options.target.is_some() || cx.worker.is_script;
+    let must_be_certain = options.stores || cx.worker.is_script;
     if must_be_certain && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
         // A set has no order to keep: what is stored, or given to a script, is put in one that is always the same.
         options.by = None;
@@ -155,7 +143,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     }
     let sorted = ordered(&cx.db, &options, elements(source)?)?;
     let chosen = &sorted[options.limits(sorted.len())];
-    let Some(target) = options.target.and_then(|_| args.keys().get(1)) else {
+    let Some(target) = args.keys().get(1).filter(|_| options.stores) else {
         cx.reply.array(chosen.len() * options.get.len().max(1));
         for element in chosen {
             if options.get.is_empty() {
