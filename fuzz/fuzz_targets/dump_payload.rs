@@ -11,12 +11,12 @@ use redis_server::commands::TABLE;
 use redis_server::config::Config;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
-use redis_server::keyspace::rdb::{self, Limits, Loaded};
+use redis_server::persistence::rdb::{self, Limits, Loaded};
 use redis_server::keyspace::{StrRef, ValueRef};
 use redis_server::runtime::embedded::Session;
 
 /// Commands that look at and change a value of any type, one a line.
-const USES: &[u8] = include_bytes!("../../redis-server/src/keyspace/rdb/uses.txt");
+const USES: &[u8] = include_bytes!("../../redis-server/src/persistence/rdb/uses.txt");
 
 thread_local! {
     static WORKER: Rc<Worker> = Rc::new(Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &TABLE))));
@@ -26,12 +26,12 @@ fuzz_target!(|input: &[u8]| {
     let mut payload = input.to_vec();
     rdb::sign(&mut payload);
     let limits = Limits::default();
-    let Ok(loaded) = rdb::restore(&payload, &limits) else { return };
+    let Ok(loaded) = rdb::restore(&payload, &limits, true) else { return };
     let again = match &loaded {
         Loaded::Str(bytes) => rdb::dump(ValueRef::Str(StrRef::Bytes { bytes, raw: true })),
         Loaded::Object(object) => rdb::dump(object.as_ref()),
     };
-    assert!(rdb::restore(&again, &limits).is_ok());
+    assert!(rdb::restore(&again, &limits, true).is_ok());
     use_all(&payload);
 });
 

@@ -11,6 +11,7 @@ pub mod config;
 pub mod exec;
 pub mod keyspace;
 pub mod observe;
+pub mod persistence;
 pub mod protocol;
 pub mod runtime;
 pub mod types;

@@ -9,7 +9,8 @@ use redis_server::commands::REGISTRY;
 use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
 use redis_server::observe::memory::Counting;
-use server_runtime::{init_logging, shutdown_on_signals};
+use redis_server::runtime::{StartError, shutdown_on_signals};
+use server_runtime::init_logging;
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -58,8 +59,15 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
             .map_or_else(|| "no configuration file".to_owned(), |path| format!("configuration {}", path.display()))
     );
     let pidfile = config.string(settings::PIDFILE).map(PathBuf::from);
-    let (running, _instance) = redis_server::runtime::start(config)?;
-    shutdown_on_signals(&running)?;
+    let (running, instance) = match redis_server::runtime::start(config) {
+        Err(error @ StartError::Load(_)) => {
+            // The last line that is seen, wherever the log goes.
+            println!("{error}");
+            return Err(error.into());
+        }
+        started => started?,
+    };
+    shutdown_on_signals(&running, &instance)?;
     if let Some(path) = &pidfile
         && let Err(error) = std::fs::write(path, format!("{}\n", std::process::id()))
     {
@@ -76,6 +84,6 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
         // It may be gone, or never have been written; there is nothing left to be done about it.
         let _ = std::fs::remove_file(path);
     }
-    tracing::info!("bye");
+    tracing::info!("Redis is now ready to exit, bye bye...");
     Ok(())
 }

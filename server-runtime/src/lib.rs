@@ -65,6 +65,6 @@ pub use logging::{LogFormat, LogOptions, init_logging, set_log_level};
 pub use meter::Meter;
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
 pub use running::{Handle, Running, start};
-pub use shutdown::{Shutdown, shutdown_on_signals};
+pub use shutdown::{Shutdown, shutdown_on_signals, shutdown_on_signals_if};
 pub use stream::{Connection, Peer, Routes, Stream};
 pub use workers::Service;

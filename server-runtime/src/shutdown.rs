@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
-use crate::Running;
+use crate::{Handle, Running};
 
 /// A flag that goes up once and can be awaited. Clones share it.
 ///
@@ -91,6 +91,22 @@ impl Stop {
 /// # Errors
 /// When the handlers or their thread cannot be set up.
 pub fn shutdown_on_signals(running: &Running) -> io::Result<()> {
+    shutdown_on_signals_if(running, |_, handle| {
+        handle.trigger();
+        true
+    })
+}
+
+/// [`shutdown_on_signals`], with a first signal that does what the service says: `end` is given the signal's name and the
+/// handle, ends the server or begins to, and tells whether it has; if not, the next signal is a first one again. It may
+/// take its time: signals that come meanwhile are looked at when it returns.
+///
+/// # Errors
+/// As [`shutdown_on_signals`].
+pub fn shutdown_on_signals_if(
+    running: &Running,
+    mut end: impl FnMut(&'static str, &Handle) -> bool + Send + 'static,
+) -> io::Result<()> {
     let handle = running.shutdown_handle();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut term, mut int) = {
@@ -98,18 +114,20 @@ pub fn shutdown_on_signals(running: &Running) -> io::Result<()> {
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
     };
     let watch = async move {
-        for count in 1.. {
+        let mut count = 0;
+        loop {
             let name = tokio::select! {
                 _ = term.recv() => "SIGTERM",
                 _ = int.recv() => "SIGINT",
             };
             let open = handle.connections();
             match count {
-                1 => {
+                0 => {
                     info!("{name}: shutting down, {open} connections open");
-                    handle.trigger();
+                    count += usize::from(end(name, &handle));
+                    continue;
                 }
-                2 => {
+                1 => {
                     warn!("{name} again: ending at once, {open} connections open");
                     handle.abort();
                 }
@@ -118,6 +136,7 @@ pub fn shutdown_on_signals(running: &Running) -> io::Result<()> {
                     std::process::exit(1);
                 }
             }
+            count += 1;
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(move || runtime.block_on(watch))?;

@@ -32,8 +32,19 @@ const MAX_LINES: usize = 800;
 const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "exec/blocking.rs", "exec/session.rs", "exec/rounds.rs"];
 
 /// The folders of redis-server from the bottom up: a file names only its own folder and those before it.
-const REDIS_FOLDERS: &[&str] =
-    &["protocol", "types", "config", "keyspace", "command", "clients", "observe", "exec", "commands", "runtime"];
+const REDIS_FOLDERS: &[&str] = &[
+    "protocol",
+    "types",
+    "config",
+    "keyspace",
+    "persistence",
+    "command",
+    "clients",
+    "observe",
+    "exec",
+    "commands",
+    "runtime",
+];
 
 /// Documents that every reader looks for.
 const DOCUMENTS: &[&str] =

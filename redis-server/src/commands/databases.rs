@@ -46,7 +46,7 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 }
 
 /// Takes everything out of a database; transactions that watch one of its keys fail.
-fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
+pub(super) fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     cx.all_ready(db);
     let db = view(cx, db);
     db.database().touch_where(|key| db.peek(key).is_some());

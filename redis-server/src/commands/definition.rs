@@ -1,8 +1,8 @@
 //! How a family writes its table: each command with what runs for it.
 
 use crate::command::{
-    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Result, Role,
-    Weight,
+    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Result,
+    Role, Weight,
 };
 use crate::exec::{Ctx, Handler};
 use crate::keyspace::Access;

@@ -5,7 +5,7 @@ use crate::command::{Args, Flags, Footprint, Result};
 use crate::commands::definition::{Definition, sub};
 use crate::exec::Ctx;
 use crate::exec::script::Library;
-use crate::keyspace::rdb::{self, FunctionsRefused};
+use crate::persistence::rdb::{self, FunctionsRefused};
 use crate::protocol::error::{Error, shown};
 use crate::protocol::glob;
 

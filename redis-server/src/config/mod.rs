@@ -16,6 +16,7 @@
 mod args;
 mod error;
 pub mod help;
+mod limits;
 mod load;
 pub mod logging;
 mod parse;

@@ -59,11 +59,18 @@ settings! {
         BUSY_REPLY_THRESHOLD "busy-reply-threshold",
         SCRIPT_MEMORY_LIMIT "script-memory-limit",
         ACLLOG_MAX_LEN "acllog-max-len",
+        KEY_LOAD_DELAY "key-load-delay",
+        RDB_KEY_SAVE_DELAY "rdb-key-save-delay",
+        SHUTDOWN_ON_SIGINT "shutdown-on-sigint",
+        SHUTDOWN_ON_SIGTERM "shutdown-on-sigterm",
         ACL_PUBSUB_DEFAULT "acl-pubsub-default",
     }
     Switch switch {
         PROTECTED_MODE "protected-mode",
         APPENDONLY "appendonly",
+        RDBCHECKSUM "rdbchecksum",
+        RDBCOMPRESSION "rdbcompression",
+        RDB_SAVE_INCREMENTAL_FSYNC "rdb-save-incremental-fsync",
         LAZYFREE_LAZY_EVICTION "lazyfree-lazy-eviction",
         LAZYFREE_LAZY_EXPIRE "lazyfree-lazy-expire",
         LAZYFREE_LAZY_SERVER_DEL "lazyfree-lazy-server-del",
@@ -72,6 +79,7 @@ settings! {
         LATENCY_TRACKING "latency-tracking",
     }
     Text text {
+        DBFILENAME "dbfilename",
         DIR "dir",
         UNIXSOCKET "unixsocket",
         TLS_CERT_FILE "tls-cert-file",

@@ -15,7 +15,7 @@ const MUT: F = F::MUTABLE;
 const IMM: F = F::IMMUTABLE;
 const OURS: F = F::IMMUTABLE.and(F::OURS);
 const INERT: F = F::NO_EFFECT;
-const HIDDEN_INERT: F = F::HIDDEN.and(F::NO_EFFECT);
+const HIDDEN: F = F::HIDDEN;
 const IMM_INERT: F = F::IMMUTABLE.and(F::NO_EFFECT);
 const SECRET: F = F::SENSITIVE;
 const SECRET_INERT: F = F::SENSITIVE.and(F::NO_EFFECT);
@@ -39,8 +39,8 @@ pub(super) const TABLE: &[Setting] = &[
     row(General, "dir",                Directory, ".", F::PROTECTED, "working directory, for every file that the server writes"),
     row(General, "drain-timeout",      U31, "5", MUT, "seconds that open connections get to end at shutdown (ours)"),
     row(General, "shutdown-timeout",   U31, "10", INERT, "seconds that lagging replicas get at shutdown"),
-    row(General, "shutdown-on-sigint", SHUTDOWN, "default", INERT, "what SIGINT does: default, or save|nosave, now, force"),
-    row(General, "shutdown-on-sigterm", SHUTDOWN, "default", INERT, "what SIGTERM does: default, or save|nosave, now, force"),
+    row(General, "shutdown-on-sigint", SHUTDOWN, "default", MUT, "what SIGINT does: default, or save|nosave, now, force"),
+    row(General, "shutdown-on-sigterm", SHUTDOWN, "default", MUT, "what SIGTERM does: default, or save|nosave, now, force"),
     row(General, "hz",                 Kind::Clamped { min: 1, max: 500 }, "10", MUT, "runs of the background tasks per second"),
     row(General, "dynamic-hz",         Bool, "yes", INERT, "run background tasks more often with many clients"),
     row(General, "include",            Lines { min: 1, max: 1 }, "", IMM, "read another configuration file here; may hold wildcards"),
@@ -151,16 +151,16 @@ pub(super) const TABLE: &[Setting] = &[
     row(Observability, "crash-log-enabled", Bool, "yes", INERT, "write a report on a crash"),
     row(Observability, "crash-memcheck-enabled", Bool, "yes", INERT, "test memory on a crash"),
 
-    row(Snapshots, "save",             Kind::SavePoints, "3600 1 300 100 60 10000", INERT, "seconds changes …: when to write a snapshot; \"\" never"),
-    row(Snapshots, "dbfilename",       FileName, "dump.rdb", F::PROTECTED.and(INERT), "name of the snapshot file"),
+    row(Snapshots, "save",             Kind::SavePoints, "3600 1 300 100 60 10000", MUT, "seconds changes …: when to write a snapshot; \"\" never"),
+    row(Snapshots, "dbfilename",       FileName, "dump.rdb", F::PROTECTED, "name of the snapshot file"),
     row(Snapshots, "stop-writes-on-bgsave-error", Bool, "yes", INERT, "refuse writes after a failed snapshot"),
-    row(Snapshots, "rdbcompression",   Bool, "yes", INERT, "compress strings in snapshots"),
-    row(Snapshots, "rdbchecksum",      Bool, "yes", IMM_INERT, "end snapshots with a checksum"),
+    row(Snapshots, "rdbcompression",   Bool, "yes", MUT, "compress strings in snapshots"),
+    row(Snapshots, "rdbchecksum",      Bool, "yes", IMM, "end snapshots with a checksum"),
     row(Snapshots, "sanitize-dump-payload", Enum(&["no", "yes", "clients"]), "no", INERT, "check what RESTORE loads in full"),
     row(Snapshots, "rdb-del-sync-files", Bool, "no", INERT, "remove files that replication left"),
-    row(Snapshots, "key-load-delay",   int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN_INERT, "microseconds that each key's loading is delayed, for tests"),
-    row(Snapshots, "rdb-key-save-delay", int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN_INERT, "microseconds that each key's saving is delayed, for tests"),
-    row(Snapshots, "rdb-save-incremental-fsync", Bool, "yes", INERT, "sync a snapshot as it grows"),
+    row(Snapshots, "key-load-delay",   int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN, "microseconds that each key's loading is delayed, for tests"),
+    row(Snapshots, "rdb-key-save-delay", int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN, "microseconds that each key's saving is delayed, for tests"),
+    row(Snapshots, "rdb-save-incremental-fsync", Bool, "yes", MUT, "sync a snapshot as it grows"),
 
     row(AppendOnly, "appendonly",      Bool, "no", INERT, "log every write to a file; CONFIG SET refuses yes until this server has one"),
     row(AppendOnly, "appendfilename",  FileName, "appendonly.aof", IMM_INERT, "base name of the log's files"),

@@ -205,7 +205,7 @@ pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Ar
     match admission {
         Admission::Run(row) => {
             client.note_command(row);
-            if runs_alone(row, client) {
+            if runs_alone(row, args, client) {
                 if worker.instance.is_short_of_memory() {
                     // Scripts are told whether memory is still short then.
                     eviction::make_room(worker);
@@ -241,11 +241,11 @@ pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Ar
 
 /// Whether a call runs alone with the data: a script, or a transaction with one.
 #[inline]
-fn runs_alone(row: &Row, client: &Client) -> bool {
-    let alone = |row: &Row| matches!(row.command.footprint, Footprint::Alone);
+fn runs_alone(row: &Row, args: Args<'_>, client: &Client) -> bool {
+    let alone = |row: &Row, args| matches!(row.command.footprint_of(args), Footprint::Alone);
     match &client.multi {
-        Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, _)| alone(row)),
-        _ => alone(row),
+        Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, args)| alone(row, args.args())),
+        _ => alone(row, args),
     }
 }
 

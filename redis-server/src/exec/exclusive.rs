@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -60,6 +60,8 @@ pub struct Exclusive {
     alone_nanos: AtomicU64,
     /// Slow calls that have ended.
     ended: AtomicU64,
+    /// Whether nobody enters any more.
+    closed: AtomicBool,
     line: Mutex<Line>,
     changed: Condvar,
 }
@@ -410,6 +412,12 @@ impl Exclusive {
         self.change(BUSY);
     }
 
+    /// Nobody enters any more when who is alone has left: all others are refused from then on. Only who is alone may call
+    /// this.
+    pub fn close(&self) {
+        self.closed.store(true, SeqCst);
+    }
+
     /// Counts time that somebody was alone. Only who is alone may call this.
     pub fn add_alone(&self, nanos: u64) {
         self.alone_nanos.store(self.alone_nanos.load(Relaxed) + nanos, Relaxed);
@@ -423,6 +431,7 @@ impl Exclusive {
     /// While somebody is alone nothing is marked.
     fn change(&self, state: u32) {
         let line = lock(&self.line);
+        let state = if self.closed.load(SeqCst) { BUSY } else { state };
         self.state.store(state, SeqCst);
         self.notify(&line);
     }

@@ -28,6 +28,7 @@ use crate::keyspace::{Database, Reaper};
 use crate::observe::Observers;
 use crate::observe::memory;
 use crate::observe::stats::{Stats, Totals};
+use crate::persistence::Status;
 
 /// Shards per database where the configuration leaves it to us: of 10 M keys a table has some 2,500, which it puts in
 /// their new places under its lock when it grows; and of windows of 32 keys, two rarely want the same shard.
@@ -66,6 +67,8 @@ pub struct Instance {
     pub tracking: Arc<Tracking>,
     /// Connections to other servers.
     pub peers: Peers,
+    /// What it knows of its snapshots.
+    pub snapshots: Status,
     /// The workers.
     pub workers: Workers,
     /// The threads of slow calls.
@@ -155,6 +158,7 @@ impl Instance {
             scripts: Scripts::default(),
             tracking,
             peers: Peers::default(),
+            snapshots: Status::new(now_ms() / 1000),
             workers: Workers::default(),
             slow: Threads::default(),
             databases,
@@ -272,6 +276,11 @@ impl Instance {
             evicted_clients: self.client_memory.evicted(),
             evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
+    }
+
+    /// Changes of keys since the start.
+    pub fn changes(&self) -> u64 {
+        self.stats.sum(|worker| worker.changes.get())
     }
 
     /// Whether CLIENT PAUSE was called and not taken back: it may be over by now.

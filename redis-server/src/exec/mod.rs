@@ -17,6 +17,7 @@ pub(crate) mod pipeline;
 pub mod script;
 pub mod session;
 pub mod slow;
+pub mod snapshot;
 pub mod tracking;
 pub mod transaction;
 pub mod worker;

@@ -8,7 +8,6 @@ mod entry;
 mod evict;
 mod expire;
 mod interest;
-pub mod rdb;
 mod reaper;
 mod shards;
 mod table;

@@ -452,6 +452,16 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Stores a whole entry, which was made for `key`, with its expiry, and tells nobody; false if the key is there, and
+    /// keeps what it has.
+    pub fn add(&mut self, key: &Key<'_>, entry: Entry) -> bool {
+        let is_new = !self.holds(key);
+        if is_new {
+            self.insert(key, entry);
+        }
+        is_new
+    }
+
     /// Stores a whole entry, which was made for `key`, with its expiry; returns the one that was there. The key counts
     /// as new in any case, as in the genuine server.
     pub fn put(&mut self, key: &Key<'_>, entry: Entry) -> Option<Entry> {

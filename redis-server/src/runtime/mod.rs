@@ -9,9 +9,11 @@ mod input;
 pub(crate) mod metrics;
 mod output;
 mod service;
+mod signals;
 mod supervise;
 
 pub use service::{Server, StartError, start, start_at};
+pub use signals::shutdown_on_signals;
 
 #[cfg(test)]
 mod tests;

@@ -10,13 +10,14 @@ use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
 
 use super::supervise::{RESTART_DELAY, supervise};
 use super::{conn, cron, housekeeping};
-use crate::clients::acl::LoadError;
+use crate::clients::acl;
 use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
 use crate::exec::CommandTable;
 use crate::exec::instance::Instance;
 use crate::exec::session::ConnectedClient;
+use crate::exec::snapshot::{self, LoadError};
 use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::runtime::metrics;
@@ -92,7 +93,9 @@ pub enum StartError {
     /// TLS cannot be served as the configuration says.
     Tls(TlsError),
     /// A user of the configuration, or of its file of users, cannot be made.
-    Users(LoadError),
+    Users(acl::LoadError),
+    /// The snapshot cannot be loaded.
+    Load(LoadError),
     /// The runtime refused.
     Runtime(server_runtime::Error),
 }
@@ -111,6 +114,7 @@ impl std::fmt::Display for StartError {
             }
             Self::Tls(error) => error.fmt(f),
             Self::Users(error) => error.fmt(f),
+            Self::Load(error) => write!(f, "Fatal error loading the DB: {error}. Exiting."),
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -120,14 +124,23 @@ impl std::error::Error for StartError {}
 
 /// Starts a server with this configuration; it runs on threads of its own until its handle is triggered.
 ///
+/// It has what its snapshot has, and writes others when the configuration says so; [`shutdown_on_signals`] has it save at
+/// its end.
+///
 /// # Errors
-/// [`StartError`]: a place to listen that cannot be had, or TLS files that cannot be used.
+/// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, or a snapshot that cannot be loaded.
+///
+/// [`shutdown_on_signals`]: super::shutdown_on_signals
 pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
     let places = places(&config)?;
-    start_at(places, config)
+    serve(places, config, &TABLE, |instance| {
+        instance.snapshots.make_automatic();
+        snapshot::load_at_start(instance).map_err(StartError::Load)
+    })
 }
 
-/// [`start`], listening at these places instead of those that the configuration names: port 0 is any free one.
+/// Starts a server that listens at these places instead of those that the configuration names, port 0 being any free one,
+/// and keeps its data in memory: it reads and writes snapshots only when a client says so.
 ///
 /// # Errors
 /// As [`start`].
@@ -141,8 +154,18 @@ pub(super) fn start_with(
     config: Config,
     commands: &'static CommandTable,
 ) -> Result<(Running, Arc<Instance>), StartError> {
+    serve(places, config, commands, |_| Ok(()))
+}
+
+fn serve(
+    places: Vec<Listen>,
+    config: Config,
+    commands: &'static CommandTable,
+    load: impl FnOnce(&Arc<Instance>) -> Result<(), StartError>,
+) -> Result<(Running, Arc<Instance>), StartError> {
     let options = options(places, &config)?;
     let instance = Arc::new(Instance::try_new(Arc::new(config), commands).map_err(StartError::Users)?);
+    load(&instance)?;
     let figures = Arc::clone(&instance);
     options.metrics.collect(move |out| metrics::render(&figures, out));
     let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });

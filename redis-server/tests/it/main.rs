@@ -17,6 +17,7 @@ mod model;
 mod panics;
 mod scripts;
 mod settings;
+mod snapshots;
 mod support;
 mod tls;
 mod tracking;

@@ -190,5 +190,7 @@ impl Subject {
 fn our_command(port: u16) -> Vec<String> {
     let server = crate::release_server().display().to_string();
     let port = port.to_string();
-    [&server, "--bind", "127.0.0.1", "--port", &port, "--enable-debug-command", "yes"].map(String::from).into()
+    let memory_only = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
+    let command = [&[server.as_str(), "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice()].concat();
+    command.into_iter().map(String::from).collect()
 }

@@ -4,7 +4,7 @@ use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::Value;
-use crate::keyspace::rdb::{self, Limits, Loaded, Refused};
+use crate::persistence::rdb::{self, Limits, Loaded, Refused};
 use crate::protocol::error::Error;
 
 /// DUMP key
@@ -67,10 +67,11 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         set: cx.set_limits(),
         sorted_set: cx.sorted_set_limits(),
     };
-    let loaded = rdb::restore(args.at(3), &limits).map_err(|refused| match refused {
-        Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
-        Refused::Content => Error::Static("ERR Bad data format"),
-    })?;
+    let loaded =
+        rdb::restore(args.at(3), &limits, cx.instance.snapshots.checks_sums()).map_err(|refused| match refused {
+            Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
+            Refused::Content => Error::Static("ERR Bad data format"),
+        })?;
     let old = cx.db.remove(key);
     let is_replaced = old.is_some();
     if let Some(old) = old {

@@ -15,8 +15,8 @@ use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::peers::{Address, Peer};
 use crate::exec::{Ctx, Event};
-use crate::keyspace::rdb;
 use crate::keyspace::{Access, Key};
+use crate::persistence::rdb;
 use crate::protocol::error::{self, Error};
 
 /// Where the only key stands.

@@ -10,8 +10,8 @@ use crate::command::{Args, Footprint, Result};
 use crate::commands::definition::{Definition, cmd};
 use crate::config::{Caller, settings};
 use crate::exec::{Ctx, Event};
-use crate::keyspace::rdb;
 use crate::keyspace::{Entry, StrRef, Value, ValueRef};
+use crate::persistence::rdb;
 use crate::protocol::error::{Error, shown};
 
 /// Longest `DEBUG SLEEP`, in seconds.
@@ -33,8 +33,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let name = args.at(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
         (b"change-repl-id" | b"client-eviction" | b"stringmatch-test" | b"loadaof", 2)
-        | (b"reload", _)
-        | (b"set-skip-checksum-validation" | b"aof-flush-sleep" | b"leak", 3)
+        | (b"aof-flush-sleep" | b"leak", 3)
         | (b"pause-cron", 3)
         | (b"replicate", 4..) => cx.reply.ok(),
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
@@ -60,6 +59,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (b"protocol", 3) => protocol(cx, args)?,
         (b"quicklist", 3 | 4) => describe(cx, args, "Quicklist", "quicklist")?,
         (b"quicklist-packed-threshold", 3) => packed_threshold(cx, args)?,
+        (b"reload", _) => super::snapshot::reload(cx, args)?,
         (b"sdslen", 3) => string_lengths(cx, args)?,
         (b"set-disable-deny-scripts", 3) => {
             cx.instance.scripts.set_allow_all(leading_number(args.at(2)) as i64 != 0);
@@ -67,6 +67,10 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         (b"set-active-expire", 3) => {
             cx.instance.set_active_expire(leading_number(args.at(2)) as i64 != 0);
+            cx.reply.ok();
+        }
+        (b"set-skip-checksum-validation", 3) => {
+            cx.instance.snapshots.set_skips_sums(leading_number(args.at(2)) as i64 != 0);
             cx.reply.ok();
         }
         (b"sleep", 3) => {
@@ -323,8 +327,8 @@ fn packed_threshold(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 const HELP: &[&str] = &[
-    "CHANGE-REPL-ID, LOADAOF, PAUSE-CRON <0|1>, RELOAD, REPLYBUFFER <option> <value>,",
-    "SET-SKIP-CHECKSUM-VALIDATION <0|1>, STRINGMATCH-TEST",
+    "CHANGE-REPL-ID, LOADAOF, PAUSE-CRON <0|1>, REPLYBUFFER <option> <value>,",
+    "STRINGMATCH-TEST",
     "    Accepted without effect.",
     "CONFIG-REWRITE-FORCE-ALL",
     "    Rewrite all configuration options, default ones included.",
@@ -356,10 +360,18 @@ const HELP: &[&str] = &[
     "    Whether the value at <key> is a quicklist.",
     "QUICKLIST-PACKED-THRESHOLD <size>",
     "    Accepted without effect: elements of every size are kept in the same way.",
+    "RELOAD [option ...]",
+    "    Save the RDB on disk and reload it back to memory. Valid <option> values:",
+    "    * MERGE: conflicting keys will be loaded from RDB.",
+    "    * NOFLUSH: the existing database will not be removed before load, but",
+    "      conflicting keys end the load with an error.",
+    "    * NOSAVE: the database will be loaded from an existing RDB file.",
     "SDSLEN <key>",
     "    Show the lengths of `key` and of the string stored at it.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Setting it to 0 leaves expired keys that nobody asks for in memory.",
+    "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+    "    Enables or disables checksum checks for RDB files and RESTORE's payload",
     "SLEEP <seconds>",
     "    Stop the server for <seconds>. Decimals allowed.",
 ];

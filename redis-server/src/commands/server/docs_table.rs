@@ -233,6 +233,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("rpush", "1.0.0", "O(N)", "Puts elements behind the last", "key:k element..."),
     doc("rpushx", "2.2.0", "O(N)", "Puts elements behind the last, if the list exists", "key:k element..."),
     doc("sadd", "1.0.0", "O(N)", "Adds members", "key:k member..."),
+    doc("save", "1.0.0", "O(N)", "Writes a snapshot of all databases, while everybody waits", ""),
     doc("scan", "2.8.0", "O(1)", "Walks over the keys, some at a time", "cursor:i [MATCH pattern:p] [COUNT count:i] [TYPE type]"),
     doc("scard", "1.0.0", "O(1)", "Returns the number of members", "key:k"),
     doc("script", "2.6.0", "Depends on subcommand", "Groups subcommands about scripts", ""),

@@ -201,8 +201,17 @@ pub(super) fn client_buffers(instance: &Instance) -> u64 {
 fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("loading", 0);
     fields.add("async_loading", 0);
-    fields.add("rdb_changes_since_last_save", cx.instance.stats.sum(|worker| worker.changes.get()));
+    let status = &cx.instance.snapshots;
+    let last_load = status.last_load();
+    fields.add("rdb_changes_since_last_save", status.unsaved(cx.instance.changes()));
     fields.add("rdb_bgsave_in_progress", 0);
+    fields.add("rdb_last_save_time", status.saved_at());
+    fields.add("rdb_last_bgsave_status", if status.has_failed() { "err" } else { "ok" });
+    fields.add("rdb_last_bgsave_time_sec", status.last_seconds());
+    fields.add("rdb_current_bgsave_time_sec", -1);
+    fields.add("rdb_saves", status.saves());
+    fields.add("rdb_last_load_keys_expired", last_load.expired);
+    fields.add("rdb_last_load_keys_loaded", last_load.loaded);
     fields.add("aof_enabled", 0);
     fields.add("aof_rewrite_in_progress", 0);
     fields.add("aof_rewrite_scheduled", 0);

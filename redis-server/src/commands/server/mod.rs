@@ -12,9 +12,10 @@ mod latency;
 mod memory;
 mod module;
 mod slowlog;
+mod snapshot;
 
 use super::help;
-use crate::command::{Categories, Flags};
+use crate::command::{Categories, Flags, Footprint, Weight};
 use crate::commands::definition::{Definition, Family, cmd, sub};
 
 /// A row with subcommands.
@@ -24,6 +25,8 @@ const fn with_subcommands(definition: Definition, subcommands: &'static [Definit
 
 const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
 const ADMIN: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(ANY_TIME);
+
+const SAVES: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING);
 
 const QUERY: Flags = ANY_TIME.and(Flags::FAST);
 
@@ -39,10 +42,11 @@ pub(super) static FAMILY: Family = Family { group: "server", category: Categorie
     memory::COMMAND,
     module::COMMAND,
     slowlog::COMMAND,
-    cmd("lastsave",  1, basics::last_save, QUERY,                                 &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
+    cmd("lastsave",  1, snapshot::last_save, QUERY,                               &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
     cmd("lolwut",   -1, basics::lolwut,    Flags::READONLY.and(Flags::FAST),      &[]),
     cmd("monitor",   1, basics::monitor,   ADMIN,                                 &[]),
     cmd("role",      1, basics::role,      QUERY.and(Flags::NOSCRIPT),            &[]).also(basics::ADMINISTRATIVE),
-    cmd("shutdown", -1, basics::shutdown,  ADMIN.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), &[]),
+    cmd("save",      1, snapshot::save,    SAVES.and(Flags::NO_MULTI),            &[]).locks(Footprint::Everything).weighs(Weight::Much),
+    cmd("shutdown", -1, snapshot::shutdown, ADMIN.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), &[]).locks(Footprint::Depends(snapshot::locks_of_shutdown)),
     cmd("time",      1, basics::time,      QUERY,                                 &[]).tips(&["nondeterministic_output"]),
 ] };

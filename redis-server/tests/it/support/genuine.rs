@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -19,7 +19,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 /// A genuine server reached by a Unix socket in a folder of its own; ends with this value.
 pub(crate) struct Genuine {
     process: Child,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// For looking at the server from the side.
     control: UnixStream,
     /// `[7, 0]` of 7.0.15.
@@ -29,9 +29,17 @@ pub(crate) struct Genuine {
 impl Genuine {
     /// `None`, and a line that says so, where no genuine server is installed.
     pub(crate) fn start(settings: &[(String, String)]) -> Option<Self> {
+        Self::with_file(settings, None)
+    }
+
+    /// One that loads this snapshot.
+    pub(crate) fn with_file(settings: &[(String, String)], snapshot: Option<&Path>) -> Option<Self> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("genuine-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
+        if let Some(snapshot) = snapshot {
+            fs::copy(snapshot, folder.join("dump.rdb")).unwrap();
+        }
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
         let started = Command::new("redis-server")
             .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no", "--daemonize", "no"])

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::resp::{Value, parse, request};
 use super::{PATIENCE, until};
@@ -12,7 +14,8 @@ use super::{PATIENCE, until};
 /// The program, reached by a Unix socket in a folder of its own; ends with this value.
 pub(crate) struct Process {
     child: Child,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
+    flags: Vec<String>,
 }
 
 impl Process {
@@ -20,17 +23,33 @@ impl Process {
         let folder = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), (*value).to_owned()]);
-        let child = Command::new(env!("CARGO_BIN_EXE_redis-server"))
-            .args(["--port", "0", "--unixsocket", "socket", "--workers", "2", "--logfile", "log"])
-            .args(flags)
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let process = Self { child, folder };
-        until("the server listens", || UnixStream::connect(process.folder.join("socket")).is_ok());
+        let flags: Vec<_> = flags.collect();
+        let child = spawn(&folder, &flags);
+        let process = Self { child, folder, flags };
+        process.wait();
         process
+    }
+
+    fn wait(&self) {
+        until("the server listens", || UnixStream::connect(self.folder.join("socket")).is_ok());
+    }
+
+    /// Starts it again, in the same folder; it has ended.
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(&self.folder, &self.flags);
+        self.wait();
+    }
+
+    /// Starts it again, in the same folder, where it does not come far: its exit status and the last line it has printed.
+    pub(crate) fn fail_to_start(&mut self) -> (ExitStatus, String) {
+        let output = command(&self.folder, &self.flags).stdout(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status, text.lines().next_back().unwrap_or_default().to_owned())
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     pub(crate) fn connect(&self) -> UnixStream {
@@ -74,6 +93,19 @@ impl Process {
     pub(crate) fn open_files(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
+}
+
+fn command(folder: &Path, flags: &[String]) -> Command {
+    // The socket tells whether a server listens.
+    let _ = fs::remove_file(folder.join("socket"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redis-server"));
+    command.args(["--port", "0", "--unixsocket", "socket", "--workers", "2", "--logfile", "log"]);
+    command.args(flags).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+fn spawn(folder: &Path, flags: &[String]) -> Child {
+    command(folder, flags).spawn().unwrap()
 }
 
 impl Drop for Process {

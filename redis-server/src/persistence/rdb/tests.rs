@@ -59,7 +59,7 @@ fn values() -> Vec<Loaded> {
 fn values_survive() {
     for value in values() {
         let payload = dump(borrowed(&value));
-        let again = restore(&payload, &Limits::default()).ok().unwrap();
+        let again = restore(&payload, &Limits::default(), true).ok().unwrap();
         assert_eq!(borrowed(&again).type_name(), borrowed(&value).type_name());
         assert_eq!(borrowed(&again).encoding(), borrowed(&value).encoding());
         assert_eq!(dump(borrowed(&again)), payload, "{}", borrowed(&value).type_name());
@@ -79,7 +79,7 @@ fn a_genuine_server_understands() {
         ]);
         assert_eq!(replies[..2], [Reply::Text(b"OK".into()), Reply::Text(value.type_name().into())]);
         let Reply::Text(theirs) = &replies[2] else { panic!("no payload: {:?}", replies[2]) };
-        let again = restore(theirs, &Limits::default()).ok().unwrap();
+        let again = restore(theirs, &Limits::default(), true).ok().unwrap();
         assert_eq!(borrowed(&again).encoding(), value.encoding());
         let ours = dump(borrowed(&again));
         // Large hashes and sets have no order.
@@ -95,7 +95,7 @@ fn a_genuine_server_understands() {
 fn footers_are_checked() {
     let payload = dump(ValueRef::Str(StrRef::Int(5)));
     let check = |payload: &[u8], expected: Refused| {
-        assert_eq!(restore(payload, &Limits::default()).err(), Some(expected), "{payload:?}");
+        assert_eq!(restore(payload, &Limits::default(), true).err(), Some(expected), "{payload:?}");
     };
     check(b"", Refused::Footer);
     check(&payload[..payload.len() - 1], Refused::Footer);
@@ -114,7 +114,8 @@ fn damage_does_no_harm() {
     let mut rng = Rng::new(17);
     let limits = Limits::default();
     for value in values() {
-        let whole = save::value(borrowed(&value));
+        let mut whole = dump(borrowed(&value));
+        whole.truncate(whole.len() - FOOTER);
         for _ in 0..300 {
             let mut bytes = whole.clone();
             for _ in 0..1 + rng.below(3) {
@@ -125,7 +126,7 @@ fn damage_does_no_harm() {
                     _ => bytes[at] = rng.next() as u8,
                 }
             }
-            let Some(mut loaded) = load::value(&bytes, &limits) else { continue };
+            let Some(mut loaded) = load::whole(&bytes, &limits) else { continue };
             let _ = dump(borrowed(&loaded));
             if let Loaded::Object(Object::Stream(stream)) = &mut loaded {
                 let ids: Vec<_> = stream.log.range(StreamId::MIN, StreamId::MAX).map(|entry| entry.id).collect();
@@ -185,4 +186,136 @@ fn what_is_restored_can_be_used() {
         .flat_map(|whole| (0..800).map(|_| super::differential::damage(whole, &mut rng)).collect::<Vec<_>>());
     let restored = restored.filter(|bytes| use_value(bytes)).count();
     assert!(restored > 500, "only {restored} were taken");
+}
+
+/// A file of every value, in three databases.
+fn file(options: WriteOptions) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), options);
+    writer.note("redis-ver", b"7.0.15");
+    writer.function(b"#!lua name=lib\nredis.register_function('f', function() end)");
+    let values = values();
+    for (number, some) in values.chunks(10).enumerate() {
+        writer.database(number, some.len(), 1);
+        for (at, value) in some.iter().enumerate() {
+            let access = [Access::Untold, Access::Idle(100 + at as u64), Access::Frequency(at as u8)][at % 3];
+            writer.record(format!("key {at}").as_bytes(), borrowed(value), (at == 3).then_some(1 << 41), access);
+        }
+    }
+    writer.finish().unwrap()
+}
+
+/// A key, its value as it is dumped, and its deadline.
+type Seen = (Vec<u8>, Vec<u8>, Option<u64>);
+
+/// The records of a file that is seen in pieces of `piece` bytes.
+fn records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fault> {
+    let mut decoder = Decoder::new(Limits::default(), checks);
+    let (mut records, mut at, mut seen) = (Vec::new(), 0, 0);
+    loop {
+        match decoder.next(&file[at..seen], (file.len() - seen) as u64)? {
+            Step::More(missing) => {
+                assert!(missing <= file.len() - seen, "more than the file has");
+                seen = (seen + missing.max(piece)).min(file.len());
+            }
+            Step::Item(Item::End, _) => return Ok(records),
+            Step::Item(item, len) => {
+                if let Item::Record(Record { key, value: Some(value), expire_at, .. }) = item {
+                    records.push((key.into_owned(), dump(borrowed(&value)), expire_at));
+                }
+                at += len;
+            }
+        }
+    }
+}
+
+#[test]
+fn files_survive_in_pieces() {
+    let expected: Vec<_> = values().iter().map(|value| dump(borrowed(value))).collect();
+    for (compress, checksum) in [(false, false), (true, false), (true, true)] {
+        let file = file(WriteOptions { compress, checksum });
+        for piece in [5000, usize::MAX / 2] {
+            let records = records(&file, piece, true).unwrap();
+            assert_eq!(records.iter().map(|(_, dump, _)| dump.clone()).collect::<Vec<_>>(), expected);
+            assert_eq!(records.iter().filter(|(.., at)| at.is_some()).count(), 3);
+        }
+    }
+}
+
+/// A file with one short value of every type.
+fn small_file() -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), WriteOptions { compress: true, checksum: true });
+    writer.note("redis-ver", b"7.0.15");
+    writer.function(b"#!lua name=l");
+    writer.database(0, 20, 0);
+    for (at, value) in values().iter().enumerate().filter(|(_, value)| dump(borrowed(value)).len() < 300) {
+        writer.record(&[b'k', at as u8], borrowed(value), Some(at as u64), Access::Idle(3));
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn every_flipped_bit_and_every_missing_end_is_noticed() {
+    let file = small_file();
+    assert!(file.len() > 500);
+    assert_eq!(records(&file, 1, true), records(&file, file.len(), true));
+    for at in 0..file.len() {
+        assert!(records(&file[..at], usize::MAX / 2, true).is_err(), "cut at {at}");
+        for bit in 0..8 {
+            let mut flipped = file.clone();
+            flipped[at] ^= 1 << bit;
+            let fault = records(&flipped, usize::MAX / 2, true).unwrap_err();
+            assert!(fault.offset <= file.len() as u64, "{fault}");
+        }
+    }
+}
+
+/// Without the checksum, damage may go unnoticed, and ends in no panic.
+#[test]
+fn damage_is_a_fault_or_another_file() {
+    let (mut rng, file) = (Rng::new(29), small_file());
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..30_000 {
+        match records(&super::differential::damage(&file, &mut rng), 64, false) {
+            Ok(_) => read += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
+}
+
+/// What other versions write, and we do not.
+#[test]
+fn other_versions_are_read_or_refused_by_name() {
+    let cause = |body: &[u8]| {
+        let fault = records(body, 1, true).err();
+        fault.map(|fault| fault.cause)
+    };
+    let with = |head: &str, body: &[u8]| [head.as_bytes(), body, &[opcode::END], &[0; 8]].concat();
+    let string = [kind::STRING, 1, b'k', 1, b'v'];
+    let sound: &[Vec<u8>] = &[
+        with("REDIS0012", &string),
+        with("VALKEY080", &string),
+        [&b"REDIS0003"[..], &string, &[opcode::END]].concat(),
+        with("REDIS0006", &[&[opcode::EXPIRES_AT_SECOND, 255, 255, 255, 127][..], &string].concat()),
+        with("REDIS0012", &[&[opcode::SLOT_INFO, 1, 1, 0][..], &string].concat()),
+        with(
+            "REDIS0009",
+            &[&[opcode::MODULE_AUX, 1, 2, 1, 2, 64, 9, 5, 2, b'x', b'y', 4, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &string]
+                .concat(),
+        ),
+        with("REDIS0002", &[&[kind::HASH_ZIPMAP, 1, b'h'][..], b"\x07\x01\x01f\x01\x00v\xff"].concat()),
+    ];
+    for (at, file) in sound.iter().enumerate() {
+        assert_eq!(records(file, 1, true).map(|records| records.len()), Ok(1), "file {at}");
+    }
+    assert_eq!(cause(&with("REDIS0013", &string)), Some(Cause::Version(13)));
+    assert_eq!(cause(&with("REDIS0080", &string)), Some(Cause::Version(80)));
+    assert_eq!(cause(&with("REDISabcd", &string)), Some(Cause::Signature));
+    assert_eq!(cause(&with("REDIS0009", &[kind::MODULE_2, 1, b'k', 0])), Some(Cause::ModuleValue));
+    assert_eq!(cause(&with("REDIS0012", &[kind::HASH_LISTPACK_TTL, 1, b'k', 0])), Some(Cause::FieldExpiry));
+    assert_eq!(cause(&with("REDIS0009", &[opcode::FUNCTION_OF_A_CANDIDATE, 1, b'k'])), Some(Cause::OldFunction));
+    assert_eq!(cause(&with("REDIS0012", &[243, 1, b'k'])), Some(Cause::Opcode(243)));
+    // Lengths that no file has are not believed.
+    let long = [kind::LIST, 1, b'k', 0x81, 255, 255, 255, 255, 255, 255, 255, 255];
+    assert_eq!(cause(&with("REDIS0009", &long)), Some(Cause::Truncated));
 }

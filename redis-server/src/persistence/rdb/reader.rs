@@ -5,9 +5,17 @@ use std::borrow::Cow;
 use super::lzf;
 use crate::protocol::number::IntText;
 
-/// What is left of a payload.
+/// What is left of a payload, or of the part of a file that is here.
 #[derive(Debug)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct Reader<'a> {
+    rest: &'a [u8],
+    /// Bytes that the file has behind those that are here.
+    beyond: u64,
+    /// How many of them are needed to go on.
+    short: usize,
+    /// Whether more was wanted than the file has.
+    past_end: bool,
+}
 
 /// A length, or in its place how a string is encoded.
 enum Length {
@@ -16,12 +24,58 @@ enum Length {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn byte(&mut self) -> Option<u8> {
-        self.0.split_off_first().copied()
+    /// One of all that there is.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self::of_part(bytes, 0)
     }
 
+    /// One of a part of a file, behind which there are `beyond` bytes more.
+    pub(super) fn of_part(rest: &'a [u8], beyond: u64) -> Self {
+        Self { rest, beyond, short: 0, past_end: false }
+    }
+
+    /// Bytes that are here and were not read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// What is here and was not read.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether it has given up because more was wanted than the file has.
+    pub(super) fn is_past_end(&self) -> bool {
+        self.past_end
+    }
+
+    /// Of how many bytes that the file has the want made this reader give up; 0 if that was for another reason.
+    pub(super) fn short(&self) -> usize {
+        self.short
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    #[inline]
     pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
-        self.0.split_off(..len)
+        let taken = self.rest.split_off(..len);
+        if taken.is_none() {
+            self.miss(len);
+        }
+        taken
+    }
+
+    #[cold]
+    fn miss(&mut self, len: usize) {
+        let missing = len - self.rest.len();
+        if missing as u64 <= self.beyond {
+            self.short = missing;
+        } else {
+            self.past_end = true;
+        }
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {

@@ -2,13 +2,13 @@
 
 use super::kind;
 use super::reader::Reader;
-use super::save::{bytes, len};
+use super::save::{Sink, bytes, len};
 use crate::types::{Group, Listpack, Log, LogParts, Stream, StreamId};
 
 /// How a group writes that it does not know what it has read.
 const UNKNOWN: u64 = u64::MAX;
 
-pub(super) fn save(out: &mut Vec<u8>, stream: &Stream) {
+pub(super) fn save(out: &mut impl Sink, stream: &Stream) {
     let log = &stream.log;
     len(out, log.blocks() as u64);
     for (key, block) in log.packed_blocks() {
@@ -27,26 +27,26 @@ pub(super) fn save(out: &mut Vec<u8>, stream: &Stream) {
     }
 }
 
-fn save_id(out: &mut Vec<u8>, id: StreamId) {
+fn save_id(out: &mut impl Sink, id: StreamId) {
     len(out, id.ms);
     len(out, id.seq);
 }
 
-fn save_group(out: &mut Vec<u8>, group: &Group) {
+fn save_group(out: &mut impl Sink, group: &Group) {
     save_id(out, group.last_id);
     len(out, group.entries_read.map_or(UNKNOWN, |read| read as u64));
     len(out, group.pending().len() as u64);
     for (id, record) in group.pending() {
-        out.extend_from_slice(&id.to_be_bytes());
-        out.extend_from_slice(&record.delivered_at.to_le_bytes());
+        out.put(&id.to_be_bytes());
+        out.put(&record.delivered_at.to_le_bytes());
         len(out, record.deliveries);
     }
     len(out, group.consumers().len() as u64);
     for (name, consumer) in group.consumers() {
         bytes(out, name);
-        out.extend_from_slice(&consumer.seen_at.to_le_bytes());
+        out.put(&consumer.seen_at.to_le_bytes());
         len(out, consumer.pending().len() as u64);
-        consumer.pending().iter().for_each(|id| out.extend_from_slice(&id.to_be_bytes()));
+        consumer.pending().iter().for_each(|id| out.put(&id.to_be_bytes()));
     }
 }
 

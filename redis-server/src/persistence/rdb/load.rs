@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::reader::Reader;
-use super::{kind, stream, ziplist};
+use super::{kind, stream, ziplist, zipmap};
 use crate::keyspace::Object;
 use crate::protocol::number::{self, IntText};
 use crate::types::{Hash, HashLimits, List, ListLimits, Listpack, Set, SetLimits, SortedSetBuilder, SortedSetLimits};
@@ -29,31 +29,56 @@ pub enum Loaded {
     Object(Object),
 }
 
+impl Loaded {
+    /// Whether it is a collection without elements, which some versions have left in files.
+    pub(super) fn is_empty_collection(&self) -> bool {
+        match self {
+            Self::Str(_) => false,
+            Self::Object(object) => object.as_ref().is_empty_collection(),
+        }
+    }
+}
+
 /// The value that `bytes` are, type first. A collection without elements is none.
-pub(super) fn value(bytes: &[u8], limits: &Limits) -> Option<Loaded> {
-    let mut reader = Reader(bytes);
+pub(super) fn whole(bytes: &[u8], limits: &Limits) -> Option<Loaded> {
+    let mut reader = Reader::new(bytes);
     let kind = reader.byte()?;
-    let loaded = match kind {
+    let loaded = value(kind, &mut reader, limits)?;
+    (reader.left() == 0 && !loaded.is_empty_collection()).then_some(loaded)
+}
+
+/// Whether there is a type of this number that is read.
+pub(super) fn is_kind(kind: u8) -> bool {
+    matches!(kind, kind::STRING..=kind::SORTED_SET | kind::HASH_ZIPMAP..=kind::STREAM_3)
+}
+
+/// A value of this type.
+pub(super) fn value(kind: u8, reader: &mut Reader<'_>, limits: &Limits) -> Option<Loaded> {
+    Some(match kind {
         kind::STRING => Loaded::Str(reader.string()?.into_owned()),
         kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
-            Loaded::Object(list(kind, &mut reader, limits.list)?)
+            Loaded::Object(list(kind, reader, limits.list)?)
         }
-        kind::SET | kind::SET_INTSET | kind::SET_LISTPACK => Loaded::Object(set(kind, &mut reader, limits.set)?),
-        kind::HASH | kind::HASH_LISTPACK | kind::HASH_ZIPLIST => Loaded::Object(hash(kind, &mut reader, limits.hash)?),
+        kind::SET | kind::SET_INTSET | kind::SET_LISTPACK => Loaded::Object(set(kind, reader, limits.set)?),
+        kind::HASH | kind::HASH_LISTPACK | kind::HASH_ZIPLIST | kind::HASH_ZIPMAP => {
+            Loaded::Object(hash(kind, reader, limits.hash)?)
+        }
         kind::SORTED_SET | kind::SORTED_SET_TEXT | kind::SORTED_SET_LISTPACK | kind::SORTED_SET_ZIPLIST => {
-            Loaded::Object(sorted_set(kind, &mut reader, limits.sorted_set)?)
+            Loaded::Object(sorted_set(kind, reader, limits.sorted_set)?)
         }
         kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => {
-            Loaded::Object(Object::Stream(Box::new(stream::load(kind, &mut reader)?)))
+            Loaded::Object(Object::Stream(Box::new(stream::load(kind, reader)?)))
         }
         _ => return None,
-    };
-    reader.0.is_empty().then_some(loaded)
+    })
 }
 
 /// The elements of a compact form in one string.
 fn packed(kind: u8, reader: &mut Reader<'_>) -> Option<Vec<Vec<u8>>> {
     let bytes = reader.string()?;
+    if kind == kind::HASH_ZIPMAP {
+        return zipmap::entries(&bytes);
+    }
     if matches!(kind, kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::HASH_ZIPLIST | kind::SORTED_SET_ZIPLIST) {
         return ziplist::entries(&bytes);
     }
@@ -77,7 +102,7 @@ fn list(kind: u8, reader: &mut Reader<'_>, limits: ListLimits) -> Option<Object>
             _ => return None,
         }
     }
-    (!list.is_empty()).then(|| Object::List(Box::new(list)))
+    Some(Object::List(Box::new(list)))
 }
 
 fn set(kind: u8, reader: &mut Reader<'_>, limits: SetLimits) -> Option<Object> {
@@ -89,7 +114,7 @@ fn set(kind: u8, reader: &mut Reader<'_>, limits: SetLimits) -> Option<Object> {
     };
     // A member that occurs twice was not written by a server.
     let all_new = members.iter().all(|member| set.add(member, limits));
-    (all_new && !set.is_empty()).then(|| Object::Set(Box::new(set)))
+    all_new.then(|| Object::Set(Box::new(set)))
 }
 
 /// The members of an intset: size of each, their number, and they, in ascending order.
@@ -128,7 +153,7 @@ fn hash(kind: u8, reader: &mut Reader<'_>, limits: HashLimits) -> Option<Object>
     let max_listpack_value = if kind == kind::HASH { limits.max_listpack_value } else { usize::MAX };
     let limits = HashLimits { max_listpack_value, ..limits };
     pairs(kind, reader, |field, value| hash.set(field, value, limits))?;
-    (!hash.is_empty()).then(|| Object::Hash(Box::new(hash)))
+    Some(Object::Hash(Box::new(hash)))
 }
 
 fn sorted_set(kind: u8, reader: &mut Reader<'_>, limits: SortedSetLimits) -> Option<Object> {
@@ -153,7 +178,7 @@ fn sorted_set(kind: u8, reader: &mut Reader<'_>, limits: SortedSetLimits) -> Opt
     }
     let max_listpack_value = if is_plain { limits.max_listpack_value } else { usize::MAX };
     let set = builder.finish(SortedSetLimits { max_listpack_value, ..limits });
-    (!set.is_empty()).then(|| Object::SortedSet(Box::new(set)))
+    Some(Object::SortedSet(Box::new(set)))
 }
 
 /// A double as text behind its length, which has values of its own for the infinities.

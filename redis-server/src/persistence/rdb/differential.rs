@@ -148,7 +148,7 @@ fn the_genuine_server_judges_the_same() {
             payloads.iter().map(|payload| vec![&b"RESTORE"[..], b"k", b"0", payload, b"REPLACE"]).collect();
         for ((bytes, payload), reply) in batch.iter().zip(&payloads).zip(oracle.run(&restore_all)) {
             let theirs = !matches!(reply, Reply::Error(_));
-            match (restore(payload, &Limits::default()).is_ok(), theirs) {
+            match (restore(payload, &Limits::default(), true).is_ok(), theirs) {
                 // Redis 7.0 does not know these forms.
                 _ if matches!(bytes[0], kind::SET_LISTPACK | kind::STREAM_3) => {}
                 (true, true) => taken += 1,
@@ -176,7 +176,7 @@ fn signed(bytes: &[u8]) -> Vec<u8> {
 fn is_stricter(bytes: &[u8], payload: &[u8]) -> bool {
     const SCORES_AS_TEXT: [u8; 3] = [kind::SORTED_SET_TEXT, kind::SORTED_SET_LISTPACK, kind::SORTED_SET_ZIPLIST];
     let limits = Limits::default();
-    let is_value = |payload: &[u8]| (1..=payload.len()).any(|end| load::value(&payload[..end], &limits).is_some());
+    let is_value = |payload: &[u8]| (1..=payload.len()).any(|end| load::whole(&payload[..end], &limits).is_some());
     let mut uncounted = payload.to_vec();
     if let (kind::STREAM | kind::STREAM_2, Some(count)) = (bytes[0], uncounted.get_mut(STREAM_COUNT)) {
         count.fill(0xff);

@@ -1,9 +1,12 @@
-//! Values as Redis writes them down: the object format of its RDB files, which `DUMP` and `RESTORE` carry.
+//! RDB, the format of Redis' snapshots: whole files ([`Writer`], [`Decoder`]), and single values, which `DUMP` and `RESTORE`
+//! carry.
 //!
-//! Written is version 10, that of Redis 7.0; read is everything from there back to ziplists, and what version 11 added.
-//! What is read is checked down to the last byte: a payload can come from anybody.
+//! Written is version 10, that of Redis 7.0, which every later one reads. Values are read from zipmaps to what version 11
+//! added, files up to version 12 of Redis and 80 of Valkey. What is read is checked down to the last byte: it can come from
+//! anybody.
 
 mod crc;
+mod decoder;
 #[cfg(test)]
 mod differential;
 mod load;
@@ -13,9 +16,13 @@ mod save;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod writer;
 mod ziplist;
+mod zipmap;
 
+pub use decoder::{Cause, Decoder, Fault, Item, Record, Step};
 pub use load::{Limits, Loaded};
+pub use writer::{Access, WriteOptions, Writer};
 
 use crate::keyspace::ValueRef;
 
@@ -26,8 +33,21 @@ const NEWEST: u16 = 11;
 /// Version and checksum behind a payload.
 const FOOTER: usize = 2 + 8;
 
-/// Announces the code of a function library.
-const FUNCTION: u8 = 245;
+/// What stands before what is no value.
+mod opcode {
+    pub(super) const SLOT_INFO: u8 = 244;
+    pub(super) const FUNCTION: u8 = 245;
+    pub(super) const FUNCTION_OF_A_CANDIDATE: u8 = 246;
+    pub(super) const MODULE_AUX: u8 = 247;
+    pub(super) const IDLE: u8 = 248;
+    pub(super) const FREQUENCY: u8 = 249;
+    pub(super) const AUX: u8 = 250;
+    pub(super) const SIZES: u8 = 251;
+    pub(super) const EXPIRES_AT_MS: u8 = 252;
+    pub(super) const EXPIRES_AT_SECOND: u8 = 253;
+    pub(super) const DATABASE: u8 = 254;
+    pub(super) const END: u8 = 255;
+}
 
 /// The types of values, as the format numbers them.
 mod kind {
@@ -37,6 +57,9 @@ mod kind {
     pub(super) const SORTED_SET_TEXT: u8 = 3;
     pub(super) const HASH: u8 = 4;
     pub(super) const SORTED_SET: u8 = 5;
+    pub(super) const MODULE: u8 = 6;
+    pub(super) const MODULE_2: u8 = 7;
+    pub(super) const HASH_ZIPMAP: u8 = 9;
     pub(super) const LIST_ZIPLIST: u8 = 10;
     pub(super) const SET_INTSET: u8 = 11;
     pub(super) const SORTED_SET_ZIPLIST: u8 = 12;
@@ -49,6 +72,9 @@ mod kind {
     pub(super) const STREAM_2: u8 = 19;
     pub(super) const SET_LISTPACK: u8 = 20;
     pub(super) const STREAM_3: u8 = 21;
+    /// Of a candidate of Redis 7.4, and of Valkey 9; up to the next, all are of hashes whose fields expire.
+    pub(super) const HASH_TTL_OF_A_CANDIDATE: u8 = 22;
+    pub(super) const HASH_LISTPACK_TTL: u8 = 25;
 }
 
 /// Why a payload cannot be restored.
@@ -62,14 +88,17 @@ pub enum Refused {
 
 /// A value as `DUMP` answers it.
 pub fn dump(value: ValueRef<'_>) -> Vec<u8> {
-    let mut bytes = save::value(value);
+    let mut bytes = vec![save::kind(value)];
+    save::value(&mut bytes, value);
     sign(&mut bytes);
     bytes
 }
 
 /// How many bytes a value has in a file, without its type.
 pub fn saved_len(value: ValueRef<'_>) -> usize {
-    save::value(value).len() - size_of::<u8>()
+    let mut len = 0usize;
+    save::value(&mut len, value);
+    len
 }
 
 /// Puts version and checksum behind what is to be restored.
@@ -93,7 +122,7 @@ pub enum FunctionsRefused {
 pub fn dump_functions<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for code in codes {
-        bytes.push(FUNCTION);
+        bytes.push(opcode::FUNCTION);
         save::string(&mut bytes, code);
     }
     sign(&mut bytes);
@@ -105,11 +134,11 @@ pub fn dump_functions<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 /// # Errors
 /// It is none.
 pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>, FunctionsRefused> {
-    let body = body(payload).map_err(|_| FunctionsRefused::Footer)?;
-    let mut reader = reader::Reader(body);
+    let body = body(payload, true).map_err(|_| FunctionsRefused::Footer)?;
+    let mut reader = reader::Reader::new(body);
     let mut codes = Vec::new();
     while let Some(opcode) = reader.byte() {
-        if opcode != FUNCTION {
+        if opcode != opcode::FUNCTION {
             return Err(FunctionsRefused::Type);
         }
         codes.push(reader.string().ok_or(FunctionsRefused::Content)?.into_owned());
@@ -118,20 +147,20 @@ pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>, FunctionsRefuse
 }
 
 /// What is restored of a payload, whose footer is right.
-fn body(payload: &[u8]) -> Result<&[u8], Refused> {
+fn body(payload: &[u8], checks: bool) -> Result<&[u8], Refused> {
     let body = payload.len().checked_sub(FOOTER).ok_or(Refused::Footer)?;
     let (signed, checksum) = payload.split_at(body + 2);
     let version = u16::from_le_bytes([payload[body], payload[body + 1]]);
-    if version > NEWEST || checksum != crc::crc64(signed).to_le_bytes() {
+    if version > NEWEST || checks && checksum != crc::crc64(signed).to_le_bytes() {
         return Err(Refused::Footer);
     }
     Ok(&payload[..body])
 }
 
-/// The value that a payload of `DUMP` holds.
+/// The value that a payload of `DUMP` holds; its checksum is looked at if it `checks`.
 ///
 /// # Errors
 /// It is none.
-pub fn restore(payload: &[u8], limits: &Limits) -> Result<Loaded, Refused> {
-    load::value(body(payload)?, limits).ok_or(Refused::Content)
+pub fn restore(payload: &[u8], limits: &Limits, checks: bool) -> Result<Loaded, Refused> {
+    load::whole(body(payload, checks)?, limits).ok_or(Refused::Content)
 }

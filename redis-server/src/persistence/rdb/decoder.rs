@@ -1,0 +1,273 @@
+//! Whole files, read item by item.
+//!
+//! A [`Decoder`] is shown the part of the file that is in memory, and says what stands at its beginning, or how much more of
+//! the file it must see. Nothing is allocated for a length that the file cannot have.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::crc::Crc64;
+use super::load::{self, Limits, Loaded};
+use super::reader::Reader;
+use super::{kind, opcode};
+
+/// Newest version of Redis whose files are read, and the one of Valkey.
+const NEWEST: u16 = 12;
+const VALKEY: u16 = 80;
+/// The first version that ends with a checksum.
+const CHECKED: u16 = 5;
+/// What a file begins with: name and version.
+const HEADER: usize = 9;
+
+/// Reads a file from its beginning to its end.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    /// Whether the checksum at the end must be right.
+    checks: bool,
+    /// 0 in front of the header.
+    version: u16,
+    offset: u64,
+    crc: Crc64,
+}
+
+/// What [`Decoder::next`] has come to.
+pub enum Step<'a> {
+    /// An item, and how many bytes it takes.
+    Item(Item<'a>, usize),
+    /// So many bytes more must be seen, at least.
+    More(usize),
+}
+
+/// What a file is made of.
+pub enum Item<'a> {
+    /// Its head, with the version.
+    Header(u16),
+    /// A note about the file or the server that wrote it.
+    Note {
+        /// What it is about.
+        name: Cow<'a, [u8]>,
+        /// What it says.
+        text: Cow<'a, [u8]>,
+    },
+    /// What a module has left, which nobody can read without it.
+    Module,
+    /// The code of a function library.
+    Function(Cow<'a, [u8]>),
+    /// What follows belongs to the database of this number.
+    Database(u64),
+    /// So many keys follow, at a guess.
+    Sizes {
+        /// All.
+        keys: u64,
+        /// Those that expire.
+        expiring: u64,
+    },
+    /// A key with its value.
+    Record(Record<'a>),
+    /// The end. What stands behind it belongs to somebody else.
+    End,
+}
+
+/// A key with all that is known of it.
+pub struct Record<'a> {
+    /// The key.
+    pub key: Cow<'a, [u8]>,
+    /// Its value; `None` for a collection without elements, which no server should have written.
+    pub value: Option<Loaded>,
+    /// When it expires, in milliseconds of Unix time.
+    pub expire_at: Option<u64>,
+    /// For how many seconds it had not been used.
+    pub idle: Option<u64>,
+    /// How often it was used, as a policy that counts has it.
+    pub frequency: Option<u8>,
+}
+
+/// Why a file is not read, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Bytes before the place at which the reader gave up.
+    pub offset: u64,
+    /// What is wrong there.
+    pub cause: Cause,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It is none of Redis or Valkey.
+    Signature,
+    /// It has a version that is not read.
+    Version(u16),
+    /// It ends before its end.
+    Truncated,
+    /// A byte that announces nothing.
+    Opcode(u8),
+    /// A length, or a string, that is none.
+    Element,
+    /// A value of this type that is none.
+    Value(u8),
+    /// The value of a module.
+    ModuleValue,
+    /// A hash some of whose fields expire.
+    FieldExpiry,
+    /// A function in the form that only candidates of Redis 7.0 had.
+    OldFunction,
+    /// The checksum that stands in the file, and that of its bytes.
+    Checksum(u64, u64),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}: ", self.offset)?;
+        match &self.cause {
+            Cause::Signature => write!(f, "wrong signature: this is no RDB file"),
+            Cause::Version(version) => write!(f, "can't handle RDB format version {version}"),
+            Cause::Truncated => write!(f, "unexpected end of file"),
+            Cause::Opcode(byte) => write!(f, "{byte} announces no value"),
+            Cause::Element => write!(f, "a length or string is damaged"),
+            Cause::Value(kind) => write!(f, "a value of type {kind} is damaged"),
+            Cause::ModuleValue => write!(f, "the value belongs to a module, and there are no modules here"),
+            Cause::FieldExpiry => write!(f, "a hash has fields that expire, which are not supported"),
+            Cause::OldFunction => write!(f, "a function of a release candidate of Redis 7.0"),
+            Cause::Checksum(said, found) => write!(f, "CRC error: the file says {said:016x}, its bytes {found:016x}"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Decoder {
+    /// One at the beginning of a file. Where it `checks` nothing, a wrong checksum at the end is taken for right.
+    pub fn new(limits: Limits, checks: bool) -> Self {
+        Self { limits, checks, version: 0, offset: 0, crc: Crc64::default() }
+    }
+
+    /// Bytes of the items so far.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What stands at the beginning of `window`, which is what follows the items so far; behind it, the file has `beyond`
+    /// bytes more.
+    ///
+    /// # Errors
+    /// [`Fault`]. Nothing more can be read then.
+    pub fn next<'w>(&mut self, window: &'w [u8], beyond: u64) -> Result<Step<'w>, Fault> {
+        let mut reader = Reader::of_part(window, beyond);
+        let read = if self.version == 0 { self.header(&mut reader) } else { self.item(&mut reader) };
+        let used = window.len() - reader.left();
+        match read {
+            Ok(item) => {
+                self.offset += used as u64;
+                self.crc.update(&window[..used]);
+                Ok(Step::Item(item, used))
+            }
+            Err(_) if reader.short() > 0 => Ok(Step::More(reader.short())),
+            Err(cause) => {
+                let cause = if reader.is_past_end() { Cause::Truncated } else { cause };
+                Err(Fault { offset: self.offset + used as u64, cause })
+            }
+        }
+    }
+
+    fn header<'w>(&mut self, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
+        let header: [u8; HEADER] = reader.array().ok_or(Cause::Signature)?;
+        let (digits, is_valkey) = match header.strip_prefix(b"VALKEY") {
+            Some(digits) => (digits, true),
+            None => (header.strip_prefix(b"REDIS").ok_or(Cause::Signature)?, false),
+        };
+        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let version = digits.and_then(|digits| digits.parse().ok()).ok_or(Cause::Signature)?;
+        if version == 0 || version > NEWEST && !(is_valkey && version == VALKEY) {
+            return Err(Cause::Version(version));
+        }
+        self.version = version;
+        Ok(Item::Header(version))
+    }
+
+    fn item<'w>(&self, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
+        let before = reader.rest();
+        let (mut expire_at, mut idle, mut frequency) = (None, None, None);
+        loop {
+            match reader.byte().ok_or(Cause::Truncated)? {
+                opcode::EXPIRES_AT_MS => expire_at = Some(reader.time().ok_or(Cause::Element)?),
+                opcode::EXPIRES_AT_SECOND => {
+                    let seconds = i32::from_le_bytes(reader.array().ok_or(Cause::Element)?);
+                    expire_at = Some(u64::try_from(seconds).unwrap_or(0) * 1000);
+                }
+                opcode::IDLE => idle = Some(reader.len().ok_or(Cause::Element)?),
+                opcode::FREQUENCY => frequency = Some(reader.byte().ok_or(Cause::Element)?),
+                opcode::END => return self.end(reader, before),
+                opcode @ opcode::SLOT_INFO.. => return other(opcode, reader),
+                kind => {
+                    let (key, value) = self.record(kind, reader)?;
+                    return Ok(Item::Record(Record { key, value, expire_at, idle, frequency }));
+                }
+            }
+        }
+    }
+
+    fn record<'w>(&self, kind: u8, reader: &mut Reader<'w>) -> Result<(Cow<'w, [u8]>, Option<Loaded>), Cause> {
+        match kind {
+            kind::MODULE | kind::MODULE_2 => return Err(Cause::ModuleValue),
+            kind::HASH_TTL_OF_A_CANDIDATE..=kind::HASH_LISTPACK_TTL => return Err(Cause::FieldExpiry),
+            kind if !load::is_kind(kind) => return Err(Cause::Opcode(kind)),
+            _ => {}
+        }
+        let key = reader.string().ok_or(Cause::Element)?;
+        let value = load::value(kind, reader, &self.limits).ok_or(Cause::Value(kind))?;
+        Ok((key, Some(value).filter(|value| !value.is_empty_collection())))
+    }
+
+    fn end<'w>(&self, reader: &mut Reader<'w>, item: &[u8]) -> Result<Item<'w>, Cause> {
+        if self.version < CHECKED {
+            return Ok(Item::End);
+        }
+        let mut crc = self.crc;
+        crc.update(&item[..item.len() - reader.left()]);
+        let said = u64::from_le_bytes(reader.array().ok_or(Cause::Truncated)?);
+        if self.checks && said != 0 && said != crc.value() {
+            return Err(Cause::Checksum(said, crc.value()));
+        }
+        Ok(Item::End)
+    }
+}
+
+/// An item that stands for itself.
+fn other<'w>(opcode: u8, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
+    let mut number = || reader.len().ok_or(Cause::Element);
+    Ok(match opcode {
+        opcode::DATABASE => Item::Database(number()?),
+        opcode::SIZES => Item::Sizes { keys: number()?, expiring: number()? },
+        opcode::SLOT_INFO => {
+            let (_slot, keys, expiring) = (number()?, number()?, number()?);
+            Item::Sizes { keys, expiring }
+        }
+        opcode::AUX => {
+            let mut string = || reader.string().ok_or(Cause::Element);
+            Item::Note { name: string()?, text: string()? }
+        }
+        opcode::FUNCTION => Item::Function(reader.string().ok_or(Cause::Element)?),
+        opcode::MODULE_AUX => module(reader).ok_or(Cause::Element)?,
+        opcode::FUNCTION_OF_A_CANDIDATE => return Err(Cause::OldFunction),
+        unknown => return Err(Cause::Opcode(unknown)),
+    })
+}
+
+/// What a module has left: its number, when it is to be loaded, and values behind their types up to a zero.
+fn module<'w>(reader: &mut Reader<'w>) -> Option<Item<'w>> {
+    for _ in 0..3 {
+        reader.len()?;
+    }
+    loop {
+        match reader.len()? {
+            0 => return Some(Item::Module),
+            1 | 2 => drop(reader.len()?),
+            3 => drop(reader.take(size_of::<f32>())?),
+            4 => drop(reader.take(size_of::<f64>())?),
+            5 => drop(reader.string()?),
+            _ => return None,
+        }
+    }
+}
