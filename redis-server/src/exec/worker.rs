@@ -185,8 +185,11 @@ impl Worker {
     /// Accounts for calls that have run, in `nanos` nanoseconds each.
     #[inline]
     pub fn all_finished(&self, cx: &Ctx<'_>, calls: &[Call<'_>], nanos: u64) {
-        for same in calls.chunk_by(|a, b| a.row.id == b.row.id) {
-            self.stats.ran(same[0].row.id, same.len() as u64, nanos);
+        let mut rest = calls;
+        while let [first, ..] = rest {
+            let same = rest.iter().position(|call| !std::ptr::eq(call.row, first.row)).unwrap_or(rest.len());
+            self.stats.ran(first.row.id, same as u64, nanos);
+            rest = &rest[same..];
         }
         let (hits, misses) = cx.db.take_lookups();
         self.stats.changes.add(cx.dirty.take());

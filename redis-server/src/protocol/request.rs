@@ -206,7 +206,6 @@ fn parse_whole(input: &[u8], start: usize, spans: &mut Vec<Span>, most: usize) -
         return None;
     }
     let before = spans.len();
-    spans.reserve(count);
     for _ in 0..count {
         let argument = short_count(input, at, b'$').filter(|(len, start)| start + len + 2 <= input.len());
         let Some((len, start)) = argument else {

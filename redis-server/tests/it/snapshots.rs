@@ -155,7 +155,7 @@ fn what_is_stored_is_there_after_a_signal_and_a_shutdown() {
     assert!(server.ended().success());
     server.restart();
     assert_eq!(ask(&mut server.connect(), &["EXISTS", "d"]), Value::Int(0));
-    assert_eq!(fs::read_dir(&server.folder).unwrap().filter(|file| is_temporary(file)).count(), 0);
+    assert_eq!(fs::read_dir(&server.folder).unwrap().filter(is_temporary).count(), 0);
 }
 
 fn is_temporary(file: &std::io::Result<fs::DirEntry>) -> bool {
@@ -188,7 +188,7 @@ fn a_damaged_file_ends_the_start_with_its_last_line() {
     server.signal(Signal::TERM);
     server.ended();
     let whole = fs::read(server.folder.join(DUMP)).unwrap();
-    let mut check = |bytes: &[u8], cause: &str| {
+    let check = |bytes: &[u8], cause: &str| {
         fs::write(server.folder.join(DUMP), bytes).unwrap();
         let (status, last) = server.fail_to_start();
         assert!(!status.success() && last.starts_with("Fatal error loading the DB: offset "), "{last}");

@@ -41,7 +41,7 @@ impl Process {
     }
 
     /// Starts it again, in the same folder, where it does not come far: its exit status and the last line it has printed.
-    pub(crate) fn fail_to_start(&mut self) -> (ExitStatus, String) {
+    pub(crate) fn fail_to_start(&self) -> (ExitStatus, String) {
         let output = command(&self.folder, &self.flags).stdout(Stdio::piped()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status, text.lines().next_back().unwrap_or_default().to_owned())
