@@ -66,9 +66,9 @@ fn is_stuck(worker: &Worker, pace: &Pace, slot: &mut Option<Rc<Slot>>, cx: &Cont
         (Given::Nothing, None) => pace.0.set(Given::Nothing),
         (Given::Nothing, Some(slot)) => {
             pace.0.set(Given::Nothing);
-            slot.stay(Phase::Busy);
+            slot.renew(Phase::Busy);
         }
-        (Given::New, Some(slot)) => slot.enter(Phase::Writing),
+        (Given::New, Some(slot)) => slot.renew(Phase::Writing),
         (Given::Known, Some(slot)) => return slot.is_expired(),
         (Given::New | Given::Known, None) => {
             let waiting = worker.watch.slot();
