@@ -8,6 +8,7 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use server_runtime::Blocking;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, StdError as BoxError};
 use tonic::server::NamedService;
@@ -43,6 +44,22 @@ impl Routes {
     {
         self.services.retain(|(name, _)| *name != S::NAME);
         self.services.push((S::NAME, Box::new(service)));
+        self
+    }
+
+    /// The same for one whose handlers compute or block: each call has a thread of its own, so that it holds up no other call of
+    /// its worker. See [`Blocking`].
+    #[must_use]
+    pub fn add_blocking_service<S, B>(mut self, service: S) -> Self
+    where
+        S: Service<Request<Inbound>, Response = Response<B>, Error = Infallible>,
+        S: NamedService + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.services.retain(|(name, _)| *name != S::NAME);
+        self.services.push((S::NAME, Box::new(Blocking::new(service))));
         self
     }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::io;
 use std::time::Duration;
 
 use axum::Router;
@@ -7,6 +8,7 @@ use clap::Parser;
 use server_runtime::{Error, Listen, RuntimeArgs};
 
 use crate::api::RedisArgs;
+use crate::h1;
 use crate::instant::Instants;
 use crate::options::{Limits, Options, Timeouts};
 use crate::proxy::Trusted;
@@ -62,7 +64,7 @@ pub struct HttpArgs {
     pub max_target: usize,
 
     /// Header fields of a request, at most 128.
-    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().headers)]
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().headers, value_parser = headers)]
     pub max_headers: usize,
 
     /// Bytes of a request's body.
@@ -128,6 +130,7 @@ impl Args {
             // With files, `/` is one of them.
             instants: if http.root.is_some() { Instants::default() } else { routes::instants() },
             later: None,
+            ready: None,
             health: true,
             access_log: http.access_log,
             trusted_proxies: http.trusted_proxies.clone(),
@@ -136,9 +139,19 @@ impl Args {
     }
 
     /// The routes that need no Redis.
-    pub fn router(&self) -> Router {
-        self.http.root.as_deref().map_or_else(routes::router, routes::files)
+    ///
+    /// # Errors
+    /// When the directory of `--root` is none.
+    pub fn router(&self) -> io::Result<Router> {
+        let Some(root) = &self.http.root else { return Ok(routes::router()) };
+        routes::files(root).map_err(|error| io::Error::new(error.kind(), format!("--root {}: {error}", root.display())))
     }
+}
+
+/// A number of header fields that can be had.
+fn headers(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=h1::MAX_HEADERS).contains(count));
+    count.ok_or_else(|| format!("expected 1 to {}", h1::MAX_HEADERS))
 }
 
 /// A positive number of seconds; a day at most, so that it always fits.

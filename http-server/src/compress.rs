@@ -1,6 +1,7 @@
 //! Compression of responses, on threads that serve no connections.
 
 use std::io::Write as _;
+use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -11,6 +12,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::BodyExt as _;
+use tokio::sync::Semaphore;
 
 use crate::tuning::{BROTLI_QUALITY, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
 
@@ -47,6 +49,11 @@ impl Encoding {
         Ok(out)
     }
 }
+
+/// Responses that are compressed at one time. It is work for processors: more threads than there are of these would not be done
+/// sooner, but each would have its place in memory.
+static TURNS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
 
 /// The coding that the client likes best; among equals the one that we do.
 pub(crate) fn accepted<B>(request: &Request<B>) -> Option<Encoding> {
@@ -94,6 +101,8 @@ pub(crate) async fn apply(response: Response, encoding: Encoding, is_head: bool)
         parts.headers.remove(CONTENT_LENGTH);
         Body::empty()
     } else {
+        // Before the body is read: who waits here holds no more than its beginning. It is never closed.
+        let _turn = TURNS.acquire().await;
         let plain = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) => {

@@ -13,7 +13,7 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     init_logging(&args.runtime.log_options())?;
     let mut options = args.options()?;
-    let router = args.router().merge(api::routes(&args.redis, &mut options)?);
+    let router = args.router()?.merge(api::routes(&args.redis, &mut options)?);
     let running = serve(router, options)?;
     shutdown_on_signals(&running)?;
     for addr in running.local_addrs() {

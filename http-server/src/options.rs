@@ -1,5 +1,7 @@
 //! What [`serve`](crate::serve) is told.
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,12 @@ use crate::instant::Instants;
 use crate::later::Later;
 use crate::proxy::Trusted;
 use crate::tuning;
+
+/// Something without which this server is of no use, such as a database.
+pub trait Ready: fmt::Debug + Send + Sync {
+    /// Whether it can be used now. Asked on a worker's thread, inside its runtime, for each request for `/readyz`.
+    fn is_ready(&self) -> Pin<Box<dyn Future<Output = bool> + Send>>;
+}
 
 /// How to serve. Take [`Options::listening`] or the [`Default`] and set what differs.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +34,8 @@ pub struct Options {
     pub later: Option<Arc<dyn Later>>,
     /// Whether `/healthz` and `/readyz` are answered, before the router is asked. Off by default.
     pub health: bool,
+    /// What else has to be ready for `/readyz` to say so; nothing by default.
+    pub ready: Option<Arc<dyn Ready>>,
     /// One request in so many is written to the log; 0, the default, writes none.
     pub access_log: u64,
     /// Proxies whose `Forwarded` and `X-Forwarded-For` are believed; none by default.

@@ -39,6 +39,7 @@
 
 mod args;
 mod balance;
+mod blocking;
 mod counters;
 mod error;
 mod files;
@@ -58,6 +59,7 @@ mod tls;
 mod workers;
 
 pub use args::RuntimeArgs;
+pub use blocking::{Blocking, BlockingCall, BlockingLayer};
 pub use counters::Place;
 pub use error::Error;
 pub use huge_pages::allow_huge_pages;

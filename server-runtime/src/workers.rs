@@ -95,6 +95,10 @@ pub(crate) struct Worker<S: Service> {
     pub(crate) drain: Duration,
 }
 
+/// Threads of one worker for `spawn_blocking`, which reads files above all. tokio's default is 512 for each runtime, and so
+/// for each worker here; what finds none waits for one.
+const BLOCKING_THREADS: usize = 64;
+
 /// A runtime for one thread, all of whose tasks stay there.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
     runtime_at(None)
@@ -103,6 +107,7 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
 /// The same, whose threads for blocking work are not bound to the home that its own thread enters.
 fn runtime_at(home: Option<Home>) -> io::Result<LocalRuntime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.max_blocking_threads(BLOCKING_THREADS);
     if let Some(home) = home {
         builder.on_thread_start(move || home.leave());
     }

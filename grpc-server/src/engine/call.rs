@@ -340,9 +340,9 @@ impl Sending {
     }
 
     fn send(&mut self, piece: Bytes) {
-        // The first piece, most often the only one, goes out without asking: h2 holds it until there is a window. So a
-        // stream holds one piece more than its send buffer.
-        if std::mem::take(&mut self.is_first) {
+        // The first piece, most often the only one, goes out without asking, if it is small: h2 holds it until there is a
+        // window. A large one waits for that itself, and what makes the next one with it.
+        if std::mem::take(&mut self.is_first) && piece.len() <= tuning::FIRST_PIECE {
             // An error shows again at the next step.
             let _ = self.stream.send_data(piece, false);
             return;

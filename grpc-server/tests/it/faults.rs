@@ -4,8 +4,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
+use grpc_server::Routes;
+use grpc_server::greeter::pb::greeter_server::GreeterServer;
 
 use crate::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, Program, WINDOW_UPDATE, call_head, frame};
+use crate::odd::Odd;
 use crate::support::{MANY_TIMES, Raw, Reply, SAY_HELLO, Server, hello, many_times, options, post, run, until};
 
 #[test]
@@ -35,6 +38,53 @@ fn who_gives_up_ends_the_handler() {
         until("the handler is dropped", || odd.dropped.load(Relaxed) == 3).await;
         let reply = raw.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
         assert_eq!(reply.code(), Some("0"));
+    });
+}
+
+/// A large message waits for its client's window where it is: nothing takes it, and the next one with it.
+#[test]
+fn large_messages_wait_for_a_window() {
+    run(async {
+        let (server, odd) = Server::odd(options());
+        let stream = tokio::net::TcpStream::connect(server.addr).await.unwrap();
+        let mut builder = h2::client::Builder::new();
+        let (requests, conn) = builder.initial_window_size(0).handshake(stream).await.unwrap();
+        tokio::spawn(conn);
+        let mut raw = Raw(requests);
+        let request = post(MANY_TIMES).body(()).unwrap();
+        let (response, _stream) = raw.begin(request, many_times(&"x".repeat(500_000), 10, 0)).await.unwrap();
+        let _body = response.await.unwrap().into_body();
+        until("one is taken, the next one is there", || odd.sent.load(Relaxed) >= 2).await;
+        let mut other = server.raw().await;
+        for _ in 0..100 {
+            assert_eq!(other.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await.code(), Some("0"));
+        }
+        assert_eq!(odd.sent.load(Relaxed), 2);
+    });
+}
+
+/// Handlers that block their thread hold up no other call, where they are said to.
+#[test]
+fn blocking_handlers_hold_up_nobody() {
+    run(async {
+        let odd = Odd::default();
+        let server = Server::with(Routes::new().add_blocking_service(GreeterServer::new(odd.clone())), options());
+        let mut raw = server.raw().await;
+        let mut blocked = Vec::new();
+        for _ in 0..8 {
+            blocked.push(raw.begin(post(SAY_HELLO).body(()).unwrap(), hello("block")).await.unwrap());
+        }
+        until("all have begun", || odd.begun.load(Relaxed) == 8).await;
+        for _ in 0..4 {
+            let mut other = server.raw().await;
+            assert_eq!(other.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await.code(), Some("0"));
+        }
+        assert_eq!(raw.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await.code(), Some("0"));
+        *odd.gate.0.lock().unwrap() = true;
+        odd.gate.1.notify_all();
+        for (response, _) in blocked {
+            assert_eq!(Reply::of(response).await.unwrap().code(), Some("0"));
+        }
     });
 }
 

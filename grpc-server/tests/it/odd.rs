@@ -1,7 +1,7 @@
 //! A greeter that does what a test wants of it, by the name that it is to greet.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use grpc_server::greeter::pb::greeter_server::Greeter;
@@ -14,6 +14,10 @@ use tonic::{Request, Response, Status, Streaming};
 pub(crate) struct Odd {
     /// Handlers that were dropped before they were done.
     pub(crate) dropped: Arc<AtomicUsize>,
+    /// Messages of streams that were taken, and one that waits to be.
+    pub(crate) sent: Arc<AtomicUsize>,
+    /// Whether handlers that block may go on.
+    pub(crate) gate: Arc<(Mutex<bool>, Condvar)>,
     /// Handlers that have begun.
     pub(crate) begun: Arc<AtomicUsize>,
 }
@@ -46,6 +50,11 @@ impl Greeter for Odd {
                 tokio::time::sleep(Duration::from_millis(1500)).await;
                 "slower".to_owned()
             }
+            "block" => {
+                let (may_go, changed) = &*self.gate;
+                drop(changed.wait_while(may_go.lock().unwrap(), |may_go| !*may_go).unwrap());
+                "blocked".to_owned()
+            }
             "panic" => panic!("as the test wants it"),
             "late panic" => {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -66,12 +75,13 @@ impl Greeter for Odd {
     ) -> Result<Response<Self::SayHelloManyTimesStream>, Status> {
         let HelloManyTimesRequest { name, count, pause_ms } = request.into_inner();
         let (sender, replies) = tokio::sync::mpsc::channel(1);
-        let dropped = OnDrop(Arc::clone(&self.dropped));
+        let (dropped, sent) = (OnDrop(Arc::clone(&self.dropped)), Arc::clone(&self.sent));
         tokio::spawn(async move {
             for _ in 0..count {
                 if sender.send(Ok(HelloReply { message: name.clone() })).await.is_err() {
                     return drop(dropped);
                 }
+                sent.fetch_add(1, Relaxed);
                 tokio::time::sleep(Duration::from_millis(pause_ms.into())).await;
             }
             std::mem::forget(dropped);

@@ -105,14 +105,22 @@ impl From<Denied> for Refusal {
 
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
-        let (status, cause) = match failure {
+        let (status, cause) = match &failure {
             Failure::NotConfigured => (StatusCode::NOT_IMPLEMENTED, Cause::Caller),
             Failure::Away(_) | Failure::Lost(_) => (StatusCode::BAD_GATEWAY, Cause::Away),
             Failure::Slow(_) => (StatusCode::GATEWAY_TIMEOUT, Cause::Slow),
             Failure::Busy | Failure::Full => (StatusCode::SERVICE_UNAVAILABLE, Cause::Away),
             Failure::TooLarge(_) => (StatusCode::BAD_GATEWAY, Cause::Caller),
         };
-        Self { status, message: failure.to_string(), cause }
+        // Where Redis is, and what it says to us, is for the log.
+        let message = match failure {
+            Failure::Away(_) => "Redis is away; the request was not sent".to_owned(),
+            Failure::Lost(_) => {
+                "the connection to Redis ended before its answer came; the request may have run".to_owned()
+            }
+            told => told.to_string(),
+        };
+        Self { status, message, cause }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flags of the Redis routes, and what they come to.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use super::Api;
 use super::access::{Access, Rules};
 use super::get::Getter;
 use super::hosts::Hosts;
-use crate::Options;
 use crate::redis::{Redis, Settings, Target};
+use crate::{Options, Ready};
 
 /// Flags of the Redis routes.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,47 +26,54 @@ pub struct RedisArgs {
     pub redis: Option<Target>,
 
     /// Certificate authorities for rediss://, a PEM file [default: the system's]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, requires = "redis", value_name = "FILE")]
     pub redis_ca: Option<PathBuf>,
 
     /// Longest wait for an answer of Redis, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 2000)]
+    #[arg(long, requires = "redis", value_name = "MS", default_value_t = 2000)]
     pub redis_timeout: u64,
 
     /// Longest wait for a connection to Redis, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    #[arg(long, requires = "redis", value_name = "MS", default_value_t = 1000)]
     pub redis_connect_timeout: u64,
 
     /// Who may do what, a TOML file: `[anonymous]` and `[[token]]` with commands, keys and channels
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["redis_allow", "redis_keys"])]
+    #[arg(long, requires = "redis", value_name = "FILE", conflicts_with_all = ["redis_allow", "redis_keys"])]
     pub redis_access: Option<PathBuf>,
 
     /// Commands that everybody may send: names, and the groups @read, @write, @publish, @script, @admin, @all
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "@read", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        requires = "redis",
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "@read",
+        allow_hyphen_values = true
+    )]
     pub redis_allow: Vec<String>,
 
     /// Prefixes of keys that everybody may use; * is all
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "*")]
+    #[arg(long, requires = "redis", value_name = "LIST", value_delimiter = ',', default_value = "*")]
     pub redis_keys: Vec<String>,
 
     /// Longest request body, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1024 * 1024)]
+    #[arg(long, requires = "redis", value_name = "BYTES", default_value_t = 1024 * 1024)]
     pub redis_max_request: usize,
 
     /// Longest answer of Redis to one request, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
+    #[arg(long, requires = "redis", value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub redis_max_answer: usize,
 
     /// Bytes of requests and answers that all clients together may hold; what finds no room is answered 503
-    #[arg(long, value_name = "BYTES", default_value_t = 256 * 1024 * 1024)]
+    #[arg(long, requires = "redis", value_name = "BYTES", default_value_t = 256 * 1024 * 1024)]
     pub redis_max_held: usize,
 
     /// Origins of web pages elsewhere that may use the Redis routes, such as `https://app.example`; `*` is any
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, requires = "redis", value_name = "LIST", value_delimiter = ',')]
     pub cors_origin: Vec<String>,
 
     /// Host names by which the Redis routes are reached, beside addresses and localhost; `*` is any
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, requires = "redis", value_name = "LIST", value_delimiter = ',')]
     pub host: Vec<String>,
 }
 
@@ -107,7 +115,7 @@ impl RedisArgs {
     }
 }
 
-/// The routes `/get`, `/v1` and `/_/`; `options` learn of the short way to `/get`.
+/// The routes `/get`, `/v1` and `/_/`; `options` learn of the short way to `/get`, and whom to ask for `/readyz`.
 ///
 /// Their handlers run on the thread of the worker that has the connection, inside its runtime.
 ///
@@ -122,7 +130,19 @@ pub fn routes(args: &RedisArgs, options: &mut Options) -> Result<Router> {
     }
     let redis = args.redis.clone().map(|target| Redis::new(args.settings(target))).transpose()?;
     let (origins, hosts) = (args.origins()?, args.hosts()?);
+    options.ready = redis.clone().map(|redis| Arc::new(Reachable(redis)) as _);
     let api = Api::new(redis, args.access()?, origins, hosts, args.redis_max_request, &options.runtime.metrics);
     options.later = Getter::of(&api).map(|getter| Arc::new(getter) as _);
     Ok(super::router(api))
+}
+
+/// Whether Redis answers, whatever.
+#[derive(Debug)]
+struct Reachable(Redis);
+
+impl Ready for Reachable {
+    fn is_ready(&self) -> Pin<Box<dyn Future<Output = bool> + Send>> {
+        let answer = self.0.command(&["PING"]);
+        Box::pin(async move { answer.await.is_ok() })
+    }
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request};
 use axum::response::Response;
 use bytes::Bytes;
@@ -33,6 +33,9 @@ const BATCH: usize = 64 * 1024;
 
 /// Longest message that a WebSocket client may send; it has nothing to say.
 const MAX_FROM_CLIENT: usize = 4096;
+
+/// The last that a listener hears who does not keep up.
+const OVERFLOW: &str = r#"{"event":"overflow"}"#;
 
 /// The subprotocol of a client that shows its token as another one.
 const PROTOCOL: &str = "redis";
@@ -137,7 +140,7 @@ impl http_body::Body for EventStream {
             match self.subscription.poll_next(cx) {
                 Poll::Ready(Some(event)) => put_event(&mut out, &event),
                 Poll::Ready(None) => {
-                    out.extend_from_slice(b"event: overflow\ndata: {\"event\":\"overflow\"}\n\n");
+                    out.extend_from_slice(format!("event: overflow\ndata: {OVERFLOW}\n\n").as_bytes());
                     self.ended = true;
                     break;
                 }
@@ -187,7 +190,8 @@ fn put_json(out: &mut Vec<u8>, event: &Event) {
             field("channel", channel);
             field("message", message);
         }
-        Event::Lost(why) => field("error", why.as_bytes()),
+        // The reason may say where Redis is.
+        Event::Lost(_) => field("error", b"the connection to Redis ended"),
     }
     out.push(b'}');
 }
@@ -203,7 +207,7 @@ async fn over_socket(mut socket: WebSocket, mut subscription: Subscription) {
                     put_json(&mut out, &event);
                     Message::Text(String::from_utf8(out).expect("JSON is UTF-8").into())
                 }
-                None => Message::Close(None),
+                None => return overflow(socket).await,
             },
             _ = alive.tick() => Message::Ping(Bytes::new()),
             // Pings and a close are answered by what reads them; whatever else a client says has no meaning here.
@@ -212,8 +216,17 @@ async fn over_socket(mut socket: WebSocket, mut subscription: Subscription) {
                 Some(Ok(_)) => continue,
             },
         };
-        let is_last = matches!(message, Message::Close(_));
-        if socket.send(message).await.is_err() || is_last {
+        if socket.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells a listener that did not keep up, with the last of what it is sent.
+async fn overflow(mut socket: WebSocket) {
+    let frame = CloseFrame { code: close_code::AGAIN, reason: "overflow".into() };
+    for message in [Message::Text(OVERFLOW.into()), Message::Close(Some(frame))] {
+        if socket.send(message).await.is_err() {
             return;
         }
     }
@@ -241,7 +254,8 @@ mod tests {
             &message(b"\xff"),
             "event: message\ndata: {\"event\":\"message\",\"channel\":\"c\",\"message\":{\"base64\":\"/w==\"}}\n\n",
         );
-        check(&Event::Lost("gone".into()), "event: lost\ndata: {\"event\":\"lost\",\"error\":\"gone\"}\n\n");
+        let lost = "event: lost\ndata: {\"event\":\"lost\",\"error\":\"the connection to Redis ended\"}\n\n";
+        check(&Event::Lost("gone".into()), lost);
     }
 
     #[test]

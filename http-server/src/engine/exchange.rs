@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
@@ -21,6 +21,9 @@ use crate::proxy;
 
 /// The header that names a request in logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Whether this server is to be sent requests.
+const READY: &str = "/readyz";
 
 /// Characters of a client's request id; longer ones are replaced.
 const MAX_REQUEST_ID: usize = 128;
@@ -56,7 +59,10 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
     let started = Instant::now();
     let mut response = match on_the_spot(&worker, &request) {
         Some(response) => response,
-        None => route(&worker, request).await,
+        None => match readiness(&worker, &request) {
+            Some(is_ready) => told(is_ready.await),
+            None => route(&worker, request).await,
+        },
     };
     if let Some(encoding) = encoding {
         response = compress::apply(response, encoding, is_head).await;
@@ -79,7 +85,7 @@ fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     }
     let path = request.uri().path();
     if options.health
-        && let Some((status, text)) = health(path, worker.is_draining())
+        && let Some((status, text)) = health(path, worker)
     {
         return Some((status, text).into_response());
     }
@@ -92,14 +98,27 @@ fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     Some(([(CONTENT_TYPE, found.kind.media_type())], body).into_response())
 }
 
-/// `/healthz`: the process serves. `/readyz`: and it will go on doing so.
-fn health(path: &str, is_draining: bool) -> Option<(StatusCode, &'static str)> {
+/// `/healthz`: the process serves. `/readyz`: and it will go on doing so, if whoever is to be asked says so too.
+fn health(path: &str, worker: &Worker) -> Option<(StatusCode, &'static str)> {
     match path {
         "/healthz" => Some((StatusCode::OK, "ok\n")),
-        "/readyz" if is_draining => Some((StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")),
-        "/readyz" => Some((StatusCode::OK, "ready\n")),
+        READY if worker.is_draining() => Some((StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")),
+        READY if worker.settings.options.ready.is_none() => Some((StatusCode::OK, "ready\n")),
         _ => None,
     }
+}
+
+/// What is to be waited for before `/readyz` is answered.
+fn readiness(worker: &Worker, request: &Request<Body>) -> Option<Pin<Box<dyn Future<Output = bool> + Send>>> {
+    let options = &worker.settings.options;
+    let is_asked = options.health && request.uri().path() == READY;
+    let ready =
+        options.ready.as_ref().filter(|_| is_asked && matches!(*request.method(), Method::GET | Method::HEAD))?;
+    Some(ready.is_ready())
+}
+
+fn told(is_ready: bool) -> Response {
+    if is_ready { "ready\n".into_response() } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response() }
 }
 
 /// The router's answer; a panic ends the request and nothing else, and so does its time's end.

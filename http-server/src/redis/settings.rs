@@ -170,6 +170,9 @@ impl FromStr for Server {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("redis", text));
+        if !text.contains("://") && !rest.rsplit('@').next().is_some_and(has_port) {
+            return Err(ParseTargetError("neither a scheme nor a port"));
+        }
         let (login, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (user, password) = login.split_once(':').unwrap_or(("", login));
         let user = some(decoded(user)?);
@@ -185,6 +188,11 @@ impl FromStr for Server {
         };
         Ok(Self { place, user, password, db })
     }
+}
+
+/// A bare word names no server: it is more likely another word, misspelt.
+fn has_port(address: &str) -> bool {
+    address.rsplit(']').next().is_some_and(|behind| behind.contains(':'))
 }
 
 fn some(text: String) -> Option<String> {
@@ -264,6 +272,11 @@ mod tests {
         check("rediss://[::1]:7", Some(("rediss://[::1]:7", "", "")));
         check("unix:///run/r.sock", Some(("unix:///run/r.sock", "", "")));
         check("unix://u:p@/run/r.sock?db=2", Some(("unix:///run/r.sock?db=2", "u", "p")));
+        check("pw@h:1", Some(("redis://h:1", "", "pw")));
+        check("[::1]:7", Some(("redis://[::1]:7", "", "")));
+        check("embeded", None);
+        check("[::1]", None);
+        check("pw@h", None);
         check("redis://u:@h", None);
         check("redis://", None);
         check("redis://h:x", None);

@@ -1,13 +1,16 @@
 //! What the server answers by itself: a string, a JSON object, a greeting by name.
 
+mod files;
 mod greeting;
 
+use std::io;
 use std::path::Path;
 
 use axum::Router;
 use axum::routing::get;
+use http::Request;
 
-use tower_http::services::ServeDir;
+use files::Files;
 
 use crate::instant::{Instants, Kind};
 
@@ -19,11 +22,16 @@ pub fn router() -> Router {
         .route("/{name}", get(greeting::by_name))
 }
 
-/// The files of a directory, and `/json`. Ranges, validators, `index.html` of directories; `FILE.br`, `FILE.zst` and
-/// `FILE.gz` are sent for `FILE` to clients that accept them. Links are followed, also out of the directory.
-pub fn files(root: &Path) -> Router {
-    let files = ServeDir::new(root).precompressed_br().precompressed_zstd().precompressed_gzip();
-    Router::new().route("/json", get(greeting::json)).fallback_service(files)
+/// The files of a directory, and `/json`. A range at a time, validators, `index.html` of directories; `FILE.br`, `FILE.zst`
+/// and `FILE.gz` are sent for `FILE` to clients that accept them. Names that begin with a dot are not served, `.well-known` apart, and
+/// nothing but files is. Links are followed, also out of the directory.
+///
+/// # Errors
+/// When there is no such directory.
+pub fn files(root: &Path) -> io::Result<Router> {
+    let files = Files::of(root)?;
+    let answer = move |request: Request<_>| files.clone().answer(request);
+    Ok(Router::new().route("/json", get(greeting::json)).fallback(answer))
 }
 
 /// Paths of one segment that are no names: the engine's and those of the Redis routes.

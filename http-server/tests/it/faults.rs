@@ -188,8 +188,12 @@ impl Process {
     }
 
     fn resident_kib(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    fn status(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 }
@@ -199,6 +203,29 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Many answers that are to be compressed at one time are compressed by as many threads as there are processors.
+#[test]
+fn a_crowd_that_wants_compression() {
+    let root = crate::support::folder("crowd");
+    let text: String = (0..6_000_u32).map(|number| format!("{} ", number.wrapping_mul(2_654_435_761))).collect();
+    std::fs::write(root.join("big.txt"), text).unwrap();
+    let server = Process::start(&["--workers", "2", "--root", root.to_str().unwrap()]);
+    let clients: Vec<_> = (0..300)
+        .map(|_| {
+            let mut client = Client::connect(server.1);
+            client.send("GET /big.txt HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br\r\n\r\n");
+            client
+        })
+        .collect();
+    let mut most = 0;
+    for mut client in clients {
+        most = most.max(server.status("Threads:"));
+        assert_eq!(client.answer().unwrap().header("content-encoding"), Some("br"));
+    }
+    eprintln!("{most} threads");
+    assert!(most < 150, "{most} threads for two workers");
 }
 
 #[test]

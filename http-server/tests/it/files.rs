@@ -1,64 +1,132 @@
 //! `--root`: files.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use http_server::{Options, routes, serve};
+use server_runtime::Running;
 
 use crate::support::{Answer, Client, folder};
 
-#[test]
-fn files_of_a_directory() {
-    let root = folder("files");
-    fs::write(root.join("index.html"), "<h1>index</h1>").unwrap();
-    fs::write(root.join("digits.txt"), "0123456789").unwrap();
-    fs::write(root.join("big.txt"), "abcdefgh".repeat(1000)).unwrap();
-    fs::write(root.join("packed.css"), "plain").unwrap();
-    fs::write(root.join("packed.css.br"), "as brotli").unwrap();
-    fs::write(root.join("packed.css.gz"), "as gzip").unwrap();
-    fs::create_dir(root.join("sub")).unwrap();
-    fs::write(root.join("sub/a file.txt"), "with a space").unwrap();
-    fs::write(root.parent().unwrap().join("outside.txt"), "secret").unwrap();
-    let mut options = Options::listening("127.0.0.1:0".parse().unwrap());
-    options.compress = true;
-    let running = serve(routes::files(&root), options).unwrap();
-    let addr = running.local_addrs()[0];
-    let get = |path: &str, fields: &str| -> Answer {
-        let mut client = Client::connect(addr);
+/// A served folder.
+struct Site {
+    root: PathBuf,
+    running: Running,
+}
+
+impl Site {
+    fn of(name: &str) -> Self {
+        let root = folder(name);
+        fs::write(root.join("index.html"), "<h1>index</h1>").unwrap();
+        fs::write(root.join("digits.txt"), "0123456789").unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+        fs::write(root.join("sub/a file.txt"), "with a space").unwrap();
+        let mut options = Options::listening("127.0.0.1:0".parse().unwrap());
+        options.compress = true;
+        let running = serve(routes::files(&root).unwrap(), options).unwrap();
+        Self { root, running }
+    }
+
+    fn get(&self, path: &str, fields: &str) -> Answer {
+        let mut client = Client::connect(self.running.local_addrs()[0]);
         client.send(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}\r\n"));
         client.answer().unwrap()
-    };
-    let check = |path: &str, fields: &str, status: u16, body: &str| {
-        let answer = get(path, fields);
+    }
+
+    fn check(&self, path: &str, fields: &str, status: u16, body: &str) {
+        let answer = self.get(path, fields);
         assert_eq!(answer.status, status, "{path} {fields}");
         assert!(status >= 300 || answer.text() == body, "{path} {fields}: {}", answer.text());
-    };
-    check("/", "", 200, "<h1>index</h1>");
-    check("/digits.txt", "", 200, "0123456789");
-    check("/sub/a%20file.txt", "", 200, "with a space");
-    check("/missing", "", 404, "");
-    check("/json", "", 200, r#"{"message":"Hello from Rust"}"#);
-    // Ranges.
-    check("/digits.txt", "Range: bytes=2-4\r\n", 206, "234");
-    check("/digits.txt", "Range: bytes=-3\r\n", 206, "789");
-    check("/digits.txt", "Range: bytes=20-\r\n", 416, "");
-    assert_eq!(get("/digits.txt", "Range: bytes=2-4\r\n").header("content-range"), Some("bytes 2-4/10"));
-    // Validators.
-    let answer = get("/digits.txt", "");
+    }
+
+    fn end(self) {
+        self.running.shutdown_handle().trigger();
+        assert!(!self.running.wait());
+    }
+}
+
+/// What is there, by its name.
+#[test]
+fn files_of_a_directory() {
+    let site = Site::of("files_of_a_directory");
+    site.check("/", "", 200, "<h1>index</h1>");
+    site.check("/digits.txt", "", 200, "0123456789");
+    site.check("/sub/a%20file.txt", "", 200, "with a space");
+    site.check("/missing", "", 404, "");
+    site.check("/json", "", 200, r#"{"message":"Hello from Rust"}"#);
+    site.end();
+}
+
+/// A part of a file; several at a time, other units and what is no range give the whole.
+#[test]
+fn ranges_of_files() {
+    let site = Site::of("ranges_of_files");
+    site.check("/digits.txt", "Range: bytes=2-4\r\n", 206, "234");
+    site.check("/digits.txt", "Range: bytes=-3\r\n", 206, "789");
+    site.check("/digits.txt", "Range: bytes=20-\r\n", 416, "");
+    // Several at a time, other units and what is no range: the whole.
+    for range in [
+        "bytes=0-1,4-5",
+        "bytes=0-1\r\nRange: bytes=4-5",
+        "items=0-1",
+        "bytes=5-2",
+        "bytes=",
+        "bytes=-",
+        "bytes=a-b",
+        "0-1",
+    ] {
+        site.check("/digits.txt", &format!("Range: {range}\r\n"), 200, "0123456789");
+    }
+    assert_eq!(site.get("/digits.txt", "Range: bytes=2-4\r\n").header("content-range"), Some("bytes 2-4/10"));
+    site.end();
+}
+
+/// What the client has already is not sent again, and a part only beside parts of the same file.
+#[test]
+fn validators_of_files() {
+    let site = Site::of("validators_of_files");
+    let answer = site.get("/digits.txt", "");
     let (tag, date) = (answer.header("etag").unwrap(), answer.header("last-modified").unwrap());
-    check("/digits.txt", &format!("If-None-Match: {tag}\r\n"), 304, "");
-    check("/digits.txt", "If-None-Match: \"other\"\r\n", 200, "0123456789");
-    check("/digits.txt", &format!("If-Modified-Since: {date}\r\n"), 304, "");
-    check("/digits.txt", &format!("Range: bytes=2-4\r\nIf-Range: {date}\r\n"), 206, "234");
-    // Packed beforehand, or on the way.
-    check("/packed.css", "Accept-Encoding: gzip, br\r\n", 200, "as brotli");
-    check("/packed.css", "Accept-Encoding: gzip\r\n", 200, "as gzip");
-    check("/packed.css", "", 200, "plain");
-    let packed = get("/big.txt", "Accept-Encoding: gzip\r\n");
+    site.check("/digits.txt", &format!("If-None-Match: {tag}\r\n"), 304, "");
+    site.check("/digits.txt", "If-None-Match: \"other\"\r\n", 200, "0123456789");
+    site.check("/digits.txt", &format!("If-Modified-Since: {date}\r\n"), 304, "");
+    // A part of what the client has a part of, or else the whole of what is there now.
+    let if_range = |range: &str, validator: &str| format!("Range: bytes={range}\r\nIf-Range: {validator}\r\n");
+    site.check("/digits.txt", &if_range("2-4", date), 206, "234");
+    site.check("/digits.txt", &if_range("2-4", tag), 206, "234");
+    for other in ["\"other\"", &format!("W/{tag}"), "Sat, 01 Jan 2000 00:00:00 GMT", "nonsense"] {
+        site.check("/digits.txt", &if_range("2-4", other), 200, "0123456789");
+        site.check("/digits.txt", &if_range("20-", other), 200, "0123456789");
+    }
+    site.check("/digits.txt", &if_range("20-", tag), 416, "");
+    site.end();
+}
+
+/// Packed beforehand, or on the way.
+#[test]
+fn packed_files() {
+    let site = Site::of("packed_files");
+    fs::write(site.root.join("big.txt"), "abcdefgh".repeat(1000)).unwrap();
+    fs::write(site.root.join("packed.css"), "plain").unwrap();
+    fs::write(site.root.join("packed.css.br"), "as brotli").unwrap();
+    fs::write(site.root.join("packed.css.gz"), "as gzip").unwrap();
+    site.check("/packed.css", "Accept-Encoding: gzip, br\r\n", 200, "as brotli");
+    site.check("/packed.css", "Accept-Encoding: gzip\r\n", 200, "as gzip");
+    site.check("/packed.css", "", 200, "plain");
+    let packed = site.get("/big.txt", "Accept-Encoding: gzip\r\n");
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert!(packed.body.len() < 1000);
     let weak = packed.header("etag").unwrap();
-    check("/big.txt", &format!("Accept-Encoding: gzip\r\nIf-None-Match: {weak}\r\n"), 304, "");
-    // Ways out.
+    site.check("/big.txt", &format!("Accept-Encoding: gzip\r\nIf-None-Match: {weak}\r\n"), 304, "");
+    site.end();
+}
+
+/// Nothing outside is reached.
+#[test]
+fn ways_out_of_a_directory() {
+    let site = Site::of("ways_out_of_a_directory");
+    fs::write(site.root.parent().unwrap().join("outside.txt"), "secret").unwrap();
     for path in [
         "/../outside.txt",
         "/sub/../../outside.txt",
@@ -68,9 +136,50 @@ fn files_of_a_directory() {
         "//etc/passwd",
         "/sub%00",
     ] {
-        let answer = get(path, "");
+        let answer = site.get(path, "");
         assert!(answer.status >= 300, "{path}: {}", answer.status);
     }
-    running.shutdown_handle().trigger();
-    assert!(!running.wait());
+    site.end();
+}
+
+/// What is not to be seen, is no file, or no name.
+#[test]
+fn what_is_no_file() {
+    let site = Site::of("what_is_no_file");
+    for folder in [".git", ".well-known", "piped"] {
+        fs::create_dir(site.root.join(folder)).unwrap();
+    }
+    for secret in [".env", ".git/config"] {
+        fs::write(site.root.join(secret), "secret").unwrap();
+    }
+    fs::write(site.root.join(".well-known/security.txt"), "contact").unwrap();
+    fs::write(site.root.join("piped.css"), "plain").unwrap();
+    for pipe in ["pipe", "piped.css.zst", "piped/index.html"] {
+        assert!(Command::new("mkfifo").arg(site.root.join(pipe)).status().unwrap().success());
+    }
+    let long = |count: usize| format!("/{}", "n".repeat(count));
+    for path in [
+        "/.env",
+        "/%2eenv",
+        "/.git/config",
+        "/.git",
+        "/pipe",
+        "/piped/",
+        "//sub",
+        "//sub/",
+        "/sub//a%20file.txt",
+        "//evil.example/%2e%2e",
+        &long(255),
+        &long(256),
+        &long(300),
+        &long(5000),
+        &"/deep".repeat(1500),
+    ] {
+        let answer = site.get(path, "");
+        assert_eq!((answer.status, answer.header("location")), (404, None), "{path}");
+    }
+    site.check("/piped.css", "Accept-Encoding: zstd\r\n", 404, "");
+    site.check("/.well-known/security.txt", "", 200, "contact");
+    assert_eq!(site.get("/sub", "").header("location"), Some("/sub/"));
+    site.end();
 }

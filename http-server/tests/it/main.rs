@@ -6,6 +6,7 @@ mod clients;
 mod faults;
 mod features;
 mod files;
+mod flags;
 mod http1;
 mod http2;
 mod redis;

@@ -8,7 +8,7 @@ use http::Request;
 use server_runtime::Handle;
 use socket2::SockRef;
 
-use crate::support::{Answer, Client, PATIENCE, Server, options, until};
+use crate::support::{Answer, BLOCKED, Client, PATIENCE, Server, options, until};
 
 /// A server that does not wait long for clients that do not read.
 fn impatient() -> (Server, Handle) {
@@ -198,6 +198,26 @@ fn a_request_body_can_be_the_answer() {
     writing.join().unwrap();
     assert!(answer.body.chunks(1024 * 1024).zip(0..).all(|(chunk, number)| chunk.iter().all(|byte| *byte == number)));
     assert_eq!(answer.body.len(), 33_554_432);
+}
+
+/// Handlers that block their thread hold up nobody, where they are said to.
+#[test]
+fn blocking_handlers_hold_up_nobody() {
+    let server = Server::start();
+    let mut blocked: Vec<_> = (0..8).map(|_| server.client()).collect();
+    let mut others: Vec<_> = (0..20).map(|_| server.client()).collect();
+    blocked.iter_mut().for_each(|client| client.send("GET /t/block HTTP/1.1\r\nHost: h\r\n\r\n"));
+    let (state, changed) = &BLOCKED;
+    until(|| state.lock().unwrap().0 == 8);
+    for client in &mut others {
+        assert_eq!(client.get("/ann").unwrap().status, 200);
+        assert_eq!(client.get("/t/slow").unwrap().text(), "slow");
+    }
+    state.lock().unwrap().1 = true;
+    changed.notify_all();
+    for client in &mut blocked {
+        assert_eq!(client.answer().unwrap().text(), "blocked");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -86,6 +87,7 @@ pub(crate) fn router() -> Router {
     routes::router()
         .route("/t/echo", post(|body: Bytes| async move { body }))
         .route("/t/mirror", post(|request: Request| async { Body::new(request.into_body()) }))
+        .route("/t/block", get(block).layer(http_server::BlockingLayer))
         .route("/t/count", post(count))
         .route("/t/ignore", post(|| async { "ignored" }))
         .route("/t/stream", get(|| async { stream() }))
@@ -156,6 +158,17 @@ async fn socket(mut socket: axum::extract::ws::WebSocket) {
             return;
         }
     }
+}
+
+/// Handlers that block their thread, and whether they may go on.
+pub(crate) static BLOCKED: (Mutex<(usize, bool)>, Condvar) = (Mutex::new((0, false)), Condvar::new());
+
+async fn block() -> &'static str {
+    let (state, changed) = &BLOCKED;
+    let mut state = state.lock().unwrap();
+    state.0 += 1;
+    drop(changed.wait_while(state, |(_, may_go)| !*may_go).unwrap());
+    "blocked"
 }
 
 /// Sends for as long as it can.

@@ -80,7 +80,7 @@ fn told_of_a_gap() {
     let mut http = listen(&front, "/v1/subscribe/a");
     assert!(next_event(&mut http).contains("subscribed"));
     redis.kill();
-    assert!(next_event(&mut http).starts_with(r#"{"event":"lost","error":""#));
+    assert_eq!(next_event(&mut http), r#"{"event":"lost","error":"the connection to Redis ended"}"#);
     redis.start_again();
     while !next_event(&mut http).contains("subscribed") {}
     front.put("/v1/PUBLISH/a/again");
@@ -161,4 +161,26 @@ fn web_sockets() {
     assert_eq!(open(&[("Sec-WebSocket-Protocol", "redis, bearer.wrong")]).1, 401);
     assert_eq!(open(&[]).1, 401);
     assert_eq!(open(&[bearer, ("Origin", "https://evil.example")]).1, 403);
+}
+
+/// A listener that does not read is told so before it is let go.
+#[test]
+fn overflow_over_a_web_socket() {
+    let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
+    let mut socket = front.connect();
+    socket.ask("GET", "/v1/subscribe/a", &UPGRADE, b"");
+    assert_eq!(socket.head().0, 101);
+    assert!(next_frame(&mut socket).contains("subscribed"));
+    let publish = format!("[{}]", vec![format!(r#"["PUBLISH","a","{}"]"#, "x".repeat(10_000)); 50].join(","));
+    let mut http = front.connect();
+    // Until nobody listens any more: what the sockets hold and 8 MiB more.
+    let told = |answer: &str| answer.contains(r#""result":1"#);
+    let rounds = (0..2000).take_while(|_| told(&http.send("POST", "/v1", &[], publish.as_bytes()).text())).count();
+    assert!((1..2000).contains(&rounds), "{rounds}");
+    let mut rest = Vec::new();
+    socket.0.read_to_end(&mut rest).unwrap();
+    let end = [br#"{"event":"overflow"}"#.as_slice(), &[0x88]].concat();
+    let at = rest.windows(end.len()).position(|bytes| bytes == end).expect("it says why");
+    let close = &rest[at + end.len()..];
+    assert_eq!(close[1..3], 1013_u16.to_be_bytes(), "to be tried again later");
 }

@@ -18,12 +18,13 @@ fn sockets_users_and_databases() {
         assert_eq!(answer.status, status, "{login}: {}", answer.text());
         assert!(answer.text().contains(expected), "{login}: {}", answer.text());
         assert!(!answer.text().contains("sesame"), "a password is not told");
+        assert!(!answer.text().contains(path), "nor where Redis is");
         front.put(&format!("/v1/SET/db{query}/1", query = query.replace('?', "%3F")))
     };
     check(":open%3Asesame@", "", 200, "default");
     check("ann:p%40ss%2Fword@", "?db=3", 200, "ann");
-    check("ann:wrong@", "", 502, "WRONGPASS");
-    check("", "", 502, "NOAUTH");
+    check("ann:wrong@", "", 502, "Redis is away");
+    check("", "", 502, "Redis is away");
     let third = Front::start(&["--redis", &format!("unix://ann:p%40ss%2Fword@{path}?db=3")]);
     assert_eq!(third.get("/v1/DBSIZE").text(), r#"{"result":1}"#);
     let beyond = Front::start(&["--redis", &format!("unix://ann:p%40ss%2Fword@{path}?db=99")]);
@@ -53,7 +54,7 @@ fn tls() {
     let front = Front::start(&["--redis", &place, "--redis-ca", &stranger]);
     let answer = front.get("/v1/PING");
     assert_eq!(answer.status, 502, "{}", answer.text());
-    assert!(answer.text().contains("certificate"), "{}", answer.text());
+    assert!(answer.text().contains("Redis is away"), "{}", answer.text());
 }
 
 fn free_port() -> u16 {

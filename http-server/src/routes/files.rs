@@ -1,0 +1,144 @@
+//! The files of a directory, by tower-http's `ServeDir`, which is asked only for what a stranger may have.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use percent_encoding::percent_decode_str;
+use tower_http::services::ServeDir;
+
+/// Bytes of the longest name of a file on Linux.
+const NAME_MAX: usize = 255;
+
+/// What stands behind the name of a file that is packed already.
+const PACKED: [&str; 3] = ["br", "zst", "gz"];
+
+/// The one name with a dot in front that is meant for everybody (RFC 8615).
+const WELL_KNOWN: &[u8] = b".well-known";
+
+/// A directory whose files are served.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    root: PathBuf,
+    files: ServeDir,
+}
+
+impl Files {
+    /// # Errors
+    /// When there is no such directory.
+    pub(super) fn of(root: &Path) -> io::Result<Self> {
+        if !std::fs::metadata(root)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let files = ServeDir::new(root).precompressed_br().precompressed_zstd().precompressed_gzip();
+        Ok(Self { root: root.to_owned(), files })
+    }
+
+    pub(super) async fn answer(self, mut request: Request<Body>) -> Response {
+        let Some(path) = relative(request.uri().path()) else { return StatusCode::NOT_FOUND.into_response() };
+        let full = self.root.join(path);
+        // To look at a name may wait for a disk.
+        let is_served = tokio::task::spawn_blocking(move || is_served(&full)).await;
+        if !matches!(is_served, Ok(true)) {
+            return StatusCode::NOT_FOUND.into_response();
+        }
+        if !one_range(request.method(), request.headers()) {
+            request.headers_mut().remove(RANGE);
+        }
+        let validator = request.headers_mut().remove(IF_RANGE);
+        if let Some(validator) = validator.filter(|_| request.headers().contains_key(RANGE))
+            && !self.is_current(whole(&request), &validator).await
+        {
+            request.headers_mut().remove(RANGE);
+        }
+        self.ask(request).await
+    }
+
+    /// Whether a client that has a part of a file may get another one (RFC 9110 section 13.1.5): the file is the one that
+    /// this validator is of. Weak ones tell too little.
+    async fn is_current(&self, whole: Request<Body>, validator: &HeaderValue) -> bool {
+        let answer = self.ask(whole).await;
+        let current = if validator.as_bytes().starts_with(b"\"") { ETAG } else { LAST_MODIFIED };
+        answer.headers().get(current) == Some(validator)
+    }
+
+    async fn ask(&self, request: Request<Body>) -> Response {
+        match self.files.clone().try_call(request).await {
+            Ok(response) => response.map(Body::new),
+            // A name that no file can have is none of ours; so is one beside it with the suffix of a packed file.
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => StatusCode::NOT_FOUND.into_response(),
+            Err(error) => {
+                tracing::warn!("a file could not be served: {error}");
+                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            }
+        }
+    }
+}
+
+/// What asks about the file that a request asks for a part of.
+fn whole(request: &Request<Body>) -> Request<Body> {
+    let mut whole = Request::new(Body::empty());
+    *whole.method_mut() = Method::HEAD;
+    *whole.uri_mut() = request.uri().clone();
+    *whole.headers_mut() = request.headers().clone();
+    for name in [RANGE, IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE] {
+        whole.headers_mut().remove(name);
+    }
+    whole
+}
+
+/// A request's path below the root, if it is one that may be there. Nothing of it begins with a dot, and nothing is empty:
+/// `//host` would be another server where a redirect repeats it.
+fn relative(path: &str) -> Option<PathBuf> {
+    let decoded: Vec<u8> = percent_decode_str(path.strip_prefix('/')?).collect();
+    let decoded = String::from_utf8(decoded).ok()?;
+    let mut names = decoded.split('/').peekable();
+    let mut relative = PathBuf::new();
+    while let Some(name) = names.next() {
+        // Behind the last slash there is the directory itself.
+        let is_fine = !name.is_empty() || names.peek().is_none();
+        let is_seen = !name.starts_with('.') || name.as_bytes() == WELL_KNOWN;
+        if !is_fine || !is_seen || name.len() > NAME_MAX || name.contains('\0') {
+            return None;
+        }
+        relative.push(name);
+    }
+    // A slash within a name was no separator in the request.
+    (decoded.matches('/').count() == path[1..].matches('/').count()).then_some(relative)
+}
+
+/// Whether this is a file or a directory, and so is what may be sent in its place. To open a pipe would wait for somebody who
+/// writes to it.
+fn is_served(path: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    let index = path.join("index.html");
+    let path = if found.is_dir() { index.as_path() } else { path };
+    let is_odd = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    let packed = |suffix: &&str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".");
+        name.push(suffix);
+        is_odd(Path::new(&name))
+    };
+    (found.is_dir() || found.is_file()) && !is_odd(path) && !PACKED.iter().any(packed)
+}
+
+/// Whether exactly one range of bytes is asked for. Several would be answered in one message each; a server may send the
+/// whole instead, as it does for what is no range (RFC 9110 section 14.2).
+fn one_range(method: &Method, headers: &HeaderMap) -> bool {
+    let mut ranges = headers.get_all(RANGE).iter();
+    let (Some(range), None) = (ranges.next(), ranges.next()) else { return false };
+    let bounds = || range.to_str().ok()?.strip_prefix("bytes=")?.trim().split_once('-');
+    let number =
+        |text: &str| (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse::<u64>());
+    match bounds().map(|(first, last)| (number(first), number(last), first.is_empty(), last.is_empty())) {
+        Some((Some(Ok(first)), Some(Ok(last)), ..)) => *method == Method::GET && first <= last,
+        Some((Some(Ok(_)), None, _, true) | (None, Some(Ok(_)), true, _)) => *method == Method::GET,
+        _ => false,
+    }
+}
