@@ -277,3 +277,9 @@ fn connections_share_a_buffer() {
     assert_eq!(engine.begin(1, true).slot(), 0);
     assert!(!request().is_empty());
 }
+
+#[test]
+fn an_idle_connection_is_small() {
+    // What it has on the heap is its output, and what it has seen: the table of header fields, heads, 128 streams that are over.
+    assert!(size_of::<Connection>() <= 3 * 1024, "{}", size_of::<Connection>());
+}

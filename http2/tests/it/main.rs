@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod answers;
+mod any;
 mod floods;
 mod h2spec;
 mod model;
