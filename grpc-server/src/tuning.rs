@@ -16,13 +16,26 @@ pub const STREAM_WINDOW: u32 = 1024 * 1024;
 /// connection is due less often than once in some ten thousand small calls.
 pub const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 
-/// Bytes of a response that wait in a stream's send buffer. tonic 400 KiB: with 200 streams that would be 80 MB per
-/// connection for a client that does not read.
+/// Bytes of answers that wait to be written, on a connection. tonic 400 KiB for each stream: with 200 of them that would be
+/// 80 MB for a client that does not read.
 pub const SEND_BUFFER: usize = 128 * 1024;
 
-/// Bytes of a response's first piece that goes out before the client's window is looked at: a frame. With 200 streams 3 MB per
-/// connection for a client that opens none.
-pub const FIRST_PIECE: usize = 16 * 1024;
+/// Bytes of requests that the handlers of a connection have taken, from which on its task is woken to tell the client. A
+/// quarter of a stream's window: the other half that is announced at a time comes on top, so that no client waits for it.
+pub const RELEASE: usize = STREAM_WINDOW as usize / 4;
+
+/// Bytes that are read at once: four of the largest frames.
+pub const READ_BUFFER: usize = 64 * 1024;
+
+/// Reads after which a connection lets others have their turn.
+pub const TURN_READS: usize = 16;
+
+/// For the rest of a request that is no call, before that is said: an answer that comes first would leave what is wrong with the
+/// rest unsaid.
+pub const REFUSAL: Duration = Duration::from_secs(1);
+
+/// How long a client that has broken the protocol is listened to behind the GOAWAY, so that it is not lost.
+pub const LINGER: Duration = Duration::from_millis(250);
 
 /// The largest frame that clients may send. The protocol's least and tonic's default: 16 KiB. Larger frames would let a
 /// message of a megabyte come in fewer pieces, but one frame holds up the other calls of its connection.
@@ -34,19 +47,13 @@ pub const MAX_STREAMS: u32 = 200;
 /// Bytes of a request's header fields, uncompressed. tonic and grpc-java 16 KiB / 8 KiB, grpc-go 16 MiB.
 pub const MAX_HEADERS: u32 = 16 * 1024;
 
-/// Resets of streams that the handler has not seen yet, from which on a client is sent away (rapid reset,
-/// CVE-2023-44487). h2 20, which a client with a deadline shorter than a stall of the server reaches by itself.
-pub const MAX_PENDING_RESETS: usize = 200;
-
-/// Streams that were reset because the client broke the protocol, from which on it is sent away. h2 1,024.
-pub const MAX_ERROR_RESETS: usize = 256;
-
 /// For the client's preface and first SETTINGS. tonic: no limit; grpc-go 120 s.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Frames that carry neither a call nor its data (PING, SETTINGS, resets, windows ...), beyond those that calls and
-/// answers justify, that a client may send in a second. grpc-go ends connections at two pings too many, which honest
-/// clients meet; h2 has no limit. An answer to a PING costs some 0.3 µs, so this is 3 ms of a worker's second.
+/// answers justify, that a client may send in a second; resets (rapid reset, CVE-2023-44487) and refused calls among them.
+/// grpc-go ends connections at two pings too many, which honest clients meet; h2 has no limit. An answer to a PING
+/// costs some 0.3 µs, so this is 3 ms of a worker's second.
 pub const CONTROL_FRAMES: u32 = 10_000;
 
 /// Calls that may wait for something at one time, on all connections. tonic and grpc-go: no limit. Each holds a task and

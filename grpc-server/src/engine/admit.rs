@@ -14,6 +14,7 @@ use super::origin::Origin;
 use super::timeout;
 use super::web::{self, Outcome};
 use super::worker::{Found, OTHER};
+use crate::tuning;
 
 /// A call that can begin.
 pub(super) struct Admitted {
@@ -27,9 +28,9 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// One that ends here.
+    /// One that is no call and ends here.
     pub(super) fn answered(response: Response<Body>) -> Self {
-        Self::refused(Stage::Answering(Box::new(response)))
+        Self { timeout: Some(tuning::REFUSAL), ..Self::refused(Stage::Refusing(Box::new(response))) }
     }
 
     fn refused(stage: Stage) -> Self {
@@ -93,7 +94,8 @@ pub(super) fn admit_call(origin: &Rc<Origin>, mut request: Request<Inbound>) -> 
 
 /// The answer to what is HTTP, but no gRPC.
 pub(super) fn not_grpc(verb: &Verb) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+    let body = if verb == Verb::HEAD { Body::empty() } else { Body::new("This is a gRPC server.\n".to_owned()) };
+    let mut response = Response::new(body);
     if verb == Verb::POST {
         *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
     } else {

@@ -7,17 +7,17 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
+use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, Request, Response};
 use http_body::Body as _;
+use http2::{Reason, StreamId};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tonic::body::Body;
 use tonic::{Code, Status};
 
 use super::admit::admit;
 use super::inbound::Inbound;
+use super::link::Link;
 use super::origin::Origin;
 use super::stats::name_of;
 use super::web::Outcome;
@@ -28,14 +28,17 @@ use crate::tuning;
 /// its time can be counted with that of its batch; another one goes on as a task.
 pub(super) fn start(
     origin: &Rc<Origin>,
-    request: Request<RecvStream>,
-    respond: SendResponse<Bytes>,
+    link: &Rc<Link>,
+    stream: StreamId,
+    request: Request<Inbound>,
     now: Instant,
 ) -> Option<usize> {
-    let (admitted, outcome) = admit(origin, request.map(Inbound::new));
+    let (admitted, outcome) = admit(origin, request);
     let mut call = Call {
         origin: Rc::clone(origin),
-        respond,
+        link: Rc::clone(link),
+        stream,
+        is_answered: false,
         stage: admitted.stage,
         method: admitted.method,
         code: Code::Unknown,
@@ -84,7 +87,10 @@ impl Drop for Waiting {
 
 struct Call {
     origin: Rc<Origin>,
-    respond: SendResponse<Bytes>,
+    link: Rc<Link>,
+    stream: StreamId,
+    /// Whether all of an answer is on its way.
+    is_answered: bool,
     stage: Stage,
     method: Method,
     /// How it ended.
@@ -112,10 +118,12 @@ pub(super) struct Trace {
 pub(super) enum Stage {
     /// The handler works.
     Handling(Answer),
+    /// It is no call: that is said when the request is complete, or has had time enough.
+    Refusing(Box<Response<Body>>),
     /// Its answer is sent.
     Answering(Box<Response<Body>>),
     /// The answer's body is sent.
-    Sending(Box<Sending>),
+    Sending(Sending),
     /// Nothing.
     Over,
 }
@@ -177,24 +185,35 @@ impl Call {
                     }
                     Poll::Pending => {
                         // Ready when the client has given up, or is gone: then nobody waits for the handler.
-                        ready!(self.respond.poll_reset(cx)).ok();
+                        ready!(self.link.poll_gone(self.stream, cx));
                         self.give_up();
                     }
                 },
-                Stage::Answering(_) => {
-                    if let Stage::Answering(response) = std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Refusing(_) if self.link.is_receiving(self.stream) => {
+                    ready!(self.link.poll_gone(self.stream, cx));
+                    self.give_up();
+                }
+                Stage::Refusing(_) | Stage::Answering(_) => {
+                    if let Stage::Refusing(response) | Stage::Answering(response) =
+                        std::mem::replace(&mut self.stage, Stage::Over)
+                    {
                         self.send_head(*response);
                     }
                 }
                 Stage::Sending(sending) => {
-                    let Some((code, has_panicked)) = ready!(sending.poll(cx)) else {
-                        self.give_up();
-                        continue;
-                    };
-                    if has_panicked {
-                        self.origin.worker.figures().panics.add(1);
+                    match ready!(sending.poll(&self.link, self.stream, cx)) {
+                        Sent::All(code) => (self.code, self.is_answered) = (code, true),
+                        Sent::Broken(code) => self.code = code,
+                        Sent::Panicked(status) => {
+                            self.origin.worker.figures().panics.add(1);
+                            self.is_answered = sending.stop(&self.link, self.stream, &status);
+                            self.code = status.code();
+                        }
+                        Sent::Gone => {
+                            self.give_up();
+                            continue;
+                        }
                     }
-                    self.code = code;
                     self.stage = Stage::Over;
                 }
                 Stage::Over => return Poll::Ready(()),
@@ -214,11 +233,9 @@ impl Call {
         if is_all {
             self.code = code_of(&head.headers);
         }
-        match self.respond.send_response(Response::from_parts(head, ()), is_all) {
-            Ok(_) if is_all => self.stage = Stage::Over,
-            Ok(stream) => {
-                self.stage = Stage::Sending(Box::new(Sending { body, stream, waiting: None, is_first: true }));
-            }
+        match self.link.send_head(self.stream, &head, is_all) {
+            Ok(()) if is_all => (self.stage, self.is_answered) = (Stage::Over, true),
+            Ok(()) => self.stage = Stage::Sending(Sending { body, waiting: Bytes::new() }),
             // The client has given up, or is gone.
             Err(_) => self.give_up(),
         }
@@ -228,11 +245,12 @@ impl Call {
     fn stop(&mut self, status: &Status) {
         self.code = status.code();
         match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Refusing(response) => self.stage = Stage::Answering(response),
             Stage::Handling(_) | Stage::Answering(_) => {
                 let response = Box::new(status.clone().into_http());
                 self.stage = Stage::Answering(response);
             }
-            Stage::Sending(mut sending) => sending.stop(status),
+            Stage::Sending(sending) => self.is_answered = sending.stop(&self.link, self.stream, status),
             Stage::Over => {}
         }
     }
@@ -243,6 +261,12 @@ impl Call {
             self.code = outcome.code();
         }
         end(&self.origin, &self.method, self.code, self.trace.take(), began)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.link.leave(self.stream, self.is_answered);
     }
 }
 
@@ -286,78 +310,70 @@ pub(super) fn code_of(headers: &HeaderMap) -> Code {
 /// The body of an answer on its way.
 pub(super) struct Sending {
     body: Body,
-    stream: SendStream<Bytes>,
-    /// A piece that waits for the client's window or for the send buffer.
-    waiting: Option<Bytes>,
-    /// Whether nothing was sent yet.
-    is_first: bool,
+    /// What there is no room for yet.
+    waiting: Bytes,
+}
+
+/// How the sending of an answer has ended.
+enum Sent {
+    All(Code),
+    /// The body broke off.
+    Broken(Code),
+    Panicked(Status),
+    /// Nobody wants it.
+    Gone,
 }
 
 impl Sending {
-    /// Ready when all is on its way, with the code and whether the handler panicked; `None` if nobody wants it.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Code, bool)>> {
+    /// Ready when all is on its way.
+    fn poll(&mut self, link: &Link, stream: StreamId, cx: &mut Context<'_>) -> Poll<Sent> {
         loop {
-            if let Some(piece) = self.waiting.take_if(|_| self.stream.capacity() > 0) {
-                if self.stream.send_data(piece, false).is_err() {
-                    return Poll::Ready(None);
-                }
-            } else if self.waiting.is_some() {
-                match ready!(self.stream.poll_capacity(cx)) {
-                    Some(Ok(_)) => continue,
-                    Some(Err(_)) | None => return Poll::Ready(None),
+            if !self.waiting.is_empty() {
+                let Ok(sent) = link.send_data(stream, &self.waiting, false) else { return Poll::Ready(Sent::Gone) };
+                self.waiting.advance(sent);
+                if !self.waiting.is_empty() {
+                    ready!(link.poll_gone(stream, cx));
+                    return Poll::Ready(Sent::Gone);
                 }
             }
             let frame = match guarded(|| Pin::new(&mut self.body).poll_frame(cx)) {
                 Poll::Ready(Ok(frame)) => frame,
-                Poll::Ready(Err(status)) => {
-                    self.stop(&status);
-                    return Poll::Ready(Some((status.code(), true)));
-                }
+                Poll::Ready(Err(status)) => return Poll::Ready(Sent::Panicked(status)),
                 Poll::Pending => {
-                    ready!(self.stream.poll_reset(cx)).ok();
-                    return Poll::Ready(None);
+                    ready!(link.poll_gone(stream, cx));
+                    return Poll::Ready(Sent::Gone);
                 }
             };
             let Some(frame) = frame else {
                 // A body that says nothing of a status; tonic's own always do, gRPC-Web's have it in their last piece.
-                let sent = self.stream.send_data(Bytes::new(), true);
-                return Poll::Ready(sent.ok().map(|()| (Code::Unknown, false)));
+                let sent = link.send_data(stream, &[], true);
+                return Poll::Ready(sent.map_or(Sent::Gone, |_| Sent::All(Code::Unknown)));
             };
             match frame.map(http_body::Frame::into_data) {
-                Ok(Ok(piece)) => self.send(piece),
+                Ok(Ok(piece)) => self.waiting = piece,
                 Ok(Err(frame)) => {
                     let Ok(trailers) = frame.into_trailers() else { continue };
-                    let code = code_of(&trailers);
-                    return Poll::Ready(self.stream.send_trailers(trailers).ok().map(|()| (code, false)));
+                    let sent = link.send_trailers(stream, &trailers);
+                    return Poll::Ready(sent.map_or(Sent::Gone, |()| Sent::All(code_of(&trailers))));
                 }
                 Err(status) => {
                     tracing::debug!("a response broke off: {status}");
-                    self.stream.send_reset(Reason::INTERNAL_ERROR);
-                    return Poll::Ready(Some((status.code(), false)));
+                    link.reset(stream, Reason::INTERNAL_ERROR);
+                    return Poll::Ready(Sent::Broken(status.code()));
                 }
             }
         }
     }
 
-    fn send(&mut self, piece: Bytes) {
-        // The first piece, most often the only one, goes out without asking, if it is small: h2 holds it until there is a
-        // window. A large one waits for that itself, and what makes the next one with it.
-        if std::mem::take(&mut self.is_first) && piece.len() <= tuning::FIRST_PIECE {
-            // An error shows again at the next step.
-            let _ = self.stream.send_data(piece, false);
-            return;
-        }
-        self.stream.reserve_capacity(piece.len());
-        self.waiting = Some(piece);
-    }
-
-    /// Ends the body with a status of our own.
-    fn stop(&mut self, status: &Status) {
-        let trailers = status.clone().into_http::<()>().into_parts().0.headers;
+    /// Ends the body with a status of our own; whether the client is told by trailers.
+    fn stop(&self, link: &Link, stream: StreamId, status: &Status) -> bool {
+        let trailers = only_status(status.clone().into_http::<()>().into_parts().0.headers);
         // Behind what waits for a window, trailers would wait too: such a client is told by a reset.
-        if self.waiting.is_some() || self.stream.send_trailers(only_status(trailers)).is_err() {
-            self.stream.send_reset(Reason::CANCEL);
+        let is_told = self.waiting.is_empty() && link.send_trailers(stream, &trailers).is_ok();
+        if !is_told {
+            link.reset(stream, Reason::CANCEL);
         }
+        is_told
     }
 }
 

@@ -79,7 +79,7 @@ async fn answer(
     let Admitted { stage, method, trace, .. } = admitted;
     let response = match stage {
         Stage::Handling(answer) => answer.await?,
-        Stage::Answering(response) => *response,
+        Stage::Refusing(response) | Stage::Answering(response) => *response,
         Stage::Sending(_) | Stage::Over => Status::internal("there is no answer").into_http(),
     };
     let ended = outcome.map(|outcome| Ended { origin: Rc::clone(origin), method, trace, outcome, began });

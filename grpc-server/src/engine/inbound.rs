@@ -1,12 +1,13 @@
 //! The body of a request as it comes in.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use h2::{Reason, RecvStream};
 use http_body::{Body, Frame, SizeHint};
 use tonic::Status;
+
+use super::pipe::Reader;
 
 /// The body of a request.
 #[derive(Debug)]
@@ -14,15 +15,23 @@ pub struct Inbound(Source);
 
 #[derive(Debug)]
 enum Source {
-    /// What h2 receives. Nothing is boxed.
-    Http2 { stream: RecvStream, is_data_over: bool },
+    /// It has come with its head, in one piece.
+    Whole(Option<Bytes>),
+    /// It comes piece by piece.
+    Pieces(Reader),
     /// Anything else: what was translated.
     Other(tonic::body::Body),
 }
 
 impl Inbound {
-    pub(super) fn new(stream: RecvStream) -> Self {
-        Self(Source::Http2 { stream, is_data_over: false })
+    pub(super) fn whole(piece: Option<Bytes>) -> Self {
+        Self(Source::Whole(piece))
+    }
+}
+
+impl From<Reader> for Inbound {
+    fn from(reader: Reader) -> Self {
+        Self(Source::Pieces(reader))
     }
 }
 
@@ -38,48 +47,25 @@ impl Body for Inbound {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match &mut self.get_mut().0 {
-            Source::Http2 { stream, is_data_over } => {
-                poll_http2(stream, is_data_over, cx).map_err(|error| Status::from_error(error.into()))
-            }
+            Source::Whole(piece) => Poll::Ready(piece.take().map(|piece| Ok(Frame::data(piece)))),
+            Source::Pieces(reader) => reader.poll(cx),
             Source::Other(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Source::Http2 { stream, .. } => stream.is_end_stream(),
+            Source::Whole(piece) => piece.is_none(),
+            Source::Pieces(reader) => reader.is_over(),
             Source::Other(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Source::Http2 { .. } => SizeHint::default(),
+            Source::Whole(piece) => SizeHint::with_exact(piece.as_ref().map_or(0, |piece| piece.len() as u64)),
+            Source::Pieces(_) => SizeHint::default(),
             Source::Other(body) => body.size_hint(),
         }
     }
-}
-
-fn poll_http2(
-    stream: &mut RecvStream,
-    is_data_over: &mut bool,
-    cx: &mut Context<'_>,
-) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
-    if !*is_data_over {
-        match ready!(stream.poll_data(cx)) {
-            Some(Ok(bytes)) => {
-                // The client may send as much again: what tonic holds of a call is one message, whose size it limits.
-                let released = stream.flow_control().release_capacity(bytes.len());
-                return Poll::Ready(Some(released.map(|()| Frame::data(bytes))));
-            }
-            // A client that wants no answer any more ends its request this way.
-            Some(Err(error)) if error.is_remote() && error.reason() == Some(Reason::NO_ERROR) => {
-                return Poll::Ready(None);
-            }
-            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-            None => *is_data_over = true,
-        }
-    }
-    let trailers = ready!(stream.poll_trailers(cx)).transpose();
-    Poll::Ready(trailers.map(|trailers| trailers.map(Frame::trailers)))
 }

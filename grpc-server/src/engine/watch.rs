@@ -2,8 +2,8 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use h2::{Ping, PingPong};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::options::Timeouts;
@@ -11,15 +11,16 @@ use crate::options::Timeouts;
 /// What the watch wants of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
+    /// The client is asked for an answer.
+    Ping,
     /// It ends when its calls are over.
     Leave,
-    /// It ends: the client does not answer.
+    /// It ends: the client does not answer, or has not begun.
     Cut,
 }
 
 /// One timer for all that a connection is watched for.
 pub(super) struct Watch {
-    ping_pong: Option<PingPong>,
     timer: Pin<Box<Sleep>>,
     timeouts: Timeouts,
     began: Instant,
@@ -33,70 +34,60 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(ping_pong: Option<PingPong>, timeouts: Timeouts) -> Self {
+    pub(super) fn new(timeouts: Timeouts) -> Self {
         let now = Instant::now();
         let timer = Box::pin(sleep_until(now));
-        Self { ping_pong, timer, timeouts, began: now, active: now, pinged: None, heard: now, has_left: false }
+        Self { timer, timeouts, began: now, active: now, pinged: None, heard: now, has_left: false }
     }
 
-    /// `is_busy` tells whether calls are under way; it is asked only when it matters.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, is_busy: impl Fn() -> bool) -> Poll<Wish> {
-        if self.pinged.is_some() && self.poll_pong(cx) {
-            self.pinged = None;
-            self.heard = Instant::now();
-        }
+    /// The client has answered.
+    pub(super) fn heard(&mut self, now: Instant) {
+        self.pinged = None;
+        self.heard = now;
+    }
+
+    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, is_busy: impl Fn() -> bool, is_open: bool) -> Poll<Wish> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
-            if self.pinged.is_some_and(|at| at + self.timeouts.keepalive_answer <= now) {
+            let is_deaf = self.pinged.is_some_and(|at| at + self.timeouts.keepalive_answer <= now);
+            if is_deaf || !is_open && self.began + self.timeouts.handshake <= now {
                 return Poll::Ready(Wish::Cut);
-            }
-            if self.pinged.is_none() && self.heard + self.timeouts.keepalive <= now {
-                self.ping(now, cx);
             }
             if is_busy() {
                 self.active = now;
             }
+            let is_silent = is_open && self.pinged.is_none() && self.heard + self.timeouts.keepalive <= now;
             let is_old = self.timeouts.age.is_some_and(|age| self.began + age <= now);
             let is_idle = self.timeouts.idle.is_some_and(|idle| self.active + idle <= now);
-            let next = self.next(now);
+            let leaves = (is_old || is_idle) && !self.has_left;
+            self.has_left |= leaves;
+            if is_silent && !leaves {
+                self.pinged = Some(now);
+            }
+            let next = self.next(now, is_open);
             self.timer.as_mut().reset(next);
-            if (is_old || is_idle) && !self.has_left {
-                self.has_left = true;
-                // The timer is polled again after the connection was told.
-                cx.waker().wake_by_ref();
+            if leaves {
                 return Poll::Ready(Wish::Leave);
+            }
+            if is_silent {
+                return Poll::Ready(Wish::Ping);
             }
         }
         Poll::Pending
     }
 
-    fn poll_pong(&mut self, cx: &mut Context<'_>) -> bool {
-        self.ping_pong.as_mut().is_some_and(|ping_pong| ping_pong.poll_pong(cx).is_ready())
-    }
-
-    fn ping(&mut self, now: Instant, cx: &mut Context<'_>) {
-        let sent = self.ping_pong.as_mut().is_some_and(|ping_pong| ping_pong.send_ping(Ping::opaque()).is_ok());
-        if sent {
-            self.pinged = Some(now);
-            // The connection has to send it, and this has to wait for the answer.
-            let _ = self.poll_pong(cx);
-            cx.waker().wake_by_ref();
-        } else {
-            // The connection is about to end.
-            self.heard = now;
-        }
-    }
-
     /// When there is something to see next.
-    fn next(&self, now: Instant) -> Instant {
+    fn next(&self, now: Instant, is_open: bool) -> Instant {
         let ping = match self.pinged {
             Some(at) => at + self.timeouts.keepalive_answer,
             None => self.heard + self.timeouts.keepalive,
         };
+        let handshake = Some(self.began + self.timeouts.handshake).filter(|_| !is_open);
         let age = self.timeouts.age.filter(|_| !self.has_left).map(|age| self.began + age);
         let idle = self.timeouts.idle.filter(|_| !self.has_left).map(|idle| self.active + idle);
         // What is past already has been dealt with; a moment later is soon enough for what could not be.
-        let soonest = [age, idle].into_iter().flatten().filter(|at| *at > now).fold(ping, Instant::min);
-        soonest.max(now + std::time::Duration::from_millis(1))
+        let soonest = [handshake, age, idle].into_iter().flatten().filter(|at| *at > now).fold(ping, Instant::min);
+        soonest.max(now + Duration::from_millis(1))
     }
 }

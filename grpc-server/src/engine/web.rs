@@ -148,7 +148,7 @@ impl Service<Request<Body>> for &mut Inner<'_> {
             let mut timer = end.map(|end| Box::pin(sleep_until(end)));
             let response = match stage {
                 Stage::Handling(answer) => bounded(answer, &mut timer).await,
-                Stage::Answering(response) => *response,
+                Stage::Refusing(response) | Stage::Answering(response) => *response,
                 Stage::Sending(_) | Stage::Over => plain(StatusCode::INTERNAL_SERVER_ERROR),
             };
             // An answer without a body has its code in its head, where gRPC-Web has it too.

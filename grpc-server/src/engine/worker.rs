@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use http::Request;
 use server_runtime::Shutdown;
 use tonic::Code;
@@ -15,10 +16,16 @@ use super::stats::{Figures, MethodStats, Stats, bucket};
 use crate::health::Health;
 use crate::options::Options;
 use crate::routes::{Answer, Routes};
-use crate::tuning::MAX_METHODS;
+use crate::tuning::{MAX_METHODS, READ_BUFFER};
 
 /// The place of what is no method of any service.
 pub(super) const OTHER: usize = 0;
+
+/// Bytes of a piece of a message up to which it stands together with others: one that stays keeps all of them.
+const SMALL_PIECE: usize = 256;
+
+/// Bytes of small pieces that stand together.
+const PIECES: usize = 8 * 1024;
 
 /// What all workers share.
 pub(super) struct Shared {
@@ -39,6 +46,12 @@ pub(super) struct Worker {
     /// Calls that may wait here.
     limit: u64,
     is_watched: Cell<bool>,
+    /// Where the connection that has its turn reads into.
+    pub(super) buffer: RefCell<Vec<u8>>,
+    /// And where it writes from.
+    pub(super) output: Cell<Vec<u8>>,
+    /// Where small pieces of messages are kept, one behind the other: an allocation for many of them.
+    pieces: RefCell<BytesMut>,
 }
 
 /// The methods that were called, by path.
@@ -83,7 +96,23 @@ impl Worker {
             count: Cell::new(0),
             limit,
             is_watched: Cell::new(false),
+            buffer: RefCell::new(vec![0; READ_BUFFER]),
+            output: Cell::default(),
+            pieces: RefCell::default(),
         }
+    }
+
+    /// A copy of what was read.
+    pub(super) fn piece(&self, bytes: &[u8]) -> Bytes {
+        if bytes.len() > SMALL_PIECE {
+            return Bytes::copy_from_slice(bytes);
+        }
+        let mut pieces = self.pieces.borrow_mut();
+        if pieces.capacity() < bytes.len() {
+            *pieces = BytesMut::with_capacity(PIECES);
+        }
+        pieces.extend_from_slice(bytes);
+        pieces.split().freeze()
     }
 
     fn stats(&self) -> &Stats {

@@ -1,0 +1,85 @@
+//! Requests as `http` has them, made of what the engine decoded.
+
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
+use http2::RequestHead;
+use http2::hpack::Fields;
+
+/// As many as the engine remembers itself.
+const REMEMBERED: usize = 4;
+
+/// What was made of the heads that clients send again and again.
+#[derive(Default)]
+pub(super) struct Requests {
+    known: [Known; REMEMBERED],
+    next: usize,
+}
+
+#[derive(Default)]
+struct Known {
+    id: u64,
+    /// Made when the head has come for the second time: many heads come once.
+    parts: Option<Parts>,
+}
+
+#[derive(Clone)]
+struct Parts {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Requests {
+    /// The request of a head; none, if it has no target that `http` knows.
+    pub(super) fn make(&mut self, head: &RequestHead) -> Option<Request<()>> {
+        let Some(known) = self.known.iter_mut().find(|known| known.id == head.id()) else {
+            self.known[self.next] = Known { id: head.id(), parts: None };
+            self.next = (self.next + 1) % REMEMBERED;
+            return parts(head).map(request);
+        };
+        if known.parts.is_none() {
+            known.parts = parts(head);
+        }
+        known.parts.clone().map(request)
+    }
+}
+
+fn request(Parts { method, uri, headers }: Parts) -> Request<()> {
+    let mut request = Request::new(());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    *request.version_mut() = Version::HTTP_2;
+    request
+}
+
+fn parts(head: &RequestHead) -> Option<Parts> {
+    let mut uri = http::uri::Parts::default();
+    uri.scheme = head.scheme().map(Scheme::try_from).transpose().ok()?;
+    uri.authority = head.authority().map(Authority::try_from).transpose().ok()?;
+    uri.path_and_query = head.path().map(PathAndQuery::try_from).transpose().ok()?;
+    if uri.authority.is_none() {
+        uri.scheme = None;
+    }
+    Some(Parts {
+        method: Method::from_bytes(head.method()).ok()?,
+        uri: Uri::from_parts(uri).ok()?,
+        headers: headers(head.fields()),
+    })
+}
+
+/// A request's trailers.
+pub(super) fn trailers(fields: &Fields) -> HeaderMap {
+    headers(fields.iter())
+}
+
+fn headers<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        // The engine has checked both.
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
