@@ -20,10 +20,6 @@ pub const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// 80 MB for a client that does not read.
 pub const SEND_BUFFER: usize = 128 * 1024;
 
-/// Bytes of requests that the handlers of a connection have taken, from which on its task is woken to tell the client. A
-/// quarter of a stream's window: the other half that is announced at a time comes on top, so that no client waits for it.
-pub const RELEASE: usize = STREAM_WINDOW as usize / 4;
-
 /// Bytes that are read at once: four of the largest frames.
 pub const READ_BUFFER: usize = 64 * 1024;
 

@@ -62,6 +62,8 @@ mod upgrade;
 
 pub mod frame;
 pub mod hpack;
+#[cfg(feature = "http")]
+pub mod shared;
 
 pub use config::Config;
 pub use connection::{Connection, Event};

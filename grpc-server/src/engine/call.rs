@@ -10,14 +10,15 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, Request, Response};
 use http_body::Body as _;
+use http2::shared::Shared;
 use http2::{Reason, StreamId};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tonic::body::Body;
 use tonic::{Code, Status};
 
 use super::admit::admit;
+use super::answers::{send_head, send_trailers};
 use super::inbound::Inbound;
-use super::link::Link;
 use super::origin::Origin;
 use super::stats::name_of;
 use super::web::Outcome;
@@ -28,7 +29,7 @@ use crate::tuning;
 /// its time can be counted with that of its batch; another one goes on as a task.
 pub(super) fn start(
     origin: &Rc<Origin>,
-    link: &Rc<Link>,
+    shared: &Rc<Shared>,
     stream: StreamId,
     request: Request<Inbound>,
     now: Instant,
@@ -36,7 +37,7 @@ pub(super) fn start(
     let (admitted, outcome) = admit(origin, request);
     let mut call = Call {
         origin: Rc::clone(origin),
-        link: Rc::clone(link),
+        shared: Rc::clone(shared),
         stream,
         is_answered: false,
         stage: admitted.stage,
@@ -87,7 +88,7 @@ impl Drop for Waiting {
 
 struct Call {
     origin: Rc<Origin>,
-    link: Rc<Link>,
+    shared: Rc<Shared>,
     stream: StreamId,
     /// Whether all of an answer is on its way.
     is_answered: bool,
@@ -185,12 +186,12 @@ impl Call {
                     }
                     Poll::Pending => {
                         // Ready when the client has given up, or is gone: then nobody waits for the handler.
-                        ready!(self.link.poll_gone(self.stream, cx));
+                        ready!(self.shared.poll_gone(self.stream, cx));
                         self.give_up();
                     }
                 },
-                Stage::Refusing(_) if self.link.is_receiving(self.stream) => {
-                    ready!(self.link.poll_gone(self.stream, cx));
+                Stage::Refusing(_) if self.shared.is_receiving(self.stream) => {
+                    ready!(self.shared.poll_gone(self.stream, cx));
                     self.give_up();
                 }
                 Stage::Refusing(_) | Stage::Answering(_) => {
@@ -201,12 +202,12 @@ impl Call {
                     }
                 }
                 Stage::Sending(sending) => {
-                    match ready!(sending.poll(&self.link, self.stream, cx)) {
+                    match ready!(sending.poll(&self.shared, self.stream, cx)) {
                         Sent::All(code) => (self.code, self.is_answered) = (code, true),
                         Sent::Broken(code) => self.code = code,
                         Sent::Panicked(status) => {
                             self.origin.worker.figures().panics.add(1);
-                            self.is_answered = sending.stop(&self.link, self.stream, &status);
+                            self.is_answered = sending.stop(&self.shared, self.stream, &status);
                             self.code = status.code();
                         }
                         Sent::Gone => {
@@ -233,7 +234,7 @@ impl Call {
         if is_all {
             self.code = code_of(&head.headers);
         }
-        match self.link.send_head(self.stream, &head, is_all) {
+        match send_head(&self.shared, self.stream, &head, is_all) {
             Ok(()) if is_all => (self.stage, self.is_answered) = (Stage::Over, true),
             Ok(()) => self.stage = Stage::Sending(Sending { body, waiting: Bytes::new() }),
             // The client has given up, or is gone.
@@ -250,7 +251,7 @@ impl Call {
                 let response = Box::new(status.clone().into_http());
                 self.stage = Stage::Answering(response);
             }
-            Stage::Sending(sending) => self.is_answered = sending.stop(&self.link, self.stream, status),
+            Stage::Sending(sending) => self.is_answered = sending.stop(&self.shared, self.stream, status),
             Stage::Over => {}
         }
     }
@@ -266,7 +267,7 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.link.leave(self.stream, self.is_answered);
+        self.shared.leave(self.stream, self.is_answered);
     }
 }
 
@@ -326,13 +327,13 @@ enum Sent {
 
 impl Sending {
     /// Ready when all is on its way.
-    fn poll(&mut self, link: &Link, stream: StreamId, cx: &mut Context<'_>) -> Poll<Sent> {
+    fn poll(&mut self, shared: &Shared, stream: StreamId, cx: &mut Context<'_>) -> Poll<Sent> {
         loop {
             if !self.waiting.is_empty() {
-                let Ok(sent) = link.send_data(stream, &self.waiting, false) else { return Poll::Ready(Sent::Gone) };
+                let Ok(sent) = shared.send_data(stream, &self.waiting, false) else { return Poll::Ready(Sent::Gone) };
                 self.waiting.advance(sent);
                 if !self.waiting.is_empty() {
-                    ready!(link.poll_gone(stream, cx));
+                    ready!(shared.poll_gone(stream, cx));
                     return Poll::Ready(Sent::Gone);
                 }
             }
@@ -340,25 +341,25 @@ impl Sending {
                 Poll::Ready(Ok(frame)) => frame,
                 Poll::Ready(Err(status)) => return Poll::Ready(Sent::Panicked(status)),
                 Poll::Pending => {
-                    ready!(link.poll_gone(stream, cx));
+                    ready!(shared.poll_gone(stream, cx));
                     return Poll::Ready(Sent::Gone);
                 }
             };
             let Some(frame) = frame else {
                 // A body that says nothing of a status; tonic's own always do, gRPC-Web's have it in their last piece.
-                let sent = link.send_data(stream, &[], true);
+                let sent = shared.send_data(stream, &[], true);
                 return Poll::Ready(sent.map_or(Sent::Gone, |_| Sent::All(Code::Unknown)));
             };
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(piece)) => self.waiting = piece,
                 Ok(Err(frame)) => {
                     let Ok(trailers) = frame.into_trailers() else { continue };
-                    let sent = link.send_trailers(stream, &trailers);
+                    let sent = send_trailers(shared, stream, &trailers);
                     return Poll::Ready(sent.map_or(Sent::Gone, |()| Sent::All(code_of(&trailers))));
                 }
                 Err(status) => {
                     tracing::debug!("a response broke off: {status}");
-                    link.reset(stream, Reason::INTERNAL_ERROR);
+                    shared.reset(stream, Reason::INTERNAL_ERROR);
                     return Poll::Ready(Sent::Broken(status.code()));
                 }
             }
@@ -366,12 +367,12 @@ impl Sending {
     }
 
     /// Ends the body with a status of our own; whether the client is told by trailers.
-    fn stop(&self, link: &Link, stream: StreamId, status: &Status) -> bool {
+    fn stop(&self, shared: &Shared, stream: StreamId, status: &Status) -> bool {
         let trailers = only_status(status.clone().into_http::<()>().into_parts().0.headers);
         // Behind what waits for a window, trailers would wait too: such a client is told by a reset.
-        let is_told = self.waiting.is_empty() && link.send_trailers(stream, &trailers).is_ok();
+        let is_told = self.waiting.is_empty() && send_trailers(shared, stream, &trailers).is_ok();
         if !is_told {
-            link.reset(stream, Reason::CANCEL);
+            shared.reset(stream, Reason::CANCEL);
         }
         is_told
     }

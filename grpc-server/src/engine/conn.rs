@@ -4,23 +4,17 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
-use http::{HeaderMap, Request};
-use http2::{Config, Connection as Engine, Event, Reason, StreamId};
+use http2::shared::{Arrivals, Shared};
+use http2::{Config, Connection as Engine, Event, Reason};
 use server_runtime::{Connection, Stream};
 use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Instant;
 
 use super::call;
 use super::h1;
-use super::inbound::Inbound;
-use super::link::Link;
 use super::origin::{End, Origin};
-use super::pipe::Pipe;
-use super::requests::{self, Requests};
 use super::watch::{Watch, Wish};
 use super::wire::Wire;
 use super::worker::Worker;
@@ -59,23 +53,23 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
 async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
     let mut triggered = pin!(origin.shutdown.triggered());
     let options = &origin.worker.options;
-    let link = Rc::new(Link::new(Engine::new(&config(options), Instant::now().into_std())));
+    let shared = Rc::new(Shared::new(Engine::new(&config(options), Instant::now().into_std())));
     let watch = Watch::new(options.timeouts);
-    let (batch, finished, requests) = (Vec::new(), Vec::new(), Requests::default());
-    let mut conn = Conn { link, stream, unread: read, batch, finished, requests, watch, is_left: false, origin };
+    let (arrivals, finished) = (Arrivals::default(), Vec::new());
+    let mut conn = Conn { shared, stream, unread: read, arrivals, finished, watch, is_left: false, origin };
     let mut is_ending = false;
     let ended = poll_fn(|cx| {
         if !is_ending && triggered.as_mut().poll(cx).is_ready() {
             is_ending = true;
-            if !conn.link.engine.borrow().is_open() {
+            if !conn.shared.engine().is_open() {
                 return Poll::Ready(Ended::Lost);
             }
-            conn.link.engine.borrow_mut().shutdown();
+            conn.shared.engine().shutdown();
         }
         conn.poll(cx)
     })
     .await;
-    conn.link.end();
+    conn.shared.end();
     let Conn { mut stream, .. } = conn;
     match ended {
         Ended::Lost => {}
@@ -124,27 +118,15 @@ enum Ended {
     Broken,
 }
 
-/// A call that has arrived.
-struct Arrival {
-    stream: StreamId,
-    request: Request<()>,
-    /// The first piece of its body.
-    piece: Option<Bytes>,
-    is_complete: bool,
-    /// What more there is of its body, the first piece included.
-    pipe: Option<Arc<Pipe>>,
-}
-
 struct Conn<'a> {
-    link: Rc<Link>,
+    shared: Rc<Shared>,
     stream: Stream,
     /// What was read and not used, between turns.
     unread: Vec<u8>,
-    /// The calls of one batch; empty in between.
-    batch: Vec<Arrival>,
+    /// The calls of one batch, between turns none.
+    arrivals: Arrivals,
     /// The methods of those calls of the batch that are over; empty in between.
     finished: Vec<usize>,
-    requests: Requests,
     watch: Watch,
     /// Whether the client makes no more calls.
     is_left: bool,
@@ -154,16 +136,16 @@ struct Conn<'a> {
 impl Conn<'_> {
     /// Ready at the end of the connection.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        self.link.begin_turn(cx);
+        self.shared.begin_turn(cx);
         let worker = Rc::clone(&self.origin.worker);
         let mut buffer = worker.buffer.borrow_mut();
         // What is written in this turn goes through the worker's buffer, unless calls have begun one of the connection's own.
-        let mut lent = self.link.engine.borrow().output().is_empty().then(|| worker.output.take());
+        let mut lent = self.shared.engine().output().is_empty().then(|| worker.output.take());
         if let Some(buffer) = &mut lent {
-            self.link.engine.borrow_mut().swap_buffer(buffer);
+            self.shared.engine().swap_buffer(buffer);
         }
         let polled = self.turn(cx, &mut buffer);
-        let mut engine = self.link.engine.borrow_mut();
+        let mut engine = self.shared.engine();
         if let Some(mut buffer) = lent {
             engine.swap_buffer(&mut buffer);
             worker.output.set(buffer);
@@ -172,7 +154,7 @@ impl Conn<'_> {
             engine.swap_buffer(&mut Vec::new());
         }
         drop(engine);
-        self.link.end_turn();
+        self.shared.end_turn();
         polled
     }
 
@@ -185,11 +167,11 @@ impl Conn<'_> {
         if ended.is_ready() {
             return ended;
         }
-        let link = &self.link;
-        let is_open = link.engine.borrow().is_open();
-        match self.watch.poll(cx, || link.engine.borrow().open_streams() > 0, is_open) {
-            Poll::Ready(Wish::Leave) => self.link.engine.borrow_mut().shutdown(),
-            Poll::Ready(Wish::Ping) => self.link.engine.borrow_mut().ping(*b"are you?"),
+        let shared = &self.shared;
+        let is_open = shared.engine().is_open();
+        match self.watch.poll(cx, || shared.engine().open_streams() > 0, is_open) {
+            Poll::Ready(Wish::Leave) => self.shared.engine().shutdown(),
+            Poll::Ready(Wish::Ping) => self.shared.engine().ping(*b"are you?"),
             Poll::Ready(Wish::Cut) => {
                 self.origin.worker.figures().timeouts.add(1);
                 return Poll::Ready(Ended::Lost);
@@ -204,9 +186,9 @@ impl Conn<'_> {
     /// Reads, answers and writes until there is nothing more to do.
     fn exchange(&mut self, cx: &mut Context<'_>, buffer: &mut [u8], filled: &mut usize) -> Poll<Ended> {
         for _ in 0..tuning::TURN_READS {
-            self.link.release();
+            self.shared.release();
             let result = self.take(buffer, filled);
-            let is_held = *filled > 0 && self.link.engine.borrow().output().len() >= tuning::SEND_BUFFER;
+            let is_held = *filled > 0 && self.shared.engine().output().len() >= tuning::SEND_BUFFER;
             self.answer_all();
             let Ok(is_written) = self.write(cx) else { return Poll::Ready(Ended::Lost) };
             match result {
@@ -219,7 +201,7 @@ impl Conn<'_> {
                 Ok(()) if is_written && self.is_over() => return Poll::Ready(Ended::Whole),
                 Ok(()) => {}
             }
-            if self.link.engine.borrow().output().len() >= tuning::SEND_BUFFER {
+            if self.shared.engine().output().len() >= tuning::SEND_BUFFER {
                 return Poll::Pending;
             }
             if is_held {
@@ -238,7 +220,7 @@ impl Conn<'_> {
     }
 
     fn is_over(&self) -> bool {
-        let engine = self.link.engine.borrow();
+        let engine = self.shared.engine();
         engine.is_over() || self.is_left && engine.open_streams() == 0
     }
 
@@ -252,7 +234,7 @@ impl Conn<'_> {
         if let Err(error) = result {
             tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
             // What a client that floods has asked for is not worth an answer.
-            self.batch.clear();
+            self.arrivals.clear();
             if error.reason == Reason::ENHANCE_YOUR_CALM {
                 self.origin.worker.figures().floods.add(1);
             }
@@ -261,34 +243,24 @@ impl Conn<'_> {
     }
 
     fn take_events(&mut self, input: &mut &[u8]) -> Result<(), http2::Error> {
-        let link = Rc::clone(&self.link);
-        let mut engine = link.engine.borrow_mut();
+        let shared = Rc::clone(&self.shared);
+        let mut engine = shared.engine();
         let now = Instant::now();
         while let Some(event) = engine.next(input, now.into_std())? {
             match event {
-                Event::Request { stream, head, end } => match self.requests.make(head) {
-                    Some(request) => {
-                        self.batch.push(Arrival { stream, request, piece: None, is_complete: end, pipe: None });
+                Event::Request { stream, head, end } => {
+                    if !self.arrivals.request(stream, head, end) {
+                        engine.reset(stream, Reason::PROTOCOL_ERROR);
                     }
-                    None => engine.reset(stream, Reason::PROTOCOL_ERROR),
-                },
+                }
                 Event::Data { stream, data, end } => {
-                    let (length, piece) = (data.len(), self.origin.worker.piece(data));
-                    if self.take_data(stream, piece, end) {
+                    let (length, piece) = (data.len(), self.origin.worker.pieces.borrow_mut().copy(data));
+                    if self.arrivals.data(&shared, stream, piece, end) {
                         engine.release(stream, length);
                     }
                 }
-                Event::Trailers { stream, fields } => {
-                    let trailers = requests::trailers(fields);
-                    self.take_end(stream, Some(trailers));
-                }
-                Event::Reset { stream, reason, .. } => {
-                    self.batch.retain(|arrival| arrival.stream != stream);
-                    if let Some(pipe) = self.link.pipe(stream) {
-                        pipe.reset(reason);
-                    }
-                    self.link.notify(stream);
-                }
+                Event::Trailers { stream, fields } => self.arrivals.trailers(&shared, stream, fields),
+                Event::Reset { stream, reason, .. } => self.arrivals.reset(&shared, stream, reason),
                 Event::Pong(_) => self.watch.heard(now),
                 Event::GoAway { .. } => self.is_left = true,
             }
@@ -296,70 +268,14 @@ impl Conn<'_> {
         Ok(())
     }
 
-    /// Takes a piece of a body; whether it is nobody's to release.
-    fn take_data(&mut self, stream: StreamId, piece: Bytes, end: bool) -> bool {
-        let Some(arrival) = self.batch.iter_mut().rev().find(|arrival| arrival.stream == stream) else {
-            if let Some(pipe) = self.link.pipe(stream) {
-                if !piece.is_empty() {
-                    pipe.push(piece);
-                }
-                if end {
-                    pipe.finish(None);
-                    self.link.notify(stream);
-                }
-                return false;
-            }
-            return true;
-        };
-        arrival.is_complete = end;
-        if arrival.pipe.is_none() && arrival.piece.is_none() && end {
-            arrival.piece = Some(piece).filter(|piece| !piece.is_empty());
-            return true;
-        }
-        let pipe = arrival.pipe(&self.link);
-        if !piece.is_empty() {
-            pipe.push(piece);
-        }
-        if end {
-            pipe.finish(None);
-        }
-        false
-    }
-
-    /// The trailers end a body.
-    fn take_end(&mut self, stream: StreamId, trailers: Option<HeaderMap>) {
-        match self.batch.iter_mut().find(|arrival| arrival.stream == stream) {
-            Some(arrival) => {
-                arrival.is_complete = true;
-                arrival.pipe(&self.link).finish(trailers);
-            }
-            None => {
-                if let Some(pipe) = self.link.pipe(stream) {
-                    pipe.finish(trailers);
-                    self.link.notify(stream);
-                }
-            }
-        }
-    }
-
     fn answer_all(&mut self) {
-        if self.batch.is_empty() {
+        if self.arrivals.is_empty() {
             return;
         }
         let now = Instant::now();
         self.watch.active = now;
-        let link = &self.link;
-        for mut arrival in self.batch.drain(..) {
-            let body = match (&arrival.pipe, arrival.is_complete) {
-                (None, true) => Inbound::whole(arrival.piece.take()),
-                (None, false) | (Some(_), _) => {
-                    let pipe = arrival.pipe(link);
-                    link.attach(arrival.stream, Arc::clone(&pipe));
-                    pipe.reader().into()
-                }
-            };
-            let request = arrival.request.map(|()| body);
-            self.finished.extend(call::start(self.origin, link, arrival.stream, request, now));
+        while let Some((stream, request)) = self.arrivals.pop(&self.shared) {
+            self.finished.extend(call::start(self.origin, &self.shared, stream, request.map(Into::into), now));
         }
         if !self.finished.is_empty() {
             // One look at the clock for all: each has waited for those before it.
@@ -371,11 +287,8 @@ impl Conn<'_> {
     /// Writes what there is; whether that is all.
     fn write(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         loop {
-            let mut engine = self.link.engine.borrow_mut();
-            // There may be room for those that wait for it: in windows, by what was read, or in the output.
-            while let Some(stream) = engine.next_writable() {
-                self.link.notify(stream);
-            }
+            self.shared.notify_writable();
+            let mut engine = self.shared.engine();
             if engine.output().is_empty() {
                 break;
             }
@@ -391,15 +304,5 @@ impl Conn<'_> {
             Poll::Ready(Err(error)) => Err(error),
             Poll::Pending => Ok(false),
         }
-    }
-}
-
-impl Arrival {
-    /// The pipe of the body, which has the first piece in it.
-    fn pipe(&mut self, link: &Link) -> Arc<Pipe> {
-        let first = self.piece.take();
-        let pipe = self.pipe.get_or_insert_with(|| Pipe::new(&link.releases));
-        first.into_iter().for_each(|piece| pipe.push(piece));
-        Arc::clone(pipe)
     }
 }

@@ -5,9 +5,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tonic::Status;
-
-use super::pipe::Reader;
+use http2::Reason;
+use http2::shared::{BodyError, Incoming};
+use tonic::{Code, Status};
 
 /// The body of a request.
 #[derive(Debug)]
@@ -15,23 +15,15 @@ pub struct Inbound(Source);
 
 #[derive(Debug)]
 enum Source {
-    /// It has come with its head, in one piece.
-    Whole(Option<Bytes>),
-    /// It comes piece by piece.
-    Pieces(Reader),
+    /// As it comes.
+    Http2(Incoming),
     /// Anything else: what was translated.
     Other(tonic::body::Body),
 }
 
-impl Inbound {
-    pub(super) fn whole(piece: Option<Bytes>) -> Self {
-        Self(Source::Whole(piece))
-    }
-}
-
-impl From<Reader> for Inbound {
-    fn from(reader: Reader) -> Self {
-        Self(Source::Pieces(reader))
+impl From<Incoming> for Inbound {
+    fn from(body: Incoming) -> Self {
+        Self(Source::Http2(body))
     }
 }
 
@@ -47,25 +39,34 @@ impl Body for Inbound {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match &mut self.get_mut().0 {
-            Source::Whole(piece) => Poll::Ready(piece.take().map(|piece| Ok(Frame::data(piece)))),
-            Source::Pieces(reader) => reader.poll(cx),
+            Source::Http2(body) => Pin::new(body).poll_frame(cx).map_err(status_of),
             Source::Other(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Source::Whole(piece) => piece.is_none(),
-            Source::Pieces(reader) => reader.is_over(),
+            Source::Http2(body) => body.is_end_stream(),
             Source::Other(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Source::Whole(piece) => SizeHint::with_exact(piece.as_ref().map_or(0, |piece| piece.len() as u64)),
-            Source::Pieces(_) => SizeHint::default(),
+            Source::Http2(body) => body.size_hint(),
             Source::Other(body) => body.size_hint(),
         }
     }
+}
+
+/// How gRPC reads HTTP/2's codes (gRPC over HTTP/2, "Errors").
+fn status_of(error: BodyError) -> Status {
+    let code = match error {
+        BodyError::Gone | BodyError::Reset(Reason::CANCEL) => Code::Cancelled,
+        BodyError::Reset(Reason::REFUSED_STREAM) => Code::Unavailable,
+        BodyError::Reset(Reason::ENHANCE_YOUR_CALM) => Code::ResourceExhausted,
+        BodyError::Reset(Reason::INADEQUATE_SECURITY) => Code::PermissionDenied,
+        BodyError::Reset(_) => Code::Internal,
+    };
+    Status::new(code, error.to_string())
 }

@@ -1,14 +1,12 @@
 //! Connections and calls: HTTP/2 by [http2], driven so that what is ready at once costs no task and no wake-up.
 
 mod admit;
+mod answers;
 mod call;
 mod conn;
 mod h1;
 mod inbound;
-mod link;
 mod origin;
-mod pipe;
-mod requests;
 mod service;
 mod stats;
 mod timeout;

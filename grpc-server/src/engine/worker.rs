@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use http::Request;
+use http2::shared::Pieces;
 use server_runtime::Shutdown;
 use tonic::Code;
 
@@ -20,12 +20,6 @@ use crate::tuning::{MAX_METHODS, READ_BUFFER};
 
 /// The place of what is no method of any service.
 pub(super) const OTHER: usize = 0;
-
-/// Bytes of a piece of a message up to which it stands together with others: one that stays keeps all of them.
-const SMALL_PIECE: usize = 256;
-
-/// Bytes of small pieces that stand together.
-const PIECES: usize = 8 * 1024;
 
 /// What all workers share.
 pub(super) struct Shared {
@@ -51,7 +45,7 @@ pub(super) struct Worker {
     /// And where it writes from.
     pub(super) output: Cell<Vec<u8>>,
     /// Where small pieces of messages are kept, one behind the other: an allocation for many of them.
-    pieces: RefCell<BytesMut>,
+    pub(super) pieces: RefCell<Pieces>,
 }
 
 /// The methods that were called, by path.
@@ -100,19 +94,6 @@ impl Worker {
             output: Cell::default(),
             pieces: RefCell::default(),
         }
-    }
-
-    /// A copy of what was read.
-    pub(super) fn piece(&self, bytes: &[u8]) -> Bytes {
-        if bytes.len() > SMALL_PIECE {
-            return Bytes::copy_from_slice(bytes);
-        }
-        let mut pieces = self.pieces.borrow_mut();
-        if pieces.capacity() < bytes.len() {
-            *pieces = BytesMut::with_capacity(PIECES);
-        }
-        pieces.extend_from_slice(bytes);
-        pieces.split().freeze()
     }
 
     fn stats(&self) -> &Stats {

@@ -1,28 +1,30 @@
 //! Requests as `http` has them, made of what the engine decoded.
 
+use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
-use http2::RequestHead;
-use http2::hpack::Fields;
+
+use crate::RequestHead;
+use crate::hpack::Field;
 
 /// As many as the engine remembers itself.
 const REMEMBERED: usize = 4;
 
 /// What was made of the heads that clients send again and again.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Requests {
     known: [Known; REMEMBERED],
     next: usize,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Known {
     id: u64,
     /// Made when the head has come for the second time: many heads come once.
     parts: Option<Parts>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Parts {
     method: Method,
     uri: Uri,
@@ -68,12 +70,7 @@ fn parts(head: &RequestHead) -> Option<Parts> {
     })
 }
 
-/// A request's trailers.
-pub(super) fn trailers(fields: &Fields) -> HeaderMap {
-    headers(fields.iter())
-}
-
-fn headers<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> HeaderMap {
+pub(super) fn headers<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in fields {
         // The engine has checked both.
@@ -82,4 +79,22 @@ fn headers<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> HeaderMap 
         }
     }
     headers
+}
+
+/// An answer's fields as HTTP/2 has them: without those of a connection (RFC 9113 section 8.2.2). Those that are usual are kept in
+/// the header table, out of which all others would push them.
+pub fn fields(headers: &HeaderMap, is_usual: impl Fn(&HeaderName) -> bool) -> impl Iterator<Item = Field<'_>> {
+    headers.iter().filter(|(name, _)| !is_of_connection(name)).map(move |(name, value)| {
+        let (text, value_text) = (name.as_str().as_bytes(), value.as_bytes());
+        match name {
+            _ if value.is_sensitive() => Field::secret(text, value_text),
+            name if is_usual(name) => Field::new(text, value_text),
+            _ => Field::once(text, value_text),
+        }
+    })
+}
+
+fn is_of_connection(name: &HeaderName) -> bool {
+    [CONNECTION, TRANSFER_ENCODING, UPGRADE].contains(name)
+        || matches!(name.as_str(), "keep-alive" | "proxy-connection")
 }

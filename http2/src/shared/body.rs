@@ -1,23 +1,93 @@
 //! A request's body on its way from the connection to the handler, which may be on another thread.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http_body::Frame;
-use http2::Reason;
-use tonic::{Code, Status};
+use http_body::{Body, Frame, SizeHint};
 
-use crate::tuning::RELEASE;
+use crate::reason::Reason;
+
+/// Why a body ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyError {
+    /// The client has given up, or has broken the protocol.
+    Reset(Reason),
+    /// The stream was answered, or the connection is gone.
+    Gone,
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reset(reason) => write!(f, "the client has ended its request: {reason}"),
+            Self::Gone => f.write_str("the request is over"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+/// The body of a request. It may be read on any thread.
+#[derive(Debug)]
+pub struct Incoming(Source);
+
+#[derive(Debug)]
+enum Source {
+    /// It has come with its head, in one piece.
+    Whole(Option<Bytes>),
+    /// It comes piece by piece.
+    Pieces(Reader),
+}
+
+impl Incoming {
+    pub(super) fn whole(piece: Option<Bytes>) -> Self {
+        Self(Source::Whole(piece))
+    }
+
+    pub(super) fn of(pipe: &Arc<Pipe>) -> Self {
+        Self(Source::Pieces(Reader(Arc::clone(pipe))))
+    }
+}
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.get_mut().0 {
+            Source::Whole(piece) => Poll::Ready(piece.take().map(|piece| Ok(Frame::data(piece)))),
+            Source::Pieces(reader) => reader.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Source::Whole(piece) => piece.is_none(),
+            Source::Pieces(reader) => reader.is_over(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Source::Whole(piece) => SizeHint::with_exact(piece.as_ref().map_or(0, |piece| piece.len() as u64)),
+            Source::Pieces(reader) => reader.0.expected.map_or_else(SizeHint::default, SizeHint::with_exact),
+        }
+    }
+}
 
 /// A request's body that comes piece by piece. What is in it is bounded by the stream's window.
 #[derive(Debug)]
 pub(super) struct Pipe {
     state: Mutex<State>,
     releases: Arc<Releases>,
+    /// What `content-length` says.
+    expected: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -30,7 +100,7 @@ struct State {
     released: usize,
     /// Whether the handler has let go of the body.
     is_abandoned: bool,
-    /// Whether the call is over: the connection has got back what its stream had.
+    /// Whether the request is over: the connection has got back what its stream had.
     is_detached: bool,
 }
 
@@ -38,17 +108,23 @@ struct State {
 enum End {
     Whole,
     Reset(Reason),
-    Lost,
+    Gone,
 }
 
 /// What the handlers of a connection have taken of bodies, before it knows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Releases {
     bytes: AtomicUsize,
+    /// From so many on, the connection is told.
+    due: usize,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Releases {
+    pub(super) fn new(due: usize) -> Self {
+        Self { bytes: AtomicUsize::new(0), due, waker: Mutex::default() }
+    }
+
     /// Who is woken when it is time to look.
     pub(super) fn watch(&self, waker: &Waker) {
         let mut known = unpoisoned(&self.waker);
@@ -59,7 +135,7 @@ impl Releases {
 
     fn add(&self, bytes: usize) {
         let before = self.bytes.fetch_add(bytes, Relaxed);
-        if before < RELEASE && before + bytes >= RELEASE {
+        if before < self.due && before + bytes >= self.due {
             let waker = unpoisoned(&self.waker).clone();
             waker.into_iter().for_each(Waker::wake);
         }
@@ -67,7 +143,7 @@ impl Releases {
 
     /// Whether so much was taken that the client should be told.
     pub(super) fn are_due(&self) -> bool {
-        self.bytes.load(Relaxed) >= RELEASE
+        self.bytes.load(Relaxed) >= self.due
     }
 
     pub(super) fn took(&self, bytes: usize) {
@@ -80,13 +156,8 @@ fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pipe {
-    pub(super) fn new(releases: &Arc<Releases>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), releases: Arc::clone(releases) })
-    }
-
-    /// The handler's end.
-    pub(super) fn reader(self: &Arc<Self>) -> Reader {
-        Reader(Arc::clone(self))
+    pub(super) fn new(releases: &Arc<Releases>, expected: Option<u64>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), releases: Arc::clone(releases), expected })
     }
 
     /// One piece more; nobody will take it if the handler has let go of the body.
@@ -94,7 +165,7 @@ impl Pipe {
         self.change(|state| {
             if state.is_abandoned {
                 self.release(state, piece.len());
-            } else {
+            } else if !piece.is_empty() {
                 state.pieces.push_back(piece);
             }
         });
@@ -110,12 +181,12 @@ impl Pipe {
         self.change(|state| state.end = state.end.or(Some(End::Reset(reason))));
     }
 
-    /// The call is over; who still reads is told so. Gives the bytes that were taken.
+    /// The request is over; who still reads is told so. Gives the bytes that were taken.
     pub(super) fn detach(&self) -> usize {
         let mut released = 0;
         self.change(|state| {
             state.is_detached = true;
-            state.end = state.end.or(Some(End::Lost));
+            state.end = state.end.or(Some(End::Gone));
             released = std::mem::take(&mut state.released);
         });
         released
@@ -144,13 +215,13 @@ impl Pipe {
 
 /// The handler's end of a body.
 #[derive(Debug)]
-pub(super) struct Reader(Arc<Pipe>);
+struct Reader(Arc<Pipe>);
 
 impl Reader {
-    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+    fn poll(&self, cx: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let mut state = unpoisoned(&self.0.state);
         if let Some(piece) = state.pieces.pop_front() {
-            // The client may send as much again: what tonic holds of a call is one message, whose size it limits.
+            // The client may send as much again: what a handler holds of it is for the handler to limit.
             self.0.release(&mut state, piece.len());
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
@@ -162,12 +233,12 @@ impl Reader {
             Some(End::Whole) => Poll::Ready(state.trailers.take().map(|trailers| Ok(Frame::trailers(trailers)))),
             // A client that wants no answer any more ends its request this way.
             Some(End::Reset(Reason::NO_ERROR)) => Poll::Ready(None),
-            Some(End::Reset(reason)) => Poll::Ready(Some(Err(status_of(reason)))),
-            Some(End::Lost) => Poll::Ready(Some(Err(Status::cancelled("the call is over")))),
+            Some(End::Reset(reason)) => Poll::Ready(Some(Err(BodyError::Reset(reason)))),
+            Some(End::Gone) => Poll::Ready(Some(Err(BodyError::Gone))),
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         let state = unpoisoned(&self.0.state);
         state.pieces.is_empty() && state.trailers.is_none() && matches!(state.end, Some(End::Whole))
     }
@@ -182,14 +253,26 @@ impl Drop for Reader {
     }
 }
 
-/// How gRPC reads HTTP/2's codes (gRPC over HTTP/2, "Errors").
-fn status_of(reason: Reason) -> Status {
-    let code = match reason {
-        Reason::REFUSED_STREAM => Code::Unavailable,
-        Reason::CANCEL => Code::Cancelled,
-        Reason::ENHANCE_YOUR_CALM => Code::ResourceExhausted,
-        Reason::INADEQUATE_SECURITY => Code::PermissionDenied,
-        _ => Code::Internal,
-    };
-    Status::new(code, format!("the client has ended its request: {reason}"))
+/// Bytes of a piece up to which it stands together with others: one that stays keeps all of them.
+const SMALL: usize = 256;
+
+/// Bytes of small pieces that stand together.
+const TOGETHER: usize = 8 * 1024;
+
+/// Where small pieces of bodies are kept, one behind the other: an allocation for many of them.
+#[derive(Debug, Default)]
+pub struct Pieces(BytesMut);
+
+impl Pieces {
+    /// A copy of what was read.
+    pub fn copy(&mut self, bytes: &[u8]) -> Bytes {
+        if bytes.len() > SMALL {
+            return Bytes::copy_from_slice(bytes);
+        }
+        if self.0.capacity() < bytes.len() {
+            self.0 = BytesMut::with_capacity(TOGETHER);
+        }
+        self.0.extend_from_slice(bytes);
+        self.0.split().freeze()
+    }
 }

@@ -1,0 +1,125 @@
+//! Requests that have arrived and are not answered yet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request};
+
+use super::body::{Incoming, Pipe};
+use super::connection::Shared;
+use super::requests::{self, Requests};
+use crate::hpack::Fields;
+use crate::{Reason, RequestHead, StreamId};
+
+/// The requests of what was read at once, and the way of what else comes to those before them. A request whose body has come
+/// with it costs no channel.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    batch: VecDeque<Arrival>,
+    requests: Requests,
+}
+
+#[derive(Debug)]
+struct Arrival {
+    stream: StreamId,
+    request: Request<()>,
+    expected: Option<u64>,
+    /// The first piece of its body.
+    piece: Option<Bytes>,
+    is_complete: bool,
+    /// What more there is of its body, the first piece included.
+    pipe: Option<Arc<Pipe>>,
+}
+
+impl Arrivals {
+    /// Takes [`Event::Request`](crate::Event::Request); whether it is a request that `http` knows. Another one is to be reset.
+    #[must_use]
+    pub fn request(&mut self, stream: StreamId, head: &RequestHead, end: bool) -> bool {
+        let Some(request) = self.requests.make(head) else { return false };
+        let expected = head.content_length();
+        self.batch.push_back(Arrival { stream, request, expected, piece: None, is_complete: end, pipe: None });
+        true
+    }
+
+    /// Takes [`Event::Data`](crate::Event::Data), of which `piece` is a copy; whether it is to be released at once. If not,
+    /// [`Shared::release`] does it when it is read.
+    #[must_use]
+    pub fn data(&mut self, shared: &Shared, stream: StreamId, piece: Bytes, end: bool) -> bool {
+        let Some(arrival) = self.batch.iter_mut().rev().find(|arrival| arrival.stream == stream) else {
+            let Some(pipe) = shared.pipe(stream) else { return true };
+            pipe.push(piece);
+            if end {
+                pipe.finish(None);
+                shared.notify(stream);
+            }
+            return false;
+        };
+        arrival.is_complete = end;
+        if arrival.pipe.is_none() && arrival.piece.is_none() && end {
+            arrival.piece = Some(piece).filter(|piece| !piece.is_empty());
+            return true;
+        }
+        let pipe = arrival.pipe(shared);
+        pipe.push(piece);
+        if end {
+            pipe.finish(None);
+        }
+        false
+    }
+
+    /// Takes [`Event::Trailers`](crate::Event::Trailers).
+    pub fn trailers(&mut self, shared: &Shared, stream: StreamId, fields: &Fields) {
+        let trailers: HeaderMap = requests::headers(fields.iter());
+        if let Some(arrival) = self.batch.iter_mut().find(|arrival| arrival.stream == stream) {
+            arrival.is_complete = true;
+            arrival.pipe(shared).finish(Some(trailers));
+        } else if let Some(pipe) = shared.pipe(stream) {
+            pipe.finish(Some(trailers));
+            shared.notify(stream);
+        }
+    }
+
+    /// Takes [`Event::Reset`](crate::Event::Reset).
+    pub fn reset(&mut self, shared: &Shared, stream: StreamId, reason: Reason) {
+        self.batch.retain(|arrival| arrival.stream != stream);
+        if let Some(pipe) = shared.pipe(stream) {
+            pipe.reset(reason);
+        }
+        shared.notify(stream);
+    }
+
+    /// The next request that is to be answered.
+    pub fn pop(&mut self, shared: &Shared) -> Option<(StreamId, Request<Incoming>)> {
+        let mut arrival = self.batch.pop_front()?;
+        let body = if arrival.is_complete && arrival.pipe.is_none() {
+            Incoming::whole(arrival.piece.take())
+        } else {
+            let pipe = arrival.pipe(shared);
+            shared.attach(arrival.stream, Arc::clone(&pipe));
+            Incoming::of(&pipe)
+        };
+        Some((arrival.stream, arrival.request.map(|()| body)))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Forgets them: who has broken the protocol gets no answer.
+    pub fn clear(&mut self) {
+        self.batch.clear();
+    }
+}
+
+impl Arrival {
+    /// The pipe of the body, which has the first piece in it.
+    fn pipe(&mut self, shared: &Shared) -> Arc<Pipe> {
+        let first = self.piece.take();
+        let expected = self.expected;
+        let pipe = self.pipe.get_or_insert_with(|| Pipe::new(shared.releases(), expected));
+        first.into_iter().for_each(|piece| pipe.push(piece));
+        Arc::clone(pipe)
+    }
+}

@@ -1,0 +1,248 @@
+//! The engine of a connection, as the connection's task and those of its requests share it: all are on one thread.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::body::{Pipe, Releases};
+use crate::hpack::{Block, Field};
+use crate::{Connection, Reason, SendError, StreamId};
+
+/// What a connection's task and those of its requests share.
+///
+/// The connection's task calls [`begin_turn`](Self::begin_turn) when it begins to run and [`end_turn`](Self::end_turn) when it
+/// is done; what others send in between the turns wakes it.
+#[derive(Debug)]
+pub struct Shared {
+    engine: RefCell<Connection>,
+    /// By the streams' slots.
+    streams: RefCell<Vec<Entry>>,
+    releases: Arc<Releases>,
+    /// The connection's task.
+    waker: RefCell<Option<Waker>>,
+    /// Whether that task is running: it writes what there is when it is done.
+    is_turning: Cell<bool>,
+    is_over: Cell<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    stream: Option<StreamId>,
+    /// The request's task, which waits for room or for its end.
+    waker: Option<Waker>,
+    pipe: Option<Arc<Pipe>>,
+}
+
+impl Shared {
+    /// A connection for several tasks. A quarter of a stream's window that handlers have read is told to the client: the other
+    /// half that the engine announces at a time comes on top, so that no client waits for it.
+    pub fn new(engine: Connection) -> Self {
+        let due = engine.config.stream_window as usize / 4;
+        Self {
+            engine: RefCell::new(engine),
+            streams: RefCell::default(),
+            releases: Arc::new(Releases::new(due)),
+            waker: RefCell::new(None),
+            is_turning: Cell::new(false),
+            is_over: Cell::new(false),
+        }
+    }
+
+    /// The engine, for as long as nothing else of this is called.
+    ///
+    /// # Panics
+    /// When somebody has it.
+    pub fn engine(&self) -> RefMut<'_, Connection> {
+        self.engine.borrow_mut()
+    }
+
+    /// The connection's task begins to run.
+    pub fn begin_turn(&self, cx: &Context<'_>) {
+        self.is_turning.set(true);
+        let mut waker = self.waker.borrow_mut();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+            self.releases.watch(cx.waker());
+        }
+    }
+
+    /// It has written what it could.
+    pub fn end_turn(&self) {
+        self.is_turning.set(false);
+    }
+
+    /// There is something to write.
+    fn wake(&self) {
+        if !self.is_turning.get()
+            && let Some(waker) = &*self.waker.borrow()
+        {
+            waker.wake_by_ref();
+        }
+    }
+
+    pub(super) fn releases(&self) -> &Arc<Releases> {
+        &self.releases
+    }
+
+    /// The body of a stream comes through this pipe.
+    pub(super) fn attach(&self, stream: StreamId, pipe: Arc<Pipe>) {
+        self.with_entry(stream, |entry| entry.pipe = Some(pipe));
+    }
+
+    fn with_entry<T>(&self, stream: StreamId, change: impl FnOnce(&mut Entry) -> T) -> T {
+        let mut streams = self.streams.borrow_mut();
+        if streams.len() <= stream.slot() {
+            streams.resize_with(stream.slot() + 1, Entry::default);
+        }
+        let entry = &mut streams[stream.slot()];
+        if entry.stream != Some(stream) {
+            *entry = Entry { stream: Some(stream), ..Entry::default() };
+        }
+        change(entry)
+    }
+
+    pub(super) fn pipe(&self, stream: StreamId) -> Option<Arc<Pipe>> {
+        let streams = self.streams.borrow();
+        streams.get(stream.slot()).filter(|entry| entry.stream == Some(stream)).and_then(|entry| entry.pipe.clone())
+    }
+
+    /// Something has happened to a stream: its task looks again.
+    pub fn notify(&self, stream: StreamId) {
+        let mut streams = self.streams.borrow_mut();
+        let entry = streams.get_mut(stream.slot()).filter(|entry| entry.stream == Some(stream));
+        let waker = entry.and_then(|entry| entry.waker.take());
+        drop(streams);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Has those look again for which there is room: in windows, by what was read, or in the output.
+    pub fn notify_writable(&self) {
+        loop {
+            let Some(stream) = self.engine.borrow_mut().next_writable() else { return };
+            self.notify(stream);
+        }
+    }
+
+    /// Tells the client what handlers have read, if it is enough.
+    pub fn release(&self) {
+        if !self.releases.are_due() {
+            return;
+        }
+        let mut engine = self.engine.borrow_mut();
+        for entry in &*self.streams.borrow() {
+            if let (Some(stream), Some(pipe)) = (entry.stream, &entry.pipe) {
+                let released = pipe.take_released();
+                self.releases.took(released);
+                engine.release(stream, released);
+            }
+        }
+    }
+
+    /// The connection is gone, and with it all its requests.
+    pub fn end(&self) {
+        self.is_over.set(true);
+        self.engine.borrow_mut().close(Reason::NO_ERROR);
+        let streams = std::mem::take(&mut *self.streams.borrow_mut());
+        for entry in streams {
+            if let Some(pipe) = &entry.pipe {
+                pipe.detach();
+            }
+            entry.waker.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Ready when nobody waits for an answer any more. Until then, whoever polls is woken when there is room for more of it.
+    pub fn poll_gone(&self, stream: StreamId, cx: &Context<'_>) -> Poll<()> {
+        if self.is_over.get() || !self.engine.borrow().is_alive(stream) {
+            return Poll::Ready(());
+        }
+        self.with_entry(stream, |entry| match &mut entry.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => entry.waker = Some(cx.waker().clone()),
+        });
+        Poll::Pending
+    }
+
+    /// Whether more of the request may come.
+    pub fn is_receiving(&self, stream: StreamId) -> bool {
+        !self.is_over.get() && self.engine.borrow().is_receiving(stream)
+    }
+
+    /// [`Connection::send_head`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_head<'f>(
+        &self,
+        stream: StreamId,
+        status: u16,
+        fields: impl Iterator<Item = Field<'f>>,
+        end: bool,
+    ) -> Result<(), SendError> {
+        self.wake();
+        self.engine.borrow_mut().send_head(stream, status, fields, end)
+    }
+
+    /// [`Connection::send_head_block`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_head_block(&self, stream: StreamId, block: &Block, end: bool) -> Result<(), SendError> {
+        self.wake();
+        self.engine.borrow_mut().send_head_block(stream, block, end)
+    }
+
+    /// [`Connection::send_data`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_data(&self, stream: StreamId, piece: &[u8], end: bool) -> Result<usize, SendError> {
+        self.wake();
+        self.engine.borrow_mut().send_data(stream, piece, end)
+    }
+
+    /// [`Connection::send_trailers`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_trailers<'f>(
+        &self,
+        stream: StreamId,
+        fields: impl Iterator<Item = Field<'f>>,
+    ) -> Result<(), SendError> {
+        self.wake();
+        self.engine.borrow_mut().send_trailers(stream, fields)
+    }
+
+    /// [`Connection::send_trailers_block`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_trailers_block(&self, stream: StreamId, block: &Block) -> Result<(), SendError> {
+        self.wake();
+        self.engine.borrow_mut().send_trailers_block(stream, block)
+    }
+
+    /// [`Connection::reset`].
+    pub fn reset(&self, stream: StreamId, reason: Reason) {
+        self.wake();
+        self.engine.borrow_mut().reset(stream, reason);
+    }
+
+    /// A request's task has ended. Who has not sent all of a request that is answered need not go on (RFC 9113 section 8.1).
+    pub fn leave(&self, stream: StreamId, is_answered: bool) {
+        if self.is_over.get() {
+            return;
+        }
+        if self.engine.borrow().is_alive(stream) {
+            self.reset(stream, if is_answered { Reason::NO_ERROR } else { Reason::CANCEL });
+        }
+        let mut streams = self.streams.borrow_mut();
+        if let Some(entry) = streams.get_mut(stream.slot()).filter(|entry| entry.stream == Some(stream)) {
+            if let Some(pipe) = &entry.pipe {
+                self.releases.took(pipe.detach());
+            }
+            *entry = Entry::default();
+        }
+    }
+}
