@@ -10,7 +10,7 @@ use server_runtime::{Error, Listen, RuntimeArgs};
 use crate::api::RedisArgs;
 use crate::h1;
 use crate::instant::Instants;
-use crate::options::{Limits, Options, Timeouts};
+use crate::options::{Http2, Limits, Options, Timeouts};
 use crate::proxy::Trusted;
 use crate::routes;
 use crate::tuning;
@@ -79,6 +79,10 @@ pub struct HttpArgs {
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().control_frames)]
     pub max_control_frames: u32,
 
+    /// Who speaks HTTP/2: our own engine, or hyper.
+    #[arg(long, value_enum, default_value_t = Http2::default())]
+    pub http2: Http2,
+
     /// Seconds between requests of a connection.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().idle.as_secs_f64(), value_parser = seconds)]
     pub idle_timeout: f64,
@@ -134,6 +138,7 @@ impl Args {
             health: true,
             access_log: http.access_log,
             trusted_proxies: http.trusted_proxies.clone(),
+            http2: http.http2,
             compress: !http.no_compression,
         })
     }

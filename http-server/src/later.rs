@@ -14,7 +14,7 @@ use crate::h1;
 /// No future, no header map and no task are made for such a request, and those of a pipeline wait together.
 ///
 /// A router should have the same route: it is asked for what [`Later::ask`] leaves to it, other methods, HTTP/1.0,
-/// HTTP/2, and requests with a body, an id, credentials, conditions, or another origin.
+/// and requests with a body, an id, credentials, conditions, or another origin.
 pub trait Later: fmt::Debug + Send + Sync {
     /// The path, without a query.
     fn path(&self) -> &str;
@@ -92,8 +92,8 @@ const FOR_ROUTER: [&str; 10] = [
 
 /// Whether the router need not see this header field.
 #[inline]
-pub(crate) fn is_plain(name: &str) -> bool {
-    !FOR_ROUTER.iter().any(|field| field.len() == name.len() && field.eq_ignore_ascii_case(name))
+pub(crate) fn is_plain(name: &[u8]) -> bool {
+    !FOR_ROUTER.iter().any(|field| field.len() == name.len() && field.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// The query of a target, if it is for this path.

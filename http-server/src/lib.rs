@@ -33,6 +33,6 @@ pub use args::{Args, HttpArgs};
 pub use engine::{Endless, serve};
 pub use instant::{Answer, Instants, Kind, NameAnswer};
 pub use later::{Later, Reply};
-pub use options::{Limits, Options, Ready, Timeouts};
+pub use options::{Http2, Limits, Options, Ready, Timeouts};
 pub use proxy::{Client, ParseTrustedError, Trusted};
 pub use server_runtime::{Blocking, BlockingLayer};

@@ -19,6 +19,16 @@ pub trait Ready: fmt::Debug + Send + Sync {
     fn is_ready(&self) -> Pin<Box<dyn Future<Output = bool> + Send>>;
 }
 
+/// Who speaks HTTP/2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Http2 {
+    /// Our own engine, the crate `http2`.
+    #[default]
+    Own,
+    /// hyper, as for most axum servers.
+    Hyper,
+}
+
 /// How to serve. Take [`Options::listening`] or the [`Default`] and set what differs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -40,6 +50,8 @@ pub struct Options {
     pub access_log: u64,
     /// Proxies whose `Forwarded` and `X-Forwarded-For` are believed; none by default.
     pub trusted_proxies: Vec<Trusted>,
+    /// Who speaks HTTP/2.
+    pub http2: Http2,
     /// Whether responses of the router are compressed for clients that accept it. Off by default.
     pub compress: bool,
 }

@@ -24,7 +24,6 @@ use tokio::io::AsyncWrite as _;
 
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
-use super::h2;
 use super::later::{Queue, Turn};
 use super::output::Output;
 use super::sending::{Endless, Sending, framing};
@@ -33,9 +32,11 @@ use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
 use super::wire::Wire;
 use super::worker::{Drain, Scratch, Worker};
+use super::{http2, hyper};
 use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
+use crate::options::Http2;
 use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES};
 
 /// Serves one connection to its end.
@@ -45,7 +46,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     let origin = Origin { peer, is_secure: stream.is_tls() };
     let slot = worker.watch.slot();
     if stream.alpn_protocol() == Some(b"h2") {
-        return h2::serve(worker, slot, stream, place, Bytes::new(), origin).await;
+        return serve_http2(worker, slot, stream, place, Bytes::new(), origin).await;
     }
     let mut conn = Conn {
         worker: Rc::clone(&worker),
@@ -67,12 +68,21 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     let Conn { slot, stream, place, origin, input, .. } = conn;
     match handed_over {
         Served::Over => {}
-        Served::H2 => h2::serve(worker, slot, stream, place, input.freeze(), origin).await,
+        Served::H2 => serve_http2(worker, slot, stream, place, input.freeze(), origin).await,
         Served::Upgrade(offer) => {
             worker.stats().upgrades.add(1);
             let patience = worker.settings.options.timeouts.write;
             offer.keep(Wire::new(input.freeze(), stream, place, patience)).await;
         }
+    }
+}
+
+/// The same for a connection of HTTP/2, of which `read` was read already.
+async fn serve_http2(worker: Rc<Worker>, slot: Rc<Slot>, stream: Stream, place: Place, read: Bytes, origin: Origin) {
+    // Apart, so that connections of HTTP/1.1 need no room for it.
+    match worker.settings.options.http2 {
+        Http2::Own => Box::pin(http2::serve(worker, slot, stream, place, read, origin)).await,
+        Http2::Hyper => Box::pin(hyper::serve(worker, slot, stream, place, read, origin)).await,
     }
 }
 

@@ -60,10 +60,16 @@ pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, reques
         Err(reject) => return not_http1(input, requests, reject),
     };
     let ends = !head.keep_alive || worker.is_draining() || requests + 1 == limits.requests;
-    if !is_behind && let Some(answer) = worker.instant(&head) {
+    let is_plain = head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade;
+    let has_id = || head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("x-request-id"));
+    if is_plain
+        && !is_behind
+        && let Some(answer) = worker.instant(head.target, has_id)
+    {
         return Found::Instant { answer, ends, len: head.len };
     }
-    if let Some((id, encoding)) = worker.later(&head) {
+    let fields = || head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
+    if is_plain && let Some((id, encoding)) = worker.later(head.target, fields) {
         return Found::Later { entry: Entry { id, encoding, ends }, len: head.len };
     }
     if is_behind {

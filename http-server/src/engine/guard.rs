@@ -1,19 +1,54 @@
-//! The body of a request that hyper reads: limited in size, and not slower than allowed.
+//! Requests of HTTP/2, within the limits that our own loop keeps for HTTP/1.1: bodies are limited in size, and not slower than allowed.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
+use http::header::CONTENT_LENGTH;
+use http::{Request, StatusCode};
+use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
+use super::exchange::{Origin, respond};
 use super::upload::{Allowance, BodyError};
+use super::worker::Worker;
+
+/// [`respond`], within the limits.
+pub(super) async fn guarded<B>(worker: Rc<Worker>, request: Request<B>, origin: Origin) -> Response
+where
+    B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
+{
+    let options = &worker.settings.options;
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > options.limits.target) {
+        return refused(&worker, StatusCode::URI_TOO_LONG);
+    }
+    if request.headers().len() > options.limits.headers {
+        return refused(&worker, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
+    if length.is_some_and(|length| length > options.limits.body) {
+        return refused(&worker, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
+    let timeout = options.timeouts.body;
+    let request = request
+        .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Guard::new(body, allowance, timeout)) });
+    respond(worker, request, origin).await
+}
+
+fn refused(worker: &Worker, status: StatusCode) -> Response {
+    worker.stats().refused.add(1);
+    worker.stats().response(status);
+    status.into_response()
+}
 
 /// A body with limits.
-pub(super) struct Guard {
-    body: Incoming,
+struct Guard<B> {
+    body: B,
     allowance: Allowance,
     received: u64,
     window: u64,
@@ -22,8 +57,8 @@ pub(super) struct Guard {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Guard {
-    pub(super) fn new(body: Incoming, allowance: Allowance, timeout: Duration) -> Self {
+impl<B> Guard<B> {
+    fn new(body: B, allowance: Allowance, timeout: Duration) -> Self {
         Self { body, allowance, received: 0, window: 0, timeout, timer: None }
     }
 
@@ -42,7 +77,10 @@ impl Guard {
     }
 }
 
-impl Body for Guard {
+impl<B> http_body::Body for Guard<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Unpin,
+{
     type Data = Bytes;
     type Error = axum::BoxError;
 
@@ -50,7 +88,7 @@ impl Body for Guard {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx)?;
+        let polled = Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)?;
         if polled.is_pending() && self.is_too_slow(cx) {
             return Poll::Ready(Some(Err(BodyError::TooSlow.into())));
         }

@@ -1,4 +1,4 @@
-//! Connections: HTTP/1.1 by our own loop, HTTP/2 by hyper, all answered by one router.
+//! Connections: HTTP/1.1 by our own loop, HTTP/2 by our own engine, all answered by one router.
 //!
 //! The HTTP/1.1 loop reads once, handles every complete request of what it read, and writes once. A connection that is
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
@@ -8,7 +8,8 @@ mod conn;
 mod exchange;
 mod find;
 mod guard;
-mod h2;
+mod http2;
+mod hyper;
 mod later;
 mod output;
 mod sending;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use axum::Router;
 use bytes::BytesMut;
 use http::StatusCode;
-use httparse::Header;
+use http2::shared::Pieces;
 use server_runtime::metrics::Histogram;
 
 use super::clock::Clock;
+use super::http2::Heads;
 use super::stats::Stats;
 use super::watch::Watch;
 use crate::compress::{self, Encoding};
-use crate::h1::{Framing, Head};
 use crate::instant::Found;
 use crate::later;
 use crate::options::Options;
@@ -48,6 +48,7 @@ pub(super) struct Worker {
     pub(super) watch: Watch,
     pub(super) drain: Cell<Drain>,
     pub(super) scratch: RefCell<Scratch>,
+    pub(super) h2: H2,
     /// Requests of the router, for sampling and as a part of their ids.
     pub(super) count: Cell<u64>,
     /// Sets the ids of this worker in this process apart from others'.
@@ -60,6 +61,18 @@ pub(super) struct Scratch {
     pub(super) input: BytesMut,
     pub(super) out: Vec<u8>,
     pub(super) body: Vec<u8>,
+}
+
+/// What connections of HTTP/2 use in their turns.
+pub(super) struct H2 {
+    /// Where the one that has its turn reads into.
+    pub(super) input: RefCell<Vec<u8>>,
+    /// And where it writes from.
+    pub(super) output: Cell<Vec<u8>>,
+    /// The body of an answer that is made on the spot, and the heads of such.
+    pub(super) body: RefCell<Vec<u8>>,
+    pub(super) heads: RefCell<Heads>,
+    pub(super) pieces: RefCell<Pieces>,
 }
 
 impl Worker {
@@ -77,6 +90,13 @@ impl Worker {
                 out: Vec::new(),
                 body: Vec::new(),
             }),
+            h2: H2 {
+                input: RefCell::new(vec![0; READ_BUFFER]),
+                output: Cell::default(),
+                body: RefCell::default(),
+                heads: RefCell::default(),
+                pieces: RefCell::default(),
+            },
             count: Cell::new(0),
             seed: RandomState::new().build_hasher().finish(),
             is_watched: Cell::new(false),
@@ -107,40 +127,37 @@ impl Worker {
         });
     }
 
-    /// How a request is answered on the spot, if it is one of those that are, and nobody wants to see more of it.
+    /// How a plain `GET` is answered on the spot, if it is one of those that are, and nobody wants to see more of it.
     #[inline]
-    pub(super) fn instant<'i>(&self, head: &Head<'_, 'i>) -> Option<Found<'i>> {
-        if !is_plain(head) {
-            return None;
-        }
-        let found = self.settings.options.instants.find(head.target)?;
-        let has_id = || head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("x-request-id"));
+    pub(super) fn instant<'i>(&self, target: &'i str, has_id: impl FnOnce() -> bool) -> Option<Found<'i>> {
+        let found = self.settings.options.instants.find(target)?;
         if has_id() || self.is_sampled() {
             return None;
         }
         Some(found)
     }
 
-    /// The number of a request that is answered later without the router, if it is one of those that are, and nobody wants
-    /// to see more of it; and the coding for its answer. It is under way then.
+    /// The number of a plain `GET` that is answered later without the router, if it is one of those that are, and nobody wants
+    /// to see more of it; and the coding for its answer. It is under way then. `fields` gives names and values, the host's among
+    /// them.
     #[inline]
-    pub(super) fn later(&self, head: &Head<'_, '_>) -> Option<(u64, Option<Encoding>)> {
+    pub(super) fn later<'h, I>(&self, target: &str, fields: impl Fn() -> I) -> Option<(u64, Option<Encoding>)>
+    where
+        I: Iterator<Item = (&'h [u8], &'h [u8])>,
+    {
         let options = &self.settings.options;
         let later = options.later.as_ref()?;
-        if !is_plain(head) {
-            return None;
-        }
-        let query = later::query(head.target, later.path())?;
-        let is_plain = |header: &Header<'_>| match header.name.len() {
-            4 if header.name.eq_ignore_ascii_case("host") => later.serves(header.value),
-            _ => later::is_plain(header.name),
+        let query = later::query(target, later.path())?;
+        let is_plain = |(name, value): (&[u8], &[u8])| match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => later.serves(value),
+            _ => later::is_plain(name),
         };
-        if !head.headers.iter().all(is_plain) || self.is_sampled() {
+        if !fields().all(is_plain) || self.is_sampled() {
             return None;
         }
         let id = later.ask(query)?;
-        let codings = || head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("accept-encoding"));
-        let lines = || codings().filter_map(|header| std::str::from_utf8(header.value).ok());
+        let codings = || fields().filter(|(name, _)| name.eq_ignore_ascii_case(b"accept-encoding"));
+        let lines = || codings().filter_map(|(_, value)| std::str::from_utf8(value).ok());
         let may_compress = options.compress && codings().next().is_some();
         Some((id, if may_compress { compress::best(lines) } else { None }))
     }
@@ -171,9 +188,4 @@ impl Worker {
     pub(super) fn is_draining(&self) -> bool {
         self.drain.get() != Drain::No
     }
-}
-
-#[inline]
-fn is_plain(head: &Head<'_, '_>) -> bool {
-    head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade
 }

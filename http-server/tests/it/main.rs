@@ -14,4 +14,5 @@ mod routes;
 mod shutdown;
 mod smuggling;
 mod strangers;
+mod streams;
 mod support;

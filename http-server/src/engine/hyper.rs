@@ -1,4 +1,4 @@
-//! HTTP/2, by hyper.
+//! HTTP/2 by hyper, for who asks for it.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -10,19 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
-use http::{Request, StatusCode};
+use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use server_runtime::{Meter, Place, Stream};
 
-use super::exchange::{Origin, respond};
-use super::guard::Guard;
-use super::upload::Allowance;
+use super::exchange::Origin;
+use super::guard::guarded;
 use super::watch::{Phase, Slot};
 use super::wire::{Frames, Wire};
 use super::worker::{Drain, Worker};
@@ -159,37 +156,6 @@ pub(super) async fn serve(
         worker.stats().floods.add(is_flooded.load(Relaxed).into());
         tracing::debug!(%peer, "HTTP/2: {error}");
     }
-}
-
-/// [`respond`], within the limits that our own loop keeps for HTTP/1.1.
-async fn guarded(worker: Rc<Worker>, request: Request<Incoming>, origin: Origin) -> Response {
-    let options = &worker.settings.options;
-    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > options.limits.target) {
-        return refused(&worker, StatusCode::URI_TOO_LONG);
-    }
-    if request.headers().len() > options.limits.headers {
-        return refused(&worker, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
-    }
-    if length.is_some_and(|length| length > options.limits.body) {
-        return refused(&worker, StatusCode::PAYLOAD_TOO_LARGE);
-    }
-    let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
-    let timeout = options.timeouts.body;
-    let request = request.map(|body| {
-        if http_body::Body::is_end_stream(&body) {
-            Body::empty()
-        } else {
-            Body::new(Guard::new(body, allowance, timeout))
-        }
-    });
-    respond(worker, request, origin).await
-}
-
-fn refused(worker: &Worker, status: StatusCode) -> Response {
-    worker.stats().refused.add(1);
-    worker.stats().response(status);
-    status.into_response()
 }
 
 /// A request that is under way.

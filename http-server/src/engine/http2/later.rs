@@ -1,0 +1,103 @@
+//! A connection's requests that are answered later, without the router. Unlike those of HTTP/1.1, none waits for another.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::StatusCode;
+use http2::StreamId;
+use http2::hpack::Field;
+use http2::shared::Shared;
+
+use super::stream;
+use crate::compress::{self, Encoding};
+use crate::engine::worker::Worker;
+use crate::later::Reply;
+use crate::tuning::COMPRESS_MIN;
+
+/// Those that wait.
+pub(super) struct Laters {
+    worker: Rc<Worker>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    stream: StreamId,
+    /// What [`Later`](crate::Later) calls it.
+    id: u64,
+    /// How its answer is to be compressed, if that is worth it.
+    encoding: Option<Encoding>,
+}
+
+impl Laters {
+    pub(super) fn new(worker: &Rc<Worker>) -> Self {
+        Self { worker: Rc::clone(worker), entries: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, stream: StreamId, id: u64, encoding: Option<Encoding>) {
+        self.entries.push(Entry { stream, id, encoding });
+    }
+
+    /// The client does not wait for this any more, if it did.
+    pub(super) fn forget(&mut self, stream: StreamId) {
+        let Some(place) = self.entries.iter().position(|entry| entry.stream == stream) else { return };
+        let entry = self.entries.remove(place);
+        if let Some(source) = &self.worker.settings.options.later {
+            source.forget(entry.id);
+        }
+    }
+
+    /// Sends the answers that are there. Whoever polls is woken for the others.
+    pub(super) fn answer(&mut self, cx: &Context<'_>, shared: &Rc<Shared>, rests: &mut Vec<(StreamId, Bytes)>) {
+        let Self { worker, entries } = self;
+        let Some(source) = &worker.settings.options.later else { return };
+        entries.retain(|Entry { stream, id, encoding }| {
+            let mut take = |reply: Reply<'_>| match (reply, *encoding) {
+                (reply, Some(encoding)) if reply.len() >= COMPRESS_MIN => {
+                    let response = reply.into_response();
+                    worker.count_instant(response.status());
+                    stream::answer(worker, shared, *stream, compress::apply(response, encoding, false));
+                }
+                (Reply::Body { status, fields, body }, _) => {
+                    worker.count_instant(status);
+                    rests.extend(send(worker, shared, *stream, status, fields, body));
+                }
+                (Reply::Response(response), _) => {
+                    worker.count_instant(response.status());
+                    stream::answer(worker, shared, *stream, std::future::ready(response));
+                }
+            };
+            source.answer(*id, cx, &mut take) == Poll::Pending
+        });
+    }
+}
+
+/// Sends a small answer; gives what there is no room for.
+fn send(
+    worker: &Worker,
+    shared: &Shared,
+    stream: StreamId,
+    status: StatusCode,
+    fields: &str,
+    body: &[u8],
+) -> Option<(StreamId, Bytes)> {
+    let (clock, mut length) = (worker.clock.borrow(), itoa::Buffer::new());
+    let fields = fields.lines().filter_map(|line| line.split_once(": "));
+    let fields = fields.map(|(name, value)| Field::new(name.as_bytes(), value.as_bytes()));
+    let date = Field::new(b"date", clock.date());
+    let length = Field::once(b"content-length", length.format(body.len()).as_bytes());
+    // A client that is gone need not be told.
+    shared.send_head(stream, status.as_u16(), fields.chain([date, length]), body.is_empty()).ok()?;
+    let sent = if body.is_empty() { 0 } else { shared.send_data(stream, body, true).ok()? };
+    (sent < body.len()).then(|| (stream, Bytes::copy_from_slice(&body[sent..])))
+}
+
+impl Drop for Laters {
+    /// The client has gone: its answers are nobody's.
+    fn drop(&mut self) {
+        if let Some(source) = &self.worker.settings.options.later {
+            self.entries.iter().for_each(|entry| source.forget(entry.id));
+        }
+    }
+}

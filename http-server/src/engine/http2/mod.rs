@@ -1,0 +1,10 @@
+//! HTTP/2 by our own engine, driven as the HTTP/1.1 loop is: one read, all requests of what it brought, one write. What is ready
+//! at once costs no task.
+
+mod conn;
+mod later;
+mod plain;
+mod stream;
+
+pub(super) use conn::serve;
+pub(super) use plain::Heads;

@@ -1,0 +1,233 @@
+//! A request and its answer.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::{Buf as _, Bytes};
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderName, SERVER, VARY,
+};
+use http::{Method, Request, StatusCode};
+use http_body::Body as _;
+use http2::hpack::Field;
+use http2::shared::{Incoming, Shared, fields};
+use http2::{Reason, SendError, StreamId};
+
+use crate::engine::exchange::Origin;
+use crate::engine::guard::guarded;
+use crate::engine::sending::framing;
+use crate::engine::watch::{Phase, Slot};
+use crate::engine::worker::Worker;
+use crate::h1::Framed;
+
+/// Begins to answer a request. What is ready at once is sent when this returns; the rest goes on as a task.
+pub(super) fn begin(
+    worker: &Rc<Worker>,
+    shared: &Rc<Shared>,
+    origin: &Origin,
+    stream: StreamId,
+    request: Request<Incoming>,
+) {
+    let is_head = request.method() == Method::HEAD;
+    let response = guarded(Rc::clone(worker), request, origin.clone());
+    run(worker, Open::new(worker, shared, stream).answer(response, is_head));
+}
+
+/// Sends an answer that needs no router, when it is ready.
+pub(super) fn answer(
+    worker: &Rc<Worker>,
+    shared: &Rc<Shared>,
+    stream: StreamId,
+    response: impl Future<Output = Response> + 'static,
+) {
+    run(worker, Open::new(worker, shared, stream).answer(response, false));
+}
+
+/// Sends what is left of a short answer.
+pub(super) fn send_rest(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId, rest: Bytes) {
+    run(worker, Open::new(worker, shared, stream).finish(rest));
+}
+
+fn run(worker: &Worker, work: impl Future<Output = ()> + 'static) {
+    let mut work = Box::pin(work);
+    // What this poll registers is not needed: what is not ready is polled again, by its task.
+    let mut cx = Context::from_waker(Waker::noop());
+    // A body that panics ends its stream and nothing else.
+    match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut cx))) {
+        Ok(Poll::Ready(())) => {}
+        Ok(Poll::Pending) => drop(tokio::task::spawn_local(work)),
+        Err(_) => worker.stats().panics.add(1),
+    }
+}
+
+/// A stream that is being answered. When it is dropped before that is done, it is reset.
+struct Open {
+    worker: Rc<Worker>,
+    shared: Rc<Shared>,
+    stream: StreamId,
+    /// Whether all of the answer is on its way.
+    is_answered: bool,
+    /// For a client that takes nothing; made when it does not for the first time.
+    slot: Option<Rc<Slot>>,
+}
+
+/// Why an answer is not sent.
+enum Unsent {
+    /// Nobody waits for it any more.
+    Gone,
+    /// The client has taken nothing of it for too long.
+    TooSlow,
+    /// It is not what it promised to be.
+    Broken,
+}
+
+impl From<SendError> for Unsent {
+    fn from(_: SendError) -> Self {
+        Self::Gone
+    }
+}
+
+impl Open {
+    fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId) -> Self {
+        Self { worker: Rc::clone(worker), shared: Rc::clone(shared), stream, is_answered: false, slot: None }
+    }
+
+    async fn answer(mut self, response: impl Future<Output = Response>, is_head: bool) {
+        let mut response = pin!(response);
+        let response = poll_fn(|cx| match response.as_mut().poll(cx) {
+            Poll::Ready(response) => Poll::Ready(Some(response)),
+            // When the client has given up, nobody waits for the handler.
+            Poll::Pending => self.shared.poll_gone(self.stream, cx).map(|()| None),
+        });
+        let Some(response) = response.await else { return };
+        let sent = self.send(response, is_head).await;
+        self.end(sent);
+    }
+
+    /// Sends the last piece of an answer.
+    async fn finish(mut self, piece: Bytes) {
+        let sent = self.send_piece(piece, true).await;
+        self.end(sent);
+    }
+
+    fn end(mut self, sent: Result<(), Unsent>) {
+        match sent {
+            Ok(()) => self.is_answered = true,
+            Err(Unsent::Gone) => {}
+            Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
+            // What was promised cannot be kept; the client has to see that.
+            Err(Unsent::Broken) => self.shared.reset(self.stream, Reason::INTERNAL_ERROR),
+        }
+    }
+
+    async fn send(&mut self, mut response: Response, is_head: bool) -> Result<(), Unsent> {
+        if response.status().is_informational() {
+            // HTTP/2 has no upgrades, and nothing else has such a final answer.
+            tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        }
+        let (framed, is_bodyless) = framing(&response, is_head, false);
+        let length = match framed {
+            Framed::Length(length) => Some(length),
+            Framed::Nothing | Framed::Chunked | Framed::Close => None,
+        };
+        let (mut parts, body) = response.into_parts();
+        parts.headers.remove(CONTENT_LENGTH);
+        self.send_head(parts.status, &parts.headers, length, is_bodyless)?;
+        if is_bodyless { Ok(()) } else { self.send_body(body, length).await }
+    }
+
+    fn send_head(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        length: Option<u64>,
+        is_all: bool,
+    ) -> Result<(), SendError> {
+        let (clock, mut digits) = (self.worker.clock.borrow(), itoa::Buffer::new());
+        let date = (!headers.contains_key(DATE)).then(|| Field::new(b"date", clock.date()));
+        let length = length.map(|length| Field::once(b"content-length", digits.format(length).as_bytes()));
+        let fields = fields(headers, is_repeated).chain(date).chain(length);
+        self.shared.send_head(self.stream, status.as_u16(), fields, is_all)
+    }
+
+    async fn send_body(&mut self, mut body: Body, length: Option<u64>) -> Result<(), Unsent> {
+        let mut left = length;
+        loop {
+            let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
+                Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+                Poll::Pending => self.shared.poll_gone(self.stream, cx).map(|()| Err(Unsent::Gone)),
+            });
+            let piece = match frame.await? {
+                Some(Ok(frame)) => frame.into_data(),
+                Some(Err(error)) => {
+                    tracing::debug!("a response's body failed: {error}");
+                    return Err(Unsent::Broken);
+                }
+                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken),
+                None => return self.send_piece(Bytes::new(), true).await,
+            };
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(frame) => {
+                    let Ok(trailers) = frame.into_trailers() else { continue };
+                    return Ok(self.shared.send_trailers(self.stream, fields(&trailers, is_repeated))?);
+                }
+            };
+            if let Some(left) = &mut left {
+                *left = left.checked_sub(piece.len() as u64).ok_or(Unsent::Broken)?;
+            }
+            let is_last = left == Some(0) || body.is_end_stream();
+            self.send_piece(piece, is_last).await?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends a piece of the body as there is room for it.
+    async fn send_piece(&mut self, mut piece: Bytes, is_last: bool) -> Result<(), Unsent> {
+        poll_fn(|cx| self.poll_send(cx, &mut piece, is_last)).await
+    }
+
+    fn poll_send(&mut self, cx: &Context<'_>, piece: &mut Bytes, is_last: bool) -> Poll<Result<(), Unsent>> {
+        if piece.is_empty() && !is_last {
+            return Poll::Ready(Ok(()));
+        }
+        let sent = self.shared.send_data(self.stream, piece, is_last)?;
+        piece.advance(sent);
+        if piece.is_empty() {
+            if let Some(slot) = &self.slot {
+                slot.renew(Phase::Busy);
+            }
+            return Poll::Ready(Ok(()));
+        }
+        // Only what waits has a place in the table of time-outs.
+        let slot = self.slot.get_or_insert_with(|| self.worker.watch.slot());
+        if sent > 0 {
+            slot.renew(Phase::Writing);
+        } else if slot.is_expired() {
+            return Poll::Ready(Err(Unsent::TooSlow));
+        }
+        slot.stay(Phase::Writing);
+        slot.wake_by(cx.waker());
+        ready!(self.shared.poll_gone(self.stream, cx));
+        Poll::Ready(Err(Unsent::Gone))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.shared.leave(self.stream, self.is_answered);
+    }
+}
+
+/// What answers say again and again.
+fn is_repeated(name: &HeaderName) -> bool {
+    [CONTENT_TYPE, CONTENT_ENCODING, CACHE_CONTROL, SERVER, VARY].contains(name)
+}
