@@ -1,6 +1,6 @@
 //! Hashes: fields and their values.
 
-use super::dense::{Dense, Keyed};
+use super::dense::{Dense, DenseIter, Keyed};
 use super::listpack::{Form, Listpack, ListpackIter, Text};
 use super::small_bytes::SmallBytes;
 
@@ -147,7 +147,7 @@ impl Hash {
                 let position = list.seek(place * 2);
                 Some((list.get(position).into(), list.get(list.next(position)).into()))
             }
-            Repr::Table(table) => table.entries().get(place).map(pair_texts),
+            Repr::Table(table) => table.at(place).map(pair_texts),
         }
     }
 
@@ -155,12 +155,12 @@ impl Hash {
     pub fn iter(&self) -> HashIter<'_> {
         HashIter(match &self.0 {
             Repr::Packed(list) => IterRepr::Packed(list.iter()),
-            Repr::Table(table) => IterRepr::Table(table.entries().iter()),
+            Repr::Table(table) => IterRepr::Table(table.iter()),
         })
     }
 
     /// Visits about `count` fields and returns the next cursor, 0 at the end; all at once in the compact form. A
-    /// field present from the first to the last call is visited at least once.
+    /// field present from the first to the last call is visited once.
     pub fn scan(&self, cursor: u64, count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> u64 {
         match &self.0 {
             Repr::Packed(_) => {
@@ -184,7 +184,7 @@ impl Hash {
         match &self.0 {
             Repr::Packed(list) => list.memory(),
             Repr::Table(table) => {
-                let owned: usize = table.entries().iter().map(|pair| pair.field.memory() + pair.value.memory()).sum();
+                let owned: usize = table.iter().map(|pair| pair.field.memory() + pair.value.memory()).sum();
                 size_of::<Dense<Pair>>() + table.memory() + owned
             }
         }
@@ -211,7 +211,7 @@ pub struct HashIter<'a>(IterRepr<'a>);
 #[derive(Clone)]
 enum IterRepr<'a> {
     Packed(ListpackIter<'a>),
-    Table(std::slice::Iter<'a, Pair>),
+    Table(DenseIter<'a, Pair>),
 }
 
 impl<'a> Iterator for HashIter<'a> {

@@ -1,6 +1,6 @@
 //! Sets of members.
 
-use super::dense::{Dense, Keyed};
+use super::dense::{Dense, DenseIter, Keyed};
 use super::int_set::{IntSet, IntSetIter};
 use super::listpack::{Form, Listpack, ListpackIter, Text};
 use super::small_bytes::SmallBytes;
@@ -143,7 +143,7 @@ impl Set {
         Some(match &self.0 {
             Repr::Ints(ints) => Text::int(ints.at(place)),
             Repr::Packed(list) => list.get(list.seek(place)).into(),
-            Repr::Table(table) => Text::Bytes(&table.entries()[place]),
+            Repr::Table(table) => Text::Bytes(table.at(place)?),
         })
     }
 
@@ -170,12 +170,12 @@ impl Set {
         SetIter(match &self.0 {
             Repr::Ints(ints) => IterRepr::Ints(ints.iter()),
             Repr::Packed(list) => IterRepr::Packed(list.iter()),
-            Repr::Table(table) => IterRepr::Table(table.entries().iter()),
+            Repr::Table(table) => IterRepr::Table(table.iter()),
         })
     }
 
     /// Visits about `count` members and returns the next cursor, 0 at the end; all at once in a compact form. A
-    /// member present from the first to the last call is visited at least once.
+    /// member present from the first to the last call is visited once.
     pub fn scan(&self, cursor: u64, count: usize, visit: &mut dyn FnMut(&[u8])) -> u64 {
         match &self.0 {
             Repr::Ints(_) | Repr::Packed(_) => {
@@ -201,7 +201,7 @@ impl Set {
             Repr::Ints(ints) => ints.memory(),
             Repr::Packed(list) => list.memory(),
             Repr::Table(table) => {
-                let owned: usize = table.entries().iter().map(SmallBytes::memory).sum();
+                let owned: usize = table.iter().map(SmallBytes::memory).sum();
                 size_of::<Dense<SmallBytes>>() + table.memory() + owned
             }
         }
@@ -242,7 +242,7 @@ pub struct SetIter<'a>(IterRepr<'a>);
 enum IterRepr<'a> {
     Ints(IntSetIter<'a>),
     Packed(ListpackIter<'a>),
-    Table(std::slice::Iter<'a, SmallBytes>),
+    Table(DenseIter<'a, SmallBytes>),
 }
 
 impl<'a> Iterator for SetIter<'a> {

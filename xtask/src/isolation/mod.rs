@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
     let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
     let folder = crate::target_dir().join("isolation");
-    let mut subjects = vec![("ours", command(&ours, &["--workers", "2", "--shards", "4096"])?)];
+    let mut subjects = vec![("ours", command(&ours, &["--workers", "2"])?)];
     if !options.ours_only {
         subjects.push(("redis", command(&options.genuine, &[])?));
     }

@@ -76,8 +76,7 @@ impl SortedSetBuilder {
 
     /// Scores and ids in order.
     fn keys(&self) -> Vec<Key> {
-        let mut keys: Vec<Key> =
-            self.members.entries().iter().zip(0..).map(|(scored, id)| (scored.score, id)).collect();
+        let mut keys: Vec<Key> = self.members.iter().zip(0..).map(|(scored, id)| (scored.score, id)).collect();
         keys.sort_unstable_by(|a, b| {
             // Scores are never NaN; 0 and -0 are the same.
             let by_score = a.0.partial_cmp(&b.0).filter(|order| order.is_ne());

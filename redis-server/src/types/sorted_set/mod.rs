@@ -160,9 +160,7 @@ impl SortedSet {
     pub fn any(&self, place: usize) -> Option<(Text<'_>, f64)> {
         match &self.0 {
             Repr::Packed(_) => self.at(place),
-            Repr::Table(table) => {
-                table.members.entries().get(place).map(|scored| (Text::Bytes(&scored.member), scored.score))
-            }
+            Repr::Table(table) => table.members.at(place).map(|scored| (Text::Bytes(&scored.member), scored.score)),
         }
     }
 
@@ -228,9 +226,9 @@ impl SortedSet {
     pub fn members(&self) -> impl Iterator<Item = (Text<'_>, f64)> {
         let (packed, table) = match &self.0 {
             Repr::Packed(packed) => (Some(packed.range(0, packed.len())), None),
-            Repr::Table(table) => (None, Some(table.members.entries())),
+            Repr::Table(table) => (None, Some(table.members.iter())),
         };
-        let scored = table.unwrap_or_default().iter().map(|scored| (Text::Bytes(&scored.member), scored.score));
+        let scored = table.into_iter().flatten().map(|scored| (Text::Bytes(&scored.member), scored.score));
         packed.into_iter().flatten().chain(scored)
     }
 
@@ -244,7 +242,7 @@ impl SortedSet {
     }
 
     /// Visits about `count` members and returns the next cursor, 0 at the end; all at once in the compact form. A
-    /// member present from the first to the last call is visited at least once.
+    /// member present from the first to the last call is visited once.
     pub fn scan(&self, cursor: u64, count: usize, visit: &mut dyn FnMut(&[u8], f64)) -> u64 {
         match &self.0 {
             Repr::Packed(_) => {
@@ -268,7 +266,7 @@ impl SortedSet {
         match &self.0 {
             Repr::Packed(packed) => packed.memory(),
             Repr::Table(table) => {
-                let owned: usize = table.members.entries().iter().map(|scored| scored.member.memory()).sum();
+                let owned: usize = table.members.iter().map(|scored| scored.member.memory()).sum();
                 size_of::<Table>() + table.members.memory() + table.order.memory() + owned
             }
         }
