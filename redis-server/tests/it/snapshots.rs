@@ -196,7 +196,7 @@ fn a_damaged_file_ends_the_start_with_its_last_line() {
     };
     check(&whole[..whole.len() - 9], "unexpected end of file");
     check(b"REDIS0013", "can't handle RDB format version 13");
-    check(b"RESP", "wrong signature");
+    check(b"RESP, not RDB", "wrong signature");
     let mut flipped = whole.clone();
     flipped[whole.len() - 12] ^= 1;
     check(&flipped, "CRC error");
