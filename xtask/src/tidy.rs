@@ -29,7 +29,7 @@ const MAX_LINES: usize = 800;
 
 /// Sources of redis-server outside of `runtime/` that may name tokio: the program's ends, and the hand-over of a parked
 /// command's reply, or a script's, to its waiting connection (a channel's sender; it does not wait itself).
-const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "exec/blocking.rs", "exec/session.rs", "exec/rounds.rs"];
+const MAY_NAME_TOKIO: &[&str] = &["main.rs", "lib.rs", "exec/blocking.rs", "exec/session.rs", "exec/event_loop.rs"];
 
 /// The folders of redis-server from the bottom up: a file names only its own folder and those before it.
 const REDIS_FOLDERS: &[&str] = &[

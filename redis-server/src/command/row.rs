@@ -63,7 +63,7 @@ pub struct Command {
     /// What happens to it.
     pub only_access: Access,
     /// With how many arguments, at least and at most, calls may run under the same locks as their neighbours in a pipeline,
-    /// which have one key and little work; [`NO_BATCH`] where they may not.
+    /// which have one key and little work; an empty range where they may not.
     pub batch: (u16, u16),
     /// How much work a call is likely to be.
     pub weight: Weight,

@@ -284,7 +284,7 @@ fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
 }
 
 /// Runs calls that are admitted, as many as possible under one set of locks, and appends their replies.
-/// All but one-call windows consist of commands that are [`batched`](crate::command::Command::batched).
+/// All but one-call windows consist of commands that are [batched](crate::command::Command::batches).
 ///
 /// Returns how many are done with, and what has become of the last of them, or of the one behind them.
 pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> (usize, Passed) {
@@ -391,17 +391,17 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
         db.prefetch(&mut keys);
     }
     let mut cx = Ctx::new(worker, db, reply, client);
-    let mut done = 0;
+    let mut done = calls.len();
     let one_by_one = worker.instance.observers.one_by_one();
-    for (call, (key, _)) in calls.iter().zip(&keys) {
+    for (at, (call, (key, _))) in calls.iter().zip(&keys).enumerate() {
         let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
         if one_by_one {
             timed(&mut cx, &call);
         } else {
             invoke(&mut cx, &call);
         }
-        done += 1;
         if !cx.ready.is_empty() {
+            done = at + 1;
             break;
         }
     }

@@ -15,8 +15,6 @@ const BLOB_MIN: usize = 16 * 1024;
 /// Room that an emptied reply keeps: whole batches fit, the listing of a large collection gives its memory back.
 const KEPT_MAX: usize = 512 * 1024;
 
-/// Longest line with a number.
-const LINE_MAX: usize = 24;
 /// Lines with the numbers of up to three digits, the first byte of which is to be put in, and their lengths.
 static SHORT_LINES: [(u64, u8); 1000] = short_lines();
 
@@ -192,7 +190,6 @@ impl Reply {
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET passes here")]
     pub fn bulk_inline(&mut self, value: &[u8]) {
-        self.buf.reserve(value.len() + LINE_MAX + 2);
         self.number_line(b'$', value.len() as i64);
         self.raw(value);
         self.raw(b"\r\n");

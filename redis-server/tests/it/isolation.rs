@@ -256,3 +256,17 @@ fn what_asks_for_little_of_much_stays_where_it_is() {
     client.ask("SORT l");
     assert_eq!(threads(), before + 1, "one thread is enough for calls one after the other");
 }
+
+/// That is what it is for: those who watch a server see it as one that answers nobody.
+#[test]
+fn debug_sleep_holds_up_everybody() {
+    let server = Server::with(&[("enable-debug-command", "yes"), ("workers", "2")]);
+    let [mut sleeper, mut other] = [(); 2].map(|()| server.connect());
+    sleeper.send(&["DEBUG", "SLEEP", "0.5"]);
+    until("it sleeps", || server.instance.exclusive.is_stopped());
+    let began = std::time::Instant::now();
+    assert_eq!(other.ask("PING"), Value::Status(b"PONG".to_vec()));
+    // It began to sleep a moment before.
+    assert!(began.elapsed().as_millis() >= 300, "{:?}", began.elapsed());
+    assert_eq!(sleeper.reply(), ok());
+}
