@@ -1,6 +1,6 @@
 //! `redis-server`: starts the server from redis.conf, environment and flags.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use redis_server::REDIS_VERSION;
@@ -9,6 +9,7 @@ use redis_server::commands::REGISTRY;
 use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
 use redis_server::observe::memory::Counting;
+use redis_server::persistence::rdb::{self, ReadError};
 use redis_server::runtime::{StartError, shutdown_on_signals};
 use server_runtime::init_logging;
 
@@ -34,9 +35,24 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             warnings.iter().for_each(|warning| println!("warning: {warning}"));
             println!("the configuration is good");
         }
+        Request::CheckFile(path) => check(&path)?,
         Request::Help(None) => print!("{}", help::overview()),
         Request::Help(Some(name)) => print!("{}", help::page(&name)?),
         Request::Version => println!("redis-server {} (commands of Redis {REDIS_VERSION})", env!("CARGO_PKG_VERSION")),
+    }
+    Ok(())
+}
+
+/// Says what a file of the server's holds.
+fn check(path: &Path) -> Result<(), String> {
+    let (contents, error) = rdb::check(path);
+    let path = path.display();
+    match error {
+        None => println!("{path}: sound: {contents}"),
+        Some(ReadError::Io(error)) => return Err(format!("{path}: {error}")),
+        Some(ReadError::Fault(fault)) => {
+            return Err(format!("{path}: damaged at {fault}; in front of that: {contents}"));
+        }
     }
     Ok(())
 }

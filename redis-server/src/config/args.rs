@@ -17,6 +17,8 @@ pub enum Request {
     Serve(Launch),
     /// Load the configuration, say whether it is good, and end.
     CheckConfig(Launch),
+    /// Read this file, say whether it is sound and what it holds, and end.
+    CheckFile(PathBuf),
     /// Print the help: all of it, or one setting's page.
     Help(Option<String>),
     /// Print the version.
@@ -63,6 +65,12 @@ impl Request {
                 return Ok(Self::Help(setting.map(|name| name.trim_start_matches('-').to_owned())));
             }
             Some(b"-v" | b"--version") => return Ok(Self::Version),
+            Some(b"--check") => {
+                let [_, file] = arguments.as_slice() else {
+                    return Err(misplaced(b"--check", Reason::CheckWhat));
+                };
+                return Ok(Self::CheckFile(PathBuf::from(OsString::from_vec(file.to_vec()))));
+            }
             _ => {}
         }
         let all = arguments.len();

@@ -68,6 +68,8 @@ pub(super) enum Reason {
     User(String),
     /// An argument that is neither a file, a flag nor a flag's value.
     Misplaced,
+    /// `--check` with anything but one file.
+    CheckWhat,
 }
 
 impl fmt::Display for ConfigError {
@@ -89,6 +91,7 @@ impl fmt::Display for ConfigError {
             Reason::Quotes => f.write_str("Unbalanced quotes in configuration line"),
             Reason::TooDeep => f.write_str("Too many files include each other"),
             Reason::Misplaced => f.write_str("Expected '--name value', or one configuration file before all flags"),
+            Reason::CheckWhat => f.write_str("Expected '--check FILE', and nothing else"),
             Reason::Unknown { name } => {
                 write!(f, "Bad directive or wrong number of arguments: no setting is called '{name}'")?;
                 nearest(name).map_or(Ok(()), |near| write!(f, "; did you mean '{near}'?"))

@@ -42,6 +42,7 @@ impl fmt::Display for Kind {
 const USAGE: &str = "\
 Usage: redis-server [/path/to/redis.conf] [--name value ...] ... [-]
        redis-server --check-config ...   load the configuration, report, and end
+       redis-server --check FILE         read an RDB file, say whether it is sound and what it holds, and end
        redis-server --help [SETTING]     this page, or all about one setting
        redis-server --version
 

@@ -201,3 +201,30 @@ fn a_damaged_file_ends_the_start_with_its_last_line() {
     flipped[whole.len() - 12] ^= 1;
     check(&flipped, "CRC error");
 }
+
+#[test]
+fn a_file_is_checked_without_a_server() {
+    let mut server = Process::start("check", &[]);
+    for line in ["SET a 1 EX 1000", "SADD b x y", "SET c 2", "FUNCTION FLUSH", "SAVE"] {
+        let words: Vec<_> = line.split(' ').collect();
+        assert!(!ask(&mut server.connect(), &words).is_error(), "{line}");
+    }
+    server.signal(Signal::KILL);
+    server.ended();
+    let file = server.folder.join(DUMP);
+    let check = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_redis-server")).arg("--check").arg(&file).output().unwrap();
+        (output.status.success(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (is_sound, said) = check();
+    let contents = "keys 3, of which 1 expire, in databases 1, function libraries 0";
+    assert!(is_sound && said.contains("sound: version 10 by Redis 7.0.15") && said.contains(contents), "{said}");
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() - 9]).unwrap();
+    let (is_sound, said) = check();
+    assert!(!is_sound && said.contains("damaged at offset") && said.contains("unexpected end of file"), "{said}");
+    assert!(said.contains(contents), "what stands in front of the damage is told: {said}");
+    fs::remove_file(&file).unwrap();
+    let (is_sound, said) = check();
+    assert!(!is_sound && said.contains("No such file") && !said.contains("damaged"), "{said}");
+}

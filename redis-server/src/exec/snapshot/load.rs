@@ -1,8 +1,7 @@
 //! From the file.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,12 +14,9 @@ use crate::exec::script;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Entry, Value, View};
 use crate::persistence::Outcome;
-use crate::persistence::rdb::{Decoder, Fault, Item, Limits, Loaded, Record, Step};
+use crate::persistence::rdb::{Fault, File, Item, Limits, Loaded, ReadError, Record};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
-
-/// Bytes of the file that are looked at together; a record that is larger has them grow until it fits.
-const WINDOW: usize = 1024 * 1024;
 
 /// Strings from this length on are stored in the buffer in which they come.
 const LARGE: usize = 16 * 1024;
@@ -57,9 +53,12 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-impl From<io::Error> for LoadError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+impl From<ReadError> for LoadError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Io(error) => Self::Io(error),
+            ReadError::Fault(fault) => Self::Fault(fault),
+        }
     }
 }
 
@@ -96,19 +95,19 @@ pub fn load(cx: &mut Ctx<'_>, views: Vec<&mut View<'_>>, path: &Path, merge: Mer
         set: config.set_limits(),
         sorted_set: config.sorted_set_limits(),
     };
-    let decoder = Decoder::new(limits, config.is_on(settings::RDBCHECKSUM) && cx.instance.snapshots.checks_sums());
-    let mut source = Source::open(path)?;
-    let mut loader = Loader { decoder, views, database: 0, merge, outcome: Outcome::default(), functions: Vec::new() };
+    let mut file =
+        File::open(path, limits, config.is_on(settings::RDBCHECKSUM) && cx.instance.snapshots.checks_sums())?;
+    let mut loader = Loader { views, database: 0, merge, outcome: Outcome::default(), functions: Vec::new() };
     let delay = super::delay(config, settings::KEY_LOAD_DELAY);
-    while source.next(&mut loader)? {
+    while let Some(taken) = file.next(|item| loader.take(item))? {
+        taken.map_err(|what| LoadError::Record(file.offset(), what))?;
         if let Some(delay) = delay {
             std::thread::sleep(delay);
         }
     }
-    let Loader { functions, outcome, decoder, .. } = loader;
-    add_functions(cx, &functions, merge).map_err(|error| {
-        LoadError::Record(decoder.offset(), format!("Failed creating the function library: {error}"))
-    })?;
+    let Loader { functions, outcome, .. } = loader;
+    add_functions(cx, &functions, merge)
+        .map_err(|error| LoadError::Record(file.offset(), format!("Failed creating the function library: {error}")))?;
     cx.instance.snapshots.loaded(outcome);
     tracing::info!("Done loading RDB, keys loaded: {}, keys expired: {}.", outcome.loaded, outcome.expired);
     if outcome.empty > 0 {
@@ -125,58 +124,8 @@ fn add_functions(cx: &mut Ctx<'_>, codes: &[Vec<u8>], merge: Merge) -> Result<()
     scripts.with_engine(|engine| engine.restore(cx, codes, false, merge == Merge::Replace))
 }
 
-/// The file, as much of it as is needed.
-struct Source {
-    file: File,
-    /// What was read of it.
-    buffer: Vec<u8>,
-    /// Where in `buffer` that begins which was not decoded.
-    at: usize,
-    /// Bytes of the file behind `buffer`.
-    beyond: u64,
-}
-
-impl Source {
-    fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let beyond = file.metadata()?.len();
-        Ok(Self { file, buffer: Vec::new(), at: 0, beyond })
-    }
-
-    /// Has the loader take the next item; false behind the last.
-    fn next(&mut self, loader: &mut Loader<'_, '_>) -> Result<bool, LoadError> {
-        loop {
-            let window = &self.buffer[self.at..];
-            match loader.decoder.next(window, self.beyond).map_err(LoadError::Fault)? {
-                Step::Item(Item::End, _) => return Ok(false),
-                Step::Item(item, len) => {
-                    loader.take(item)?;
-                    self.at += len;
-                    return Ok(true);
-                }
-                Step::More(missing) => self.read(missing)?,
-            }
-        }
-    }
-
-    /// Reads at least `missing` bytes more, which the file has.
-    fn read(&mut self, missing: usize) -> io::Result<()> {
-        self.buffer.drain(..self.at);
-        self.at = 0;
-        // What is begun is decoded from its beginning again: twice as much each time makes that twice the work at most.
-        let wanted = missing.max(self.buffer.len()).max(WINDOW) as u64;
-        let read = (&self.file).take(wanted).read_to_end(&mut self.buffer)? as u64;
-        self.beyond = self.beyond.saturating_sub(read);
-        if read < missing as u64 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut while it was read"));
-        }
-        Ok(())
-    }
-}
-
 /// What has been loaded, and where the next record goes.
 struct Loader<'l, 'v> {
-    decoder: Decoder,
     views: Vec<&'l mut View<'v>>,
     database: usize,
     merge: Merge,
@@ -185,7 +134,9 @@ struct Loader<'l, 'v> {
 }
 
 impl Loader<'_, '_> {
-    fn take(&mut self, item: Item<'_>) -> Result<(), LoadError> {
+    /// # Errors
+    /// What speaks against the item.
+    fn take(&mut self, item: Item<'_>) -> Result<(), String> {
         match item {
             Item::Header(_) | Item::Sizes { .. } | Item::End => {}
             Item::Note { name, text } => note(&name, &text),
@@ -195,9 +146,7 @@ impl Loader<'_, '_> {
                 let database = usize::try_from(number).ok().filter(|&number| number < self.views.len());
                 self.database = database.ok_or_else(|| {
                     let count = self.views.len();
-                    self.refused(format!(
-                        "the file has a database {number}, and this server is configured to have {count}"
-                    ))
+                    format!("the file has a database {number}, and this server is configured to have {count}")
                 })?;
             }
             Item::Record(record) => self.record(record)?,
@@ -205,11 +154,7 @@ impl Loader<'_, '_> {
         Ok(())
     }
 
-    fn refused(&self, what: String) -> LoadError {
-        LoadError::Record(self.decoder.offset(), what)
-    }
-
-    fn record(&mut self, record: Record<'_>) -> Result<(), LoadError> {
+    fn record(&mut self, record: Record<'_>) -> Result<(), String> {
         let Record { key, value, expire_at, idle, frequency } = record;
         let Some(value) = value else {
             self.outcome.empty += 1;
@@ -232,7 +177,7 @@ impl Loader<'_, '_> {
         if self.merge == Merge::Replace {
             drop(view.put(&hashed, entry));
         } else if !view.add(&hashed, entry) {
-            return Err(self.refused(format!("the key {} is there twice", shown(&key))));
+            return Err(format!("the key {} is there twice", shown(&key)));
         }
         self.outcome.loaded += 1;
         Ok(())

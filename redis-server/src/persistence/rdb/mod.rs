@@ -5,10 +5,12 @@
 //! added, files up to version 12 of Redis and 80 of Valkey. What is read is checked down to the last byte: it can come from
 //! anybody.
 
+mod check;
 mod crc;
 mod decoder;
 #[cfg(test)]
 mod differential;
+mod file;
 mod load;
 mod lzf;
 mod reader;
@@ -20,7 +22,9 @@ mod writer;
 mod ziplist;
 mod zipmap;
 
+pub use check::{Contents, check};
 pub use decoder::{Cause, Decoder, Fault, Item, Record, Step};
+pub use file::{File, ReadError};
 pub use load::{Limits, Loaded};
 pub use writer::{Access, WriteOptions, Writer};
 
