@@ -346,17 +346,23 @@ impl Entry {
         if extra == 0 {
             return;
         }
-        let longer = Shape { value_len: shape.value_len + extra, ..shape };
-        let layout = longer.layout();
+        self.reallocate(shape.value_len + extra);
+        // SAFETY: the block has `extra` bytes behind the old value now.
+        unsafe { ptr::write_bytes(self.at(shape.value_at() + shape.value_len), 0, extra) };
+    }
+
+    /// Makes the value inside the block so many bytes long: in its place, where the block's size class has room for that.
+    /// Bytes beyond the old length are the caller's to write. The value is no object.
+    fn reallocate(&mut self, value_len: usize) {
+        let shape = self.shape();
+        debug_assert!(shape.flags & OBJECT == 0, "the value is inside the block");
+        let layout = Shape { value_len, ..shape }.layout();
         // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. What the
-        // block held stays; the `extra` bytes behind it are written before the header says that they are there.
-        unsafe {
-            let block = realloc(self.0.as_ptr().cast(), shape.layout(), layout.size());
-            let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
-            self.0 = head;
-            ptr::write_bytes(self.at(shape.value_at() + shape.value_len), 0, extra);
-        }
-        self.header_mut().value_len = longer.value_len as u32;
+        // block held stays, up to the shorter of both lengths.
+        let block = unsafe { realloc(self.0.as_ptr().cast(), shape.layout(), layout.size()) };
+        let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
+        self.0 = head;
+        self.header_mut().value_len = value_len as u32;
     }
 
     /// Replaces the value; the expiry stays. Returns what [`Entry::replace`] does.
@@ -391,7 +397,7 @@ impl Entry {
         fits
     }
 
-    /// Replaces a string by one of the same length, and the expiry if the block has room for it.
+    /// Replaces a string inside the block by another, and the expiry if the block has room for it.
     #[inline]
     fn replace_in_place(&mut self, value: &Value<'_>, expire_at: Option<u64>) -> bool {
         let shape = self.shape();
@@ -400,12 +406,10 @@ impl Entry {
             return false;
         }
         match value {
-            Value::Int(int) if shape.value_len == size_of::<i64>() => self.overwrite(&int.to_ne_bytes(), INT),
-            Value::Bytes(bytes) | Value::Text(bytes) if bytes.len() == shape.value_len => self.overwrite(bytes, 0),
-            Value::Raw(bytes) if bytes.len() == shape.value_len => self.overwrite(bytes, RAW),
-            Value::Int(_) | Value::Bytes(_) | Value::Text(_) | Value::Raw(_) | Value::Shared(_) | Value::Object(_) => {
-                return false;
-            }
+            Value::Int(int) => self.overwrite(&int.to_ne_bytes(), INT),
+            Value::Bytes(bytes) | Value::Text(bytes) => self.overwrite(bytes, 0),
+            Value::Raw(bytes) => self.overwrite(bytes, RAW),
+            Value::Shared(_) | Value::Object(_) => return false,
         }
         if room {
             self.write_expiry(expire_at.unwrap_or(u64::MAX));
@@ -413,10 +417,13 @@ impl Entry {
         true
     }
 
-    #[allow(clippy::needless_pass_by_ref_mut, reason = "it writes into the block, so nobody else may look at it")]
+    /// Puts other bytes in the place of the value, which is no object.
     fn overwrite(&mut self, value: &[u8], kind: u32) {
+        if self.shape().value_len != value.len() {
+            self.reallocate(value.len());
+        }
         let at = self.at(self.shape().value_at());
-        // SAFETY: the caller checked that the block's value has this length.
+        // SAFETY: the block's value has this length.
         unsafe { ptr::copy_nonoverlapping(value.as_ptr(), at, value.len()) };
         let meta = self.header_mut().meta.get_mut();
         *meta = *meta & !(INT | RAW) | kind;
@@ -571,6 +578,24 @@ mod tests {
                     assert!(text(&entry) == expected);
                     assert_eq!(encoding(&entry), "raw");
                     assert_eq!((entry.key(), entry.expire_at(), entry.access()), (&b"key"[..], expire_at, 5));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn strings_of_any_length_take_the_place_of_others() {
+        let long = vec![b'x'; SHARED_MIN - 1];
+        let values = [&b""[..], b"7", b"-12345678901", b"text", &long[..30], &long[..100], &long[..5000], &long];
+        for before in values {
+            for after in values {
+                for (was, is) in [(None, None), (Some(7), None), (Some(7), Some(8)), (None, Some(8))] {
+                    let mut entry = Entry::new(b"key", Value::Bytes(before), was);
+                    entry.set_access(5);
+                    drop(entry.replace(Value::Bytes(after), is));
+                    assert!(text(&entry) == after, "{} bytes behind {}", after.len(), before.len());
+                    assert_eq!(encoding(&entry), encoding(&Entry::new(b"key", Value::Bytes(after), is)));
+                    assert_eq!((entry.key(), entry.expire_at(), entry.access()), (&b"key"[..], is, 5));
                 }
             }
         }
