@@ -6,9 +6,9 @@ use crate::clients::client::{Multi, count, flag};
 use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Ctx;
-use crate::exec::dispatch;
 use crate::exec::permission;
 use crate::exec::transaction::{discard_transaction, forget_watched, note_watched};
+use crate::exec::window;
 use crate::keyspace::{Access, Entry};
 use crate::protocol::error::Error;
 
@@ -41,7 +41,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let may_block = std::mem::replace(&mut cx.may_block, false);
     for (row, args) in &multi.queue {
         match permission::recheck(cx, row, args.args()) {
-            Ok(()) => dispatch::run_queued(cx, row, args.args()),
+            Ok(()) => window::run_queued(cx, row, args.args()),
             Err(error) => {
                 cx.worker.refused(Some(row), &error);
                 cx.reply.error(&error);

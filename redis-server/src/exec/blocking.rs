@@ -19,11 +19,12 @@ use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, Unblock, flag};
 use crate::clients::tracking::{Own, Tracker};
 use crate::command::{Categories, OwnedArgs, Row};
-use crate::exec::dispatch::{self, Call};
+use crate::exec::dispatch::Call;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
+use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::exec::{Block, Ctx, InVain, Ready};
 use crate::keyspace::{Access, Database, Entry, Key, ValueRef, Waiter};
@@ -404,7 +405,7 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     let began = Instant::now();
     // The user may have lost the right meanwhile.
     match permission::serve(cx, call.row, call.args) {
-        Ok(()) => dispatch::invoke(cx, &call),
+        Ok(()) => window::invoke(cx, &call),
         Err(error) => {
             cx.worker.refused(Some(call.row), &error);
             cx.reply.error(&error);

@@ -20,6 +20,7 @@ pub mod slow;
 pub mod snapshot;
 pub mod tracking;
 pub mod transaction;
+pub mod window;
 pub mod worker;
 pub mod workers;
 

@@ -7,6 +7,7 @@ use crate::command::{Args, Recent};
 use crate::config::settings;
 use crate::exec::dispatch::{self, Admission, Call, Passed};
 use crate::exec::session::ConnectedClient;
+use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, parse_whole_commands, split_inline};
 
@@ -40,7 +41,7 @@ pub(crate) struct Received<'a> {
 type Ends = (usize, usize);
 
 /// Commands that will run under common locks.
-type Window<'a> = ArrayVec<Call<'a>, { dispatch::WINDOW }>;
+type Window<'a> = ArrayVec<Call<'a>, { window::WINDOW }>;
 
 impl Pipeline {
     /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`]. Sets
@@ -88,12 +89,12 @@ impl Pipeline {
         mut at: usize,
         limits: &RequestLimits,
         spans: &mut Vec<Span>,
-        commands: &mut ArrayVec<Ends, { dispatch::WINDOW }>,
+        commands: &mut ArrayVec<Ends, { window::WINDOW }>,
     ) -> Result<(), ProtocolError> {
         if !self.parser.in_command() {
             at = parse_whole_commands(input, at, limits, spans, commands);
         }
-        while commands.len() < dispatch::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
+        while commands.len() < window::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
             let was_begun = self.parser.in_command();
             let Some(end) = self.parser.parse(input, at, spans, limits)? else {
                 if was_begun {
@@ -167,7 +168,7 @@ impl Runner<'_> {
     fn run_window(&mut self, window: &mut Window<'_>, before: &[Ends], used: &mut usize) -> Option<Passed> {
         let last = window.last()?;
         self.client.note_command(last.row);
-        let (done, passed) = dispatch::run(self.worker, self.client, window, self.reply);
+        let (done, passed) = window::run(self.worker, self.client, window, self.reply);
         let before_window = before.len() - window.len();
         if let Some(last_done) = (before_window + done.min(window.len())).checked_sub(1) {
             *used = before[last_done].1;

@@ -17,6 +17,7 @@ use crate::exec::dispatch;
 use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
+use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::exec::{Ctx, Ready};
 use crate::protocol::Reply;
@@ -341,7 +342,7 @@ impl Running {
         self.has_read |= flags.has(Flags::READONLY);
         self.reply.clear();
         self.reply.set_resp3(self.client.resp3);
-        let ready = dispatch::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
+        let ready = window::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
         self.ready.extend(ready);
         Ok(Ran::Replied)
     }

@@ -26,6 +26,7 @@ use crate::exec::panics;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
 use crate::exec::tracking;
+use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -240,7 +241,7 @@ impl Job {
             cx.db.no_touch();
         }
         let call = Call { row, args: args.args() };
-        dispatch::invoke(&mut cx, &call);
+        window::invoke(&mut cx, &call);
         let nanos = worker.tick();
         worker.finished(&cx, &call, nanos);
         instance.exclusive.add_alone(nanos);

@@ -17,9 +17,10 @@ use crate::clients::client::Client;
 use crate::command::Weight;
 use crate::exec::Ready;
 use crate::exec::blocking;
-use crate::exec::dispatch::{self, Call, Passed};
+use crate::exec::dispatch::{Call, Passed};
 use crate::exec::exclusive::{Exclusive, Held};
 use crate::exec::session;
+use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Access, View};
 use threads::Job;
@@ -31,7 +32,7 @@ pub const LIMIT: usize = 2048;
 /// Whether a call is slow whatever it meets, or has that many arguments.
 pub fn is_slow(client: &Client, call: &Call<'_>) -> bool {
     let is_slow = |weight: Weight, args: usize| args > LIMIT || matches!(weight, Weight::Much);
-    let queued = dispatch::queue_of(std::slice::from_ref(call), client);
+    let queued = window::queue_of(std::slice::from_ref(call), client);
     is_slow(call.row.command.weight, call.args.len())
         || queued.is_some_and(|multi| {
             let args: usize = multi.queue.iter().map(|(_, args)| args.args().len()).sum();
@@ -50,7 +51,7 @@ pub fn meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
 
 #[cold]
 fn queue_meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
-    let Some(multi) = dispatch::queue_of(std::slice::from_ref(call), client) else { return false };
+    let Some(multi) = window::queue_of(std::slice::from_ref(call), client) else { return false };
     let weight = multi.queue.iter().map(|(row, args)| match row.command.weight {
         Weight::Of(weight) => {
             let positions = row.command.key_positions(args.args());
@@ -80,7 +81,7 @@ pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize,
     let exclusive = &worker.instance.exclusive;
     loop {
         let seen = exclusive.ended();
-        let forbidden = |call: &Call<'_>| exclusive.forbids(&dispatch::marks(worker, client, call, true));
+        let forbidden = |call: &Call<'_>| exclusive.forbids(&window::marks(worker, client, call, true));
         let Some(clear) = calls.iter().position(forbidden) else { return (calls.len(), None) };
         if let Some(held) = Exclusive::hold(&worker.instance, &client.shared, seen, false) {
             return (clear, Some(held));

@@ -14,6 +14,7 @@ use crate::exec::exclusive::{Busy, Exclusive};
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::session::{Answer, Finished};
+use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::observe::stats::WorkerStats;
 use crate::protocol::Reply;
@@ -147,7 +148,7 @@ fn run_marked(
     call: Call<'_>,
     reply: &mut Reply,
 ) -> Option<crate::exec::blocking::Waiting> {
-    let marks = dispatch::marks(worker, client, &call, false);
+    let marks = window::marks(worker, client, &call, false);
     let slow = match Exclusive::enter_slow(&worker.instance, marks, false) {
         Ok(slow) => slow,
         Err(Busy) => {
@@ -156,7 +157,7 @@ fn run_marked(
         }
     };
     let silent = worker.instance.reaper.silent();
-    let window = dispatch::run_window(worker, client, &[call], reply);
+    let window = window::run_window(worker, client, &[call], reply);
     drop(slow);
     worker.instance.reaper.settle(silent);
     if !window.ready.is_empty() {

@@ -1,0 +1,369 @@
+//! Windows: calls that run under one set of locks, and what comes before and behind them.
+
+use std::time::Instant;
+
+use arrayvec::ArrayVec;
+use smallvec::SmallVec;
+
+use crate::clients::client::{Client, Multi, ReplyMode};
+use crate::command::{Args, Flags, Footprint, Role, Row};
+use crate::exec::blocking::{self, Waiting};
+use crate::exec::dispatch::{Call, Passed, refuse};
+use crate::exec::eviction;
+use crate::exec::exclusive::Busy;
+use crate::exec::panics::Blame;
+use crate::exec::slow::{self, Marks};
+use crate::exec::tracking;
+use crate::exec::worker::Worker;
+use crate::exec::{Ctx, Ready};
+use crate::keyspace::{Access, Database, Key, View};
+use crate::protocol::{Mark, Reply};
+
+/// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
+/// workers do not wait long.
+pub const WINDOW: usize = 32;
+
+/// Runs calls that are admitted, as many as possible under one set of locks, and appends their replies.
+/// All but one-call windows consist of commands that are [batched](crate::command::Command::batches).
+///
+/// Returns how many are done with, and what has become of the last of them, or of the one behind them.
+pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> (usize, Passed) {
+    let scripts = &worker.instance.scripts;
+    if let [call] = calls
+        && worker.goes_on.get()
+        && slow::is_slow(client, call)
+    {
+        return (1, slow::send(worker, client, *call));
+    }
+    let inside = match worker.instance.exclusive.enter(&worker.activity) {
+        Ok(inside) => Some(inside),
+        Err(Busy) if calls.iter().all(|call| call.row.command.flags.has(Flags::ALLOW_BUSY)) => None,
+        Err(Busy) => {
+            for call in calls {
+                refuse(worker, client, Some(call.row), scripts.busy_error(), reply);
+            }
+            return (calls.len(), Passed::Done);
+        }
+    };
+    let is_marked = inside.as_ref().is_some_and(|inside| inside.marked);
+    let (free, held) = if is_marked { slow::unmarked(worker, client, calls) } else { (calls.len(), None) };
+    let mut done = 0;
+    while done < free {
+        let window = run_window(worker, client, &calls[done..free], reply);
+        if window.done == 0 {
+            return (done + 1, slow::send(worker, client, calls[done]));
+        }
+        if !window.ready.is_empty() {
+            slow::serve(worker, client, window.ready);
+        }
+        if let Some(waiting) = window.waiting {
+            return (calls.len(), Passed::Blocked(waiting));
+        }
+        done += window.done;
+    }
+    (done, held.map_or(Passed::Done, Passed::Held))
+}
+
+/// What a window has come to.
+pub(crate) struct Window {
+    /// Calls that have run. None: the only one is slow, and this is a worker's thread.
+    pub(crate) done: usize,
+    /// Keys that somebody waits for and that have become ready.
+    pub(crate) ready: Vec<Ready>,
+    /// What the only call waits for.
+    pub(crate) waiting: Option<Waiting>,
+}
+
+/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
+#[inline]
+fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
+    worker.tick();
+    if worker.instance.is_short_of_memory() {
+        eviction::make_room_inside(worker);
+    }
+    if client.tracking.is_some() {
+        tracking::deliver(client, reply);
+    }
+}
+
+/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
+    before_window(worker, client, reply);
+    match calls {
+        [call] if !call.row.command.batches(call.args.len()) => run_one(worker, client, call, reply),
+        _ => run_batch(worker, client, calls, reply),
+    }
+}
+
+/// Runs a call with any number of keys.
+fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Reply) -> Window {
+    let mut keys: Keys<'_> = SmallVec::new();
+    collect_keys(worker.instance.database(client.db), call, &mut keys);
+    let (mut db, others) = lock(worker, client, std::slice::from_ref(call), &mut keys);
+    prepare(&mut db, worker, client);
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    let call = Call { args: call.args.with_keys(&keys), ..*call };
+    if worker.goes_on.get() && slow::meets_much(&db, client, &call) {
+        return Window { done: 0, ready: Vec::new(), waiting: None };
+    }
+    let mut cx = Ctx::new(worker, db, reply, client);
+    cx.others = others;
+    let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
+    invoke(&mut cx, &call);
+    worker.finished(&cx, &call, worker.tick());
+    let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
+    blocking::serve(&mut cx);
+    tracking::broadcast(worker);
+    Window { done: 1, ready: std::mem::take(&mut cx.ready), waiting }
+}
+
+/// Runs calls with a key each.
+fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
+    let database = worker.instance.database(client.db);
+    // Collected, all of its room would be copied.
+    let mut keys: ArrayVec<_, WINDOW> = ArrayVec::new();
+    for call in calls {
+        keys.push(only_key(database, call));
+    }
+    let mut db = database.lock_keys(&mut keys, worker.now_ms());
+    prepare(&mut db, worker, client);
+    if calls.len() > 1 {
+        db.prefetch(&mut keys);
+    }
+    let mut cx = Ctx::new(worker, db, reply, client);
+    let mut done = calls.len();
+    let one_by_one = worker.instance.observers.one_by_one();
+    for (at, (call, (key, _))) in calls.iter().zip(&keys).enumerate() {
+        let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
+        if one_by_one {
+            timed(&mut cx, &call);
+        } else {
+            invoke(&mut cx, &call);
+        }
+        if !cx.ready.is_empty() {
+            done = at + 1;
+            break;
+        }
+    }
+    if !one_by_one {
+        // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
+        worker.all_finished(&cx, &calls[..done], worker.tick() / done as u64);
+    }
+    blocking::serve(&mut cx);
+    tracking::broadcast(worker);
+    Window { done, ready: std::mem::take(&mut cx.ready), waiting: None }
+}
+
+/// What a view must know before anything looks into it.
+#[inline]
+fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
+    let instance = &*worker.instance;
+    if client.no_touch {
+        db.no_touch();
+    }
+    if instance.may_be_paused() && instance.paused(db.now()).is_some() || instance.exclusive.is_busy() {
+        // Somebody else is alone, and what is allowed meanwhile changes nothing.
+        db.keep_expired();
+    }
+}
+
+type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
+
+/// Appends the keys of a call, hashed, with what it does to them.
+#[inline]
+fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
+    let command = call.row.command;
+    if command.only_key != 0 {
+        keys.push(only_key(database, call));
+    } else if !command.keys.is_empty() {
+        let positions = command.key_positions(call.args);
+        keys.extend(positions.into_iter().map(|(at, access)| (database.key(call.args.at(at)), access)));
+    }
+}
+
+/// The key of a call whose row says where its only one is, and what it does to it.
+#[inline]
+fn only_key<'a>(database: &Database, call: &Call<'a>) -> (Key<'a>, Access) {
+    let command = call.row.command;
+    // Arity guarantees that the argument is there.
+    (database.key(call.args.at(command.only_key.into())), command.only_access)
+}
+
+/// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.
+fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut Keys<'_>) -> (View<'a>, Vec<View<'a>>) {
+    let instance = &*worker.instance;
+    let database = instance.database(client.db);
+    let now = worker.now_ms();
+    match footprint(calls, client.multi.as_deref()) {
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
+            let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
+            let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
+            for (row, args) in &multi.queue {
+                let mut keys = Keys::new();
+                collect_keys(database, &Call { row, args: args.args() }, &mut keys);
+                all.extend(keys.iter().map(|(key, access)| (key.shard(), *access)));
+            }
+            (database.lock(all.into_iter(), now), Vec::new())
+        }
+        Footprint::Alone => (database.lock_none(now), Vec::new()),
+        Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
+        Footprint::Everything | Footprint::Depends(_) => {
+            let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
+            let db = std::mem::replace(&mut others[client.db], database.lock_none(now));
+            (db, others)
+        }
+    }
+}
+
+/// What a call locks: what a slow call has to mark of it; or, of a call that is to run (`walks`), also what it locks on its
+/// way.
+pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bool) -> Marks {
+    let database = worker.instance.database(client.db);
+    let whole = |db, access| Marks::Whole { db, access };
+    match footprint(std::slice::from_ref(call), client.multi.as_deref()) {
+        Footprint::Walk if walks => whole(Some(client.db), Access::Read),
+        Footprint::WalkEverything if walks => whole(None, Access::Read),
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
+            let mut keys = Keys::new();
+            match queue_of(std::slice::from_ref(call), client) {
+                Some(multi) => multi.queue.iter().for_each(|(row, args)| {
+                    collect_keys(database, &Call { row, args: args.args() }, &mut keys);
+                }),
+                None => collect_keys(database, call, &mut keys),
+            }
+            Marks::shards(client.db, keys.iter().map(|(key, access)| (key.shard(), *access)))
+        }
+        Footprint::Alone => Marks::None,
+        Footprint::Database(access) => whole(Some(client.db), access),
+        Footprint::Everything | Footprint::Depends(_) => whole(None, Access::Write),
+    }
+}
+
+/// The transaction whose keys must be locked too, if the call is EXEC.
+pub(crate) fn queue_of<'c>(calls: &[Call<'_>], client: &'c Client) -> Option<&'c Multi> {
+    matches!(calls, [call] if call.row.command.role == Role::Exec).then_some(client.multi.as_deref()).flatten()
+}
+
+/// The footprint of the calls; EXEC's is that of all commands it will run.
+fn footprint(calls: &[Call<'_>], multi: Option<&Multi>) -> Footprint {
+    let [call] = calls else { return Footprint::Keys };
+    match multi {
+        Some(multi) if call.row.command.role == Role::Exec => footprint_of_queue(multi),
+        _ => call.row.command.footprint_of(call.args),
+    }
+}
+
+/// The widest footprint among the commands of a transaction.
+fn footprint_of_queue(multi: &Multi) -> Footprint {
+    let (mut whole, mut access) = (false, Access::Read);
+    for (row, args) in &multi.queue {
+        let command = row.command;
+        if command.flags.has(Flags::WRITE) {
+            access = Access::Write;
+        }
+        match command.footprint_of(args.args()) {
+            // Keys behind a SELECT belong to a database that is not known yet; a survey looks into all
+            // databases, which it must not wait for while it holds a part of one.
+            _ if matches!(command.role, Role::Select | Role::Survey) => return Footprint::Everything,
+            Footprint::WalkEverything | Footprint::Everything | Footprint::Alone | Footprint::Depends(_) => {
+                return Footprint::Everything;
+            }
+            Footprint::Database(wanted) => {
+                access = access.max(wanted);
+                whole = true;
+            }
+            Footprint::Walk => whole = true,
+            Footprint::Keys => {}
+        }
+    }
+    if whole { Footprint::Database(access) } else { Footprint::Keys }
+}
+
+/// Runs a command of one that is alone with the data, a script or a transaction, under locks of its own, and accounts for
+/// it. Returns keys that somebody waits for and that have become ready.
+pub(crate) fn run_among_others<'a>(
+    worker: &'a Worker,
+    client: &'a mut Client,
+    row: &'static Row,
+    args: Args<'_>,
+    reply: &'a mut Reply,
+) -> Vec<Ready> {
+    let instance = &*worker.instance;
+    let call = Call { row, args };
+    let mut keys: Keys<'_> = SmallVec::new();
+    collect_keys(instance.database(client.db), &call, &mut keys);
+    let (mut db, others) = lock(worker, client, &[call], &mut keys);
+    if instance.may_be_paused() && instance.paused(db.now()).is_some() {
+        db.keep_expired();
+    }
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    let mut cx = Ctx::new(worker, db, reply, client);
+    cx.others = others;
+    cx.may_block = false;
+    timed(&mut cx, &Call { row, args: args.with_keys(&keys) });
+    std::mem::take(&mut cx.ready)
+}
+
+/// Runs a queued command inside EXEC, under EXEC's locks.
+pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
+    if cx.worker.is_alone {
+        let ready = run_among_others(cx.worker, cx.client, row, args, cx.reply);
+        cx.ready.extend(ready);
+        // It may have been SELECT.
+        cx.db = cx.instance.database(cx.client.db).lock_none(cx.worker.now_ms());
+        return;
+    }
+    let mut keys: Keys<'_> = SmallVec::new();
+    let call = Call { row, args };
+    collect_keys(cx.db.database(), &call, &mut keys);
+    let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
+    timed(cx, &Call { row, args: args.with_keys(&keys) });
+}
+
+/// Runs a call and accounts for it alone.
+fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let began = Instant::now();
+    invoke(cx, call);
+    cx.worker.finished(cx, call, began.elapsed().as_nanos() as u64);
+}
+
+/// Calls the handler; an error takes the place of what it wrote.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "measured: every command of a window passes here")]
+pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let mark = cx.reply.mark();
+    let mode = cx.client.reply_mode;
+    let blame = Blame::new(cx.worker, call.row);
+    let result = (cx.instance.handlers[usize::from(call.row.id)])(cx, call.args);
+    blame.lift();
+    if let Err(error) = result {
+        cx.reply.truncate(mark);
+        cx.reply.error(&error);
+        cx.worker.failed(call.row, &error);
+    }
+    if mode != ReplyMode::On || cx.client.reply_mode != ReplyMode::On {
+        muffle(cx, call.row, mode, mark);
+    }
+    if cx.client.tracking.is_some() {
+        tracking::after_call(cx, call);
+    }
+}
+
+/// Drops the reply of a client that wanted none when the command began.
+#[cold]
+fn muffle(cx: &mut Ctx<'_>, row: &Row, before: ReplyMode, mark: Mark) {
+    let now = cx.client.reply_mode;
+    // What a subscriber is told is no reply.
+    let pushes = row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
+    if now != ReplyMode::On && matches!(before, ReplyMode::Off | ReplyMode::Skip) && !pushes {
+        cx.reply.truncate(mark);
+    }
+    // What CLIENT REPLY SKIP said inside of a transaction begins behind it.
+    if cx.may_block {
+        cx.client.reply_mode = match now {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            ReplyMode::On | ReplyMode::Off => now,
+        };
+    }
+}
