@@ -11,8 +11,8 @@ use redis_server::commands::TABLE;
 use redis_server::config::Config;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
-use redis_server::persistence::rdb::{self, Limits, Loaded};
 use redis_server::keyspace::{StrRef, ValueRef};
+use redis_server::persistence::rdb::{self, Limits, Loaded};
 use redis_server::runtime::embedded::Session;
 
 /// Commands that look at and change a value of any type, one a line.

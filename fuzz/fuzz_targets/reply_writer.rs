@@ -91,11 +91,11 @@ fn write(op: &Op, reply: &mut Reply, depth: usize, expected: &mut Vec<Value>) {
         }
         Op::BigNumber(number) => {
             let digits = number.to_string();
-            reply.big_number(&digits);
+            reply.big_number(digits.as_bytes());
             either(Value::Bulk(digits.clone().into_bytes()), Value::BigNumber(digits))
         }
         Op::Verbatim(text) => {
-            reply.verbatim("txt", text);
+            reply.verbatim(*b"txt", text);
             either(Value::Bulk(text.clone()), Value::Verbatim(*b"txt", text.clone()))
         }
         _ if depth == 0 => return,
