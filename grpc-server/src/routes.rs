@@ -34,7 +34,7 @@ impl Routes {
     /// One service more: a server that tonic generated, with its interceptors and limits. A later service replaces an
     /// earlier one of the same name.
     #[must_use]
-    pub fn add_service<S, B>(mut self, service: S) -> Self
+    pub fn add_service<S, B>(self, service: S) -> Self
     where
         S: Service<Request<Inbound>, Response = Response<B>, Error = Infallible>,
         S: NamedService + Clone + Send + Sync + 'static,
@@ -42,15 +42,13 @@ impl Routes {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        self.services.retain(|(name, _)| *name != S::NAME);
-        self.services.push((S::NAME, Box::new(service)));
-        self
+        self.put(S::NAME, Box::new(service))
     }
 
     /// The same for one whose handlers compute or block: each call has a thread of its own, so that it holds up no other call of
     /// its worker. See [`Blocking`].
     #[must_use]
-    pub fn add_blocking_service<S, B>(mut self, service: S) -> Self
+    pub fn add_blocking_service<S, B>(self, service: S) -> Self
     where
         S: Service<Request<Inbound>, Response = Response<B>, Error = Infallible>,
         S: NamedService + Clone + Send + Sync + 'static,
@@ -58,8 +56,12 @@ impl Routes {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        self.services.retain(|(name, _)| *name != S::NAME);
-        self.services.push((S::NAME, Box::new(Blocking::new(service))));
+        self.put(S::NAME, Box::new(Blocking::new(service)))
+    }
+
+    fn put(mut self, name: &'static str, service: Box<dyn Handler>) -> Self {
+        self.services.retain(|(known, _)| *known != name);
+        self.services.push((name, service));
         self
     }
 

@@ -136,26 +136,10 @@ struct Conn<'a> {
 impl Conn<'_> {
     /// Ready at the end of the connection.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        self.shared.begin_turn(cx);
         let worker = Rc::clone(&self.origin.worker);
         let mut buffer = worker.buffer.borrow_mut();
-        // What is written in this turn goes through the worker's buffer, unless calls have begun one of the connection's own.
-        let mut lent = self.shared.engine().output().is_empty().then(|| worker.output.take());
-        if let Some(buffer) = &mut lent {
-            self.shared.engine().swap_buffer(buffer);
-        }
-        let polled = self.turn(cx, &mut buffer);
-        let mut engine = self.shared.engine();
-        if let Some(mut buffer) = lent {
-            engine.swap_buffer(&mut buffer);
-            worker.output.set(buffer);
-        } else if engine.open_streams() == 0 {
-            // An idle connection needs none.
-            engine.swap_buffer(&mut Vec::new());
-        }
-        drop(engine);
-        self.shared.end_turn();
-        polled
+        let shared = Rc::clone(&self.shared);
+        shared.turn(cx, &worker.output, |cx| self.turn(cx, &mut buffer))
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Ended> {
@@ -198,7 +182,7 @@ impl Conn<'_> {
                 }
                 Err(_) if is_written => return Poll::Ready(Ended::Broken),
                 Err(_) => return Poll::Pending,
-                Ok(()) if is_written && self.is_over() => return Poll::Ready(Ended::Whole),
+                Ok(()) if is_written && self.shared.is_over(self.is_left) => return Poll::Ready(Ended::Whole),
                 Ok(()) => {}
             }
             if self.shared.engine().output().len() >= tuning::SEND_BUFFER {
@@ -217,11 +201,6 @@ impl Conn<'_> {
         // Others have their turn.
         cx.waker().wake_by_ref();
         Poll::Pending
-    }
-
-    fn is_over(&self) -> bool {
-        let engine = self.shared.engine();
-        engine.is_over() || self.is_left && engine.open_streams() == 0
     }
 
     /// Takes what has come of calls.

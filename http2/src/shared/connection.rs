@@ -10,8 +10,7 @@ use crate::{Connection, Reason, SendError, StreamId};
 
 /// What a connection's task and those of its requests share.
 ///
-/// The connection's task calls [`begin_turn`](Self::begin_turn) when it begins to run and [`end_turn`](Self::end_turn) when it
-/// is done; what others send in between the turns wakes it.
+/// The connection's task does all that it does in [turns](Self::turn); what others send in between them wakes it.
 #[derive(Debug)]
 pub struct Shared {
     engine: RefCell<Connection>,
@@ -56,8 +55,28 @@ impl Shared {
         self.engine.borrow_mut()
     }
 
-    /// The connection's task begins to run.
-    pub fn begin_turn(&self, cx: &Context<'_>) {
+    /// One turn of the connection's task, which is `run`. What is written in it goes through `buffer`, which all connections of
+    /// a thread may share, unless requests have begun one of the connection's own.
+    pub fn turn<T>(&self, cx: &mut Context<'_>, buffer: &Cell<Vec<u8>>, run: impl FnOnce(&mut Context<'_>) -> T) -> T {
+        self.begin_turn(cx);
+        let mut lent = self.engine().output().is_empty().then(|| buffer.take());
+        if let Some(lent) = &mut lent {
+            self.engine().swap_buffer(lent);
+        }
+        let result = run(cx);
+        let mut engine = self.engine();
+        if let Some(mut lent) = lent {
+            engine.swap_buffer(&mut lent);
+            buffer.set(lent);
+        } else if engine.open_streams() == 0 {
+            // An idle connection needs none.
+            engine.swap_buffer(&mut Vec::new());
+        }
+        self.is_turning.set(false);
+        result
+    }
+
+    fn begin_turn(&self, cx: &Context<'_>) {
         self.is_turning.set(true);
         let mut waker = self.waker.borrow_mut();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
@@ -66,9 +85,10 @@ impl Shared {
         }
     }
 
-    /// It has written what it could.
-    pub fn end_turn(&self) {
-        self.is_turning.set(false);
+    /// Whether there is nothing more to be said to a client that may have left.
+    pub fn is_over(&self, is_left: bool) -> bool {
+        let engine = self.engine();
+        engine.is_over() || is_left && engine.open_streams() == 0
     }
 
     /// There is something to write.

@@ -35,7 +35,7 @@ pub enum Footprint {
     Everything,
     /// Nothing, because nobody else runs meanwhile: scripts, whose keys are not known before.
     Alone,
-    /// What the function makes of the arguments, for commands that no transaction holds; never this variant again.
+    /// What the function makes of the arguments; never this variant again.
     Depends(fn(Args<'_>) -> Self),
 }
 

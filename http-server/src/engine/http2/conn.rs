@@ -123,26 +123,10 @@ impl Conn {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         self.slot.wake_by(cx.waker());
         self.pulse.wake_by(cx.waker());
-        self.shared.begin_turn(cx);
         let worker = Rc::clone(&self.worker);
         let mut input = worker.h2.input.borrow_mut();
-        // What is written in this turn goes through the worker's buffer, unless requests have begun one of the connection's own.
-        let mut lent = self.shared.engine().output().is_empty().then(|| worker.h2.output.take());
-        if let Some(buffer) = &mut lent {
-            self.shared.engine().swap_buffer(buffer);
-        }
-        let polled = self.turn(cx, &mut input);
-        let mut engine = self.shared.engine();
-        if let Some(mut buffer) = lent {
-            engine.swap_buffer(&mut buffer);
-            worker.h2.output.set(buffer);
-        } else if engine.open_streams() == 0 {
-            // An idle connection needs none.
-            engine.swap_buffer(&mut Vec::new());
-        }
-        drop(engine);
-        self.shared.end_turn();
-        polled
+        let shared = Rc::clone(&self.shared);
+        shared.turn(cx, &worker.h2.output, |cx| self.turn(cx, &mut input))
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, input: &mut Vec<u8>) -> Poll<Ended> {
@@ -211,7 +195,7 @@ impl Conn {
                 }
                 Err(_) if is_written => return Poll::Ready(Ended::Broken),
                 Err(_) => return Poll::Pending,
-                Ok(()) if is_written && self.is_over() => return Poll::Ready(Ended::Whole),
+                Ok(()) if is_written && self.shared.is_over(self.is_left) => return Poll::Ready(Ended::Whole),
                 Ok(()) => {}
             }
             if self.is_full() {
@@ -237,11 +221,6 @@ impl Conn {
 
     fn is_full(&self) -> bool {
         self.shared.engine().output().len() >= H2_SEND_BUFFER
-    }
-
-    fn is_over(&self) -> bool {
-        let engine = self.shared.engine();
-        engine.is_over() || self.is_left && engine.open_streams() == 0
     }
 
     /// Takes what has come.
