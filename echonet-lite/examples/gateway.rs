@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Parser;
@@ -10,6 +11,8 @@ use echonet_lite::class;
 use echonet_lite::controller::{self, Event, Interview, NodeAddr, Request};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::{Eoj, PropertySet};
+use tokio::task::JoinHandle;
+use tokio::time::Interval;
 
 /// Properties that say what an object is rather than in which state: not asked for again and again.
 const CONSTANT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x8B, 0x8C, 0x8D, 0x8E, 0x9D, 0x9E, 0x9F]);
@@ -62,45 +65,56 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.interview = Interview::Everything;
     let endpoint = flags.place.apply(Endpoint::builder()).controller(config).bind().await?;
     common::tell_where(&endpoint.interfaces());
-    let mut rounds = tokio::time::interval(Duration::try_from_secs_f64(flags.interval)?);
-    let mut searches = tokio::time::interval(Duration::try_from_secs_f64(flags.search)?);
+    let rounds = tokio::time::interval(Duration::try_from_secs_f64(flags.interval)?);
+    let searches = tokio::time::interval(Duration::try_from_secs_f64(flags.search)?);
+    // The end waits for nobody's answer.
+    tokio::select! {
+        () = attend(&endpoint, rounds, searches) => Ok(()),
+        ended = common::asked_to_end() => Ok(ended?),
+    }
+}
+
+/// Prints what happens, and asks in rounds. A node is asked by a task of its own: one that is silent holds up no other.
+async fn attend(endpoint: &Endpoint, mut rounds: Interval, mut searches: Interval) {
     let mut events = endpoint.events();
-    let mut home = Home::default();
-    let mut ended = std::pin::pin!(common::asked_to_end());
+    let home = Arc::new(Mutex::new(Home::default()));
+    let mut asking: BTreeMap<NodeAddr, JoinHandle<()>> = BTreeMap::new();
+    let mut ask_once = |node| {
+        // Who still owes the answers of the round before is not asked anew.
+        if asking.get(&node).is_none_or(JoinHandle::is_finished) {
+            asking.insert(node, tokio::spawn(ask(endpoint.clone(), Arc::clone(&home), node)));
+        }
+    };
     loop {
         tokio::select! {
-            Some(event) = events.next() => match event {
-                Event::Notification(news) => {
+            event = events.next() => match event {
+                Some(Event::Notification(news)) => {
                     for (epc, value) in news.properties() {
-                        home.learn(news.node, news.eoj, epc, value);
+                        home.lock().unwrap_or_else(PoisonError::into_inner).learn(news.node, news.eoj, epc, value);
                     }
                 }
-                Event::NodeReady(node) => {
+                Some(Event::NodeReady(node)) => {
                     println!("{node} is there");
-                    ask(&endpoint, &mut home, node).await;
+                    ask_once(node);
                 }
-                Event::NodeMoved { from, to } => println!("{from} is now {to}"),
-                Event::NodeChanged(node) => println!("{node} has other objects than before"),
-                Event::Missed(count) => println!("{count} events came faster than they could be printed"),
-                _ => {}
+                Some(Event::NodeMoved { from, to }) => println!("{from} is now {to}"),
+                Some(Event::NodeChanged(node)) => println!("{node} has other objects than before"),
+                Some(Event::Missed(count)) => println!("{count} events came faster than they could be printed"),
+                Some(_) => {}
+                None => return,
             },
-            _ = rounds.tick() => {
-                for node in endpoint.nodes() {
-                    ask(&endpoint, &mut home, node.addr).await;
-                }
-            }
+            _ = rounds.tick() => endpoint.nodes().iter().for_each(|node| ask_once(node.addr)),
             _ = searches.tick() => {
                 let endpoint = endpoint.clone();
                 // What is found comes as an event.
                 tokio::spawn(async move { endpoint.discover(Duration::from_secs(5)).await });
             }
-            ended = &mut ended => return Ok(ended?),
         }
     }
 }
 
 /// Asks a node for the state of all its objects.
-async fn ask(endpoint: &Endpoint, home: &mut Home, node: NodeAddr) {
+async fn ask(endpoint: Endpoint, home: Arc<Mutex<Home>>, node: NodeAddr) {
     let Some(info) = endpoint.nodes().into_iter().find(|info| info.addr == node) else { return };
     for object in &info.objects {
         let Some(maps) = info.maps(object.eoj) else { continue };
@@ -110,6 +124,7 @@ async fn ask(endpoint: &Endpoint, home: &mut Home, node: NodeAddr) {
         }
         match endpoint.request(node, &Request::get(object.eoj, &state)).await {
             Ok(answer) => {
+                let mut home = home.lock().unwrap_or_else(PoisonError::into_inner);
                 for outcome in answer.outcomes() {
                     if let Some(value) = outcome.value {
                         home.learn(node, object.eoj, outcome.epc, value);

@@ -8,14 +8,20 @@
 //! - [`node`]: the device side of a node without sockets and clocks: datagrams and time in, datagrams and deadlines out.
 //! - [`controller`]: the requesting side, in the same form.
 //! - `net` (feature): the sockets, for tokio and for blocking programs.
+//! - `emulate` (feature): virtual homes of any classes, with faults, for tests; `certify` (feature): a node held
+//!   against the specification.
 //! - `serial` (feature `serial`; feature `skstack` for its no_std part): Route-B smart meters behind a serial Wi-SUN module.
 #![no_std]
 
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(feature = "certify")]
+pub mod certify;
 pub mod class;
 pub mod controller;
+#[cfg(feature = "emulate")]
+pub mod emulate;
 pub mod meter;
 #[cfg(feature = "net")]
 pub mod net;

@@ -19,7 +19,7 @@ impl Device for () {}
 impl<O: Objects, const STORE: usize> Device for Node<O, STORE> {}
 
 #[expect(unnameable_types, reason = "a trait that only this module implements and calls")]
-pub(super) mod sealed {
+pub(crate) mod sealed {
     use core::net::SocketAddr;
 
     use super::{Arrival, Destination, Fault, Instant, Message, Transmit};

@@ -82,13 +82,18 @@ impl Changes {
     }
 
     /// Whether anything has changed since the last call. What it was is better asked for anew than pieced together:
-    /// news can be lost, which counts as a change here.
-    pub(super) fn any(&self) -> bool {
+    /// news can be lost, which counts as a change here. Only a cable that is plugged in again by then looks as if nothing
+    /// had happened: `unplugged` takes the indices of the interfaces that have lost theirs.
+    pub(super) fn any(&self, unplugged: &mut Vec<u32>) -> bool {
         let mut changed = false;
         let mut news = [0; 4096];
         loop {
             match rustix::io::read(&self.0, &mut news) {
-                Ok(_) | Err(rustix::io::Errno::NOBUFS) => changed = true,
+                Ok(length) => {
+                    changed = true;
+                    unplugged.extend(without_carrier(&news[..length]));
+                }
+                Err(rustix::io::Errno::NOBUFS) => changed = true,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return changed,
             }
@@ -160,10 +165,29 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// An interface out of an `RTM_NEWLINK`, if it is up.
-fn link(body: &[u8]) -> Option<Interface> {
+/// The interfaces of which news says that no cable is plugged in.
+fn without_carrier(mut news: &[u8]) -> impl Iterator<Item = u32> {
+    let messages = core::iter::from_fn(move || {
+        let (kind, body, next) = message(news)?;
+        news = next;
+        Some((kind, body))
+    });
+    messages.filter(|&(kind, _)| kind == libc::RTM_NEWLINK || kind == libc::RTM_DELLINK).filter_map(|(kind, body)| {
+        let (index, flags) = index_and_flags(body)?;
+        (kind == libc::RTM_DELLINK || flags & libc::IFF_RUNNING == 0).then_some(index)
+    })
+}
+
+/// The first fields of a `struct ifinfomsg`.
+fn index_and_flags(body: &[u8]) -> Option<(u32, i32)> {
     let index = u32::from_ne_bytes(*body.get(4..)?.first_chunk()?);
     let flags = u32::from_ne_bytes(*body.get(8..)?.first_chunk()?) as i32;
+    Some((index, flags))
+}
+
+/// An interface out of an `RTM_NEWLINK`, if it is up.
+fn link(body: &[u8]) -> Option<Interface> {
+    let (index, flags) = index_and_flags(body)?;
     if flags & libc::IFF_UP == 0 {
         return None;
     }
@@ -256,6 +280,26 @@ mod tests {
         ] {
             assert_eq!(interface.is_near(address.parse().unwrap()), expected, "{address}");
         }
+    }
+
+    #[test]
+    fn a_cable_that_was_unplugged_for_a_moment_is_noticed() {
+        let mut news = Vec::new();
+        for (kind, index, flags) in [
+            (libc::RTM_NEWLINK, 2, libc::IFF_UP),
+            (libc::RTM_NEWLINK, 2, libc::IFF_UP | libc::IFF_RUNNING),
+            (libc::RTM_NEWLINK, 3, libc::IFF_UP | libc::IFF_RUNNING),
+            (libc::RTM_NEWADDR, 4, 0),
+            (libc::RTM_DELLINK, 5, libc::IFF_RUNNING),
+        ] {
+            news.extend(((HEADER + LINK) as u32).to_ne_bytes());
+            news.extend(kind.to_ne_bytes());
+            news.extend([0; HEADER - 6 + 4]);
+            news.extend(u32::to_ne_bytes(index));
+            news.extend(flags.to_ne_bytes());
+            news.extend([0; 4]);
+        }
+        assert_eq!(without_carrier(&news).collect::<Vec<_>>(), [2, 5]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
+use std::vec::Vec;
 
 use rustix::event::epoll::EventFlags;
 
@@ -71,8 +72,9 @@ impl Io {
         match event {
             token::WAKER => self.watch.rest(),
             token::CHANGES => {
-                if self.changes.any() {
-                    self.follow_changes(engine);
+                let mut unplugged = Vec::new();
+                if self.changes.any(&mut unplugged) {
+                    self.follow_changes(&unplugged, engine);
                 }
             }
             token::LISTENERS..token::SOCKETS => {
@@ -85,13 +87,13 @@ impl Io {
         }
     }
 
-    /// Interfaces or addresses have changed.
-    fn follow_changes<D: Device>(&mut self, engine: &mut Engine<D>) {
+    /// Interfaces or addresses have changed; those of the interfaces `unplugged` may be back already.
+    fn follow_changes<D: Device>(&mut self, unplugged: &[u32], engine: &mut Engine<D>) {
         // What waits names its socket by place.
         self.departing.flush();
         let generation = self.departing.sockets.generation();
         // What cannot be found out now is asked at the next change.
-        let has_gained = self.departing.sockets.refresh().unwrap_or(false);
+        let has_gained = self.departing.sockets.refresh(unplugged).unwrap_or(false);
         if self.departing.sockets.generation() != generation {
             self.departing.outgoing.sockets_changed();
             self.tcp.follow(self.departing.sockets.unicast_addresses(), &self.watch);

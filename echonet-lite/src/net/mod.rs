@@ -4,7 +4,7 @@ pub mod blocking;
 mod bounds;
 mod builder;
 mod endpoint;
-mod engine;
+pub(crate) mod engine;
 mod error;
 mod interface;
 mod io;

@@ -211,10 +211,11 @@ impl Sockets {
     }
 
     /// Looks at the interfaces again: opens, closes, joins and leaves what has come or gone. Says whether others can be
-    /// reached that could not before, upon which a node announces itself again.
-    pub(super) fn refresh(&mut self) -> io::Result<bool> {
+    /// reached that could not before, or not while interfaces were `unplugged`, upon which a node announces itself again.
+    pub(super) fn refresh(&mut self, unplugged: &[u32]) -> io::Result<bool> {
         let interfaces = Interface::list()?;
-        let before = core::mem::take(&mut self.interfaces);
+        let mut before = core::mem::take(&mut self.interfaces);
+        before.retain(|interface| !unplugged.contains(&interface.index));
         // What cannot be opened now is tried again at the next change.
         let _ = self.adopt(interfaces);
         for interface in self.interfaces.iter().filter(|interface| interface.has_gained(&before)) {

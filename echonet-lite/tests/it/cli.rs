@@ -388,3 +388,43 @@ fn ipv6_on_a_link() {
         assert_eq!(read["properties"][0]["edt"], "30", "{target}");
     }
 }
+
+#[test]
+fn a_home_from_a_file_has_its_values_script_and_faults() {
+    let file = std::env::temp_dir().join(format!("echonet-home-{}.toml", std::process::id()));
+    let home = r#"
+        [[node]]
+        address = "127.0.71.2"
+        [[node.object]]
+        class = "generalLighting"
+        values = { lightLevel = "40" }
+        script = [{ after = 0.2, set = { lightLevel = "70" } }]
+
+        [[node]]
+        address = "127.0.71.3"
+        [[node.object]]
+        class = "temperatureSensor"
+        [[node.fault]]
+        kind = "wrong-size"
+        object = "temperatureSensor"
+        property = "value"
+    "#;
+    std::fs::write(&file, home).unwrap();
+    let mut running = Running::start(&["--json", "--port", "36171", "emulate", file.to_str().unwrap()]);
+    let served = [running.next(), running.next()].map(|line| line["object"]["class"].clone());
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(served, ["generalLighting", "temperatureSensor"]);
+    let level = |address| {
+        let get = ["--json", "--port", "36171", "--address", "127.0.71.1", "get", address];
+        move |rest: &[&str]| lines(&check(&[&get[..], rest].concat(), 0))[0]["properties"][0].clone()
+    };
+    let begun = std::time::Instant::now();
+    while level("127.0.71.2")(&["generalLighting", "lightLevel"])["value"] != 70 {
+        assert!(begun.elapsed().as_secs() < 30, "the script has set it");
+    }
+    let wrong = level("127.0.71.3")(&["temperatureSensor", "value"]);
+    assert_eq!((&wrong["edt"], &wrong["value"]), (&json!("00DC00"), &Value::Null));
+    drop(running);
+    let missing = run(&["emulate", "no-such-file.toml"]);
+    assert_eq!(missing.status.code(), Some(2), "{}", stderr(&missing));
+}

@@ -1,6 +1,7 @@
 //! The socket layer over loopback and, where network namespaces can be made, over virtual Ethernet.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod gateway;
 mod link;
 mod loopback;
 mod panics;

@@ -8,7 +8,7 @@ use echonet_lite::wire::{MessageLength, message_length};
 
 use crate::failure::Failure;
 use crate::names;
-use crate::time::Moment;
+use echonet_lite::emulate::Moment;
 
 /// Link types of the pcap format: <https://www.tcpdump.org/linktypes.html>.
 mod link {

@@ -36,8 +36,29 @@ JSON: with --json every result is one line.
   decode    {\"tid\", \"seoj\": object, \"deoj\": object, \"esv\": \"Get\", \"properties\": [property], \"getProperties\":
              [property] (SetGet)}, {\"tid\", \"edata\"} (format 2), or {\"error\": {\"offset\", \"cause\"}, \"bytes\"}
   dump      as decode, with \"time\", \"from\", \"to\" in front
+  emulate   {\"event\": \"serving\", \"address\", \"object\": object}
+  certify   {\"object\": object, \"item\", \"requirement\", \"source\", \"outcome\": passed, failed or skipped, \"why\"}
   classes   {\"code\", \"class\", \"name\", \"nameJa\", \"releases\", \"properties\": [{\"epc\", \"name\", …}] (of one class)}
   bench     {\"requests\", \"answered\", \"lost\", \"refused\", \"seconds\", \"perSecond\", \"microseconds\": {\"p50\", …}}";
+
+const EMULATE: &str = "\
+A file:
+  [[node]]
+  address = \"127.0.0.2\"           # each node on an address of its own
+  [[node.object]]
+  class = \"homeAirConditioner\"
+  values = { targetTemperature = \"25\" }
+  script = [{ after = 5, set = { operationStatus = \"off\" } }]
+  [[node.fault]]
+  kind = \"wrong-size\"
+  object = \"homeAirConditioner\"
+  property = \"roomTemperature\"
+
+Faults of nodes: silent, late (seconds = 2.5), repeated, wrong-tid, wrong-source, wrong-destination, no-refusal,
+refusal-as-success, only-first, reversed, refusal-without-value, confirmation-with-value, no-infc-res, no-inf-req, no-set-get,
+no-announcement, answers-for-absent, takes-anything, wrong-count, wrong-class-count, wrong-instances, wrong-classes,
+long-map-as-list. Faults of properties: missing, hidden-in-map, invented-in-map, wrong-size, wrong-value (value = \"0xFF\"),
+unwritable.";
 
 /// Finds, reads, writes, watches, decodes, emulates and measures ECHONET Lite nodes
 #[derive(Parser, Debug)]
@@ -134,6 +155,17 @@ pub(crate) enum Command {
   echonet serve generalLighting generalLighting temperatureSensor    two lights and a sensor
   echonet serve lvSmartElectricEnergyMeter --mandatory --address 127.0.0.2")]
     Serve(Serve),
+    /// Emulate a whole home from a file: nodes of any classes, scripted values, deliberate faults
+    #[command(after_help = EMULATE)]
+    Emulate(Emulate),
+    /// Hold a node against the specification, and list what it does not meet
+    ///
+    /// It asks and writes as a tester does: each writable property gets its own value and impossible ones, devices are switched
+    /// off and on. --read-only leaves that out. It ends with 4 if an item failed.
+    #[command(after_help = "Examples:
+  echonet certify 192.168.1.5
+  echonet certify 192.168.1.5 --junit report.xml --read-only")]
+    Certify(Certify),
     /// List the classes, or the properties of one
     #[command(after_help = "Examples:
   echonet classes
@@ -233,6 +265,27 @@ pub(crate) struct Serve {
     /// Most that an answer to a multicast request waits
     #[arg(long, default_value = "0.5", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) delay: Duration,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Emulate {
+    /// The home, in TOML
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Certify {
+    /// Whom to examine
+    pub(crate) target: IpAddr,
+    /// Write the report to this file, too, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write no property
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Print what passed, too
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Args, Debug)]

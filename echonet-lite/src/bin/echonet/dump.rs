@@ -15,8 +15,8 @@ use crate::capture::{self, Packet, Writer};
 use crate::commands::{Dump, Options};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::time::Moment;
 use crate::{frame, link};
+use echonet_lite::emulate::Moment;
 
 /// The largest datagram.
 const DATAGRAM_MAX: usize = 65_535;

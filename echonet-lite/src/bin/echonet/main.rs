@@ -2,12 +2,13 @@
 
 mod bench;
 mod capture;
+mod certify;
 mod classes;
 mod commands;
 mod decode;
-mod defaults;
 mod discover;
 mod dump;
+mod emulate;
 mod failure;
 mod frame;
 mod get;
@@ -17,7 +18,6 @@ mod output;
 mod render;
 mod serve;
 mod set;
-mod time;
 mod watch;
 
 use std::process::ExitCode;
@@ -54,6 +54,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Set(args) => interruptible(set::run(args, options, out)),
         Command::Watch(args) => endless(watch::run(args, options, out)),
         Command::Dump(args) => endless(dump::run(args, options, out)),
+        Command::Emulate(args) => endless(emulate::run(args, options, out)),
+        Command::Certify(args) => certify::run(args, options, out),
         Command::Serve(args) => endless(serve::run(args, options, out)),
     }
 }

@@ -1,13 +1,13 @@
 //! `echonet serve`: emulates objects of any class.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use echonet_lite::class::Class;
+use echonet_lite::emulate::{Emulated, Moment};
 use echonet_lite::net::{Endpoint, Interface};
-use echonet_lite::node::{self, Config, Identity, Node, Object, PropertyAccess, Refused};
+use echonet_lite::node::{Config, Identity, Node, Object};
 use echonet_lite::wire::Eoj;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -16,8 +16,7 @@ use crate::commands::{Options, Serve};
 use crate::failure::Failure;
 use crate::output::{Output, table};
 use crate::render::{self, Property};
-use crate::time::Moment;
-use crate::{defaults, link, names};
+use crate::{link, names};
 
 /// Room for what is sent later: some three hundred notifications.
 const STORE: usize = 16_384;
@@ -33,15 +32,6 @@ struct Written {
     eoj: Eoj,
     epc: u8,
     edt: Vec<u8>,
-}
-
-/// An object that is nothing but its class's table and a value for each property.
-struct Emulated {
-    class: &'static Class,
-    eoj: Eoj,
-    access: PropertyAccess,
-    values: BTreeMap<u8, Vec<u8>>,
-    news: News,
 }
 
 /// Where writes are told to be printed, and how many could not be because too many waited.
@@ -60,31 +50,6 @@ impl News {
     }
 }
 
-impl Object for Emulated {
-    fn eoj(&self) -> Eoj {
-        self.eoj
-    }
-
-    fn access(&self) -> &PropertyAccess {
-        &self.access
-    }
-
-    fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
-        node::put(edt, self.values.get(&epc).ok_or(Refused::NoProperty)?)
-    }
-
-    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        node::check(self.class, epc, edt)
-    }
-
-    fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        let value = self.values.get_mut(&epc).ok_or(Refused::NoProperty)?;
-        edt.clone_into(value);
-        self.news.tell(Written { eoj: self.eoj, epc, edt: edt.to_vec() });
-        Ok(())
-    }
-}
-
 pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result<(), Failure> {
     let maker = names::bytes(&args.maker)?;
     let maker = maker.try_into().map_err(|_| Failure::Input("a maker's code has three bytes: 000077".to_owned()))?;
@@ -95,7 +60,7 @@ pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result
     for (class, eoj) in places(&args.objects)? {
         objects.push(emulate(class, eoj, args.mandatory, (maker, serial), news.clone()));
     }
-    let eojs: Vec<_> = objects.iter().map(|object| object.eoj).collect();
+    let eojs: Vec<_> = objects.iter().map(|object| object.eoj()).collect();
     let mut config = Config::new(Identity::new(maker, serial));
     config.multicast_delay = args.delay;
     let device = Emulation::with_store(config, objects);
@@ -152,21 +117,9 @@ fn places(texts: &[String]) -> Result<Vec<(&'static Class, Eoj)>, Failure> {
 }
 
 fn emulate(class: &'static Class, eoj: Eoj, mandatory: bool, (maker, serial): ([u8; 3], u64), news: News) -> Emulated {
-    let is_wanted = |rule: echonet_lite::class::Rule| if mandatory { rule.is_required() } else { rule.is_applicable() };
-    let mut access = PropertyAccess::new(&[], &[], &[]);
-    let mut values = BTreeMap::new();
-    for spec in class.all_properties() {
-        // The node does the maps.
-        if PropertyAccess::MAPS.contains(spec.epc) {
-            continue;
-        }
-        let (get, set) = (is_wanted(spec.access.get), is_wanted(spec.access.set));
-        if get || set {
-            access = access.with(spec.epc, [get, set, spec.access.inf.is_required()]);
-            values.insert(spec.epc, defaults::value(class, spec, maker, serial));
-        }
-    }
-    Emulated { class, eoj, access, values, news }
+    let mut object = Emulated::new(class, eoj.instance(), mandatory, maker, serial);
+    object.on_write(move |eoj, epc, edt| news.tell(Written { eoj, epc, edt: edt.to_vec() }));
+    object
 }
 
 fn tell(eojs: &[Eoj], interfaces: &[Interface], out: &Output) -> Result<(), Failure> {
@@ -224,9 +177,9 @@ fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), 
     let unknown = || Failure::Input(format!("{} is not served", render::object(eoj)));
     if text.trim().is_empty() {
         let rows = endpoint.with_node(|node| {
-            let object = node.objects().iter().find(|object| object.eoj == eoj)?;
-            let rows = object.values.iter().map(|(epc, edt)| {
-                let property = Property::new(eoj, *epc, edt);
+            let object = node.objects().iter().find(|object| object.eoj() == eoj)?;
+            let rows = object.values().map(|(epc, edt)| {
+                let property = Property::new(eoj, epc, edt);
                 let [epc, name] = property.cells();
                 [epc, name, property.text()]
             });
@@ -237,11 +190,11 @@ fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), 
     // Values have spaces in them (22 °C), so a line writes one property.
     let (epc, edt) = names::write(eoj, text.trim())?;
     let told = endpoint.with_node(|node| {
-        let object = node.objects_mut().iter_mut().find(|object| object.eoj == eoj).ok_or_else(unknown)?;
-        let value = object.values.get_mut(&epc).ok_or_else(|| {
-            Failure::Input(format!("{} has no {}", render::object(eoj), Property::new(eoj, epc, &[]).name()))
-        })?;
-        value.clone_from(&edt);
+        let object = node.objects_mut().iter_mut().find(|object| object.eoj() == eoj).ok_or_else(unknown)?;
+        if !object.put(epc, &edt) {
+            let name = Property::new(eoj, epc, &[]).name();
+            return Err(Failure::Input(format!("{} has no {name}", render::object(eoj))));
+        }
         Ok::<_, Failure>(node.notify(eoj, epc))
     })?;
     if let Err(error) = told {

@@ -16,8 +16,8 @@ use crate::commands::{Options, Watch};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::render::{self, Property};
-use crate::time::Moment;
 use crate::{get, link, names};
+use echonet_lite::emulate::Moment;
 
 /// Properties that say what an object is rather than in which state: not asked for again and again.
 const CONSTANT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x8B, 0x8C, 0x8D, 0x8E, 0x9D, 0x9E, 0x9F]);

@@ -25,11 +25,10 @@ impl Running {
         Self(started.unwrap_or_else(|error| panic!("{}: {error}", program.display())))
     }
 
-    /// Reads its output up to a line with this in it.
-    fn expect(&mut self, part: &str) {
+    /// Reads its output up to a line with this in it; false if it ends without one.
+    fn says(&mut self, part: &str) -> bool {
         let output = BufReader::new(self.0.stdout.as_mut().unwrap());
-        let found = output.lines().map_while(Result::ok).any(|line| line.contains(part));
-        assert!(found, "the program ended without saying {part:?}");
+        output.lines().map_while(Result::ok).any(|line| line.contains(part))
     }
 }
 
@@ -75,7 +74,9 @@ fn device_and_controller_of_the_readme_talk_to_each_other() {
     let _port = port_3610();
     let mut device = Running::start(&outside.join("target/debug/device"));
     wait_for_the_port();
-    let mut controller = Running::start(&outside.join("target/debug/controller"));
-    controller.expect("029001 is On, 100 %");
-    device.expect("the light is off, 50 %, Normal");
+    // An open port is no device yet: on a busy machine a controller's look around may be over before it answers.
+    let mut controllers = (0..5).map(|_| Running::start(&outside.join("target/debug/controller")));
+    let found = controllers.find_map(|mut it| it.says("029001 is On, 100 %").then_some(it));
+    assert!(found.is_some(), "no controller has found the light on");
+    assert!(device.says("the light is off, 50 %, Normal"), "the device was not told");
 }

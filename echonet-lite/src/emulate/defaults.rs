@@ -1,11 +1,15 @@
 //! Plausible values of properties, made from their data types.
 
-use echonet_lite::class::{Class, Data, Format, Number, PropertySpec, States, Unit};
+use std::format;
+use std::vec;
+use std::vec::Vec;
 
-use crate::time::Moment;
+use crate::class::{Class, Data, Format, Number, PropertySpec, States, Unit};
+
+use super::Moment;
 
 /// A value that an emulated object begins with. It is one of those that the type has.
-pub(crate) fn value(class: &Class, spec: &PropertySpec, maker: [u8; 3], serial: u64) -> Vec<u8> {
+pub(super) fn value(class: &Class, spec: &PropertySpec, maker: [u8; 3], serial: u64) -> Vec<u8> {
     known(class, spec.epc, maker, serial)
         .into_iter()
         .chain(candidates(spec.data))
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn every_property_of_every_class_begins_with_a_value_it_can_have() {
-        for class in echonet_lite::class::all() {
+        for class in crate::class::all() {
             for spec in class.all_properties() {
                 let edt = value(class, spec, [0, 0, 0x77], 1);
                 let decoded = spec.decode(&edt);

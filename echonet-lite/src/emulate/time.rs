@@ -1,19 +1,20 @@
 //! Moments of the system's clock, in universal time.
 
-use std::fmt;
+use core::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A moment, counted from 1970. `Display` writes `2026-11-21T08:15:00.250000Z`, and `08:15:00.250000` with `#`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment(pub(crate) Duration);
+pub struct Moment(pub Duration);
 
 impl Moment {
-    pub(crate) fn now() -> Self {
+    /// The present.
+    pub fn now() -> Self {
         Self(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
     /// Year, month and day.
-    pub(crate) fn date(self) -> (u16, u8, u8) {
+    pub fn date(self) -> (u16, u8, u8) {
         // Days are counted in eras of 400 years that begin in March, so that leap days come last.
         let days = self.0.as_secs() / 86_400 + 719_468;
         let (era, day) = (days / 146_097, days % 146_097);
@@ -25,7 +26,7 @@ impl Moment {
     }
 
     /// Hour, minute and second.
-    pub(crate) fn time(self) -> (u8, u8, u8) {
+    pub fn time(self) -> (u8, u8, u8) {
         let second = self.0.as_secs() % 86_400;
         ((second / 3600) as u8, (second / 60 % 60) as u8, (second % 60) as u8)
     }
@@ -45,6 +46,7 @@ impl fmt::Display for Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::string::ToString;
 
     #[test]
     fn moments_in_words() {

@@ -1,0 +1,49 @@
+//! A node held against the specification: a table of requests with the answers that are allowed, for the node profile, for
+//! every object that it names, and for every property of each by the tables of classes.
+//!
+//! It speaks by a socket of its own, because what it sends and reads are also messages that no controller would send or
+//! accept. The items are those of ECHONET Lite Specification 1.14, Part II, and of the device objects; nothing in it replaces
+//! the Consortium's own certification.
+//!
+//! ```no_run
+//! use echonet_lite::certify::{Settings, certify};
+//!
+//! let report = certify("192.168.1.5".parse()?, &Settings::default())?;
+//! for item in report.failed() {
+//!     println!("{item}");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod items;
+mod link;
+mod object;
+mod pattern;
+mod profile;
+mod report;
+
+pub use link::Settings;
+pub use report::{Item, Outcome, Report};
+
+use core::net::IpAddr;
+use std::io;
+
+use link::Link;
+
+/// Holds the node at an address against the specification.
+///
+/// It writes: each writable property its own value, impossible values, and the operation status of each device there and back,
+/// unless [`Settings::writes`] is false.
+///
+/// # Errors
+/// The socket cannot be opened. A node that does not answer fails its items instead.
+pub fn certify(node: IpAddr, settings: &Settings) -> io::Result<Report> {
+    let mut link = Link::open(node, settings)?;
+    let mut report = Report::new(node);
+    let objects = profile::examine(&mut link, &mut report)?;
+    for eoj in objects {
+        object::examine(&mut link, eoj, &mut report)?;
+    }
+    Ok(report)
+}

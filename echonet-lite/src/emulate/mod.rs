@@ -1,0 +1,46 @@
+//! Virtual homes: nodes of any classes on the network, with values that change by a script and with faults that real
+//! devices have, for tests of controllers, gateways and testers.
+//!
+//! A [`Home`] is read from TOML, as `echonet emulate FILE.toml` does:
+//!
+//! ```
+//! use echonet_lite::emulate::{Home, Kind};
+//!
+//! let home: Home = r#"
+//! [[node]]
+//! address = "127.0.0.2"       # each on an address of its own; without one on all interfaces
+//! serial = 7                  # what tells it from others
+//!
+//! [[node.object]]
+//! class = "generalLighting"   # every property of its table is there, with a plausible value
+//! instance = 1                # 1 if not given
+//! mandatory = true            # only the properties that every device of the class has
+//! values = { operationMode = "normal" }
+//! script = [{ after = 2.5, set = { operationStatus = "off" } }]   # seconds from the start; announced
+//!
+//! [[node.fault]]
+//! kind = "missing"
+//! object = "generalLighting"
+//! property = "operationMode"
+//! "#
+//! .parse()?;
+//! assert_eq!(home.nodes[0].faults[0].kind, Kind::Missing);
+//! # Ok::<(), echonet_lite::emulate::HomeError>(())
+//! ```
+//!
+//! [`Device`] is one node of it, to be served by any endpoint: `Endpoint::builder().serve(Device::new(&home.nodes[0]))`.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod defaults;
+mod device;
+mod fault;
+mod home;
+mod object;
+mod time;
+
+pub use device::Device;
+pub use fault::{Fault, Kind};
+pub use home::{Home, HomeError, NodePlan, ObjectPlan, Step};
+pub use object::Emulated;
+pub use time::Moment;

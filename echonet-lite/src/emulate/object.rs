@@ -1,0 +1,112 @@
+//! An object that is nothing but the table of its class and a value for each property.
+
+use core::fmt;
+use std::borrow::ToOwned;
+use std::boxed::Box;
+use std::collections::BTreeMap;
+use std::vec::Vec;
+
+use super::defaults;
+use crate::class::{Class, Rule};
+use crate::node::{self, Object, PropertyAccess, Refused};
+use crate::wire::{Eoj, PropertySet};
+
+/// Told of every value that is written: object, property, value.
+type Listener = Box<dyn FnMut(Eoj, u8, &[u8]) + Send>;
+
+/// An object of any class: it has the properties of the class's table, takes what that allows and gives back what it took.
+pub struct Emulated {
+    class: &'static Class,
+    eoj: Eoj,
+    access: PropertyAccess,
+    values: BTreeMap<u8, Vec<u8>>,
+    listener: Option<Listener>,
+    pub(super) takes_anything: bool,
+    pub(super) unwritable: PropertySet,
+}
+
+impl fmt::Debug for Emulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emulated").field("eoj", &self.eoj).field("values", &self.values).finish_non_exhaustive()
+    }
+}
+
+impl Emulated {
+    /// An object of a class with plausible values, of a maker, with a serial number; with all properties of the class, or only
+    /// those that every device of it must have.
+    pub fn new(class: &'static Class, instance: u8, mandatory: bool, maker: [u8; 3], serial: u64) -> Self {
+        let is_wanted = |rule: Rule| if mandatory { rule.is_required() } else { rule.is_applicable() };
+        let mut access = PropertyAccess::NONE.union(PropertyAccess::new(&[], &[], &[]));
+        let mut values = BTreeMap::new();
+        for spec in class.all_properties() {
+            // The node does the maps.
+            if PropertyAccess::MAPS.contains(spec.epc) {
+                continue;
+            }
+            let (get, set) = (is_wanted(spec.access.get), is_wanted(spec.access.set));
+            if get || set {
+                access = access.with(spec.epc, [get, set, spec.access.inf.is_required()]);
+                values.insert(spec.epc, defaults::value(class, spec, maker, serial));
+            }
+        }
+        let eoj = class.code.instance(instance);
+        let unwritable = PropertySet::EMPTY;
+        Self { class, eoj, access, values, listener: None, takes_anything: false, unwritable }
+    }
+
+    /// Has a function told of every value that others write.
+    pub fn on_write(&mut self, listener: impl FnMut(Eoj, u8, &[u8]) + Send + 'static) {
+        self.listener = Some(Box::new(listener));
+    }
+
+    /// Its class.
+    pub fn class(&self) -> &'static Class {
+        self.class
+    }
+
+    /// Its values, by property.
+    pub fn values(&self) -> impl Iterator<Item = (u8, &[u8])> {
+        self.values.iter().map(|(epc, edt)| (*epc, &edt[..]))
+    }
+
+    /// Changes the value of a property, whatever its class allows; announcing that is up to the caller. False if it has no
+    /// such property.
+    pub fn put(&mut self, epc: u8, edt: &[u8]) -> bool {
+        self.values.get_mut(&epc).map(|value| edt.clone_into(value)).is_some()
+    }
+
+    /// Takes a property away.
+    pub(super) fn remove(&mut self, epc: u8) {
+        self.values.remove(&epc);
+        self.access = self.access.without(PropertySet::EMPTY.with(epc));
+    }
+}
+
+impl Object for Emulated {
+    fn eoj(&self) -> Eoj {
+        self.eoj
+    }
+
+    fn access(&self) -> &PropertyAccess {
+        &self.access
+    }
+
+    fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
+        node::put(edt, self.values.get(&epc).ok_or(Refused::NoProperty)?)
+    }
+
+    fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        if self.unwritable.contains(epc) {
+            return Err(Refused::NotNow);
+        }
+        if self.takes_anything { Ok(()) } else { node::check(self.class, epc, edt) }
+    }
+
+    fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
+        edt.clone_into(self.values.get_mut(&epc).ok_or(Refused::NoProperty)?);
+        if let Some(listener) = &mut self.listener {
+            listener(self.eoj, epc, edt);
+        }
+        Ok(())
+    }
+}
