@@ -4,7 +4,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -12,6 +12,7 @@ use server_runtime::Blocking;
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, StdError as BoxError};
 use tonic::server::NamedService;
+use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::engine::Inbound;
@@ -59,6 +60,34 @@ impl Routes {
         self.put(S::NAME, Box::new(Blocking::new(service)))
     }
 
+    /// A layer around every service that was added before: authentication, tracing, measuring. What it answers by itself goes to
+    /// the client as it is. Services that the options add (health, reflection) stay outside, so that probes need no token; who
+    /// wants them inside adds services of their own.
+    ///
+    /// ```
+    /// # use grpc_server::{Routes, greeter::{Greeter, pb::greeter_server::GreeterServer}};
+    /// use tonic::service::InterceptorLayer;
+    ///
+    /// let routes = Routes::new().add_service(GreeterServer::new(Greeter)).layer(InterceptorLayer::new(|call: tonic::Request<()>| {
+    ///     match call.metadata().get("authorization") {
+    ///         Some(token) if token == "Bearer secret" => Ok(call),
+    ///         _ => Err(tonic::Status::unauthenticated("a token is missing, or is not the right one")),
+    ///     }
+    /// }));
+    /// ```
+    #[must_use]
+    pub fn layer<L, S, B>(self, layer: L) -> Self
+    where
+        L: Layer<AnyService, Service = S>,
+        S: Service<Request<Inbound>, Response = Response<B>, Error = Infallible> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let wrap = |(name, service)| (name, Box::new(layer.layer(AnyService(service))) as Box<dyn Handler>);
+        Self { services: self.services.into_iter().map(wrap).collect() }
+    }
+
     fn put(mut self, name: &'static str, service: Box<dyn Handler>) -> Self {
         self.services.retain(|(known, _)| *known != name);
         self.services.push((name, service));
@@ -91,6 +120,30 @@ impl Routes {
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// One of the services of [`Routes`], as [a layer](Routes::layer) gets it. It is always ready.
+#[derive(Clone)]
+pub struct AnyService(Box<dyn Handler>);
+
+impl fmt::Debug for AnyService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyService")
+    }
+}
+
+impl Service<Request<Inbound>> for AnyService {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Inbound>) -> Answer {
+        self.0.answer(request)
     }
 }
 

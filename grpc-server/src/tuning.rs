@@ -23,9 +23,6 @@ pub const SEND_BUFFER: usize = 128 * 1024;
 /// Bytes that are read at once: four of the largest frames.
 pub const READ_BUFFER: usize = 64 * 1024;
 
-/// Reads after which a connection lets others have their turn.
-pub const TURN_READS: usize = 16;
-
 /// For the rest of a request that is no call, before that is said: an answer that comes first would leave what is wrong with the
 /// rest unsaid.
 pub const REFUSAL: Duration = Duration::from_secs(1);

@@ -91,9 +91,6 @@ pub const H2_WINDOW: (u32, u32) = (1024 * 1024, 2 * 1024 * 1024);
 /// same as in our gRPC server.
 pub const CONTROL_FRAMES: u32 = 10_000;
 
-/// Reads after which a connection of HTTP/2 lets others have their turn.
-pub const H2_TURN_READS: usize = 16;
-
 /// Bytes of a response that are given to hyper's HTTP/2 at once, which keeps them until the client's window lets them go. With 200
 /// streams 12.5 MiB per connection, however long the pieces are that a handler makes.
 pub const H2_PIECE: usize = 64 * 1024;

@@ -1,6 +1,6 @@
 //! Header blocks that come in, and settings.
 
-use crate::connection::{Connection, Ending, Unfinished};
+use crate::connection::{Connection, Unfinished};
 use crate::frame::{self, ACK, END_HEADERS, END_STREAM, Head, Kind, LEAST_MAX_FRAME, MOST, MOST_MAX_FRAME};
 use crate::head;
 use crate::hpack::Field;
@@ -220,10 +220,5 @@ impl Connection {
         }
         awake.into_iter().for_each(|id| self.wake(id));
         Ok(())
-    }
-
-    /// Whether later requests are taken.
-    pub fn is_ending(&self) -> bool {
-        self.ending != Ending::No
     }
 }

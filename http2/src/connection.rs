@@ -71,6 +71,8 @@ pub struct Connection {
     pub(crate) config: Config,
     pub(crate) phase: Phase,
     pub(crate) ending: Ending,
+    /// Whether the peer has said that it makes no more requests.
+    pub(crate) is_left: bool,
     pub(crate) out: Output,
     pub(crate) budget: Budget,
     pub(crate) decoder: Decoder,
@@ -140,6 +142,7 @@ impl Connection {
         let mut this = Self {
             phase: Phase::Preface(0),
             ending: Ending::No,
+            is_left: false,
             out: Output::default(),
             budget: Budget::new(config.max_control_frames, now),
             decoder: Decoder::new(config.header_table as usize),
@@ -236,6 +239,7 @@ impl Connection {
     pub(crate) fn fail(&mut self, error: Error) {
         if !matches!(self.phase, Phase::Over(_)) {
             self.phase = Phase::Over(error);
+            (self.streams, self.turns) = (Streams::default(), Turns::default());
             self.put_go_away(self.last, error.reason);
         }
     }
@@ -250,13 +254,20 @@ impl Connection {
         match (self.phase, self.ending) {
             (Phase::Over(_), _) => true,
             (_, Ending::Final(_)) => self.streams.is_empty(),
-            (Phase::Preface(_) | Phase::Settings | Phase::Open, Ending::No | Ending::Announced) => false,
+            (Phase::Preface(_) | Phase::Settings | Phase::Open, Ending::No | Ending::Announced) => {
+                self.is_left && self.streams.is_empty()
+            }
         }
     }
 
     /// Whether the peer has sent what every connection begins with.
     pub fn is_open(&self) -> bool {
         self.phase == Phase::Open
+    }
+
+    /// Whether so much is to be written that nothing is read.
+    pub fn is_full(&self) -> bool {
+        self.out.len() >= self.config.max_output
     }
 
     /// Requests that are not over.

@@ -32,33 +32,33 @@ pub const PADDED: u8 = 0x8;
 /// The payload has a priority: HEADERS.
 pub const PRIORITY: u8 = 0x20;
 
-/// What a frame is.
+/// What a frame is, and the number that stands for it; one that nobody has for the unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A piece of a body.
-    Data,
+    Data = 0x0,
     /// The beginning of a header block.
-    Headers,
+    Headers = 0x1,
     /// RFC 7540's priorities, which mean nothing any more.
-    Priority,
+    Priority = 0x2,
     /// The end of a stream.
-    RstStream,
+    RstStream = 0x3,
     /// Settings, or that they were taken.
-    Settings,
+    Settings = 0x4,
     /// What only servers may send.
-    PushPromise,
+    PushPromise = 0x5,
     /// Asks for its like.
-    Ping,
+    Ping = 0x6,
     /// The end of the connection is near.
-    GoAway,
+    GoAway = 0x7,
     /// The receiver may send more.
-    WindowUpdate,
+    WindowUpdate = 0x8,
     /// More of a header block.
-    Continuation,
+    Continuation = 0x9,
     /// A stream's priority (RFC 9218 section 7.1).
-    PriorityUpdate,
+    PriorityUpdate = 0x10,
     /// What is to be ignored (RFC 9113 section 5.5).
-    Unknown,
+    Unknown = 0xff,
 }
 
 impl Kind {
@@ -76,24 +76,6 @@ impl Kind {
             0x9 => Self::Continuation,
             0x10 => Self::PriorityUpdate,
             _ => Self::Unknown,
-        }
-    }
-
-    /// The number that stands for it; one that nobody has for the unknown.
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::Data => 0x0,
-            Self::Headers => 0x1,
-            Self::Priority => 0x2,
-            Self::RstStream => 0x3,
-            Self::Settings => 0x4,
-            Self::PushPromise => 0x5,
-            Self::Ping => 0x6,
-            Self::GoAway => 0x7,
-            Self::WindowUpdate => 0x8,
-            Self::Continuation => 0x9,
-            Self::PriorityUpdate => 0x10,
-            Self::Unknown => 0xff,
         }
     }
 }
@@ -141,7 +123,7 @@ pub fn head(length: usize, kind: Kind, flags: u8, stream: u32) -> [u8; HEAD] {
     debug_assert!(length <= MOST_MAX_FRAME as usize);
     let [_, high, middle, low] = (length as u32).to_be_bytes();
     let [a, b, c, d] = stream.to_be_bytes();
-    [high, middle, low, kind.code(), flags, a, b, c, d]
+    [high, middle, low, kind as u8, flags, a, b, c, d]
 }
 
 /// Appends a whole frame.

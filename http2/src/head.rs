@@ -55,7 +55,7 @@ impl RequestHead {
     }
 
     /// The fields in their order, without the above.
-    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.fields.iter().skip(self.pseudo.count)
     }
 

@@ -37,23 +37,10 @@ impl Reason {
     pub const HTTP_1_1_REQUIRED: Self = Self(13);
 
     fn name(self) -> Option<&'static str> {
-        const NAMES: [&str; 14] = [
-            "NO_ERROR",
-            "PROTOCOL_ERROR",
-            "INTERNAL_ERROR",
-            "FLOW_CONTROL_ERROR",
-            "SETTINGS_TIMEOUT",
-            "STREAM_CLOSED",
-            "FRAME_SIZE_ERROR",
-            "REFUSED_STREAM",
-            "CANCEL",
-            "COMPRESSION_ERROR",
-            "CONNECT_ERROR",
-            "ENHANCE_YOUR_CALM",
-            "INADEQUATE_SECURITY",
-            "HTTP_1_1_REQUIRED",
-        ];
-        NAMES.get(self.0 as usize).copied()
+        const NAMES: &str = "NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TIMEOUT STREAM_CLOSED \
+                             FRAME_SIZE_ERROR REFUSED_STREAM CANCEL COMPRESSION_ERROR CONNECT_ERROR ENHANCE_YOUR_CALM \
+                             INADEQUATE_SECURITY HTTP_1_1_REQUIRED";
+        NAMES.split(' ').nth(self.0 as usize)
     }
 }
 

@@ -59,7 +59,7 @@ impl Connection {
         }
         loop {
             // Who does not read what we say is not listened to, so that answers to PING and the like do not pile up.
-            if self.out.len() >= self.config.max_output {
+            if self.is_full() {
                 return Ok(None);
             }
             let Some((head, rest)) = input.split_first_chunk::<HEAD>() else { return Ok(None) };
@@ -122,7 +122,7 @@ impl Connection {
             Kind::RstStream => self.on_reset(head, payload),
             Kind::Settings => self.on_settings(head, payload),
             Kind::Ping => self.on_ping(head, payload),
-            Kind::GoAway => on_go_away(payload),
+            Kind::GoAway => self.on_go_away(payload),
             Kind::WindowUpdate => self.on_window_update(head, payload),
             Kind::PriorityUpdate => self.on_priority_update(payload),
             Kind::PushPromise => Err(Breach::protocol("clients push nothing")),
@@ -264,6 +264,12 @@ impl Connection {
         Ok(Some(Found::Pong(payload)))
     }
 
+    fn on_go_away<'i>(&mut self, payload: &[u8]) -> Handled<'i> {
+        let (_, reason) = frame::go_away(payload).map_err(|reason| Breach::connection(reason, "GOAWAY"))?;
+        self.is_left = true;
+        Ok(Some(Found::GoAway { reason }))
+    }
+
     fn on_window_update<'i>(&mut self, head: Head, payload: &[u8]) -> Handled<'i> {
         let bytes = frame::number(payload).map_err(|reason| Breach::connection(reason, "WINDOW_UPDATE"))? & MOST;
         let breach = |reason, what| match head.stream {
@@ -344,9 +350,4 @@ fn on_priority<'i>(head: Head, payload: &[u8]) -> Handled<'i> {
         return Err(Breach::Stream(head.stream, Reason::PROTOCOL_ERROR));
     }
     Ok(None)
-}
-
-fn on_go_away<'i>(payload: &[u8]) -> Handled<'i> {
-    let (_, reason) = frame::go_away(payload).map_err(|reason| Breach::connection(reason, "GOAWAY"))?;
-    Ok(Some(Found::GoAway { reason }))
 }

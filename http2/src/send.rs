@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::connection::{Connection, Phase};
+use crate::connection::Connection;
 use crate::frame::{self, END_HEADERS, END_STREAM, HEAD, Kind};
 use crate::hpack::{Block, Encoder, Field};
 use crate::reason::Reason;
@@ -29,7 +29,8 @@ impl fmt::Display for SendError {
 impl std::error::Error for SendError {}
 
 impl Connection {
-    /// Sends an answer's head: `:status`, then the other fields. With `end`, it is the whole answer.
+    /// Sends an answer's head: `:status`, then the other fields. With `end`, it is the whole answer. Heads of a status below 200
+    /// are interim ones, such as 100 or 103, and come before the answer's.
     ///
     /// # Errors
     /// When the stream is over, or has a head already.
@@ -41,11 +42,14 @@ impl Connection {
         end: bool,
     ) -> Result<(), SendError> {
         self.expect(stream, Local::Head)?;
-        self.put_block(stream.number, end, |encoder, out| {
+        let is_interim = status < 200;
+        self.put_block(stream.number, end && !is_interim, |encoder, out| {
             encoder.encode(std::iter::once(Field::new(b":status", &digits(status))), out);
             encoder.encode(fields, out);
         });
-        self.sent(stream, end);
+        if !is_interim {
+            self.sent(stream, end);
+        }
         Ok(())
     }
 
@@ -58,24 +62,6 @@ impl Connection {
         self.expect(stream, Local::Head)?;
         self.put_block(stream.number, end, |encoder, out| encoder.encode_block(block, out));
         self.sent(stream, end);
-        Ok(())
-    }
-
-    /// Sends an interim head, such as 100 or 103, before the head.
-    ///
-    /// # Errors
-    /// As for [`send_head`](Self::send_head).
-    pub fn send_interim<'f>(
-        &mut self,
-        stream: StreamId,
-        status: u16,
-        fields: impl Iterator<Item = Field<'f>>,
-    ) -> Result<(), SendError> {
-        self.expect(stream, Local::Head)?;
-        self.put_block(stream.number, false, |encoder, out| {
-            encoder.encode(std::iter::once(Field::new(b":status", &digits(status))), out);
-            encoder.encode(fields, out);
-        });
         Ok(())
     }
 
@@ -184,8 +170,7 @@ impl Connection {
 
     #[inline]
     fn expect(&self, id: StreamId, local: Local) -> Result<(), SendError> {
-        let stream = self.streams.get(id).filter(|_| !matches!(self.phase, Phase::Over(_)));
-        match stream {
+        match self.streams.get(id) {
             Some(stream) if stream.local == local => Ok(()),
             Some(_) => Err(SendError::OutOfOrder),
             None => Err(SendError::Gone),

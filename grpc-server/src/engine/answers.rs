@@ -28,18 +28,18 @@ pub(super) fn send_head(
         && head.headers.len() == 1
         && head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == GRPC);
     if is_usual {
-        return shared.send_head_block(stream, &HEAD, is_all);
+        return shared.sending().send_head_block(stream, &HEAD, is_all);
     }
-    shared.send_head(stream, head.status.as_u16(), fields(&head.headers, is_repeated), is_all)
+    shared.sending().send_head(stream, head.status.as_u16(), fields(&head.headers, is_repeated), is_all)
 }
 
 pub(super) fn send_trailers(shared: &Shared, stream: StreamId, trailers: &HeaderMap) -> Result<(), SendError> {
     let is_usual =
         trailers.len() == 1 && trailers.get(Status::GRPC_STATUS).is_some_and(|status| status.as_bytes() == b"0");
     if is_usual {
-        return shared.send_trailers_block(stream, &TRAILERS);
+        return shared.sending().send_trailers_block(stream, &TRAILERS);
     }
-    shared.send_trailers(stream, fields(trailers, is_repeated))
+    shared.sending().send_trailers(stream, fields(trailers, is_repeated))
 }
 
 /// What services say with each answer.

@@ -190,7 +190,7 @@ impl Call {
                         self.give_up();
                     }
                 },
-                Stage::Refusing(_) if self.shared.is_receiving(self.stream) => {
+                Stage::Refusing(_) if self.shared.engine().is_receiving(self.stream) => {
                     ready!(self.shared.poll_gone(self.stream, cx));
                     self.give_up();
                 }
@@ -330,7 +330,9 @@ impl Sending {
     fn poll(&mut self, shared: &Shared, stream: StreamId, cx: &mut Context<'_>) -> Poll<Sent> {
         loop {
             if !self.waiting.is_empty() {
-                let Ok(sent) = shared.send_data(stream, &self.waiting, false) else { return Poll::Ready(Sent::Gone) };
+                let Ok(sent) = shared.sending().send_data(stream, &self.waiting, false) else {
+                    return Poll::Ready(Sent::Gone);
+                };
                 self.waiting.advance(sent);
                 if !self.waiting.is_empty() {
                     ready!(shared.poll_gone(stream, cx));
@@ -347,7 +349,7 @@ impl Sending {
             };
             let Some(frame) = frame else {
                 // A body that says nothing of a status; tonic's own always do, gRPC-Web's have it in their last piece.
-                let sent = shared.send_data(stream, &[], true);
+                let sent = shared.sending().send_data(stream, &[], true);
                 return Poll::Ready(sent.map_or(Sent::Gone, |_| Sent::All(Code::Unknown)));
             };
             match frame.map(http_body::Frame::into_data) {
@@ -359,7 +361,7 @@ impl Sending {
                 }
                 Err(status) => {
                     tracing::debug!("a response broke off: {status}");
-                    shared.reset(stream, Reason::INTERNAL_ERROR);
+                    shared.sending().reset(stream, Reason::INTERNAL_ERROR);
                     return Poll::Ready(Sent::Broken(status.code()));
                 }
             }
@@ -372,7 +374,7 @@ impl Sending {
         // Behind what waits for a window, trailers would wait too: such a client is told by a reset.
         let is_told = self.waiting.is_empty() && send_trailers(shared, stream, &trailers).is_ok();
         if !is_told {
-            shared.reset(stream, Reason::CANCEL);
+            shared.sending().reset(stream, Reason::CANCEL);
         }
         is_told
     }

@@ -1,15 +1,13 @@
 //! A connection: what comes in is accepted as a batch, answered as a batch, and written at once.
 
 use std::future::poll_fn;
-use std::io;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use http2::shared::{Arrivals, Shared};
-use http2::{Config, Connection as Engine, Event, Reason};
+use http2::shared::{Answers, Ended, Link, Requests, Shared};
+use http2::{Config, Connection as Engine, Error, Event, Reason};
 use server_runtime::{Connection, Stream};
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 use tokio::time::Instant;
 
 use super::call;
@@ -37,7 +35,8 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
             Ok(Ok(true)) => {}
             Ok(Ok(false)) => {
                 let wire = Wire::new(stream, read.into());
-                if let Err(error) = h1::serve(&origin, web, wire).await {
+                // Apart, so that connections of HTTP/2 need no room for it.
+                if let Err(error) = Box::pin(h1::serve(&origin, web, wire)).await {
                     tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
                 }
                 return drop(place);
@@ -53,10 +52,10 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
 async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
     let mut triggered = pin!(origin.shutdown.triggered());
     let options = &origin.worker.options;
-    let shared = Rc::new(Shared::new(Engine::new(&config(options), Instant::now().into_std())));
+    let mut link = Link::new(Engine::new(&config(options), Instant::now().into_std()), stream, read);
     let watch = Watch::new(options.timeouts);
-    let (arrivals, finished) = (Arrivals::default(), Vec::new());
-    let mut conn = Conn { shared, stream, unread: read, arrivals, finished, watch, is_left: false, origin };
+    let shared = Rc::clone(link.shared());
+    let mut conn = Conn { shared, requests: Requests::default(), finished: Vec::new(), watch, origin };
     let mut is_ending = false;
     let ended = poll_fn(|cx| {
         if !is_ending && triggered.as_mut().poll(cx).is_ready() {
@@ -66,16 +65,14 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
             }
             conn.shared.engine().shutdown();
         }
-        conn.poll(cx)
-    })
-    .await;
-    conn.shared.end();
-    let Conn { mut stream, .. } = conn;
-    match ended {
-        Ended::Lost => {}
-        Ended::Whole => drop(stream.shutdown().await),
-        Ended::Broken => linger(&mut stream).await,
-    }
+        match link.poll(cx, &origin.worker.buffers, &mut conn) {
+            Poll::Ready(ended) => Poll::Ready(ended),
+            Poll::Pending => conn.look_at_the_clock(cx),
+        }
+    });
+    let ended = ended.await;
+    drop(conn);
+    let _ = tokio::time::timeout(tuning::LINGER, link.close(ended, tuning::READ_BUFFER)).await;
 }
 
 fn config(options: &Options) -> Config {
@@ -91,71 +88,23 @@ fn config(options: &Options) -> Config {
     }
 }
 
-/// What a client has sent that nobody reads would be answered by a reset, which may overtake the reason that it was told.
-async fn linger(stream: &mut Stream) {
-    let reading = async {
-        stream.shutdown().await?;
-        let mut bytes = [0; 4096];
-        let mut left = tuning::READ_BUFFER;
-        while left > 0 {
-            match stream.read(&mut bytes).await? {
-                0 => break,
-                count => left = left.saturating_sub(count),
-            }
-        }
-        io::Result::Ok(())
-    };
-    let _ = tokio::time::timeout(tuning::LINGER, reading).await;
-}
-
-/// How a connection has ended.
-enum Ended {
-    /// The client is gone.
-    Lost,
-    /// All is said.
-    Whole,
-    /// The client has broken the protocol, and was told.
-    Broken,
-}
-
 struct Conn<'a> {
     shared: Rc<Shared>,
-    stream: Stream,
-    /// What was read and not used, between turns.
-    unread: Vec<u8>,
-    /// The calls of one batch, between turns none.
-    arrivals: Arrivals,
+    requests: Requests,
     /// The methods of those calls of the batch that are over; empty in between.
     finished: Vec<usize>,
     watch: Watch,
-    /// Whether the client makes no more calls.
-    is_left: bool,
     origin: &'a Rc<Origin>,
 }
 
 impl Conn<'_> {
-    /// Ready at the end of the connection.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
-        let worker = Rc::clone(&self.origin.worker);
-        let mut buffer = worker.buffer.borrow_mut();
-        let shared = Rc::clone(&self.shared);
-        shared.turn(cx, &worker.output, |cx| self.turn(cx, &mut buffer))
-    }
-
-    fn turn(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Ended> {
-        let mut filled = self.unread.len();
-        buffer[..filled].copy_from_slice(&self.unread);
-        self.unread = Vec::new();
-        let ended = self.exchange(cx, buffer, &mut filled);
-        self.unread.extend_from_slice(&buffer[..filled]);
-        if ended.is_ready() {
-            return ended;
-        }
+    /// Ready if the client is not there any more.
+    fn look_at_the_clock(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let shared = &self.shared;
         let is_open = shared.engine().is_open();
         match self.watch.poll(cx, || shared.engine().open_streams() > 0, is_open) {
-            Poll::Ready(Wish::Leave) => self.shared.engine().shutdown(),
-            Poll::Ready(Wish::Ping) => self.shared.engine().ping(*b"are you?"),
+            Poll::Ready(Wish::Leave) => shared.engine().shutdown(),
+            Poll::Ready(Wish::Ping) => shared.engine().ping(*b"are you?"),
             Poll::Ready(Wish::Cut) => {
                 self.origin.worker.figures().timeouts.add(1);
                 return Poll::Ready(Ended::Lost);
@@ -166,122 +115,58 @@ impl Conn<'_> {
         cx.waker().wake_by_ref();
         Poll::Pending
     }
+}
 
-    /// Reads, answers and writes until there is nothing more to do.
-    fn exchange(&mut self, cx: &mut Context<'_>, buffer: &mut [u8], filled: &mut usize) -> Poll<Ended> {
-        for _ in 0..tuning::TURN_READS {
-            self.shared.release();
-            let result = self.take(buffer, filled);
-            let is_held = *filled > 0 && self.shared.engine().output().len() >= tuning::SEND_BUFFER;
-            self.answer_all();
-            let Ok(is_written) = self.write(cx) else { return Poll::Ready(Ended::Lost) };
-            match result {
-                // Who floods would go on doing so.
-                Err(error) if is_written && error.reason == Reason::ENHANCE_YOUR_CALM => {
-                    return Poll::Ready(Ended::Whole);
-                }
-                Err(_) if is_written => return Poll::Ready(Ended::Broken),
-                Err(_) => return Poll::Pending,
-                Ok(()) if is_written && self.shared.is_over(self.is_left) => return Poll::Ready(Ended::Whole),
-                Ok(()) => {}
-            }
-            if self.shared.engine().output().len() >= tuning::SEND_BUFFER {
-                return Poll::Pending;
-            }
-            if is_held {
-                // What had to wait for room comes before what is read.
-                continue;
-            }
-            let mut room = ReadBuf::new(&mut buffer[*filled..]);
-            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut room)) {
-                Ok(()) if !room.filled().is_empty() => *filled += room.filled().len(),
-                Ok(()) | Err(_) => return Poll::Ready(Ended::Lost),
-            }
-        }
-        // Others have their turn.
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// Takes what has come of calls.
-    fn take(&mut self, buffer: &mut [u8], filled: &mut usize) -> Result<(), http2::Error> {
-        let mut input = &buffer[..*filled];
-        let result = if input.is_empty() { Ok(()) } else { self.take_events(&mut input) };
-        let left = input.len();
-        buffer.copy_within(*filled - left..*filled, 0);
-        *filled = left;
-        if let Err(error) = result {
-            tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
-            // What a client that floods has asked for is not worth an answer.
-            self.arrivals.clear();
-            if error.reason == Reason::ENHANCE_YOUR_CALM {
-                self.origin.worker.figures().floods.add(1);
-            }
-        }
-        result
-    }
-
-    fn take_events(&mut self, input: &mut &[u8]) -> Result<(), http2::Error> {
+impl Answers for Conn<'_> {
+    fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
         let shared = Rc::clone(&self.shared);
-        let mut engine = shared.engine();
+        let (mut engine, buffers) = (shared.engine(), &self.origin.worker.buffers);
         let now = Instant::now();
         while let Some(event) = engine.next(input, now.into_std())? {
             match event {
                 Event::Request { stream, head, end } => {
-                    if !self.arrivals.request(stream, head, end) {
+                    if !buffers.arrivals().request(&mut self.requests, stream, head, end) {
                         engine.reset(stream, Reason::PROTOCOL_ERROR);
                     }
                 }
                 Event::Data { stream, data, end } => {
-                    let (length, piece) = (data.len(), self.origin.worker.pieces.borrow_mut().copy(data));
-                    if self.arrivals.data(&shared, stream, piece, end) {
+                    let (length, piece) = (data.len(), buffers.pieces().copy(data));
+                    if buffers.arrivals().data(&shared, stream, piece, end) {
                         engine.release(stream, length);
                     }
                 }
-                Event::Trailers { stream, fields } => self.arrivals.trailers(&shared, stream, fields),
-                Event::Reset { stream, reason, .. } => self.arrivals.reset(&shared, stream, reason),
+                Event::Trailers { stream, fields } => buffers.arrivals().trailers(&shared, stream, fields),
+                Event::Reset { stream, reason, .. } => buffers.arrivals().reset(&shared, stream, reason),
                 Event::Pong(_) => self.watch.heard(now),
-                Event::GoAway { .. } => self.is_left = true,
+                Event::GoAway { .. } => {}
             }
         }
         Ok(())
     }
 
-    fn answer_all(&mut self) {
-        if self.arrivals.is_empty() {
+    fn forget(&mut self, error: Error) {
+        tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
+        self.origin.worker.buffers.arrivals().clear();
+        if error.reason == Reason::ENHANCE_YOUR_CALM {
+            self.origin.worker.figures().floods.add(1);
+        }
+    }
+
+    fn answer(&mut self, _cx: &mut Context<'_>) {
+        // Nobody has the others while one is answered.
+        let mut calls = std::iter::from_fn(|| self.origin.worker.buffers.arrivals().pop(&self.shared)).peekable();
+        if calls.peek().is_none() {
             return;
         }
         let now = Instant::now();
         self.watch.active = now;
-        while let Some((stream, request)) = self.arrivals.pop(&self.shared) {
+        for (stream, request) in calls {
             self.finished.extend(call::start(self.origin, &self.shared, stream, request.map(Into::into), now));
         }
         if !self.finished.is_empty() {
             // One look at the clock for all: each has waited for those before it.
             self.origin.worker.took_all(&self.finished, now.elapsed());
             self.finished.clear();
-        }
-    }
-
-    /// Writes what there is; whether that is all.
-    fn write(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        loop {
-            self.shared.notify_writable();
-            let mut engine = self.shared.engine();
-            if engine.output().is_empty() {
-                break;
-            }
-            match Pin::new(&mut self.stream).poll_write(cx, engine.output()) {
-                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(Ok(count)) => engine.advance(count),
-                Poll::Ready(Err(error)) => return Err(error),
-                Poll::Pending => return Ok(false),
-            }
-        }
-        match Pin::new(&mut self.stream).poll_flush(cx) {
-            Poll::Ready(Ok(())) => Ok(true),
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Ok(false),
         }
     }
 }

@@ -17,13 +17,8 @@ use crate::{health, reflection};
 /// # Errors
 /// When a place cannot be listened on, a certificate does not load, a descriptor set is none, or a thread cannot be made.
 pub fn serve(routes: Routes, mut options: Options) -> Result<Running, Error> {
-    if let Some(tls) = &mut options.runtime.tls
-        && tls.alpn.is_empty()
-    {
-        tls.alpn = vec![b"h2".to_vec()];
-        // Browsers that cannot do HTTP/2.
-        tls.alpn.extend(options.web.iter().map(|_| b"http/1.1".to_vec()));
-    }
+    // HTTP/1.1 is for browsers that cannot do HTTP/2.
+    options.runtime.offer(if options.web.is_some() { &[b"h2", b"http/1.1"] } else { &[b"h2"] });
     let (routes, health) = if options.health { health::add(routes) } else { (routes, None) };
     let routes = reflection::add(routes, &options.descriptors)?;
     options.timeouts = options.timeouts.bounded();

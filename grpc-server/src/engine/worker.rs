@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use http2::shared::Pieces;
+use http2::shared::Buffers;
 use server_runtime::Shutdown;
 use tonic::Code;
 
@@ -40,12 +40,7 @@ pub(super) struct Worker {
     /// Calls that may wait here.
     limit: u64,
     is_watched: Cell<bool>,
-    /// Where the connection that has its turn reads into.
-    pub(super) buffer: RefCell<Vec<u8>>,
-    /// And where it writes from.
-    pub(super) output: Cell<Vec<u8>>,
-    /// Where small pieces of messages are kept, one behind the other: an allocation for many of them.
-    pub(super) pieces: RefCell<Pieces>,
+    pub(super) buffers: Buffers,
 }
 
 /// The methods that were called, by path.
@@ -90,9 +85,7 @@ impl Worker {
             count: Cell::new(0),
             limit,
             is_watched: Cell::new(false),
-            buffer: RefCell::new(vec![0; READ_BUFFER]),
-            output: Cell::default(),
-            pieces: RefCell::default(),
+            buffers: Buffers::new(READ_BUFFER),
         }
     }
 

@@ -1,7 +1,11 @@
 //! Clients that are too large, too slow, or gone.
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use grpc_server::Routes;
@@ -86,6 +90,74 @@ fn blocking_handlers_hold_up_nobody() {
             assert_eq!(Reply::of(response).await.unwrap().code(), Some("0"));
         }
     });
+}
+
+/// What others notice of a handler that blocks its thread for 100 ms in one of a hundred calls: those on its worker are not
+/// answered meanwhile, all others are.
+#[test]
+fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
+    fn check(what: &str, routes: impl FnOnce(GreeterServer<Odd>) -> Routes, undisturbed: RangeInclusive<usize>) {
+        let odd = Odd::default();
+        let server = Server::with(routes(GreeterServer::new(odd.clone())), options());
+        let is_over = AtomicBool::new(false);
+        let noticed = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                run(async {
+                    let mut raw = server.raw().await;
+                    for number in 0.. {
+                        let name = if number % 100 == 0 { "nap" } else { "Ann" };
+                        raw.call(post(SAY_HELLO).body(()).unwrap(), hello(name)).await;
+                        if is_over.load(Relaxed) {
+                            return;
+                        }
+                    }
+                });
+            });
+            let others: Vec<_> = (0..4).map(|_| scope.spawn(|| run(notice(&server, &odd.naps)))).collect();
+            let noticed: Vec<_> = others.into_iter().map(|other| other.join().unwrap()).collect();
+            is_over.store(true, Relaxed);
+            noticed
+        });
+        noticed.iter().for_each(|noticed| println!("{what}: {noticed:?}"));
+        let count = noticed.iter().filter(|noticed| noticed.meanwhile > 0).count();
+        assert!(undisturbed.contains(&count), "{what}: {noticed:?}");
+    }
+    // Connections are dealt out evenly: with the one that naps there are two or three on its worker.
+    check("on the worker", |greeter| Routes::new().add_service(greeter), 2..=3);
+    check("on threads of their own", |greeter| Routes::new().add_blocking_service(greeter), 4..=4);
+}
+
+/// What a client has noticed of naps.
+#[derive(Debug)]
+#[expect(dead_code, reason = "they are printed")]
+struct Noticed {
+    calls: usize,
+    /// Calls that were made and answered while a handler napped.
+    meanwhile: usize,
+    /// Calls that took half a nap or longer.
+    held_up: usize,
+    median: Duration,
+    longest: Duration,
+}
+
+/// Calls until handlers have napped fifty times.
+async fn notice(server: &Server, naps: &AtomicUsize) -> Noticed {
+    let mut raw = server.raw().await;
+    let (mut times, mut meanwhile) = (Vec::new(), 0);
+    while naps.load(SeqCst) < 100 {
+        let (began, before) = (Instant::now(), naps.load(SeqCst));
+        raw.call(post(SAY_HELLO).body(()).unwrap(), hello("Bob")).await;
+        times.push(began.elapsed());
+        meanwhile += usize::from(before % 2 == 1 && naps.load(SeqCst) == before);
+    }
+    times.sort();
+    Noticed {
+        calls: times.len(),
+        meanwhile,
+        held_up: times.iter().filter(|time| **time >= Duration::from_millis(50)).count(),
+        median: times[times.len() / 2],
+        longest: times[times.len() - 1],
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Clients that send far more than they should, of everything that HTTP/2 has.
 
+use std::time::{Duration, Instant};
+
 use crate::frames::{
     CALM, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, PING, PRIORITY, Program, RST_STREAM,
     SETTINGS, WINDOW_UPDATE, call_head, frame,
@@ -9,11 +11,15 @@ use crate::support::{MANY_TIMES, SAY_HELLO, hello, many_times};
 /// What the program needs for itself, with room for what the tests of one process do to it.
 const BOUND_MIB: u64 = 120;
 
+/// Processor time that a flood may take before its connection ends, which it does within a second: a tenth of a core. Without
+/// optimization everything takes several times as long.
+const BOUND_CPU: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1000 } else { 100 });
+
 /// Sends a flood until the server ends the connection; others are served meanwhile and afterwards.
 fn check(what: &str, program: &Program, round: impl Fn(u32) -> Vec<u8>) {
     let mut frames = Frames::connect(program.addr, &[]);
     let seen = frames.drain();
-    let mut rounds = 0;
+    let (mut rounds, began, cpu) = (0, Instant::now(), program.cpu());
     // Up to 200,000 rounds, in pieces of some size.
     'sent: for piece in 0..400 {
         let bytes: Vec<u8> = (0..500).flat_map(|at| round(piece * 500 + at)).collect();
@@ -23,6 +29,9 @@ fn check(what: &str, program: &Program, round: impl Fn(u32) -> Vec<u8>) {
         }
     }
     let seen = seen.join().unwrap();
+    let (took, cpu) = (began.elapsed(), program.cpu() - cpu);
+    println!("{what}: {cpu:.1?} of processor time in {took:.1?}");
+    assert!(cpu < BOUND_CPU, "{what} took {cpu:?} in {took:?}");
     let reason = seen.iter().rev().find(|frame| frame.kind == GOAWAY).map(|frame| frame.reason());
     // Where our bytes were unread when the server closed, the reset may have taken its reason with it.
     assert!(matches!(reason, Some(CALM) | None), "{what}: {reason:?} after {rounds} rounds");
@@ -88,6 +97,27 @@ fn a_hundred_thousand_calls_at_one_time() {
     drop(program);
     let answered = seen.join().unwrap().iter().filter(|frame| frame.kind == HEADERS).count();
     assert!(answered <= 200, "{answered} calls at one time");
+}
+
+/// 1,000 connections that were used once cost no more than 8 KiB each.
+#[test]
+fn idle_connections_are_small() {
+    let program = Program::start(&[]);
+    let call =
+        [frame(HEADERS, END_HEADERS, 1, &call_head(SAY_HELLO)), frame(DATA, END_STREAM, 1, &hello("Ann"))].concat();
+    let open = || {
+        let mut frames = Frames::connect(program.addr, &[]);
+        assert!(frames.send(&call));
+        while frames.next().expect("an answer").kind != DATA {}
+        frames
+    };
+    // What the program needs once.
+    let _first: Vec<_> = (0..100).map(|_| open()).collect();
+    let before = program.resident();
+    let _idle: Vec<_> = (0..1000).map(|_| open()).collect();
+    let each = (program.resident() - before) / 1000;
+    println!("{each} bytes for an idle connection");
+    assert!(each <= 8 * 1024, "{each} bytes");
 }
 
 #[test]

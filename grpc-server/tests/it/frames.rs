@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::support::PATIENCE;
 
@@ -97,7 +98,7 @@ impl Frames {
 
     /// Sends as much as the server takes without our reading anything, for a while.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> usize {
-        self.stream.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+        self.stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
         let mut sent = 0;
         while let Ok(count @ 1..) = self.stream.write(&bytes[sent..]) {
             sent += count;
@@ -164,6 +165,22 @@ impl Program {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+    }
+
+    /// Resident memory, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap();
+        statm.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4096
+    }
+
+    /// Processor time of all its threads.
+    pub(crate) fn cpu(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let time = threads.map(|thread| {
+            let text = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap_or_default();
+            text.split_whitespace().next().map_or(0, |nanos| nanos.parse().unwrap())
+        });
+        Duration::from_nanos(time.sum())
     }
 
     /// Another client's calls are answered.

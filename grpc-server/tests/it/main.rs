@@ -9,6 +9,7 @@ mod features;
 mod floods;
 mod frames;
 mod odd;
+mod outside;
 mod peers;
 mod shutdown;
 mod support;

@@ -1,6 +1,9 @@
 //! A greeter that does what a test wants of it, by the name that it is to greet.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -20,6 +23,8 @@ pub(crate) struct Odd {
     pub(crate) gate: Arc<(Mutex<bool>, Condvar)>,
     /// Handlers that have begun.
     pub(crate) begun: Arc<AtomicUsize>,
+    /// Grows when a handler begins to nap, and when it has: odd in between.
+    pub(crate) naps: Arc<AtomicUsize>,
 }
 
 /// Counts when it is dropped.
@@ -54,6 +59,12 @@ impl Greeter for Odd {
                 let (may_go, changed) = &*self.gate;
                 drop(changed.wait_while(may_go.lock().unwrap(), |may_go| !*may_go).unwrap());
                 "blocked".to_owned()
+            }
+            "nap" => {
+                self.naps.fetch_add(1, SeqCst);
+                std::thread::sleep(Duration::from_millis(100));
+                self.naps.fetch_add(1, SeqCst);
+                "napped".to_owned()
             }
             "panic" => panic!("as the test wants it"),
             "late panic" => {

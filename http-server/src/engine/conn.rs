@@ -4,12 +4,14 @@
 //!          head complete              response begins              body sent
 //! Waiting ───────────────► Calling ─────────────────► Sending ──────────────► Waiting
 //!    │ instant, later: stays │ reads the body for the handler                   or closing
-//!    └──► HTTP/2             └─────────────► Switching ─► another protocol
+//!    ├──► HTTP/2             └─────────────► Switching ─► another protocol
+//!    └──► Switching ─► HTTP/2, which answers the request
 //! ```
 
 use std::future::poll_fn;
 use std::io;
 use std::mem;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -46,7 +48,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     let origin = Origin { peer, is_secure: stream.is_tls() };
     let slot = worker.watch.slot();
     if stream.alpn_protocol() == Some(b"h2") {
-        return serve_http2(worker, slot, stream, place, Bytes::new(), origin).await;
+        return serve_http2(worker, slot, stream, place, Bytes::new(), origin, None).await;
     }
     let mut conn = Conn {
         worker: Rc::clone(&worker),
@@ -68,7 +70,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     let Conn { slot, stream, place, origin, input, .. } = conn;
     match handed_over {
         Served::Over => {}
-        Served::H2 => serve_http2(worker, slot, stream, place, input.freeze(), origin).await,
+        Served::H2(first) => serve_http2(worker, slot, stream, place, input.freeze(), origin, first).await,
         Served::Upgrade(offer) => {
             worker.stats().upgrades.add(1);
             let patience = worker.settings.options.timeouts.write;
@@ -77,11 +79,19 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     }
 }
 
-/// The same for a connection of HTTP/2, of which `read` was read already.
-async fn serve_http2(worker: Rc<Worker>, slot: Rc<Slot>, stream: Stream, place: Place, read: Bytes, origin: Origin) {
+/// The same for a connection of HTTP/2, of which `read` was read already, and perhaps a request in HTTP/1.1.
+async fn serve_http2(
+    worker: Rc<Worker>,
+    slot: Rc<Slot>,
+    stream: Stream,
+    place: Place,
+    read: Bytes,
+    origin: Origin,
+    first: Option<Box<http2::First>>,
+) {
     // Apart, so that connections of HTTP/1.1 need no room for it.
     match worker.settings.options.http2 {
-        Http2::Own => Box::pin(http2::serve(worker, slot, stream, place, read, origin)).await,
+        Http2::Own => Box::pin(http2::serve(worker, slot, stream, place, read, origin, first)).await,
         Http2::Hyper => Box::pin(hyper::serve(worker, slot, stream, place, read, origin)).await,
     }
 }
@@ -114,7 +124,7 @@ enum State {
     /// For the rest of a response's body, which may be made of what is left of the request's.
     Sending(Sending, Close, Option<Upload>),
     /// For the socket to take the answer behind which another protocol begins.
-    Switching(Offer),
+    Switching(Served),
     /// For the client to close, after this many more bytes at most.
     Lingering(usize),
 }
@@ -143,7 +153,8 @@ enum Close {
 /// What the connection has come to.
 enum Served {
     Over,
-    H2,
+    /// HTTP/2, with the request that asked for it, if one has.
+    H2(Option<Box<http2::First>>),
     Upgrade(Offer),
 }
 
@@ -406,7 +417,7 @@ impl Conn {
                 // Answers that were made go out before the connection changes hands.
                 Found::H2 if !scratch.out.is_empty() => return Some(Step::Flush),
                 Found::H2 if self.output.len() > 0 => return Some(Step::Wait),
-                Found::H2 => return Some(Step::Ended(Served::H2)),
+                Found::H2 => return Some(Step::Ended(Served::H2(None))),
             }
         }
         None
@@ -435,11 +446,29 @@ impl Conn {
                 (Body::new(incoming), Some(upload))
             }
         };
+        if upload.is_none()
+            && let Some(begun) = self.upgraded(terms)
+        {
+            scratch.out.extend_from_slice(SWITCHING_TO_HTTP2);
+            let first = http2::First::new(begun, request.map(|()| body));
+            self.state = State::Switching(Served::H2(Some(Box::new(first))));
+            return;
+        }
         let is_head = request.method() == Method::HEAD;
         let offer = if terms.offers { Offer::to(&mut request) } else { None };
         let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
         let Terms { is_http10, ends, .. } = *terms;
         self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer });
+    }
+
+    /// HTTP/2, if it is what the request asks for and is answered by.
+    fn upgraded(&self, terms: &Terms) -> Option<http2::Begun> {
+        let options = &self.worker.settings.options;
+        let is_trusted = |peer: IpAddr| options.trusted_proxies.iter().any(|network| network.contains(peer));
+        // A proxy that passes the upgrade on does not look at what is asked behind it, whatever it is there to keep out.
+        let is_direct = self.origin.peer.socket_addr().is_some_and(|peer| !is_trusted(peer.ip()));
+        let may_be = is_direct && !self.origin.is_secure && options.http2 == Http2::Own;
+        terms.h2c.as_ref().filter(|_| may_be).and_then(|settings| http2::begin(options, settings))
     }
 
     /// Waits for the router's answer, and reads the body that it asks for.
@@ -508,7 +537,7 @@ impl Conn {
             let (clock, headers) = (self.worker.clock.borrow(), response.headers());
             let status = response.status();
             h1::encode_head(status, headers, Framed::Nothing, Ending::Upgrade, clock.date(), &mut scratch.out);
-            self.state = State::Switching(offer);
+            self.state = State::Switching(Served::Upgrade(offer));
             return;
         }
         let is_last = self.worker.is_draining() && self.later.is_empty();
@@ -614,7 +643,7 @@ impl Conn {
             return Step::Wait;
         }
         match mem::replace(&mut self.state, State::Waiting) {
-            State::Switching(offer) => Step::Ended(Served::Upgrade(offer)),
+            State::Switching(served) => Step::Ended(served),
             _ => Step::Again,
         }
     }
@@ -658,6 +687,9 @@ impl Conn {
 
 /// What a client that waits for it is told when its body is wanted.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// What a client is told whose request is answered over HTTP/2.
+const SWITCHING_TO_HTTP2: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n";
 
 fn copy_front(input: &mut BytesMut, len: usize) -> Bytes {
     let body = Bytes::copy_from_slice(&input[..len]);

@@ -41,6 +41,8 @@ pub(super) struct Terms {
     pub(super) ends: bool,
     /// Whether the answer may be another protocol.
     pub(super) offers: bool,
+    /// The client's settings, if the answer may be HTTP/2's.
+    pub(super) h2c: Option<Bytes>,
 }
 
 /// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection, of
@@ -60,7 +62,8 @@ pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, reques
         Err(reject) => return not_http1(input, requests, reject),
     };
     let ends = !head.keep_alive || worker.is_draining() || requests + 1 == limits.requests;
-    let is_plain = head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade;
+    let is_plain =
+        head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade && head.h2c.is_none();
     let has_id = || head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("x-request-id"));
     if is_plain
         && !is_behind
@@ -76,10 +79,11 @@ pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, reques
         return Found::Behind;
     }
     let offers = head.upgrade && head.framing == Framing::None;
+    let h2c = head.h2c.filter(|_| !ends).map(Bytes::copy_from_slice);
     let Head { framing, expects_continue, minor, len, .. } = head;
     match request(&head, input) {
         Ok(request) => {
-            let terms = Terms { framing, is_http10: minor == 0, expects_continue, ends, offers };
+            let terms = Terms { framing, is_http10: minor == 0, expects_continue, ends, offers, h2c };
             Found::Routed { request: Box::new(request), terms, len }
         }
         Err(reject) => Found::Refused(reject),

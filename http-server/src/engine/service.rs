@@ -24,11 +24,7 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/
 /// # Errors
 /// When a place cannot be listened on, a certificate does not load, or a thread cannot be made.
 pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
-    if let Some(tls) = &mut options.runtime.tls
-        && tls.alpn.is_empty()
-    {
-        tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    }
+    options.runtime.offer(&[b"h2", b"http/1.1"]);
     options.limits.headers = options.limits.headers.min(h1::MAX_HEADERS);
     let runtime = options.runtime.clone();
     let workers = match runtime.workers {

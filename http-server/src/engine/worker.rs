@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use bytes::BytesMut;
 use http::StatusCode;
-use http2::shared::Pieces;
+use http2::shared::Buffers;
 use server_runtime::metrics::Histogram;
 
 use super::clock::Clock;
@@ -65,14 +65,10 @@ pub(super) struct Scratch {
 
 /// What connections of HTTP/2 use in their turns.
 pub(super) struct H2 {
-    /// Where the one that has its turn reads into.
-    pub(super) input: RefCell<Vec<u8>>,
-    /// And where it writes from.
-    pub(super) output: Cell<Vec<u8>>,
+    pub(super) buffers: Buffers,
     /// The body of an answer that is made on the spot, and the heads of such.
     pub(super) body: RefCell<Vec<u8>>,
     pub(super) heads: RefCell<Heads>,
-    pub(super) pieces: RefCell<Pieces>,
 }
 
 impl Worker {
@@ -90,13 +86,7 @@ impl Worker {
                 out: Vec::new(),
                 body: Vec::new(),
             }),
-            h2: H2 {
-                input: RefCell::new(vec![0; READ_BUFFER]),
-                output: Cell::default(),
-                body: RefCell::default(),
-                heads: RefCell::default(),
-                pieces: RefCell::default(),
-            },
+            h2: H2 { buffers: Buffers::new(READ_BUFFER), body: RefCell::default(), heads: RefCell::default() },
             count: Cell::new(0),
             seed: RandomState::new().build_hasher().finish(),
             is_watched: Cell::new(false),

@@ -41,9 +41,10 @@ pub struct Head<'h, 'b> {
     pub keep_alive: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the client asks for another protocol on this connection. `h2c` counts for none: RFC 9113 has done away with it,
-    /// and clients that offer it, as Java's does each time, are content with HTTP/1.1.
+    /// Whether the client asks for another protocol on this connection than HTTP/2.
     pub upgrade: bool,
+    /// The client's settings, if it asks for HTTP/2 on this connection (RFC 7540 section 3.2), and for nothing else.
+    pub h2c: Option<&'b [u8]>,
     /// Bytes of the head, the empty line included.
     pub len: usize,
 }
@@ -179,6 +180,7 @@ pub fn parse<'h, 'b>(bytes: &'b [u8], room: &'h mut Room<'b>, limits: &Limits) -
         keep_alive: fields.keep_alive && !fields.close,
         expects_continue: fields.expects_continue && minor == 1,
         upgrade: fields.upgrade && fields.connection_upgrade && minor == 1,
+        h2c: if fields.asks_for_http2(minor) { http2_settings(headers) } else { None },
         len,
     }))
 }
@@ -257,7 +259,9 @@ struct Fields {
     close: bool,
     expects_continue: bool,
     upgrade: bool,
+    h2c: bool,
     connection_upgrade: bool,
+    connection_settings: bool,
 }
 
 /// What reg-name, IP literals and ports are made of (RFC 3986); no user information. A table, because every request has a
@@ -272,7 +276,7 @@ impl Fields {
             match header.name.len() {
                 4 if is(header, "host") => fields.host(header.value)?,
                 6 if is(header, "expect") => fields.expect(header.value)?,
-                7 if is(header, "upgrade") => fields.upgrade |= names_a_protocol(header.value),
+                7 if is(header, "upgrade") => fields.upgrade(header.value),
                 10 if is(header, "connection") => fields.connection(header.value),
                 14 if is(header, "content-length") => fields.content_length(header.value)?,
                 17 if is(header, "transfer-encoding") => fields.transfer_encoding(header.value)?,
@@ -303,8 +307,24 @@ impl Fields {
                 self.keep_alive = true;
             } else if option.eq_ignore_ascii_case(b"upgrade") {
                 self.connection_upgrade = true;
+            } else if option.eq_ignore_ascii_case(HTTP2_SETTINGS) {
+                self.connection_settings = true;
             }
         }
+    }
+
+    fn upgrade(&mut self, value: &[u8]) {
+        for name in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty()) {
+            if name.eq_ignore_ascii_case(b"h2c") {
+                self.h2c = true;
+            } else {
+                self.upgrade = true;
+            }
+        }
+    }
+
+    fn asks_for_http2(&self, minor: u8) -> bool {
+        self.h2c && !self.upgrade && self.connection_upgrade && self.connection_settings && minor == 1
     }
 
     fn content_length(&mut self, value: &[u8]) -> Result<(), Reject> {
@@ -343,12 +363,13 @@ impl Fields {
     }
 }
 
-/// Whether `Upgrade` has any that is worth a look.
-fn names_a_protocol(value: &[u8]) -> bool {
-    value
-        .split(|byte| *byte == b',')
-        .map(<[u8]>::trim_ascii)
-        .any(|name| !name.is_empty() && !name.eq_ignore_ascii_case(b"h2c"))
+const HTTP2_SETTINGS: &[u8] = b"http2-settings";
+
+/// A client's settings; with several of them it asks for nothing (RFC 7540 section 3.2.1).
+fn http2_settings<'b>(headers: &[Header<'b>]) -> Option<&'b [u8]> {
+    let mut found = headers.iter().filter(|header| header.name.as_bytes().eq_ignore_ascii_case(HTTP2_SETTINGS));
+    let settings = found.next()?.value;
+    if found.next().is_none() { Some(settings) } else { None }
 }
 
 fn is(header: &Header<'_>, name: &str) -> bool {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
+#[cfg(feature = "embedded-redis")]
 use super::embedded;
 use super::reply::{Element, Elements};
 use super::settings::{Place, Server, Settings, Target};
@@ -63,7 +64,12 @@ impl Connector {
     /// # Errors
     /// What to tell users, if there is none in time.
     pub(crate) async fn connect(&self) -> Result<Box<dyn Io>, String> {
+        #[cfg_attr(
+            not(feature = "embedded-redis"),
+            expect(clippy::infallible_destructuring_match, reason = "without the feature there is one kind")
+        )]
         let server = match &self.settings.target {
+            #[cfg(feature = "embedded-redis")]
             Target::Embedded(instance) => return Ok(Box::new(embedded::Connection::new(instance))),
             Target::Server(server) => server,
         };

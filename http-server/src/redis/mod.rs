@@ -9,6 +9,7 @@
 pub(crate) mod budget;
 mod client;
 mod connect;
+#[cfg(feature = "embedded-redis")]
 mod embedded;
 mod failure;
 pub(crate) mod mux;

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 
 use super::client::{Ending, Link, Redis};
 use super::connect::Io;
+#[cfg(feature = "embedded-redis")]
 use super::embedded;
 use super::settings::Target;
 
@@ -51,6 +52,7 @@ pub(super) async fn run(redis: Redis, ending: Ending) {
     let link = &ending.0;
     let server = async {
         match &redis.settings().target {
+            #[cfg(feature = "embedded-redis")]
             Target::Embedded(instance) => embedded::expiring(instance).await,
             Target::Server(_) => std::future::pending().await,
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+#[cfg(feature = "embedded-redis")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,7 @@ pub enum Target {
     /// A server elsewhere.
     Server(Server),
     /// Our own server, in this process and without a socket.
+    #[cfg(feature = "embedded-redis")]
     Embedded(Arc<redis_server::exec::instance::Instance>),
 }
 
@@ -108,6 +110,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Server(server) => fmt::Display::fmt(server, f),
+            #[cfg(feature = "embedded-redis")]
             Self::Embedded(_) => f.write_str("embedded"),
         }
     }
@@ -155,11 +158,13 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "embedded" {
-            let config = redis_server::config::Config::default();
+            #[cfg(feature = "embedded-redis")]
             return Ok(Self::Embedded(Arc::new(redis_server::exec::instance::Instance::new(
-                Arc::new(config),
+                Arc::new(redis_server::config::Config::default()),
                 &redis_server::commands::TABLE,
             ))));
+            #[cfg(not(feature = "embedded-redis"))]
+            return Err(ParseTargetError("this build has no server of its own (cargo's feature embedded-redis)"));
         }
         Server::from_str(text).map(Self::Server)
     }

@@ -66,6 +66,14 @@ fn python_httpx() {
     }
 }
 
+/// It asks for HTTP/2 by an upgrade on each new connection.
+#[test]
+fn java_http_client() {
+    if is_there("javac") {
+        check(Command::new("java").arg(script("Client.java")));
+    }
+}
+
 #[test]
 fn curl() {
     if !is_there("curl") {
@@ -81,18 +89,44 @@ fn curl() {
     };
     check(&[], &plain, "/", "Hello from Rust 1.1 200");
     check(&["--http1.0"], &plain, "/", "Hello from Rust 1.1 200");
-    check(&["--http2"], &plain, "/", "Hello from Rust 1.1 200");
+    // By an upgrade, with a body too.
+    check(&["--http2"], &plain, "/", "Hello from Rust 2 200");
+    check(&["--http2"], &plain, "/t/stream", "onetwo 2 200");
+    check(&["--http2", "--data", "hello"], &plain, "/t/echo", "hello 2 200");
     check(&["--http2-prior-knowledge"], &plain, "/", "Hello from Rust 2 200");
     check(&["--http1.1"], &tls, "/", "Hello from Rust 1.1 200");
     check(&["--http2"], &tls, "/", "Hello from Rust 2 200");
     for version in ["--http1.1", "--http2-prior-knowledge"] {
         check(&[version, "--data", "hello"], &plain, "/t/echo", &said("hello", version));
+        let waits = ["--header", "Expect: 100-continue", "--expect100-timeout", "1000"];
+        check(&[&[version, "--data", "hello"], &waits[..]].concat(), &plain, "/t/echo", &said("hello", version));
         check(
             &[version, "--header", "Transfer-Encoding: chunked", "--data", "hello"],
             &plain,
             "/t/count",
             &said("5", version),
         );
+    }
+}
+
+#[test]
+fn nghttp() {
+    if !is_there("nghttp") {
+        return;
+    }
+    let (plain, tls) = (Server::start(), Server::with(tls_options()));
+    let (plain, tls) = (format!("http://{}", plain.addr), format!("https://{}", tls.addr));
+    for (base, flag) in [(&plain, None), (&plain, Some("--upgrade")), (&tls, None)] {
+        let nghttp = |flags: &[&str], path: &str| {
+            let mut command = Command::new("nghttp");
+            command.args(["--no-verify-peer", "--timeout=30"]).args(flag);
+            printed(command.args(flags).arg(format!("{base}{path}")))
+        };
+        assert_eq!(nghttp(&[], "/"), "Hello from Rust");
+        assert_eq!(nghttp(&["--continuation", "--padding=100"], "/t/text"), "hello world ".repeat(1000));
+        assert_eq!(nghttp(&["--window-bits=10", "--connection-window-bits=16"], "/t/big").len(), 8 * 1024 * 1024);
+        let many = nghttp(&["--multiply=150", "--stat", "--null-out"], "/ann");
+        assert_eq!(many.lines().filter(|line| line.contains(" 200 ")).count(), 150, "{many}");
     }
 }
 

@@ -1,6 +1,11 @@
 //! What a stranger may send: nothing of it stops the server from serving others, or holds memory for long.
 
 use std::io::{ErrorKind, Read, Write};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +13,7 @@ use http::Request;
 use server_runtime::Handle;
 use socket2::SockRef;
 
-use crate::support::{Answer, BLOCKED, Client, PATIENCE, Server, options, until};
+use crate::support::{Answer, BLOCKED, Client, NAPS, PATIENCE, Server, options, until};
 
 /// A server that does not wait long for clients that do not read.
 fn impatient() -> (Server, Handle) {
@@ -40,6 +45,8 @@ fn who_does_not_read_is_let_go_whatever_is_spoken() {
     ask("Connection: upgrade\r\nUpgrade: other\r\n", "/t/big");
     ask(WEBSOCKET, "/t/flood");
 }
+
+const H2C: &str = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n";
 
 const WEBSOCKET: &str = "Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -125,8 +132,18 @@ fn floods_of_frames_end_the_connection() {
 fn declined_upgrades_are_answered_and_the_connection_goes_on() {
     let server = Server::start();
     let mut client = server.client();
-    let h2c = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n";
-    for fields in [h2c, "Connection: upgrade\r\nUpgrade: other/1\r\n", h2c] {
+    let declined = [
+        "Connection: upgrade\r\nUpgrade: other/1\r\n",
+        // RFC 7540 section 3.2.1: one field with settings, named by `Connection`.
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n",
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\nHTTP2-Settings: \r\n",
+        "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n",
+        "Connection: HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n",
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAA\r\n",
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: what?\r\n",
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c, other/1\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n",
+    ];
+    for fields in declined {
         for (path, status) in [("/ann", 200), ("/t/slow", 200), ("/t/text", 200), ("/t/socket", 400), ("/a/b", 404)] {
             client.send(&format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}\r\n"));
             let answer = client.answer().unwrap_or_else(|| panic!("{path}: closed before its answer"));
@@ -135,6 +152,10 @@ fn declined_upgrades_are_answered_and_the_connection_goes_on() {
         client.send(&format!("POST /t/echo HTTP/1.1\r\nHost: h\r\n{fields}Content-Length: 2\r\n\r\nhi"));
         assert_eq!(client.answer().unwrap().text(), "hi");
     }
+    // The body has to be there; this one is waited for in HTTP/1.1.
+    client.send(&format!("POST /t/count HTTP/1.1\r\nHost: h\r\n{H2C}Transfer-Encoding: chunked\r\n\r\n"));
+    client.send("2\r\nhi\r\n0\r\n\r\n");
+    assert_eq!(client.answer().unwrap().text(), "2");
     // And one that is taken.
     client.send(&format!("GET /t/socket HTTP/1.1\r\nHost: h\r\n{WEBSOCKET}\r\n"));
     // The text "hi", masked with zeros, behind the request.
@@ -149,6 +170,34 @@ fn declined_upgrades_are_answered_and_the_connection_goes_on() {
         echo.extend_from_slice(&more[..count]);
     }
     assert_eq!(echo, [0x81, 2, b'h', b'i']);
+}
+
+#[test]
+fn who_asks_for_http2_and_never_speaks_it_is_let_go() {
+    let mut options = options();
+    options.timeouts.head = Duration::from_millis(200);
+    let server = Server::with(options);
+    let handle = server.running.shutdown_handle();
+    let mut client = server.client();
+    client.send(&format!("GET /t/big HTTP/1.1\r\nHost: h\r\n{H2C}\r\n"));
+    assert_eq!(client.answer().unwrap().status, 101);
+    until(|| handle.connections() == 0);
+}
+
+/// A proxy that passes the upgrade on would not see what is asked behind it.
+#[test]
+fn http2_is_for_who_asks_for_it_himself() {
+    let mut behind_proxy = options();
+    behind_proxy.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    let ask = |options| {
+        let server = Server::with(options);
+        let mut client = server.client();
+        client.send(&format!("GET /ann HTTP/1.1\r\nHost: h\r\n{H2C}\r\n"));
+        let answer = client.answer().unwrap();
+        (answer.status, answer.header("upgrade").map(str::to_owned))
+    };
+    assert_eq!(ask(options()), (101, Some("h2c".to_owned())));
+    assert_eq!(ask(behind_proxy), (200, None));
 }
 
 /// A handler that answers with the body of its request as it comes.
@@ -218,6 +267,47 @@ fn blocking_handlers_hold_up_nobody() {
     for client in &mut blocked {
         assert_eq!(client.answer().unwrap().text(), "blocked");
     }
+}
+
+/// What others notice of a handler that blocks its thread for 100 ms in one of a hundred calls: those on its worker are not
+/// answered meanwhile, all others are.
+#[test]
+fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
+    fn check(path: &str, undisturbed: RangeInclusive<usize>) {
+        let server = Server::start();
+        let (is_over, first) = (AtomicBool::new(false), NAPS.load(SeqCst));
+        let meanwhile = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut client = server.client();
+                for number in 0.. {
+                    client.get(if number % 100 == 0 { path } else { "/ann" }).unwrap();
+                    if is_over.load(Relaxed) {
+                        return;
+                    }
+                }
+            });
+            let others: Vec<_> = (0..4).map(|_| scope.spawn(|| answered_meanwhile(&server, first + 40))).collect();
+            let meanwhile: Vec<_> = others.into_iter().map(|other| other.join().unwrap()).collect();
+            is_over.store(true, Relaxed);
+            meanwhile
+        });
+        let count = meanwhile.iter().filter(|answers| **answers > 0).count();
+        assert!(undisturbed.contains(&count), "{path}: {meanwhile:?} answers while a handler napped");
+    }
+    // Connections are dealt out evenly: with the one that naps there are two or three on its worker.
+    check("/t/nap", 2..=3);
+    check("/t/nap-apart", 4..=4);
+}
+
+/// Asks until handlers have napped so often; how many answers came while one did.
+fn answered_meanwhile(server: &Server, naps: usize) -> usize {
+    let (mut client, mut meanwhile) = (server.client(), 0);
+    while NAPS.load(SeqCst) < naps {
+        let before = NAPS.load(SeqCst);
+        client.get("/ann").unwrap();
+        meanwhile += usize::from(before % 2 == 1 && NAPS.load(SeqCst) == before);
+    }
+    meanwhile
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{self, SeqCst},
+};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
@@ -88,6 +91,8 @@ pub(crate) fn router() -> Router {
         .route("/t/echo", post(|body: Bytes| async move { body }))
         .route("/t/mirror", post(|request: Request| async { Body::new(request.into_body()) }))
         .route("/t/block", get(block).layer(http_server::BlockingLayer))
+        .route("/t/nap", get(nap))
+        .route("/t/nap-apart", get(nap).layer(http_server::BlockingLayer))
         .route("/t/count", post(count))
         .route("/t/ignore", post(|| async { "ignored" }))
         .route("/t/stream", get(|| async { stream() }))
@@ -169,6 +174,16 @@ async fn block() -> &'static str {
     state.0 += 1;
     drop(changed.wait_while(state, |(_, may_go)| !*may_go).unwrap());
     "blocked"
+}
+
+/// Grows when a handler begins to nap, and when it has: odd in between.
+pub(crate) static NAPS: AtomicUsize = AtomicUsize::new(0);
+
+async fn nap() -> &'static str {
+    NAPS.fetch_add(1, SeqCst);
+    std::thread::sleep(Duration::from_millis(100));
+    NAPS.fetch_add(1, SeqCst);
+    "napped"
 }
 
 /// Sends for as long as it can.

@@ -67,12 +67,12 @@ impl Fields {
     }
 
     /// Names and values in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.spans().map(|(start, name, value)| (&self.text[start..name], &self.text[name..value]))
     }
 
     /// Where names begin, where they end, and where values do.
-    pub(crate) fn spans(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+    pub(crate) fn spans(&self) -> impl ExactSizeIterator<Item = (usize, usize, usize)> {
         let mut start = 0;
         self.ends
             .iter()

@@ -12,13 +12,10 @@ use super::requests::{self, Requests};
 use crate::hpack::Fields;
 use crate::{Reason, RequestHead, StreamId};
 
-/// The requests of what was read at once, and the way of what else comes to those before them. A request whose body has come
-/// with it costs no channel.
+/// The requests of what a connection has read at once, and the way of what else comes to those before them. A request whose body
+/// has come with it costs no channel. Between turns there are none, so that the connections of a thread share one.
 #[derive(Debug, Default)]
-pub struct Arrivals {
-    batch: VecDeque<Arrival>,
-    requests: Requests,
-}
+pub struct Arrivals(VecDeque<Arrival>);
 
 #[derive(Debug)]
 struct Arrival {
@@ -34,19 +31,20 @@ struct Arrival {
 
 impl Arrivals {
     /// Takes [`Event::Request`](crate::Event::Request); whether it is a request that `http` knows. Another one is to be reset.
+    /// `requests` are the connection's.
     #[must_use]
-    pub fn request(&mut self, stream: StreamId, head: &RequestHead, end: bool) -> bool {
-        let Some(request) = self.requests.make(head) else { return false };
+    pub fn request(&mut self, requests: &mut Requests, stream: StreamId, head: &RequestHead, end: bool) -> bool {
+        let Some(request) = requests.make(head) else { return false };
         let expected = head.content_length();
-        self.batch.push_back(Arrival { stream, request, expected, piece: None, is_complete: end, pipe: None });
+        self.0.push_back(Arrival { stream, request, expected, piece: None, is_complete: end, pipe: None });
         true
     }
 
     /// Takes [`Event::Data`](crate::Event::Data), of which `piece` is a copy; whether it is to be released at once. If not,
-    /// [`Shared::release`] does it when it is read.
+    /// `Shared::release` does it when it is read.
     #[must_use]
     pub fn data(&mut self, shared: &Shared, stream: StreamId, piece: Bytes, end: bool) -> bool {
-        let Some(arrival) = self.batch.iter_mut().rev().find(|arrival| arrival.stream == stream) else {
+        let Some(arrival) = self.0.iter_mut().rev().find(|arrival| arrival.stream == stream) else {
             let Some(pipe) = shared.pipe(stream) else { return true };
             pipe.push(piece);
             if end {
@@ -71,7 +69,7 @@ impl Arrivals {
     /// Takes [`Event::Trailers`](crate::Event::Trailers).
     pub fn trailers(&mut self, shared: &Shared, stream: StreamId, fields: &Fields) {
         let trailers: HeaderMap = requests::headers(fields.iter());
-        if let Some(arrival) = self.batch.iter_mut().find(|arrival| arrival.stream == stream) {
+        if let Some(arrival) = self.0.iter_mut().find(|arrival| arrival.stream == stream) {
             arrival.is_complete = true;
             arrival.pipe(shared).finish(Some(trailers));
         } else if let Some(pipe) = shared.pipe(stream) {
@@ -82,7 +80,7 @@ impl Arrivals {
 
     /// Takes [`Event::Reset`](crate::Event::Reset).
     pub fn reset(&mut self, shared: &Shared, stream: StreamId, reason: Reason) {
-        self.batch.retain(|arrival| arrival.stream != stream);
+        self.0.retain(|arrival| arrival.stream != stream);
         if let Some(pipe) = shared.pipe(stream) {
             pipe.reset(reason);
         }
@@ -91,7 +89,7 @@ impl Arrivals {
 
     /// The next request that is to be answered.
     pub fn pop(&mut self, shared: &Shared) -> Option<(StreamId, Request<Incoming>)> {
-        let mut arrival = self.batch.pop_front()?;
+        let mut arrival = self.0.pop_front()?;
         let body = if arrival.is_complete && arrival.pipe.is_none() {
             Incoming::whole(arrival.piece.take())
         } else {
@@ -102,14 +100,9 @@ impl Arrivals {
         Some((arrival.stream, arrival.request.map(|()| body)))
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.batch.is_empty()
-    }
-
     /// Forgets them: who has broken the protocol gets no answer.
     pub fn clear(&mut self) {
-        self.batch.clear();
+        self.0.clear();
     }
 }
 

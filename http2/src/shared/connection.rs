@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::body::{Pipe, Releases};
-use crate::hpack::{Block, Field};
-use crate::{Connection, Reason, SendError, StreamId};
+use crate::{Connection, Reason, StreamId};
 
 /// What a connection's task and those of its requests share.
 ///
-/// The connection's task does all that it does in [turns](Self::turn); what others send in between them wakes it.
+/// The connection's task does all that it does in turns; what others send in between them wakes it.
 #[derive(Debug)]
 pub struct Shared {
     engine: RefCell<Connection>,
@@ -21,7 +20,6 @@ pub struct Shared {
     waker: RefCell<Option<Waker>>,
     /// Whether that task is running: it writes what there is when it is done.
     is_turning: Cell<bool>,
-    is_over: Cell<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +41,6 @@ impl Shared {
             releases: Arc::new(Releases::new(due)),
             waker: RefCell::new(None),
             is_turning: Cell::new(false),
-            is_over: Cell::new(false),
         }
     }
 
@@ -55,19 +52,36 @@ impl Shared {
         self.engine.borrow_mut()
     }
 
+    /// The same, to send something: the connection's task writes it.
+    ///
+    /// # Panics
+    /// When somebody has it.
+    pub fn sending(&self) -> RefMut<'_, Connection> {
+        if !self.is_turning.get()
+            && let Some(waker) = &*self.waker.borrow()
+        {
+            waker.wake_by_ref();
+        }
+        self.engine()
+    }
+
     /// One turn of the connection's task, which is `run`. What is written in it goes through `buffer`, which all connections of
-    /// a thread may share, unless requests have begun one of the connection's own.
-    pub fn turn<T>(&self, cx: &mut Context<'_>, buffer: &Cell<Vec<u8>>, run: impl FnOnce(&mut Context<'_>) -> T) -> T {
+    /// a thread share, unless requests have begun one of the connection's own.
+    pub(super) fn turn<T>(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        run: impl FnOnce(&mut Context<'_>) -> T,
+    ) -> T {
         self.begin_turn(cx);
-        let mut lent = self.engine().output().is_empty().then(|| buffer.take());
-        if let Some(lent) = &mut lent {
-            self.engine().swap_buffer(lent);
+        let is_lent = self.engine().output().is_empty();
+        if is_lent {
+            self.engine().swap_buffer(buffer);
         }
         let result = run(cx);
         let mut engine = self.engine();
-        if let Some(mut lent) = lent {
-            engine.swap_buffer(&mut lent);
-            buffer.set(lent);
+        if is_lent {
+            engine.swap_buffer(buffer);
         } else if engine.open_streams() == 0 {
             // An idle connection needs none.
             engine.swap_buffer(&mut Vec::new());
@@ -82,21 +96,6 @@ impl Shared {
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             *waker = Some(cx.waker().clone());
             self.releases.watch(cx.waker());
-        }
-    }
-
-    /// Whether there is nothing more to be said to a client that may have left.
-    pub fn is_over(&self, is_left: bool) -> bool {
-        let engine = self.engine();
-        engine.is_over() || is_left && engine.open_streams() == 0
-    }
-
-    /// There is something to write.
-    fn wake(&self) {
-        if !self.is_turning.get()
-            && let Some(waker) = &*self.waker.borrow()
-        {
-            waker.wake_by_ref();
         }
     }
 
@@ -127,7 +126,7 @@ impl Shared {
     }
 
     /// Something has happened to a stream: its task looks again.
-    pub fn notify(&self, stream: StreamId) {
+    pub(super) fn notify(&self, stream: StreamId) {
         let mut streams = self.streams.borrow_mut();
         let entry = streams.get_mut(stream.slot()).filter(|entry| entry.stream == Some(stream));
         let waker = entry.and_then(|entry| entry.waker.take());
@@ -136,19 +135,19 @@ impl Shared {
     }
 
     /// Has those look again for which there is room: in windows, by what was read, or in the output.
-    pub fn notify_writable(&self) {
+    pub(super) fn notify_writable(&self) {
         loop {
-            let Some(stream) = self.engine.borrow_mut().next_writable() else { return };
+            let Some(stream) = self.engine().next_writable() else { return };
             self.notify(stream);
         }
     }
 
     /// Tells the client what handlers have read, if it is enough.
-    pub fn release(&self) {
+    pub(super) fn release(&self) {
         if !self.releases.are_due() {
             return;
         }
-        let mut engine = self.engine.borrow_mut();
+        let mut engine = self.engine();
         for entry in &*self.streams.borrow() {
             if let (Some(stream), Some(pipe)) = (entry.stream, &entry.pipe) {
                 let released = pipe.take_released();
@@ -159,9 +158,8 @@ impl Shared {
     }
 
     /// The connection is gone, and with it all its requests.
-    pub fn end(&self) {
-        self.is_over.set(true);
-        self.engine.borrow_mut().close(Reason::NO_ERROR);
+    pub(super) fn end(&self) {
+        self.engine().close(Reason::NO_ERROR);
         let streams = std::mem::take(&mut *self.streams.borrow_mut());
         for entry in streams {
             if let Some(pipe) = &entry.pipe {
@@ -173,7 +171,7 @@ impl Shared {
 
     /// Ready when nobody waits for an answer any more. Until then, whoever polls is woken when there is room for more of it.
     pub fn poll_gone(&self, stream: StreamId, cx: &Context<'_>) -> Poll<()> {
-        if self.is_over.get() || !self.engine.borrow().is_alive(stream) {
+        if !self.engine().is_alive(stream) {
             return Poll::Ready(());
         }
         self.with_entry(stream, |entry| match &mut entry.waker {
@@ -183,79 +181,10 @@ impl Shared {
         Poll::Pending
     }
 
-    /// Whether more of the request may come.
-    pub fn is_receiving(&self, stream: StreamId) -> bool {
-        !self.is_over.get() && self.engine.borrow().is_receiving(stream)
-    }
-
-    /// [`Connection::send_head`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn send_head<'f>(
-        &self,
-        stream: StreamId,
-        status: u16,
-        fields: impl Iterator<Item = Field<'f>>,
-        end: bool,
-    ) -> Result<(), SendError> {
-        self.wake();
-        self.engine.borrow_mut().send_head(stream, status, fields, end)
-    }
-
-    /// [`Connection::send_head_block`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn send_head_block(&self, stream: StreamId, block: &Block, end: bool) -> Result<(), SendError> {
-        self.wake();
-        self.engine.borrow_mut().send_head_block(stream, block, end)
-    }
-
-    /// [`Connection::send_data`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn send_data(&self, stream: StreamId, piece: &[u8], end: bool) -> Result<usize, SendError> {
-        self.wake();
-        self.engine.borrow_mut().send_data(stream, piece, end)
-    }
-
-    /// [`Connection::send_trailers`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn send_trailers<'f>(
-        &self,
-        stream: StreamId,
-        fields: impl Iterator<Item = Field<'f>>,
-    ) -> Result<(), SendError> {
-        self.wake();
-        self.engine.borrow_mut().send_trailers(stream, fields)
-    }
-
-    /// [`Connection::send_trailers_block`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn send_trailers_block(&self, stream: StreamId, block: &Block) -> Result<(), SendError> {
-        self.wake();
-        self.engine.borrow_mut().send_trailers_block(stream, block)
-    }
-
-    /// [`Connection::reset`].
-    pub fn reset(&self, stream: StreamId, reason: Reason) {
-        self.wake();
-        self.engine.borrow_mut().reset(stream, reason);
-    }
-
     /// A request's task has ended. Who has not sent all of a request that is answered need not go on (RFC 9113 section 8.1).
     pub fn leave(&self, stream: StreamId, is_answered: bool) {
-        if self.is_over.get() {
-            return;
-        }
-        if self.engine.borrow().is_alive(stream) {
-            self.reset(stream, if is_answered { Reason::NO_ERROR } else { Reason::CANCEL });
+        if self.engine().is_alive(stream) {
+            self.sending().reset(stream, if is_answered { Reason::NO_ERROR } else { Reason::CANCEL });
         }
         let mut streams = self.streams.borrow_mut();
         if let Some(entry) = streams.get_mut(stream.slot()).filter(|entry| entry.stream == Some(stream)) {

@@ -1,14 +1,16 @@
 //! What servers on the crates `http` and `http-body` need beside the engine (feature `http`): a [`Connection`](crate::Connection)
 //! that one task drives and others answer on, requests as `http` has them, and their bodies.
 //!
-//! Still there are no sockets, no clock and no runtime; tasks are known by their wakers.
+//! Still there is no clock and no runtime; tasks are known by their wakers, sockets by tokio's traits.
 
 mod arrivals;
 mod body;
 mod connection;
+mod link;
 mod requests;
 
 pub use arrivals::Arrivals;
 pub use body::{BodyError, Incoming, Pieces};
 pub use connection::Shared;
-pub use requests::fields;
+pub use link::{Answers, Buffers, Ended, Link};
+pub use requests::{Requests, fields};

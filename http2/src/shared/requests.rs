@@ -10,14 +10,15 @@ use crate::hpack::Field;
 /// As many as the engine remembers itself.
 const REMEMBERED: usize = 4;
 
-/// What was made of the heads that clients send again and again.
+/// What was made of the heads that a client sends again and again.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
-    known: [Known; REMEMBERED],
+pub struct Requests {
+    /// At most [`REMEMBERED`].
+    known: Vec<Known>,
     next: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Known {
     id: u64,
     /// Made when the head has come for the second time: many heads come once.
@@ -35,14 +36,24 @@ impl Requests {
     /// The request of a head; none, if it has no target that `http` knows.
     pub(super) fn make(&mut self, head: &RequestHead) -> Option<Request<()>> {
         let Some(known) = self.known.iter_mut().find(|known| known.id == head.id()) else {
-            self.known[self.next] = Known { id: head.id(), parts: None };
-            self.next = (self.next + 1) % REMEMBERED;
+            self.remember(Known { id: head.id(), parts: None });
             return parts(head).map(request);
         };
         if known.parts.is_none() {
             known.parts = parts(head);
         }
         known.parts.clone().map(request)
+    }
+
+    fn remember(&mut self, known: Known) {
+        if self.known.len() < REMEMBERED {
+            // Most clients have one.
+            self.known.reserve_exact(1);
+            self.known.push(known);
+        } else {
+            self.known[self.next] = known;
+            self.next = (self.next + 1) % REMEMBERED;
+        }
     }
 }
 

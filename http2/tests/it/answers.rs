@@ -22,7 +22,7 @@ fn an_answer_of_head_data_and_trailers() {
     let trailers = Block::new([Field::new(b"grpc-status", b"0")]);
     assert_eq!(engine.connection.send_data(stream, b"x", false), Err(SendError::OutOfOrder));
     assert_eq!(engine.connection.send_trailers_block(stream, &trailers), Err(SendError::OutOfOrder));
-    engine.connection.send_interim(stream, 103, [Field::once(b"link", b"x")].into_iter()).unwrap();
+    engine.connection.send_head(stream, 103, [Field::once(b"link", b"x")].into_iter(), false).unwrap();
     engine.connection.send_head_block(stream, &head, false).unwrap();
     assert_eq!(engine.connection.send_head_block(stream, &head, false), Err(SendError::OutOfOrder));
     assert_eq!(engine.connection.send_data(stream, b"hello", false), Ok(5));

@@ -1,17 +1,17 @@
 //! A connection: what comes in is taken as a batch, answered as a batch, and written at once.
 
 use std::future::poll_fn;
-use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
+use axum::body::Body;
 use bytes::Bytes;
-use http2::shared::{Arrivals, Shared};
-use http2::{Config, Connection as Engine, Event, Reason, RequestHead, StreamId};
+use http::header::{CONNECTION, HeaderName, UPGRADE};
+use http::{Request, Version};
+use http2::shared::{Answers, Ended, Link, Requests, Shared};
+use http2::{Config, Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
 use server_runtime::{Place, Stream};
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
 use super::later::Laters;
 use super::plain::{self, Short};
@@ -20,9 +20,43 @@ use crate::engine::exchange::Origin;
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::{Drain, Worker};
 use crate::options::Options;
-use crate::tuning::{H2_SEND_BUFFER, H2_STREAMS, H2_TURN_READS, H2_WINDOW, LINGER_BYTES};
+use crate::tuning::{H2_SEND_BUFFER, H2_STREAMS, H2_WINDOW, LINGER_BYTES};
 
-/// Serves a connection of which `read` was read already.
+/// The engine of a connection that begins with a request in HTTP/1.1, and the request's stream.
+pub(in crate::engine) type Begun = (Engine, StreamId);
+
+/// The engine of a connection whose client has sent these settings with a request. `None` if they are none: then the request
+/// is answered as if it had not asked for HTTP/2.
+pub(in crate::engine) fn begin(options: &Options, settings: &[u8]) -> Option<Begun> {
+    Engine::upgraded(&config(options), settings, Instant::now()).ok()
+}
+
+/// A connection that begins with a request in HTTP/1.1.
+pub(in crate::engine) struct First {
+    begun: Begun,
+    request: Request<Body>,
+}
+
+impl First {
+    pub(in crate::engine) fn new(begun: Begun, mut request: Request<Body>) -> Self {
+        *request.version_mut() = Version::HTTP_2;
+        for field in [CONNECTION, UPGRADE, HeaderName::from_static("http2-settings")] {
+            request.headers_mut().remove(field);
+        }
+        Self { begun, request }
+    }
+
+    /// The connection, on which the request is being answered.
+    fn link(self: Box<Self>, worker: &Rc<Worker>, origin: &Origin, socket: Stream, read: Bytes) -> Link<Stream> {
+        let Self { begun: (engine, stream), request } = *self;
+        let link = Link::new(engine, socket, read.into());
+        worker.stats().h2_requests.add(1);
+        stream::begin(worker, link.shared(), origin, stream, request);
+        link
+    }
+}
+
+/// Serves a connection of which `read` was read already, and perhaps a request in HTTP/1.1.
 pub(in crate::engine) async fn serve(
     worker: Rc<Worker>,
     slot: Rc<Slot>,
@@ -30,36 +64,39 @@ pub(in crate::engine) async fn serve(
     place: Place,
     read: Bytes,
     origin: Origin,
+    first: Option<Box<First>>,
 ) {
     slot.renew(Phase::Head);
-    let engine = Engine::new(&config(&worker.settings.options), Instant::now());
+    let mut link = match first {
+        Some(first) => first.link(&worker, &origin, stream, read),
+        None => Link::new(Engine::new(&config(&worker.settings.options), Instant::now()), stream, read.into()),
+    };
     let mut conn = Conn {
-        shared: Rc::new(Shared::new(engine)),
+        shared: Rc::clone(link.shared()),
         pulse: worker.watch.slot(),
         laters: Laters::new(&worker),
-        arrivals: Arrivals::default(),
+        requests: Requests::default(),
         rests: Vec::new(),
-        unread: read.into(),
-        is_left: false,
         is_ending: false,
-        worker,
+        worker: Rc::clone(&worker),
         slot,
-        stream,
         origin,
     };
-    let ended = poll_fn(|cx| conn.poll(cx)).await;
-    conn.shared.end();
-    let Conn { mut stream, worker, .. } = conn;
-    match ended {
-        Ended::Lost => {}
-        Ended::Whole => {
-            let _ = tokio::time::timeout(worker.settings.options.timeouts.linger, stream.shutdown()).await;
+    let ended = poll_fn(|cx| {
+        if conn.is_too_slow(cx) {
+            return Poll::Ready(Ended::Lost);
         }
-        Ended::Broken => {
-            let _ = tokio::time::timeout(worker.settings.options.timeouts.linger, linger(&mut stream)).await;
-        }
-    }
+        link.poll(cx, &worker.h2.buffers, &mut conn)
+    });
+    let ended = ended.await;
+    drop(conn);
+    let _ = tokio::time::timeout(worker.settings.options.timeouts.linger, link.close(ended, LINGER_BYTES)).await;
     drop(place);
+}
+
+/// Whether a client that expects this waits for a word before it sends the body (RFC 9110 section 10.1.1).
+fn is_continue(expected: &[u8]) -> bool {
+    expected.eq_ignore_ascii_case(b"100-continue")
 }
 
 fn config(options: &Options) -> Config {
@@ -74,42 +111,13 @@ fn config(options: &Options) -> Config {
     }
 }
 
-/// What a client has sent that nobody reads would be answered by a reset, which may overtake the reason that it was told.
-async fn linger(stream: &mut Stream) -> io::Result<()> {
-    stream.shutdown().await?;
-    let (mut bytes, mut left) = ([0; 4096], LINGER_BYTES);
-    while left > 0 {
-        match stream.read(&mut bytes).await? {
-            0 => break,
-            count => left = left.saturating_sub(count),
-        }
-    }
-    Ok(())
-}
-
-/// How a connection has ended.
-enum Ended {
-    /// The client is gone, or was too slow.
-    Lost,
-    /// All is said.
-    Whole,
-    /// The client has broken the protocol, and was told.
-    Broken,
-}
-
 struct Conn {
     shared: Rc<Shared>,
-    stream: Stream,
-    /// What was read and not used, between turns.
-    unread: Vec<u8>,
-    /// The requests of one batch; between turns none.
-    arrivals: Arrivals,
+    requests: Requests,
     laters: Laters,
     /// What has found no room of short answers; between turns none.
     rests: Vec<(StreamId, Bytes)>,
-    /// Whether the client makes no more requests.
-    is_left: bool,
-    /// Whether it was told that we take no more.
+    /// Whether the client was told that we take no more.
     is_ending: bool,
     worker: Rc<Worker>,
     slot: Rc<Slot>,
@@ -119,34 +127,10 @@ struct Conn {
 }
 
 impl Conn {
-    /// Ready at the end of the connection.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+    /// Looks at the clock; whether the client was too slow.
+    fn is_too_slow(&mut self, cx: &Context<'_>) -> bool {
         self.slot.wake_by(cx.waker());
         self.pulse.wake_by(cx.waker());
-        let worker = Rc::clone(&self.worker);
-        let mut input = worker.h2.input.borrow_mut();
-        let shared = Rc::clone(&self.shared);
-        shared.turn(cx, &worker.h2.output, |cx| self.turn(cx, &mut input))
-    }
-
-    fn turn(&mut self, cx: &mut Context<'_>, input: &mut Vec<u8>) -> Poll<Ended> {
-        if self.is_too_slow() {
-            return Poll::Ready(Ended::Lost);
-        }
-        let mut filled = self.unread.len();
-        if input.len() < filled {
-            // The HTTP/1.1 loop may have read more than is read here at once.
-            input.resize(filled, 0);
-        }
-        input[..filled].copy_from_slice(&self.unread);
-        self.unread = Vec::new();
-        let ended = self.exchange(cx, input, &mut filled);
-        self.unread.extend_from_slice(&input[..filled]);
-        ended
-    }
-
-    /// Looks at the clock; whether the client was too slow.
-    fn is_too_slow(&mut self) -> bool {
         let is_idle = self.slot.phase() == Phase::Idle;
         if self.slot.is_expired() && !is_idle {
             self.worker.stats().timeouts.add(1);
@@ -155,18 +139,20 @@ impl Conn {
         if self.slot.is_expired() || self.worker.drain.get() != Drain::No {
             self.end();
         }
+        if !self.pulse.is_expired() {
+            return false;
+        }
         let is_waiting = self.shared.engine().open_streams() > 0;
-        match (self.pulse.is_expired(), self.pulse.phase()) {
-            (true, Phase::Idle) if is_waiting => {
+        match self.pulse.phase() {
+            Phase::Idle if is_waiting => {
                 self.shared.engine().ping(*b"are you?");
                 self.pulse.renew(Phase::Writing);
             }
-            (true, Phase::Writing) if is_waiting => {
+            Phase::Writing if is_waiting => {
                 self.worker.stats().timeouts.add(1);
                 return true;
             }
-            (true, _) => self.pulse.renew(Phase::Idle),
-            (false, _) => {}
+            _ => self.pulse.renew(Phase::Idle),
         }
         false
     }
@@ -180,100 +166,6 @@ impl Conn {
         }
     }
 
-    /// Reads, answers and writes until there is nothing more to do.
-    fn exchange(&mut self, cx: &mut Context<'_>, input: &mut [u8], filled: &mut usize) -> Poll<Ended> {
-        for _ in 0..H2_TURN_READS {
-            self.shared.release();
-            let result = self.take(input, filled);
-            let is_held = *filled > 0 && self.is_full();
-            self.answer(cx);
-            let Ok(is_written) = self.write(cx) else { return Poll::Ready(Ended::Lost) };
-            match result {
-                // Who floods would go on doing so.
-                Err(error) if is_written && error.reason == Reason::ENHANCE_YOUR_CALM => {
-                    return Poll::Ready(Ended::Whole);
-                }
-                Err(_) if is_written => return Poll::Ready(Ended::Broken),
-                Err(_) => return Poll::Pending,
-                Ok(()) if is_written && self.shared.is_over(self.is_left) => return Poll::Ready(Ended::Whole),
-                Ok(()) => {}
-            }
-            if self.is_full() {
-                return Poll::Pending;
-            }
-            if is_held {
-                // What had to wait for room comes before what is read.
-                continue;
-            }
-            let mut room = ReadBuf::new(&mut input[*filled..]);
-            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut room)) {
-                Ok(()) if !room.filled().is_empty() => {
-                    *filled += room.filled().len();
-                    self.pulse.renew(Phase::Idle);
-                }
-                Ok(()) | Err(_) => return Poll::Ready(Ended::Lost),
-            }
-        }
-        // Others have their turn.
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    fn is_full(&self) -> bool {
-        self.shared.engine().output().len() >= H2_SEND_BUFFER
-    }
-
-    /// Takes what has come.
-    fn take(&mut self, input: &mut [u8], filled: &mut usize) -> Result<(), http2::Error> {
-        let mut unused = &input[..*filled];
-        let result = if unused.is_empty() { Ok(()) } else { self.take_events(&mut unused) };
-        let left = unused.len();
-        input.copy_within(*filled - left..*filled, 0);
-        *filled = left;
-        if let Err(error) = result {
-            tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
-            // What a client that floods has asked for is not worth an answer.
-            self.arrivals.clear();
-            self.rests.clear();
-            if error.reason == Reason::ENHANCE_YOUR_CALM {
-                self.worker.stats().floods.add(1);
-            }
-        }
-        result
-    }
-
-    fn take_events(&mut self, input: &mut &[u8]) -> Result<(), http2::Error> {
-        let shared = Rc::clone(&self.shared);
-        let mut engine = shared.engine();
-        let now = Instant::now();
-        while let Some(event) = engine.next(input, now)? {
-            match event {
-                Event::Request { stream, head, end } => {
-                    let short = plain::find(&self.worker, head, end);
-                    if !self.begin(stream, head, end, short) {
-                        engine.reset(stream, Reason::PROTOCOL_ERROR);
-                    } else if let Some(Short::Instant(kind)) = short {
-                        self.rests.extend(plain::answer(&self.worker, &mut engine, stream, kind));
-                    }
-                }
-                Event::Data { stream, data, end } => {
-                    let (length, piece) = (data.len(), self.worker.h2.pieces.borrow_mut().copy(data));
-                    if self.arrivals.data(&shared, stream, piece, end) {
-                        engine.release(stream, length);
-                    }
-                }
-                Event::Trailers { stream, fields } => self.arrivals.trailers(&shared, stream, fields),
-                Event::Reset { stream, reason, .. } => {
-                    self.laters.forget(stream);
-                    self.arrivals.reset(&shared, stream, reason);
-                }
-                Event::GoAway { .. } => self.is_left = true,
-                Event::Pong(_) => {}
-            }
-        }
-        Ok(())
-    }
-
     /// A request has begun; whether it is one that can be answered.
     fn begin(&mut self, stream: StreamId, head: &RequestHead, end: bool, short: Option<Short>) -> bool {
         self.worker.stats().h2_requests.add(1);
@@ -284,12 +176,59 @@ impl Conn {
                 self.laters.push(stream, id, encoding);
                 true
             }
-            None => self.arrivals.request(stream, head, end),
+            None => self.worker.h2.buffers.arrivals().request(&mut self.requests, stream, head, end),
+        }
+    }
+}
+
+impl Answers for Conn {
+    fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
+        let (shared, worker) = (Rc::clone(&self.shared), Rc::clone(&self.worker));
+        let (mut engine, buffers) = (shared.engine(), &worker.h2.buffers);
+        let now = Instant::now();
+        while let Some(event) = engine.next(input, now)? {
+            match event {
+                Event::Request { stream, head, end } => {
+                    let short = plain::find(&self.worker, head, end);
+                    let expects_continue = !end && head.get(b"expect").is_some_and(is_continue);
+                    if !self.begin(stream, head, end, short) {
+                        engine.reset(stream, Reason::PROTOCOL_ERROR);
+                    } else if let Some(Short::Instant(kind)) = short {
+                        self.rests.extend(plain::answer(&self.worker, &mut engine, stream, kind));
+                    } else if expects_continue {
+                        // Its stream lives: it has begun just now.
+                        let _ = engine.send_head(stream, 100, std::iter::empty(), false);
+                    }
+                }
+                Event::Data { stream, data, end } => {
+                    let (length, piece) = (data.len(), buffers.pieces().copy(data));
+                    if buffers.arrivals().data(&shared, stream, piece, end) {
+                        engine.release(stream, length);
+                    }
+                }
+                Event::Trailers { stream, fields } => buffers.arrivals().trailers(&shared, stream, fields),
+                Event::Reset { stream, reason, .. } => {
+                    self.laters.forget(stream);
+                    buffers.arrivals().reset(&shared, stream, reason);
+                }
+                Event::Pong(_) | Event::GoAway { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, error: Error) {
+        tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
+        self.worker.h2.buffers.arrivals().clear();
+        self.rests.clear();
+        if error.reason == Reason::ENHANCE_YOUR_CALM {
+            self.worker.stats().floods.add(1);
         }
     }
 
-    fn answer(&mut self, cx: &Context<'_>) {
-        while let Some((stream, request)) = self.arrivals.pop(&self.shared) {
+    fn answer(&mut self, cx: &mut Context<'_>) {
+        // Nobody has the others while one is answered.
+        for (stream, request) in std::iter::from_fn(|| self.worker.h2.buffers.arrivals().pop(&self.shared)) {
             stream::begin(&self.worker, &self.shared, &self.origin, stream, request);
         }
         self.laters.answer(cx, &self.shared, &mut self.rests);
@@ -298,33 +237,15 @@ impl Conn {
         }
     }
 
-    /// Writes what there is; whether that is all.
-    fn write(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        let mut sent = 0;
-        let is_written = loop {
-            self.shared.notify_writable();
-            let mut engine = self.shared.engine();
-            if engine.output().is_empty() {
-                break Pin::new(&mut self.stream).poll_flush(cx)?.is_ready();
-            }
-            match Pin::new(&mut self.stream).poll_write(cx, engine.output())? {
-                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(count) => {
-                    engine.advance(count);
-                    sent += count;
-                }
-                Poll::Pending => break false,
-            }
-        };
-        self.note(is_written, sent > 0);
-        Ok(is_written)
+    fn has_read(&mut self) {
+        self.pulse.renew(Phase::Idle);
     }
 
     /// Notes what the connection waits for, and so how long it may.
-    fn note(&self, is_written: bool, has_sent: bool) {
+    fn has_written(&mut self, some: bool, all: bool) {
         let engine = self.shared.engine();
-        match (is_written, engine.open_streams()) {
-            (false, _) if has_sent => self.slot.enter(Phase::Writing),
+        match (all, engine.open_streams()) {
+            (false, _) if some => self.slot.enter(Phase::Writing),
             (false, _) => self.slot.stay(Phase::Writing),
             (true, _) if !engine.is_open() => self.slot.stay(Phase::Head),
             (true, 0) if self.is_ending => self.slot.stay(Phase::Writing),

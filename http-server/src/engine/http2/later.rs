@@ -88,8 +88,8 @@ fn send(
     let date = Field::new(b"date", clock.date());
     let length = Field::once(b"content-length", length.format(body.len()).as_bytes());
     // A client that is gone need not be told.
-    shared.send_head(stream, status.as_u16(), fields.chain([date, length]), body.is_empty()).ok()?;
-    let sent = if body.is_empty() { 0 } else { shared.send_data(stream, body, true).ok()? };
+    shared.sending().send_head(stream, status.as_u16(), fields.chain([date, length]), body.is_empty()).ok()?;
+    let sent = if body.is_empty() { 0 } else { shared.sending().send_data(stream, body, true).ok()? };
     (sent < body.len()).then(|| (stream, Bytes::copy_from_slice(&body[sent..])))
 }
 

@@ -6,5 +6,5 @@ mod later;
 mod plain;
 mod stream;
 
-pub(super) use conn::serve;
+pub(super) use conn::{Begun, First, begin, serve};
 pub(super) use plain::Heads;

@@ -25,7 +25,7 @@ pub(super) fn find(worker: &Worker, head: &RequestHead, end: bool) -> Option<Sho
     }
     let target = std::str::from_utf8(head.path()?).ok()?;
     let limits = &worker.settings.options.limits;
-    if target.len() > limits.target || head.fields().count() > limits.headers {
+    if target.len() > limits.target || head.fields().len() > limits.headers {
         // What is refused has its answer elsewhere.
         return None;
     }

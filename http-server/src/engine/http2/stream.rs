@@ -15,7 +15,7 @@ use http::header::{
 use http::{Method, Request, StatusCode};
 use http_body::Body as _;
 use http2::hpack::Field;
-use http2::shared::{Incoming, Shared, fields};
+use http2::shared::{Shared, fields};
 use http2::{Reason, SendError, StreamId};
 
 use crate::engine::exchange::Origin;
@@ -26,13 +26,10 @@ use crate::engine::worker::Worker;
 use crate::h1::Framed;
 
 /// Begins to answer a request. What is ready at once is sent when this returns; the rest goes on as a task.
-pub(super) fn begin(
-    worker: &Rc<Worker>,
-    shared: &Rc<Shared>,
-    origin: &Origin,
-    stream: StreamId,
-    request: Request<Incoming>,
-) {
+pub(super) fn begin<B>(worker: &Rc<Worker>, shared: &Rc<Shared>, origin: &Origin, stream: StreamId, request: Request<B>)
+where
+    B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
+{
     let is_head = request.method() == Method::HEAD;
     let response = guarded(Rc::clone(worker), request, origin.clone());
     run(worker, Open::new(worker, shared, stream).answer(response, is_head));
@@ -121,7 +118,7 @@ impl Open {
             Err(Unsent::Gone) => {}
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
             // What was promised cannot be kept; the client has to see that.
-            Err(Unsent::Broken) => self.shared.reset(self.stream, Reason::INTERNAL_ERROR),
+            Err(Unsent::Broken) => self.shared.sending().reset(self.stream, Reason::INTERNAL_ERROR),
         }
     }
 
@@ -153,7 +150,7 @@ impl Open {
         let date = (!headers.contains_key(DATE)).then(|| Field::new(b"date", clock.date()));
         let length = length.map(|length| Field::once(b"content-length", digits.format(length).as_bytes()));
         let fields = fields(headers, is_repeated).chain(date).chain(length);
-        self.shared.send_head(self.stream, status.as_u16(), fields, is_all)
+        self.shared.sending().send_head(self.stream, status.as_u16(), fields, is_all)
     }
 
     async fn send_body(&mut self, mut body: Body, length: Option<u64>) -> Result<(), Unsent> {
@@ -176,7 +173,7 @@ impl Open {
                 Ok(piece) => piece,
                 Err(frame) => {
                     let Ok(trailers) = frame.into_trailers() else { continue };
-                    return Ok(self.shared.send_trailers(self.stream, fields(&trailers, is_repeated))?);
+                    return Ok(self.shared.sending().send_trailers(self.stream, fields(&trailers, is_repeated))?);
                 }
             };
             if let Some(left) = &mut left {
@@ -199,7 +196,7 @@ impl Open {
         if piece.is_empty() && !is_last {
             return Poll::Ready(Ok(()));
         }
-        let sent = self.shared.send_data(self.stream, piece, is_last)?;
+        let sent = self.shared.sending().send_data(self.stream, piece, is_last)?;
         piece.advance(sent);
         if piece.is_empty() {
             if let Some(slot) = &self.slot {

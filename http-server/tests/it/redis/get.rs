@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use super::support::{Answer, Front};
+use crate::support::PATIENCE;
 
 /// With values for [`QUERIES`]; `large` is sent without a copy, and `packed` is worth compressing.
 fn front() -> Front {
@@ -41,7 +42,7 @@ const QUERIES: &[&str] = &[
 /// What must be the same whichever way a request goes.
 fn seen(answer: &Answer) -> (u16, Vec<String>, String) {
     let mut fields: Vec<_> = answer.head.lines().skip(1).map(str::to_lowercase).collect();
-    fields.retain(|field| !field.starts_with("x-request-id:") && !field.starts_with("date:"));
+    fields.retain(|field| !field.is_empty() && !field.starts_with("x-request-id:") && !field.starts_with("date:"));
     fields.sort();
     (answer.status, fields, answer.text())
 }
@@ -74,6 +75,60 @@ fn both_ways_answer_alike() {
     let small = http.send("GET", "/get?key=text", &[("Accept-Encoding", "gzip")], b"");
     assert_eq!((small.header("content-encoding"), small.header("x-request-id")), (None, None));
     assert_eq!(http.send("HEAD", "/get?key=text", &[], b"").header("content-length"), Some("7"));
+}
+
+/// Over HTTP/2 both ways are others, and answers wait for windows that are smaller than they are.
+#[test]
+fn http2_answers_alike() {
+    let front = front();
+    let mut http = front.connect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let paths: Vec<String> = QUERIES.repeat(8).iter().map(|query| format!("/get{query}")).collect();
+    let expected: Vec<_> = paths.iter().map(|path| seen(&http.send("GET", path, &[], b""))).collect();
+    for (window, id) in [(1000, ""), (1 << 20, ""), (1 << 20, "a")] {
+        let asked = async { tokio::time::timeout(PATIENCE, over_http2(&front, &paths, window, id)).await };
+        let answered = runtime.block_on(asked).expect("answers come in time");
+        for (answer, expected) in answered.iter().zip(&expected) {
+            assert_eq!(&seen(answer), expected, "window {window}, id {id:?}");
+            let is_short = matches!(expected.0, 200 | 404) || answer.text().contains("WRONGTYPE");
+            let had = if is_short { None } else { answer.header("x-request-id") };
+            let expected_id = if id.is_empty() { had } else { Some(id) };
+            assert_eq!(answer.header("x-request-id"), expected_id, "window {window}: {}", answer.head);
+        }
+    }
+}
+
+/// The answers to these, asked for at once on one connection.
+async fn over_http2(front: &Front, paths: &[String], window: u32, id: &str) -> Vec<Answer> {
+    let socket = tokio::net::TcpStream::connect(front.addr).await.unwrap();
+    let mut builder = h2::client::Builder::new();
+    let (mut requests, connection) =
+        builder.initial_window_size(window).handshake::<_, bytes::Bytes>(socket).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let mut waiting = Vec::new();
+    for path in paths {
+        let mut request = http::Request::get(format!("http://localhost{path}"));
+        if !id.is_empty() {
+            request = request.header("x-request-id", id);
+        }
+        waiting.push(requests.send_request(request.body(()).unwrap(), true).unwrap().0);
+    }
+    let mut answers = Vec::new();
+    for answer in waiting {
+        let (parts, mut stream) = answer.await.unwrap().into_parts();
+        let fields = parts.headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap()));
+        let head = format!("HTTP/2 {}\r\n{}", parts.status, fields.collect::<String>());
+        let mut body = Vec::new();
+        while let Some(piece) = stream.data().await {
+            let piece: bytes::Bytes = piece.unwrap();
+            stream.flow_control().release_capacity(piece.len()).unwrap();
+            body.extend_from_slice(&piece);
+        }
+        answers.push(Answer { status: parts.status.as_u16(), head, body });
+    }
+    drop(requests);
+    connection.await.unwrap().unwrap();
+    answers
 }
 
 #[test]

@@ -1,0 +1,227 @@
+//! What a connection's task does with its socket: reads, has what came answered as a batch, and writes.
+
+use std::cell::{RefCell, RefMut};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::arrivals::Arrivals;
+use super::body::Pieces;
+use super::connection::Shared;
+use crate::{Connection, Error, Reason};
+
+/// Reads after which a connection lets others have their turn.
+const TURN_READS: usize = 16;
+
+/// Who answers a connection's requests.
+pub trait Answers {
+    /// Takes what has come, by [`Connection::next`].
+    ///
+    /// # Errors
+    /// When the client has broken the protocol.
+    fn take(&mut self, input: &mut &[u8]) -> Result<(), Error>;
+
+    /// The client has broken the protocol: what was taken is not worth an answer.
+    fn forget(&mut self, error: Error);
+
+    /// Answers what was taken.
+    fn answer(&mut self, cx: &mut Context<'_>);
+
+    /// Something was read.
+    fn has_read(&mut self) {}
+
+    /// Some was written, or nothing; whether that is all.
+    fn has_written(&mut self, some: bool, all: bool) {
+        let _ = (some, all);
+    }
+}
+
+/// What the connections of a thread use in their turns. An idle one has none of it.
+#[derive(Debug)]
+pub struct Buffers {
+    input: RefCell<Vec<u8>>,
+    output: RefCell<Vec<u8>>,
+    arrivals: RefCell<Arrivals>,
+    pieces: RefCell<Pieces>,
+}
+
+impl Buffers {
+    /// Buffers into which so many bytes are read at once.
+    pub fn new(size: usize) -> Self {
+        Self {
+            input: RefCell::new(vec![0; size]),
+            output: RefCell::default(),
+            arrivals: RefCell::default(),
+            pieces: RefCell::default(),
+        }
+    }
+
+    /// The requests of the one that has its turn.
+    pub fn arrivals(&self) -> RefMut<'_, Arrivals> {
+        self.arrivals.borrow_mut()
+    }
+
+    /// Where small pieces of bodies are kept.
+    pub fn pieces(&self) -> RefMut<'_, Pieces> {
+        self.pieces.borrow_mut()
+    }
+}
+
+/// How a connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client is gone.
+    Lost,
+    /// All is said.
+    Whole,
+    /// The client has broken the protocol, and was told.
+    Broken,
+}
+
+/// A connection's socket and its engine.
+#[derive(Debug)]
+pub struct Link<S> {
+    shared: Rc<Shared>,
+    socket: S,
+    /// What was read and not used, between turns.
+    unread: Vec<u8>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    /// A link of which `read` was read already.
+    pub fn new(engine: Connection, socket: S, read: Vec<u8>) -> Self {
+        Self { shared: Rc::new(Shared::new(engine)), socket, unread: read }
+    }
+
+    /// What its requests' tasks need of it.
+    pub fn shared(&self) -> &Rc<Shared> {
+        &self.shared
+    }
+
+    /// Reads, answers and writes until there is nothing more to do. Ready at the end of the connection.
+    pub fn poll(&mut self, cx: &mut Context<'_>, buffers: &Buffers, answers: &mut impl Answers) -> Poll<Ended> {
+        let mut input = buffers.input.borrow_mut();
+        let shared = Rc::clone(&self.shared);
+        shared.turn(cx, &mut buffers.output.borrow_mut(), |cx| {
+            let mut filled = self.unread.len();
+            if input.len() < filled {
+                // Who had the socket before may read more at once.
+                input.resize(filled, 0);
+            }
+            input[..filled].copy_from_slice(&self.unread);
+            self.unread = Vec::new();
+            let ended = self.turn(cx, &mut input, &mut filled, answers);
+            self.unread.extend_from_slice(&input[..filled]);
+            ended
+        })
+    }
+
+    fn turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: &mut [u8],
+        filled: &mut usize,
+        answers: &mut impl Answers,
+    ) -> Poll<Ended> {
+        for _ in 0..TURN_READS {
+            self.shared.release();
+            let taken = take(input, filled, answers);
+            let is_held = *filled > 0 && self.shared.engine().is_full();
+            answers.answer(cx);
+            let Ok(is_written) = self.write(cx, answers) else { return Poll::Ready(Ended::Lost) };
+            match taken {
+                // Who floods would go on doing so.
+                Err(error) if is_written && error.reason == Reason::ENHANCE_YOUR_CALM => {
+                    return Poll::Ready(Ended::Whole);
+                }
+                Err(_) if is_written => return Poll::Ready(Ended::Broken),
+                Err(_) => return Poll::Pending,
+                Ok(()) if is_written && self.shared.engine().is_over() => return Poll::Ready(Ended::Whole),
+                Ok(()) => {}
+            }
+            if self.shared.engine().is_full() {
+                return Poll::Pending;
+            }
+            if is_held {
+                // What had to wait for room comes before what is read.
+                continue;
+            }
+            let mut room = ReadBuf::new(&mut input[*filled..]);
+            match ready!(Pin::new(&mut self.socket).poll_read(cx, &mut room)) {
+                Ok(()) if !room.filled().is_empty() => {
+                    *filled += room.filled().len();
+                    answers.has_read();
+                }
+                Ok(()) | Err(_) => return Poll::Ready(Ended::Lost),
+            }
+        }
+        // Others have their turn.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Writes what there is; whether that is all.
+    fn write(&mut self, cx: &mut Context<'_>, answers: &mut impl Answers) -> io::Result<bool> {
+        let mut sent = 0;
+        let is_written = loop {
+            self.shared.notify_writable();
+            let mut engine = self.shared.engine();
+            if engine.output().is_empty() {
+                break Pin::new(&mut self.socket).poll_flush(cx)?.is_ready();
+            }
+            match Pin::new(&mut self.socket).poll_write(cx, engine.output())? {
+                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(count) => {
+                    engine.advance(count);
+                    sent += count;
+                }
+                Poll::Pending => break false,
+            }
+        };
+        answers.has_written(sent > 0, is_written);
+        Ok(is_written)
+    }
+
+    /// Ends the connection. What a client has sent that nobody reads would be answered by a reset, which may overtake the reason
+    /// that it was told: one that has broken the protocol is listened to for `most` bytes, or until it closes.
+    ///
+    /// # Errors
+    /// Of the socket.
+    pub async fn close(mut self, ended: Ended, most: usize) -> io::Result<()> {
+        self.shared.end();
+        if ended == Ended::Lost {
+            return Ok(());
+        }
+        poll_fn(|cx| Pin::new(&mut self.socket).poll_shutdown(cx)).await?;
+        let mut left = if ended == Ended::Broken { most } else { 0 };
+        while left > 0 {
+            let read = poll_fn(|cx| {
+                // Here it needs no room in the connection's task, which every idle one would have.
+                let mut bytes = [0; 4096];
+                let mut room = ReadBuf::new(&mut bytes);
+                ready!(Pin::new(&mut self.socket).poll_read(cx, &mut room))?;
+                Poll::Ready(io::Result::Ok(room.filled().len()))
+            });
+            let count = read.await?;
+            left = if count == 0 { 0 } else { left.saturating_sub(count) };
+        }
+        Ok(())
+    }
+}
+
+/// Has taken what has come; the rest moves to the front.
+fn take(input: &mut [u8], filled: &mut usize, answers: &mut impl Answers) -> Result<(), Error> {
+    let mut unused = &input[..*filled];
+    let taken = if unused.is_empty() { Ok(()) } else { answers.take(&mut unused) };
+    let left = unused.len();
+    input.copy_within(*filled - left..*filled, 0);
+    *filled = left;
+    if let Err(error) = taken {
+        answers.forget(error);
+    }
+    taken
+}
