@@ -7,14 +7,15 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::error::Error;
-use crate::logging::{LogFormat, LogOptions};
+use crate::logging::{LogFormat, LogOptions, LogOutput};
 use crate::options::{ClientAuth, Listen, Options, TlsOptions, parse_address};
 
 const LISTEN_HELP: &str = "Where to accept connections; may be given several times\n\n\
     ADDRESS:PORT     plain TCP; [::] is every address, 0.0.0.0 every IPv4 address\n\
     PORT             the same as [::]:PORT\n\
     tls:ADDRESS:PORT the same as --tls-listen ADDRESS:PORT\n\
-    unix:PATH        a Unix socket; unix:PATH?mode=660 also sets the permissions of its file";
+    unix:PATH        a Unix socket; unix:PATH?mode=660 also sets the permissions of its file\n    \
+    fd:3             a socket that systemd has bound, its first; tls:fd:3 encrypts";
 
 /// The shared flags, for `#[command(flatten)]` in a server's own.
 ///
@@ -62,13 +63,14 @@ pub struct RuntimeArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "tls_cert", help_heading = "TLS")]
     pub tls_listen: Vec<SocketAddr>,
 
-    /// The server's certificate and its chain, a PEM file; read again when it changes, and on SIGHUP.
+    /// The server's certificate and its chain, a PEM file; read again when it changes, and on SIGHUP. Given several times, a client
+    /// gets the first that is for the host that it asks for, or the first of all.
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "TLS")]
-    pub tls_cert: Option<PathBuf>,
+    pub tls_cert: Vec<PathBuf>,
 
-    /// The certificate's private key, a PEM file.
+    /// The certificate's private key, a PEM file; as many as certificates, in the same order.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
-    pub tls_key: Option<PathBuf>,
+    pub tls_key: Vec<PathBuf>,
 
     /// Authorities of client certificates, a PEM file; with it, every client must show a certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "TLS")]
@@ -102,8 +104,11 @@ impl RuntimeArgs {
         if listen.is_empty() {
             listen.push(default);
         }
-        if let Some(place) = listen.iter().find(|place| matches!(place, Listen::Tls(_)) && self.tls_cert.is_none()) {
+        if let Some(place) = listen.iter().find(|place| place.is_tls() && self.tls_cert.is_empty()) {
             return Err(Error::Flags(format!("{place} needs a certificate: give --tls-cert and --tls-key")));
+        }
+        if self.tls_cert.len() != self.tls_key.len() {
+            return Err(Error::Flags("each --tls-cert needs its --tls-key, in the same order".to_owned()));
         }
         Ok(Options {
             listen,
@@ -119,7 +124,8 @@ impl RuntimeArgs {
 
     /// The settings of the log, for [`init_logging`](crate::init_logging).
     pub fn log_options(&self) -> LogOptions {
-        LogOptions { level: self.log_level.clone(), format: self.log_format, file: self.log_file.clone() }
+        let output = self.log_file.clone().map_or(LogOutput::Stderr, LogOutput::File);
+        LogOptions { level: self.log_level.clone(), format: self.log_format, output }
     }
 
     fn tls(&self) -> Option<TlsOptions> {
@@ -128,8 +134,10 @@ impl RuntimeArgs {
             (Some(_), true) => ClientAuth::Optional,
             (Some(_), false) => ClientAuth::Required,
         };
-        let files = TlsOptions::new(self.tls_cert.as_ref()?, self.tls_key.as_ref()?);
-        Some(TlsOptions { client_ca: self.tls_client_ca.clone(), client_auth, ..files })
+        let mut pairs = self.tls_cert.iter().cloned().zip(self.tls_key.iter().cloned());
+        let (cert, key) = pairs.next()?;
+        let others = pairs.collect();
+        Some(TlsOptions { others, client_ca: self.tls_client_ca.clone(), client_auth, ..TlsOptions::new(cert, key) })
     }
 }
 
@@ -184,8 +192,11 @@ mod tests {
             Ok("[::]:1 0 10s Some(Optional)"),
         );
         check("--listen tls:443", Err("tls:[::]:443 needs a certificate: give --tls-cert and --tls-key"));
+        check("--listen tls:fd:3", Err("tls:fd:3 needs a certificate: give --tls-cert and --tls-key"));
         check("--tls-listen 443", Err("--tls-cert"));
         check("--tls-cert c", Err("--tls-key"));
+        check("--tls-cert c --tls-key k --tls-cert d --listen 1", Err("each --tls-cert needs its --tls-key"));
+        check("--tls-cert c --tls-key k --tls-cert d --tls-key l --listen 1", Ok("[::]:1 0 10s Some(None)"));
         check("--listen nowhere", Err("\"nowhere\" is no place to listen: expected ADDRESS:PORT"));
         check("--drain-timeout -1", Err("unexpected argument"));
         check("--drain-timeout=-1", Err("negative"));

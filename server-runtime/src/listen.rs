@@ -56,8 +56,15 @@ pub(crate) struct Listener {
 }
 
 enum Kind {
-    Tcp { local: SocketAddr, tls: Option<Arc<Tls>> },
-    Unix { path: Arc<Path>, _file: SocketFile },
+    Tcp {
+        local: SocketAddr,
+        tls: Option<Arc<Tls>>,
+    },
+    Unix {
+        path: Arc<Path>,
+        /// None for a socket that somebody else has bound.
+        _file: Option<SocketFile>,
+    },
 }
 
 impl Listener {
@@ -72,8 +79,22 @@ impl Listener {
             Listen::Tls(addr) => tcp(addr, Some(Arc::clone(tls.ok_or(Error::TlsWithoutCertificate)?))),
             Listen::Unix { path, mode } => {
                 let socket = socket::unix(place, path, *mode, options)?;
-                let file = SocketFile::new(path.clone());
+                let file = Some(SocketFile::new(path.clone()));
                 Ok(Self { socket, kind: Kind::Unix { path: path.as_path().into(), _file: file } })
+            }
+            Listen::Inherited { fd, tls: is_tls } => {
+                let tls = is_tls.then(|| tls.cloned().ok_or(Error::TlsWithoutCertificate)).transpose()?;
+                let failed = |source| Error::Listen { place: place.to_string(), source };
+                let socket = socket::inherited(*fd, options).map_err(failed)?;
+                let addr = socket.local_addr().map_err(failed)?;
+                let kind = match addr.as_socket() {
+                    Some(local) => Kind::Tcp { local, tls },
+                    None if tls.is_some() => return Err(failed(io::Error::other("TLS is for TCP sockets"))),
+                    None => {
+                        Kind::Unix { path: addr.as_pathname().unwrap_or_else(|| Path::new("")).into(), _file: None }
+                    }
+                };
+                Ok(Self { socket, kind })
             }
         }
     }

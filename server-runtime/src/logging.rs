@@ -14,6 +14,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry, reload};
 
 use crate::error::Error;
+use crate::redis_line::RedisLine;
 
 /// What is logged, how, and where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,13 +23,25 @@ pub struct LogOptions {
     pub level: String,
     /// One line of text or of JSON for each event.
     pub format: LogFormat,
-    /// Appended to; `None` is the standard error output.
-    pub file: Option<PathBuf>,
+    /// Where to.
+    pub output: LogOutput,
+}
+
+/// Where the log goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LogOutput {
+    /// The standard error output.
+    #[default]
+    Stderr,
+    /// The standard output.
+    Stdout,
+    /// The end of a file.
+    File(PathBuf),
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { level: "info".to_owned(), format: LogFormat::Text, file: None }
+        Self { level: "info".to_owned(), format: LogFormat::Text, output: LogOutput::Stderr }
     }
 }
 
@@ -40,6 +53,9 @@ pub enum LogFormat {
     Text,
     /// For collectors.
     Json,
+    /// As Redis writes it: `4711:M 01 Jan 2026 10:00:00.000 * text`.
+    #[value(skip)]
+    Redis,
 }
 
 impl fmt::Display for LogFormat {
@@ -47,6 +63,7 @@ impl fmt::Display for LogFormat {
         f.write_str(match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Redis => "redis",
         })
     }
 }
@@ -57,19 +74,21 @@ impl fmt::Display for LogFormat {
 /// When the level is none, the file cannot be opened, or the process has a log already.
 pub fn init_logging(options: &LogOptions) -> Result<(), Error> {
     let filter = filter(&options.level)?;
-    let (writer, colours) = match &options.file {
-        Some(path) => {
+    let (writer, colours) = match &options.output {
+        LogOutput::File(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
             let file = file.map_err(|error| Error::Log(format!("cannot open {}: {error}", path.display())))?;
             (BoxMakeWriter::new(file), false)
         }
-        None => (BoxMakeWriter::new(io::stderr), io::stderr().is_terminal()),
+        LogOutput::Stderr => (BoxMakeWriter::new(io::stderr), io::stderr().is_terminal()),
+        LogOutput::Stdout => (BoxMakeWriter::new(io::stdout), io::stdout().is_terminal()),
     };
     let (filter, handle) = reload::Layer::new(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(colours).with_thread_names(true);
     let lines = match options.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Redis => lines.event_format(RedisLine).boxed(),
     };
     let log = tracing_subscriber::registry().with(filter).with(lines);
     log.try_init().map_err(|error| Error::Log(error.to_string()))?;

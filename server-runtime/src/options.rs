@@ -4,9 +4,13 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::metrics::Registry;
+
+/// For a TLS handshake, unless told otherwise.
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Everything that [`start`](crate::start) wants to know. Take the [`Default`] and set what differs:
 ///
@@ -37,6 +41,9 @@ pub struct Options {
     pub keepalive: Option<Duration>,
     /// Certificate and key of the [`Listen::Tls`] places.
     pub tls: Option<TlsOptions>,
+    /// A configuration of your own for the [`Listen::Tls`] places, instead of [`Options::tls`]: other providers, resolvers,
+    /// verifiers. It stays as it is for as long as the server runs.
+    pub rustls: Option<Arc<rustls::ServerConfig>>,
     /// Where `/metrics` is served for Prometheus, over plain HTTP.
     pub metrics_listen: Option<SocketAddr>,
     /// What `/metrics` serves beside the runtime's own figures. Share a clone with the service.
@@ -55,8 +62,22 @@ impl Default for Options {
             nodelay: true,
             keepalive: Some(Duration::from_secs(300)),
             tls: None,
+            rustls: None,
             metrics_listen: None,
             metrics: Registry::default(),
+        }
+    }
+}
+
+impl Options {
+    /// Offers these protocols by ALPN, the preferred first, where the TLS configuration names none.
+    pub fn offer(&mut self, protocols: &[&[u8]]) {
+        let named = || protocols.iter().map(|name| name.to_vec()).collect();
+        if let Some(tls) = self.tls.as_mut().filter(|tls| tls.alpn.is_empty()) {
+            tls.alpn = named();
+        }
+        if let Some(config) = self.rustls.as_mut().filter(|config| config.alpn_protocols.is_empty()) {
+            Arc::make_mut(config).alpn_protocols = named();
         }
     }
 }
@@ -64,7 +85,8 @@ impl Default for Options {
 /// A place where connections are accepted.
 ///
 /// Written `127.0.0.1:6379`, `[::]:6379` (IPv6 and IPv4), `0.0.0.0:6379` (IPv4 alone), `localhost:6379`, `:6379` or `6379`
-/// (every interface); `tls:` before any of these encrypts; `unix:/run/server.sock` or `unix:/run/server.sock?mode=660`.
+/// (every interface); `tls:` before any of these encrypts; `unix:/run/server.sock` or `unix:/run/server.sock?mode=660`;
+/// `fd:3` is what systemd has bound (its first socket), `tls:fd:3` encrypts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// Plain TCP.
@@ -78,6 +100,21 @@ pub enum Listen {
         /// The file's permission bits; `None` leaves them to the umask.
         mode: Option<u32>,
     },
+    /// A socket that listens already, which the process got from the one that started it: TCP or a Unix domain socket. systemd
+    /// passes those of a `.socket` unit from descriptor 3 on; the descriptor stays open.
+    Inherited {
+        /// The descriptor.
+        fd: i32,
+        /// Whether TLS is spoken.
+        tls: bool,
+    },
+}
+
+impl Listen {
+    /// Whether it needs a certificate.
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_) | Self::Inherited { tls: true, .. })
+    }
 }
 
 impl fmt::Display for Listen {
@@ -85,6 +122,7 @@ impl fmt::Display for Listen {
         match self {
             Self::Tcp(addr) => write!(f, "{addr}"),
             Self::Tls(addr) => write!(f, "tls:{addr}"),
+            Self::Inherited { fd, tls } => write!(f, "{}fd:{fd}", if *tls { "tls:" } else { "" }),
             Self::Unix { path, mode: None } => write!(f, "unix:{}", path.display()),
             Self::Unix { path, mode: Some(mode) } => write!(f, "unix:{}?mode={mode:o}", path.display()),
         }
@@ -99,7 +137,7 @@ impl fmt::Display for ParseListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\"{}\" is no place to listen: expected ADDRESS:PORT, [IPV6]:PORT, PORT, tls:ADDRESS:PORT or unix:PATH[?mode=OCTAL]",
+            "\"{}\" is no place to listen: expected ADDRESS:PORT, [IPV6]:PORT, PORT, tls:ADDRESS:PORT, unix:PATH[?mode=OCTAL] or fd:NUMBER",
             self.0
         )
     }
@@ -111,8 +149,13 @@ impl FromStr for Listen {
     type Err = ParseListenError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let inherited = |number: &str, tls| number.parse().ok().map(|fd: u16| Self::Inherited { fd: fd.into(), tls });
         let place = if let Some(rest) = text.strip_prefix("unix:") {
             unix(rest)
+        } else if let Some(number) = text.strip_prefix("fd:") {
+            inherited(number, false)
+        } else if let Some(number) = text.strip_prefix("tls:fd:") {
+            inherited(number, true)
         } else if let Some(rest) = text.strip_prefix("tls:") {
             parse_address(rest).map(Self::Tls)
         } else {
@@ -154,6 +197,9 @@ pub struct TlsOptions {
     pub cert: PathBuf,
     /// Its private key (PKCS#8, PKCS#1 or SEC1), not encrypted.
     pub key: PathBuf,
+    /// Further chains with their keys: a client that asks for a host gets the first certificate that is for it (SNI), and
+    /// `cert` if there is none.
+    pub others: Vec<(PathBuf, PathBuf)>,
     /// Authorities whose client certificates are trusted; needed unless `client_auth` is [`ClientAuth::None`].
     pub client_ca: Option<PathBuf>,
     /// Whether clients show a certificate.
@@ -170,10 +216,11 @@ impl TlsOptions {
         Self {
             cert: cert.into(),
             key: key.into(),
+            others: Vec::new(),
             client_ca: None,
             client_auth: ClientAuth::None,
             alpn: Vec::new(),
-            handshake_timeout: Duration::from_secs(10),
+            handshake_timeout: HANDSHAKE_TIMEOUT,
         }
     }
 }
@@ -212,6 +259,10 @@ mod tests {
         check("localhost:80", Some("127.0.0.1:80"));
         check("tls:0.0.0.0:443", Some("tls:0.0.0.0:443"));
         check("tls:443", Some("tls:[::]:443"));
+        check("fd:3", Some("fd:3"));
+        check("tls:fd:4", Some("tls:fd:4"));
+        check("fd:-1", None);
+        check("fd:", None);
         check("unix:/run/a.sock", Some("unix:/run/a.sock"));
         check("unix:/run/a.sock?mode=660", Some("unix:/run/a.sock?mode=660"));
         check("", None);

@@ -38,43 +38,79 @@ use crate::workers::{self, Arrivals, Service, Worker};
 /// # Errors
 /// When a place cannot be listened on, a certificate does not load, or a thread cannot be made; nothing stays behind.
 pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, Error> {
-    if options.listen.is_empty() {
-        return Err(Error::NowhereToListen);
-    }
-    let tls = options.tls.clone().map(Tls::load).transpose()?.map(Arc::new);
-    let listeners = options
-        .listen
-        .iter()
-        .map(|place| Listener::bind(place, &options, tls.as_ref()))
-        .collect::<Result<Vec<_>, _>>()?;
-    let metrics = options.metrics_listen.map(|addr| socket::tcp(&Listen::Tcp(addr), addr, &options)).transpose()?;
-    let local_addrs = listeners.iter().filter_map(Listener::local_addr).collect();
-    let metrics_addr = metrics.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
+    Bound::new(options)?.start(service)
+}
 
-    let workers = worker_count(options.workers);
-    let limit = files::connections_allowed(options.max_connections);
-    let counters = Arc::new(Counters::new(workers, limit, S::MOVES));
-    let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
-    service.starting(&handle);
-    let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
-    let (arrivals, runtimes) = running.start_workers(&options, &service)?;
-    // Read only when a scrape comes, so the figures cost nothing until then.
-    let counters = Arc::clone(&running.handle.counters);
-    options.metrics.collect(move |out| counters.render(out));
-    let acceptor = Acceptor {
-        listeners,
-        metrics: metrics.map(|socket| (socket.into(), options.metrics)),
-        handle: running.handle.clone(),
-        workers: arrivals,
-        runtimes,
-        refusal: service.refusal().to_vec(),
-        serial_nanos: Box::new({
-            let service = Arc::clone(&service);
-            move || service.serial_nanos()
-        }),
-    };
-    running.start_acceptor(acceptor)?;
-    Ok(running)
+/// Places that are listened on: who connects waits until [`Bound::start`].
+pub struct Bound {
+    options: Options,
+    tls: Option<Arc<Tls>>,
+    listeners: Vec<Listener>,
+    metrics: Option<socket2::Socket>,
+}
+
+impl Bound {
+    /// Binds every place.
+    ///
+    /// # Errors
+    /// When one cannot be listened on, or a certificate does not load; nothing stays behind.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        if options.listen.is_empty() {
+            return Err(Error::NowhereToListen);
+        }
+        let tls = match &options.rustls {
+            Some(config) => Some(Arc::new(Tls::given(Arc::clone(config)))),
+            None => options.tls.clone().map(Tls::load).transpose()?.map(Arc::new),
+        };
+        let listeners = options
+            .listen
+            .iter()
+            .map(|place| Listener::bind(place, &options, tls.as_ref()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let metrics = options.metrics_listen.map(|addr| socket::tcp(&Listen::Tcp(addr), addr, &options)).transpose()?;
+        Ok(Self { options, tls, listeners, metrics })
+    }
+
+    /// Starts the threads, and returns when all of them are ready to serve.
+    ///
+    /// # Errors
+    /// When one cannot be made; nothing stays behind.
+    pub fn start<S: Service>(self, service: Arc<S>) -> Result<Running, Error> {
+        let Self { options, tls, listeners, metrics } = self;
+        let local_addrs = listeners.iter().filter_map(Listener::local_addr).collect();
+        let metrics_addr = metrics.as_ref().and_then(|socket| socket.local_addr().ok()?.as_socket());
+
+        let workers = worker_count(options.workers);
+        let limit = files::connections_allowed(options.max_connections);
+        let counters = Arc::new(Counters::new(workers, limit, S::MOVES));
+        let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
+        service.starting(&handle);
+        let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
+        let (arrivals, runtimes) = running.start_workers(&options, &service)?;
+        // Read only when a scrape comes, so the figures cost nothing until then.
+        let counters = Arc::clone(&running.handle.counters);
+        options.metrics.collect(move |out| counters.render(out));
+        let acceptor = Acceptor {
+            listeners,
+            metrics: metrics.map(|socket| (socket.into(), options.metrics)),
+            handle: running.handle.clone(),
+            workers: arrivals,
+            runtimes,
+            refusal: service.refusal().to_vec(),
+            serial_nanos: Box::new({
+                let service = Arc::clone(&service);
+                move || service.serial_nanos()
+            }),
+        };
+        running.start_acceptor(acceptor)?;
+        Ok(running)
+    }
+}
+
+impl fmt::Debug for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bound").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 fn worker_count(wanted: usize) -> usize {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 
 use crate::error::Error;
+use crate::inherited;
 use crate::options::{Listen, Options};
 
 /// Probes after the first silence: three, each a third of it later (as Redis does), so that a dead peer is known after
@@ -48,14 +49,30 @@ fn listen_tcp(addr: SocketAddr, is_dual: bool, options: &Options) -> io::Result<
     }
     // A restart must not wait for the old connections' TIME_WAIT.
     socket.set_reuse_address(true)?;
-    socket.set_tcp_nodelay(options.nodelay)?;
-    if let Some(silence) = options.keepalive {
-        let interval = (silence / 3).max(Duration::from_secs(1));
-        let keepalive = TcpKeepalive::new().with_time(silence).with_interval(interval).with_retries(KEEPALIVE_PROBES);
-        socket.set_tcp_keepalive(&keepalive)?;
-    }
+    of_tcp(&socket, options)?;
     socket.bind(&addr.into())?;
     listen(&socket, options.backlog)?;
+    Ok(socket)
+}
+
+fn of_tcp(socket: &Socket, options: &Options) -> io::Result<()> {
+    socket.set_tcp_nodelay(options.nodelay)?;
+    let Some(silence) = options.keepalive else { return Ok(()) };
+    let interval = (silence / 3).max(Duration::from_secs(1));
+    let keepalive = TcpKeepalive::new().with_time(silence).with_interval(interval).with_retries(KEEPALIVE_PROBES);
+    socket.set_tcp_keepalive(&keepalive)
+}
+
+/// A socket that listens already, by a descriptor of its own.
+pub(crate) fn inherited(fd: i32, options: &Options) -> io::Result<Socket> {
+    let socket = Socket::from(inherited::duplicate(fd)?);
+    if !socket.is_listener()? {
+        return Err(io::Error::other("this socket does not listen"));
+    }
+    if socket.local_addr()?.as_socket().is_some() {
+        of_tcp(&socket, options)?;
+    }
+    socket.set_nonblocking(true)?;
     Ok(socket)
 }
 

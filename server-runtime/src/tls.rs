@@ -9,18 +9,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustls::RootCertStore;
 use rustls::ServerConfig;
-use rustls::crypto::ring;
+use rustls::client::verify_server_name;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{error, info};
 
 use crate::error::Error;
-use crate::options::{ClientAuth, TlsOptions};
+use crate::options::{ClientAuth, HANDSHAKE_TIMEOUT, TlsOptions};
 
 /// How often the files are looked at, at most.
 const CHECK_PAUSE: Duration = Duration::from_secs(1);
@@ -29,7 +31,9 @@ const CHECK_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Tls(Mutex<State>);
 
 struct State {
-    options: TlsOptions,
+    /// The files; none for a configuration that was given as it is.
+    options: Option<TlsOptions>,
+    timeout: Duration,
     config: Arc<ServerConfig>,
     stamps: Vec<Option<Stamp>>,
     checked: Instant,
@@ -43,7 +47,14 @@ impl Tls {
         // Before reading: a change in between is seen at the next check.
         let stamps = stamps(&options);
         let config = server_config(&options)?;
-        Ok(Self(Mutex::new(State { options, config, stamps, checked: Instant::now() })))
+        let timeout = options.handshake_timeout;
+        Ok(Self(Mutex::new(State { options: Some(options), timeout, config, stamps, checked: Instant::now() })))
+    }
+
+    /// A configuration that somebody else has made.
+    pub(crate) fn given(config: Arc<ServerConfig>) -> Self {
+        let (timeout, stamps) = (HANDSHAKE_TIMEOUT, Vec::new());
+        Self(Mutex::new(State { options: None, timeout, config, stamps, checked: Instant::now() }))
     }
 
     /// What a connection accepted now is served with.
@@ -51,11 +62,11 @@ impl Tls {
         let mut state = self.state();
         if state.checked.elapsed() >= CHECK_PAUSE {
             state.checked = Instant::now();
-            if stamps(&state.options) != state.stamps {
+            if state.options.as_ref().is_some_and(|options| stamps(options) != state.stamps) {
                 state.reload_or_log();
             }
         }
-        Session { config: Arc::clone(&state.config), timeout: state.options.handshake_timeout }
+        Session { config: Arc::clone(&state.config), timeout: state.timeout }
     }
 
     /// Reads the files again, whatever their dates; on an error the certificate in use stays.
@@ -81,25 +92,23 @@ impl Tls {
 
 impl State {
     fn reload(&mut self) -> Result<(), Error> {
-        self.stamps = stamps(&self.options);
-        self.config = server_config(&self.options)?;
+        let Some(options) = &self.options else { return Ok(()) };
+        self.stamps = stamps(options);
+        self.config = server_config(options)?;
         Ok(())
     }
 
     fn reload_or_log(&mut self) {
         match self.reload() {
-            Ok(()) => info!("certificate {} reloaded", self.options.cert.display()),
+            Ok(()) => info!("certificates reloaded"),
             Err(error) => error!("the certificate in use stays, because the new one does not load: {error}"),
         }
     }
 }
 
 fn stamps(options: &TlsOptions) -> Vec<Option<Stamp>> {
-    [Some(&options.cert), Some(&options.key), options.client_ca.as_ref()]
-        .into_iter()
-        .flatten()
-        .map(|path| stamp(path))
-        .collect()
+    let others = options.others.iter().flat_map(|(cert, key)| [cert, key]);
+    [&options.cert, &options.key].into_iter().chain(&options.client_ca).chain(others).map(|path| stamp(path)).collect()
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -108,21 +117,48 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 fn server_config(options: &TlsOptions) -> Result<Arc<ServerConfig>, Error> {
-    let chain = certificates(&options.cert)?;
-    let key =
-        PrivateKeyDer::from_pem_file(&options.key).map_err(|error| file_error(&options.key, "private key", &error))?;
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::Tls(error.to_string()))?;
     let builder = match client_verifier(options)? {
         Some(verifier) => builder.with_client_cert_verifier(verifier),
         None => builder.with_no_client_auth(),
     };
-    let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-        Error::Tls(format!("{} and {} do not fit: {error}", options.cert.display(), options.key.display()))
-    })?;
+    let first = certified(&options.cert, &options.key, &provider)?;
+    let others = options.others.iter().map(|(cert, key)| certified(cert, key, &provider)).collect::<Result<_, _>>()?;
+    let mut config = builder.with_cert_resolver(Arc::new(ByName { first, others }));
     config.alpn_protocols.clone_from(&options.alpn);
     Ok(Arc::new(config))
+}
+
+fn certified(cert: &PathBuf, key: &PathBuf, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, Error> {
+    let chain = certificates(cert)?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, "private key", &error))?;
+    let certified = CertifiedKey::from_der(chain, secret, provider)
+        .map_err(|error| Error::Tls(format!("{} and {} do not fit: {error}", cert.display(), key.display())))?;
+    Ok(Arc::new(certified))
+}
+
+/// Certificates, of which a client gets the one for the host that it asks for.
+#[derive(Debug)]
+struct ByName {
+    first: Arc<CertifiedKey>,
+    others: Vec<Arc<CertifiedKey>>,
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let is_for = |certified: &CertifiedKey, name: &ServerName<'_>| {
+            let parsed = certified.end_entity_cert().and_then(ParsedCertificate::try_from);
+            parsed.is_ok_and(|parsed| verify_server_name(&parsed, name).is_ok())
+        };
+        let name =
+            hello.server_name().filter(|_| !self.others.is_empty()).and_then(|name| ServerName::try_from(name).ok());
+        let all = || std::iter::once(&self.first).chain(&self.others);
+        let found = name.and_then(|name| all().find(|certified| is_for(certified, &name)));
+        Some(Arc::clone(found.unwrap_or(&self.first)))
+    }
 }
 
 fn client_verifier(options: &TlsOptions) -> Result<Option<Arc<dyn ClientCertVerifier>>, Error> {

@@ -3,12 +3,14 @@
 //! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
 
 mod kit;
+mod outside;
 
 use std::env;
 use std::io;
 use std::process::{Command, Output, Stdio};
 
 pub use kit::Kit;
+pub use outside::outside;
 
 /// Longest run of a program that is to print something: two minutes, patience for a busy machine.
 const PATIENCE: u32 = 120;

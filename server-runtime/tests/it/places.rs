@@ -1,6 +1,7 @@
 //! Where a server listens, and what it says when it cannot.
 
 use std::net::TcpListener;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -74,6 +75,32 @@ fn several_places_at_once() {
     }
     assert_eq!(ask(&mut UnixStream::connect(&path).unwrap(), "hello"), "hello");
     end(running);
+}
+
+#[test]
+fn sockets_that_somebody_else_has_bound() {
+    let folder = Folder::new("inherited");
+    let path = folder.file("bound.sock");
+    let (tcp, unix) = (TcpListener::bind("127.0.0.1:0").unwrap(), UnixListener::bind(&path).unwrap());
+    let place = |fd: &dyn AsRawFd| format!("fd:{}", fd.as_raw_fd()).parse::<Listen>().unwrap();
+    let running = serve(Options { listen: vec![place(&tcp), place(&unix)], ..options() });
+    let addr = tcp.local_addr().unwrap();
+    assert_eq!(running.local_addrs(), [addr]);
+    assert_eq!(ask(&mut connect(addr), "hello"), "hello");
+    assert_eq!(ask(&mut UnixStream::connect(&path).unwrap(), "hello"), "hello");
+    end(running);
+    // They go on to listen, for the next one to be started.
+    assert!(path.exists(), "the file belongs to who has bound it");
+    let running = serve(Options { listen: vec![place(&tcp)], ..options() });
+    assert_eq!(ask(&mut connect(addr), "hello"), "hello");
+    end(running);
+
+    let file = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let idle = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    for bad in [place(&file), place(&idle), "fd:60000".parse().unwrap()] {
+        let text = error(Options { listen: vec![bad.clone()], ..options() });
+        assert!(text.starts_with(&format!("cannot listen on {bad}: ")), "{text}");
+    }
 }
 
 #[test]

@@ -25,8 +25,12 @@ fn authority(name: &str) -> Authority {
 
 /// A certificate for `localhost`, and its key.
 fn issue(authority: &Authority) -> (rcgen::Certificate, KeyPair) {
+    issue_for(authority, "localhost")
+}
+
+fn issue_for(authority: &Authority, host: &str) -> (rcgen::Certificate, KeyPair) {
     let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    let params = CertificateParams::new([host.to_owned()]).unwrap();
     (params.signed_by(&key, authority).unwrap(), key)
 }
 
@@ -96,7 +100,11 @@ impl Secure {
 }
 
 fn tls_connect(addr: SocketAddr, config: ClientConfig) -> StreamOwned<ClientConnection, TcpStream> {
-    let name = ServerName::try_from("localhost").unwrap();
+    tls_connect_to("localhost", addr, config)
+}
+
+fn tls_connect_to(host: &str, addr: SocketAddr, config: ClientConfig) -> StreamOwned<ClientConnection, TcpStream> {
+    let name = ServerName::try_from(host.to_owned()).unwrap();
     StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), connect(addr))
 }
 
@@ -112,6 +120,58 @@ fn echoes_and_agrees_on_a_protocol() {
     assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
     assert!(ask(&mut stream, "who").ends_with(&format!("{} {addr}", stream.sock.local_addr().unwrap())));
     drop(stream);
+    end(running);
+}
+
+#[test]
+fn each_host_has_its_certificate() {
+    let secure = Secure::new("hosts");
+    let hosts = ["one.example", "*.two.example"];
+    let others = hosts.iter().enumerate().map(|(number, host)| {
+        let (cert, key) = issue_for(&secure.authority, host);
+        let files = ["cert", "key"].map(|kind| secure.folder.file(&format!("{kind}{number}.pem")));
+        std::fs::write(&files[0], cert.pem()).unwrap();
+        std::fs::write(&files[1], key.serialize_pem()).unwrap();
+        <(PathBuf, PathBuf)>::from(files)
+    });
+    let running = secure.serve(TlsOptions { others: others.collect(), ..secure.options() });
+    // The client refuses a certificate that is not for the host.
+    let check = |host: &str, is_known: bool| {
+        let mut stream = tls_connect_to(host, running.local_addrs()[0], secure.client(None));
+        let answer = stream.write_all(b"hello").and_then(|()| stream.read(&mut [0; 16]));
+        assert_eq!(answer.is_ok(), is_known, "{host}: {answer:?}");
+    };
+    check("localhost", true);
+    check("one.example", true);
+    check("a.two.example", true);
+    check("b.two.example", true);
+    check("three.example", false);
+    end(running);
+}
+
+#[test]
+fn a_configuration_of_ones_own() {
+    let secure = Secure::new("own");
+    let (cert, key) = issue(&secure.authority);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS12])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .unwrap();
+    let mut own = Options { rustls: Some(Arc::new(config)), ..options() };
+    own.listen = vec![Listen::Tls(([127, 0, 0, 1], 0).into())];
+    own.offer(&[b"h2"]);
+    let running = serve(own);
+    let mut config = secure.client(None);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let mut stream = tls_connect(running.local_addrs()[0], config);
+    assert_eq!(ask(&mut stream, "hello"), "hello");
+    assert_eq!(stream.conn.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_2));
+    assert_eq!(stream.conn.alpn_protocol(), Some(&b"h2"[..]));
+    drop(stream);
+    running.shutdown_handle().reload_tls().unwrap();
     end(running);
 }
 

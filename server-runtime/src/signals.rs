@@ -1,0 +1,135 @@
+//! SIGTERM and SIGINT.
+
+use std::fmt;
+use std::io;
+use std::process;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot::{self, Receiver, Sender};
+use tracing::{error, info, warn};
+
+use crate::{Handle, Running};
+
+/// Ends the server in good order on SIGTERM or SIGINT, and at once on the second of them. A third one, which only a
+/// service that blocks its worker leaves time for, exits the process with status 1.
+///
+/// The handlers are in place when this returns.
+///
+/// # Errors
+/// When the handlers or their thread cannot be set up.
+pub fn shutdown_on_signals(running: &Running) -> io::Result<()> {
+    let end = |_: &'static str, handle: &Handle| {
+        handle.trigger();
+        true
+    };
+    Signals::catch()?.shut_down(&running.shutdown_handle(), end, |_| ());
+    Ok(())
+}
+
+/// SIGTERM and SIGINT, caught: as long as nobody says what they do to which server, they end the process.
+#[derive(Debug)]
+pub struct Signals(Sender<Server>);
+
+type End = Box<dyn FnMut(&'static str, &Handle) -> bool + Send>;
+type Insist = Box<dyn Fn(&'static str) + Send>;
+
+/// What signals end, and how.
+struct Server {
+    handle: Handle,
+    end: End,
+    insist: Insist,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").finish_non_exhaustive()
+    }
+}
+
+impl Signals {
+    /// Puts the handlers in place.
+    ///
+    /// # Errors
+    /// When they or their thread cannot be set up.
+    pub fn catch() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let caught = {
+            let _inside = runtime.enter();
+            Caught { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? }
+        };
+        let (serves, served) = oneshot::channel();
+        let watch = move || runtime.block_on(watch(caught, served));
+        std::thread::Builder::new().name("signals".into()).spawn(watch)?;
+        Ok(Self(serves))
+    }
+
+    /// From now on the first signal does what the service says: `end` is given the signal's name and the handle, ends the
+    /// server or begins to, and tells whether it has; if not, the next signal is a first one again. It may take its time;
+    /// `insist` is told of signals that come meanwhile. A second signal ends the server at once, a third one exits the process with status 1.
+    pub fn shut_down(
+        self,
+        handle: &Handle,
+        end: impl FnMut(&'static str, &Handle) -> bool + Send + 'static,
+        insist: impl Fn(&'static str) + Send + 'static,
+    ) {
+        let server = Server { handle: handle.clone(), end: Box::new(end), insist: Box::new(insist) };
+        // The thread ends with the process alone.
+        let _ = self.0.send(server);
+    }
+}
+
+struct Caught {
+    term: Signal,
+    int: Signal,
+}
+
+impl Caught {
+    /// The next one's name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.term.recv() => "SIGTERM",
+            _ = self.int.recv() => "SIGINT",
+        }
+    }
+}
+
+async fn watch(mut caught: Caught, served: Receiver<Server>) {
+    let server = tokio::select! {
+        biased;
+        server = served => server,
+        name = caught.next() => {
+            info!("{name} before the server serves: exiting now");
+            process::exit(0);
+        }
+    };
+    let Ok(Server { handle, mut end, insist }) = server else { return };
+    loop {
+        let name = caught.next().await;
+        info!("{name}: shutting down, {} connections open", handle.connections());
+        let of_call = handle.clone();
+        let mut call = tokio::task::spawn_blocking(move || {
+            let ended = end(name, &of_call);
+            (end, ended)
+        });
+        let ended = loop {
+            tokio::select! {
+                ended = &mut call => break ended,
+                name = caught.next() => insist(name),
+            }
+        };
+        match ended {
+            Ok((_, true)) => break,
+            Ok((again, false)) => end = again,
+            Err(panic) => {
+                error!("{name}: {panic}");
+                break;
+            }
+        }
+    }
+    let name = caught.next().await;
+    warn!("{name} again: ending at once, {} connections open", handle.connections());
+    handle.abort();
+    let name = caught.next().await;
+    error!("{name} a third time: exiting");
+    process::exit(1);
+}
