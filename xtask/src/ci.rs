@@ -13,6 +13,9 @@ pub(crate) struct Options {
     /// Leave out Redis' own suite.
     #[arg(long)]
     no_suite: bool,
+    /// Run what takes long, too: Redis' suite with servers that it starts, kills by the hundred, cases that are loaded again.
+    #[arg(long)]
+    full: bool,
     /// Seconds for each fuzz target; 0 leaves them out.
     #[arg(long, default_value_t = 10)]
     fuzz_seconds: u32,
@@ -37,14 +40,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;
     let skipped = paths.lines().chain(bare.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
-    let tests = gate("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))?;
+    // What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command.
+    let features = ["--features", "echonet-lite/cli,echonet-lite/serial"];
+    let mut test = cargo(&[&["test", "--workspace", "--no-fail-fast"], &features[..]].concat());
+    if options.full {
+        test.env("AOF_KILLS", "200");
+    }
+    let tests = gate("tests", test)?;
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
-        let suite = gate("Redis' own suite", cargo(&["run", "--quiet", "--package", "xtask", "--", "suite"]))?;
-        suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
+        let modes = [("Redis' own suite", &[][..]), ("the suite with servers that it starts", &["--spawn"])];
+        for (name, arguments) in &modes[..if options.full { 2 } else { 1 }] {
+            let task = ["run", "--quiet", "--package", "xtask", "--", "suite"];
+            let suite = gate(name, cargo(&[&task, *arguments].concat()))?;
+            suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
+        }
     }
-    differ()?;
+    differ(options.full)?;
     fuzz(options.fuzz_seconds)?;
     // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
@@ -53,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Random commands to ours and a genuine server, where one is installed.
-fn differ() -> Result<()> {
+fn differ(full: bool) -> Result<()> {
     if Command::new("redis-server").arg("--version").output().is_err() {
         if env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1") {
             bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
@@ -63,7 +76,8 @@ fn differ() -> Result<()> {
     }
     // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
     let task = ["run", "--quiet", "--package", "xtask", "--", "differ", "--commands", "500000", "--seconds", "120"];
-    let output = gate("random commands", cargo(&task))?;
+    let again: &[&str] = if full { &["--reload-each", "10"] } else { &[] };
+    let output = gate("random commands", cargo(&[&task[..], again].concat()))?;
     output.lines().filter(|line| line.starts_with("differ:")).for_each(|line| println!("{line}"));
     Ok(())
 }

@@ -13,9 +13,11 @@ mod isolation;
 mod load;
 mod loadgen;
 mod paths;
+mod persistence;
 mod process;
 mod programs;
 mod report;
+mod scaling;
 mod suite;
 mod tidy;
 
@@ -47,6 +49,10 @@ enum Task {
     Compare(compare::Options),
     /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
     Isolation(isolation::Options),
+    /// What it costs redis-server to keep data, ours and a genuine server: snapshots, the append-only file, loading.
+    Persistence(persistence::Options),
+    /// What a second worker of redis-server adds, alone and with clients that have others look after their keys.
+    Scaling(scaling::Options),
     /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
     Echonet(echonet::Options),
     /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
@@ -68,6 +74,8 @@ fn main() -> ExitCode {
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Isolation(options) => isolation::run(&options),
+        Task::Persistence(options) => persistence::run(&options),
+        Task::Scaling(options) => scaling::run(&options),
         Task::Echonet(options) => echonet::run(&options),
         Task::Loadgen(options) => loadgen::run(&options),
         Task::Report(options) => report::run(&options),

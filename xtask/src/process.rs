@@ -39,19 +39,26 @@ impl Server {
     pub(crate) fn start_when(is_ready: fn(u16) -> bool, command: &[String], port: u16, parent: &Path) -> Result<Self> {
         let folder = parent.join(format!("server-{port}"));
         fs::create_dir_all(&folder)?;
-        let log = File::create(folder.join("log"))?;
-        let (program, arguments) = command.split_first().context("a server needs a command")?;
-        let child = Command::new(program)
-            .args(arguments)
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
+        let child = spawn(command, &folder)?;
         let mut server = Self { child, port, folder };
         server.wait_until_ready(is_ready).with_context(|| format!("`{}`", command.join(" ")))?;
         Ok(server)
+    }
+
+    /// Starts it anew in its folder, as `command` says, when the one before has ended, as it was told to.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub(crate) fn start_again(&mut self, command: &[String], port: u16) -> Result<()> {
+        let deadline = Instant::now() + START_LIMIT;
+        while self.child.try_wait()?.is_none() {
+            if Instant::now() > deadline {
+                bail!("the server does not end");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        (self.child, self.port) = (spawn(command, &self.folder)?, port);
+        self.wait_until_ready(answers)
     }
 
     fn wait_until_ready(&mut self, is_ready: fn(u16) -> bool) -> Result<()> {
@@ -73,6 +80,11 @@ impl Server {
         self.port
     }
 
+    /// The folder in which it runs, with its output in the file `log`.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
@@ -82,6 +94,19 @@ impl Server {
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let fields = stat_fields(&format!("/proc/{}/stat", self.pid()))?;
         Ok((fields[UTIME] + fields[UTIME + 1]) / TICKS_PER_SECOND)
+    }
+
+    /// User and system CPU time of each of its threads so far, in seconds, in the order of their numbers.
+    pub(crate) fn threads_cpu_seconds(&self) -> Result<Vec<f64>> {
+        let folder = format!("/proc/{}/task", self.pid());
+        let names = fs::read_dir(&folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().parse()?));
+        let mut threads = names.collect::<Result<Vec<u32>>>()?;
+        threads.sort_unstable();
+        let cpu = |thread| -> Result<f64> {
+            let fields = stat_fields(&format!("{folder}/{thread}/stat"))?;
+            Ok((fields[UTIME] + fields[UTIME + 1]) / TICKS_PER_SECOND)
+        };
+        threads.into_iter().map(cpu).collect()
     }
 
     /// Resident memory in bytes (`VmRSS`).
@@ -95,6 +120,14 @@ impl Server {
         let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;
         Ok(kib * 1024)
     }
+}
+
+fn spawn(command: &[String], folder: &Path) -> Result<Child> {
+    let log = File::create(folder.join("log"))?;
+    let (program, arguments) = command.split_first().context("a server needs a command")?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    command.spawn().with_context(|| format!("cannot start {program}"))
 }
 
 impl Drop for Server {

@@ -3,12 +3,13 @@
 //!
 //! Commands come in cases. Each begins with empty servers and new connections, in RESP2 and RESP3 by turns, and follows from
 //! the seed and its number alone. Cases run side by side, each on a pair of servers of its own. A difference is shrunk to the
-//! shortest sequence that shows it.
+//! shortest sequence that shows it. Behind some cases both servers load their data again ([`reload`]), which must not change it.
 
 mod draw;
 mod grammar;
 mod known;
 mod pair;
+mod reload;
 mod reply;
 mod rules;
 mod run;
@@ -53,6 +54,10 @@ pub(crate) struct Options {
     /// End after this many differences.
     #[arg(long, default_value_t = 20)]
     differences: usize,
+    /// Behind one case in so many, both servers load what came of it again, by DEBUG RELOAD and from both kinds of files, and must
+    /// have the same data as before; 0: behind none.
+    #[arg(long, default_value_t = 0)]
+    reload_each: u64,
     /// Pairs of servers that run cases side by side. More than there are cores, because what waits in one pair (a command
     /// for its time to be over) leaves the cores to the others.
     #[arg(long, default_value_t = 6)]
@@ -65,12 +70,19 @@ pub(crate) struct Options {
     genuine: PathBuf,
 }
 
+impl Options {
+    /// Our server.
+    fn ours(&self) -> PathBuf {
+        self.ours.clone().unwrap_or_else(crate::release_server)
+    }
+}
+
 /// Sends the commands and prints what differs.
 ///
 /// # Errors
 /// When replies differ and no line of the list excuses it, or when a server cannot be started.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let ours = options.ours.clone().unwrap_or_else(crate::release_server);
+    let ours = options.ours();
     let pairs = (0..options.pairs.max(1)).map(|_| Pair::start(&ours, &options.genuine)).collect::<Result<Vec<_>>>()?;
     let grammar = grammar(&pairs[0])?;
     let templates = grammar.len();
@@ -84,10 +96,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let tally = run.into_tally();
     tally.excused.iter().filter(|(_, times)| **times > 0).for_each(|(line, times)| println!("{times} times: {line}"));
     println!(
-        "differ: {} commands in {} cases (seed {}, {templates} templates): {} differences, {} excused by \
+        "differ: {} commands in {} cases, {} of them loaded again (seed {}, {templates} templates): {} differences, {} excused by \
          xtask/differ/known.txt, {} that did not come again; {} s",
         tally.sent,
         tally.cases,
+        tally.loaded,
         options.seed,
         tally.found.len(),
         tally.excused.values().sum::<u64>(),

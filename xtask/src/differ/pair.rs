@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What both servers are told: nothing is written to disk; strings stay so small that a run of millions of commands does
 /// not consist of copying them; the digest may be asked for.
-const ARGUMENTS: &[&str] = &[
+pub(super) const ARGUMENTS: &[&str] = &[
     "--save",
     "",
     "--appendonly",
@@ -147,16 +147,21 @@ impl Pair {
 }
 
 /// A command whose words have no spaces.
-fn words(text: &str) -> Vec<Vec<u8>> {
+pub(super) fn words(text: &str) -> Vec<Vec<u8>> {
     text.split(' ').map(|word| word.as_bytes().to_vec()).collect()
 }
 
-struct Connection {
+/// A connection to one of them.
+pub(super) struct Connection {
     stream: BufReader<TcpStream>,
 }
 
 impl Connection {
-    fn open(port: u16) -> Result<Self> {
+    /// To the server on this port.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub(super) fn open(port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -165,7 +170,10 @@ impl Connection {
     }
 
     /// A connection of this protocol to a server that holds nothing.
-    fn prepared(port: u16, resp3: bool) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub(super) fn prepared(port: u16, resp3: bool) -> Result<Self> {
         let mut connection = Self::open(port)?;
         let settings = SETTINGS.iter().map(|(name, value)| format!(" {name} {value}")).collect::<String>();
         let commands = [
@@ -183,7 +191,34 @@ impl Connection {
         Ok(connection)
     }
 
-    fn send(&mut self, commands: &[&Vec<Vec<u8>>]) -> Result<()> {
+    /// Asks, and waits for the reply.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn ask(&mut self, words: &Vec<Vec<u8>>) -> Result<Reply> {
+        self.send(&[words])?;
+        Ok(Reply::read(&mut self.stream)?)
+    }
+
+    /// Runs commands, whatever they answer, up to one that ends the connection.
+    ///
+    /// # Errors
+    /// They cannot be sent.
+    pub(super) fn run(&mut self, requests: &[Request]) -> Result<()> {
+        for chunk in requests.chunks(BATCH) {
+            self.send(&chunk.iter().map(|request| &request.words).collect::<Vec<_>>())?;
+            if chunk.iter().any(|_| Reply::read(&mut self.stream).is_err()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends commands.
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub(super) fn send(&mut self, commands: &[&Vec<Vec<u8>>]) -> Result<()> {
         let mut bytes = Vec::new();
         for words in commands {
             write!(bytes, "*{}\r\n", words.len())?;

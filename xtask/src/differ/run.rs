@@ -12,12 +12,16 @@ use super::draw::Draw;
 use super::grammar::{Grammar, Request};
 use super::known::{self, Known};
 use super::pair::{Difference, Pair};
+use super::reload;
 use super::reply::{Reply, short};
 use super::rules::Open;
 use super::shrink;
 
 /// How often a sequence is run again to shrink it.
 const SHRINK_ATTEMPTS: usize = 400;
+
+/// The same where both servers are started three times for each attempt.
+const RELOAD_ATTEMPTS: usize = 60;
 
 /// What the pairs of servers have in common.
 pub(super) struct Run<'a> {
@@ -36,6 +40,8 @@ pub(super) struct Tally {
     pub(super) sent: u64,
     /// Cases that were begun.
     pub(super) cases: u64,
+    /// Cases whose data was loaded again.
+    pub(super) loaded: u64,
     /// Differences that a line of the list excuses, by line.
     pub(super) excused: BTreeMap<&'static str, u64>,
     /// Differences that did not show again, when the same commands were sent once more.
@@ -104,7 +110,13 @@ impl<'a> Run<'a> {
         let mut excused = Vec::new();
         let difference = self.attempt(pair, &requests, resp3, |known| excused.push(known.line))?;
         excused.into_iter().for_each(|line| *self.tally().excused.entry(line).or_default() += 1);
-        let Some(difference) = difference else { return Ok(requests.len() as u64) };
+        let Some(difference) = difference else {
+            let sent = requests.len() as u64;
+            if self.options.reload_each > 0 && number.is_multiple_of(self.options.reload_each) {
+                self.reload(requests, number)?;
+            }
+            return Ok(sent);
+        };
         requests.truncate(difference.at + 1);
         let sent = requests.len() as u64;
         if self.attempt(pair, &requests, resp3, |_| ())?.is_none() {
@@ -127,6 +139,32 @@ impl<'a> Run<'a> {
             self.report(pair, requests, resp3, number, &difference)?;
         }
         Ok(sent)
+    }
+
+    /// Has the data that a case has made loaded again.
+    fn reload(&self, requests: Vec<Request>, case: u64) -> Result<()> {
+        let check = |requests: &[Request]| reload::check(&self.options.ours(), &self.options.genuine, requests);
+        let found = check(&requests)?;
+        self.tally().loaded += 1;
+        let Some(first) = found else { return Ok(()) };
+        let signature = first.split(':').next().unwrap_or_default().to_owned();
+        let times = {
+            let mut tally = self.tally();
+            let times = tally.found.entry(signature).or_default();
+            *times += 1;
+            *times
+        };
+        if times > 1 {
+            return Ok(());
+        }
+        let shrunk = shrink::shrink(requests, RELOAD_ATTEMPTS, |requests| matches!(check(requests), Ok(Some(_))));
+        let mut text = format!("\ndifference in case {case} of seed {}:\n", self.options.seed);
+        for request in &shrunk {
+            writeln!(text, "> {}", command(request))?;
+        }
+        let last = check(&shrunk)?;
+        println!("{text}{}", last.unwrap_or_else(|| format!("(comes and goes; at first {first})")));
+        Ok(())
     }
 
     fn attempt(

@@ -10,13 +10,13 @@ pub(super) const CHUNK: usize = 100;
 /// Commands of a filling pipeline.
 const DEPTH: usize = 16;
 
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     replies: BufReader<TcpStream>,
 }
 
 impl Client {
-    pub(super) fn connect(port: u16) -> Result<Self> {
+    pub(crate) fn connect(port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         let replies = BufReader::with_capacity(1 << 20, stream.try_clone()?);
@@ -24,10 +24,41 @@ impl Client {
     }
 
     /// Sends a command and reads its reply, which may be an error.
-    pub(super) fn ask(&mut self, words: &[&str]) -> Result<()> {
-        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-        self.stream.write_all(&request(&words))?;
+    pub(crate) fn ask(&mut self, words: &[&str]) -> Result<()> {
+        self.send(words)?;
         self.discard()
+    }
+
+    /// Sends a command whose reply nobody reads.
+    pub(crate) fn send(&mut self, words: &[&str]) -> Result<()> {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        Ok(self.stream.write_all(&request(&words))?)
+    }
+
+    /// Sends a command and reads its reply, a bulk string.
+    pub(crate) fn text(&mut self, words: &[&str]) -> Result<String> {
+        self.send(words)?;
+        let mut line = String::new();
+        self.replies.read_line(&mut line)?;
+        let len: usize = line.strip_prefix('$').with_context(|| format!("no text: {line}"))?.trim().parse()?;
+        let mut text = vec![0; len + 2];
+        self.replies.read_exact(&mut text)?;
+        Ok(String::from_utf8_lossy(&text[..len]).into_owned())
+    }
+
+    /// Sends `name` with the arguments that `arguments` makes of each number below `count`.
+    pub(crate) fn each(&mut self, name: &str, count: usize, arguments: impl Fn(usize) -> Vec<Vec<u8>>) -> Result<()> {
+        for from in (0..count).step_by(CHUNK) {
+            let to = (from + CHUNK).min(count);
+            let mut bytes = Vec::new();
+            for number in from..to {
+                let arguments = arguments(number);
+                let words = [name.as_bytes()].into_iter().chain(arguments.iter().map(Vec::as_slice));
+                bytes.extend(request(&words.collect::<Vec<_>>()));
+            }
+            self.pipeline(&bytes, to - from)?;
+        }
+        Ok(())
     }
 
     /// Sends encoded commands and reads as many replies.
@@ -61,13 +92,14 @@ impl Client {
             self.replies.read_until(b'\n', &mut line)?;
             let number = || -> Result<i64> { Ok(std::str::from_utf8(&line[1..])?.trim().parse()?) };
             match line.first().context("the server has closed the connection")? {
-                b'+' | b'-' | b':' => {}
+                b'+' | b'-' | b':' | b'_' => {}
                 b'$' => {
                     if let Ok(len) = u64::try_from(number()?) {
                         std::io::copy(&mut self.replies.by_ref().take(len + 2), &mut std::io::sink())?;
                     }
                 }
                 b'*' => missing += u64::try_from(number()?).unwrap_or(0),
+                b'%' => missing += 2 * u64::try_from(number()?).unwrap_or(0),
                 other => bail!("no reply begins with {other}"),
             }
         }

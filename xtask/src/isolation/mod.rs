@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::process::{Server, free_port, run_quietly};
-use client::Client;
+pub(crate) use client::Client;
 use disturbance::{ALL, Disturbance};
 
 /// What the bystanders do: half of them read, half write, keys of their own.

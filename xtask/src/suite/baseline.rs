@@ -5,12 +5,11 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::ALONE;
 use super::runner::{Against, Runner};
 use crate::process::{Server, free_port};
 
 /// Where Debian installs the genuine server.
-const GENUINE: &str = "/usr/bin/redis-server";
+pub(super) const GENUINE: &str = "/usr/bin/redis-server";
 
 /// How the genuine server is started for the suite.
 pub(super) fn command(port: u16) -> Vec<String> {
@@ -22,8 +21,8 @@ pub(super) fn command(port: u16) -> Vec<String> {
 
 /// Names of the tests of `unit` that the genuine server passes and fails: from the cache, or run now.
 /// `None`, and a line that says so, where it is not installed.
-pub(super) fn of(runner: &Runner, unit: &str, fresh: bool) -> Result<Option<Baseline>> {
-    let folder = runner.cache().join("baseline");
+pub(super) fn of(runner: &Runner, unit: &str, is_started: bool, fresh: bool) -> Result<Option<Baseline>> {
+    let folder = runner.cache().join(if is_started { "baseline-started" } else { "baseline" });
     let file = folder.join(unit.replace('/', "-"));
     if !fresh && let Ok(text) = fs::read_to_string(&file) {
         return Ok(Some(Baseline { passed: text.lines().map(String::from).collect(), failed: Vec::new() }));
@@ -32,8 +31,8 @@ pub(super) fn of(runner: &Runner, unit: &str, fresh: bool) -> Result<Option<Base
         println!("no {GENUINE}: tests of {unit} that are never reached cannot be counted");
         return Ok(None);
     }
-    let outcome = if ALONE.contains(&unit) {
-        runner.run(unit, Against::Program(Path::new(GENUINE)), &[])?
+    let outcome = if is_started {
+        runner.run(unit, Against::Started, &[])?
     } else {
         let port = free_port()?;
         let server = Server::start(&command(port), port, runner.cache())?;

@@ -13,6 +13,18 @@ pub(super) struct Outcome {
     pub(super) hung: Vec<String>,
 }
 
+/// What the suite says, too, of a test, or a file, whose inner server it has ended because of an error outside of tests.
+const AFTERMATH: &str = "key \"pid\" not known in dictionary";
+
+impl Outcome {
+    fn add_failure(&mut self, (name, message): (String, String)) {
+        match self.failed.last_mut() {
+            Some(cause) if message.contains(AFTERMATH) && cause.0 == BETWEEN_TESTS => cause.0 = name,
+            _ => self.failed.push((name, message)),
+        }
+    }
+}
+
 /// The name under which an error outside of any test is reported.
 pub(super) const BETWEEN_TESTS: &str = "(between tests)";
 
@@ -41,7 +53,7 @@ pub(super) fn parse(text: &str) -> Outcome {
                 while let Some(more) = lines.next_if(|line| !is_status(line)) {
                     details.push(more);
                 }
-                outcome.failed.push(failure(&details));
+                outcome.add_failure(failure(&details));
             }
             _ => {}
         }
@@ -107,6 +119,16 @@ mod tests {
         let failed = [("MGET", "Expected 'a' to be 'b'"), ("EVAL works", "ERR unknown command 'eval'")];
         assert_eq!(outcome.failed, failed.map(|(name, message)| (name.to_owned(), message.to_owned())));
         assert!(outcome.hung.is_empty());
+    }
+
+    #[test]
+    fn what_ends_a_server_ends_its_test() {
+        let outcome = parse(
+            "[err]: n command 'slaveof'\nERR unknown command 'slaveof', with\n    while executing\n\"r slaveof\"\n\
+             [err]: MULTI in tests/unit/other.tcl\nnot known in dictionary\nkey \"pid\" not known in dictionary\n    \
+             while executing\n\"dict get\"\n",
+        );
+        assert_eq!(outcome.failed, [("MULTI".to_owned(), "ERR unknown command 'slaveof', with".to_owned())]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::known::{Known, Verdict};
 use super::output::Outcome;
 
 /// The share of the tests concerning supported commands that must pass.
-const ACCEPTABLE: f64 = 0.95;
+const ACCEPTABLE: f64 = 0.97;
 
 /// Results of all files.
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(super) struct Report {
     /// Left out by the suite itself.
     ignored: Vec<String>,
     hung: usize,
+    /// Failures of which nothing is known.
+    unexplained: usize,
 }
 
 struct Row {
@@ -54,6 +56,7 @@ impl Report {
                 }
                 Verdict::Unexplained => {
                     failed += 1;
+                    self.unexplained += 1;
                     self.failures.push(format!("{unit}: {name}: {message}"));
                 }
             }
@@ -84,7 +87,7 @@ impl Report {
         }
         print_list("Fails", &self.failures);
         print_list("Not concerning supported commands", &self.unsupported);
-        print_list("Skipped by the suite in external mode", &self.ignored);
+        print_list("Skipped by the suite's tags", &self.ignored);
         let (passed, failed) = self.totals();
         println!("\nsuite: {passed} passed, {failed} failed, {:.1} % of what is supported", self.share() * 100.0);
     }
@@ -92,6 +95,11 @@ impl Report {
     /// Whether enough passed and nothing hung.
     pub(super) fn is_acceptable(&self) -> bool {
         self.hung == 0 && self.share() >= ACCEPTABLE
+    }
+
+    /// Whether nothing fails but what is known to.
+    pub(super) fn is_as_known(&self) -> bool {
+        self.hung == 0 && self.unexplained == 0
     }
 
     fn totals(&self) -> (usize, usize) {

@@ -1,9 +1,9 @@
 //! Runs one file of the suite against one port, with a limit on its time.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,9 @@ const STALL_SECONDS: u64 = 60;
 const HANGS_PER_FILE: usize = 3;
 
 /// What needs replication or writes to disk is left out by the suite's own tags, for every server alike.
-const TAGS: &str = "-needs:repl -needs:save";
+const EXTERNAL_TAGS: &str = "-needs:repl -needs:save";
+/// Where the suite starts its servers, they write.
+const STARTED_TAGS: &str = "-needs:repl -repl -cluster";
 
 /// Left out for every server: kills the child process of a BGSAVE, which an external run cannot know, and when it fails
 /// half-way it leaves settings behind that break the tests after it.
@@ -28,11 +30,11 @@ const UNFIT: &str = "SRANDMEMBER with a dict containing long chain";
 
 /// What a file of the suite is run against.
 #[derive(Clone, Copy)]
-pub(super) enum Against<'a> {
+pub(super) enum Against {
     /// The server that listens on this port.
     Port(u16),
-    /// Servers that the file itself starts and configures, of this program.
-    Program(&'a Path),
+    /// Servers that the file itself starts and configures, of the tree's program.
+    Started,
 }
 
 /// Runs files of the suite.
@@ -44,8 +46,8 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// A runner for the suite in `tree`, with logs below `cache`. Runners that work at the same time differ in `lane`, 0
-    /// or 1, and in their tree.
+    /// A runner for the suite in `tree`, with logs below `cache`. Runners that work at the same time differ in `lane`, and in
+    /// their tree.
     pub(super) fn new(tree: PathBuf, cache: PathBuf, time_limit_seconds: u64, lane: u32) -> Self {
         Self { tree, cache, time_limit: Duration::from_secs(time_limit_seconds), lane }
     }
@@ -60,7 +62,7 @@ impl Runner {
     ///
     /// # Errors
     /// When the suite cannot be started.
-    pub(super) fn run(&self, unit: &str, against: Against<'_>, left_out: &[String]) -> Result<Outcome> {
+    pub(super) fn run(&self, unit: &str, against: Against, left_out: &[String]) -> Result<Outcome> {
         let deadline = Instant::now() + self.time_limit;
         let mut hung: Vec<String> = Vec::new();
         loop {
@@ -75,35 +77,33 @@ impl Runner {
         }
     }
 
-    fn run_once(&self, unit: &str, against: Against<'_>, skipped: &[String], deadline: Instant) -> Result<Outcome> {
+    fn run_once(&self, unit: &str, against: Against, skipped: &[String], deadline: Instant) -> Result<Outcome> {
         let logs = self.cache.join("logs");
         fs::create_dir_all(&logs)?;
         let log = logs.join(format!("{}-{}-{}.log", unit.replace('/', "-"), std::process::id(), self.lane));
         let output = File::create(&log)?;
-        let (unit, unfit) = unlocked::prepare(&self.tree, unit)?;
         let mut command = Command::new("./runtest");
         command.current_dir(&self.tree);
+        command.args(["--baseport", &base_port(self.lane).to_string(), "--portcount", &PORTS.to_string()]);
+        let mut unit: Cow<'_, str> = unit.into();
+        let mut skip = |name: &str| {
+            command.args(["--skiptest", name]);
+        };
+        skipped.iter().for_each(|name| skip(name));
         match against {
             Against::Port(port) => {
-                command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+                let (prepared, unfit) = unlocked::prepare(&self.tree, &unit)?;
+                unfit.iter().chain([&UNFIT]).for_each(|name| skip(name));
+                command.args(["--host", "127.0.0.1", "--port", &port.to_string(), "--tags", EXTERNAL_TAGS]);
+                unit = prepared.into_owned().into();
             }
-            Against::Program(_) => {}
+            Against::Started => {
+                command.args(["--clients", "1", "--tags", STARTED_TAGS]);
+            }
         }
-        command.args(["--baseport", &base_port(self.lane).to_string()]);
         // Durable: an exception ends one test, not the file.
-        command.args(["--single", &unit, "--durable", "--tags", TAGS, "--timeout", &STALL_SECONDS.to_string()]);
-        command.args(["--skiptest", UNFIT]);
-        unfit.iter().for_each(|name| {
-            command.args(["--skiptest", name]);
-        });
-        skipped.iter().for_each(|name| {
-            command.args(["--skiptest", name]);
-        });
+        command.args(["--single", &unit, "--durable", "--timeout", &STALL_SECONDS.to_string()]);
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
-        let _installed = match against {
-            Against::Port(_) => None,
-            Against::Program(program) => Some(Installed::new(&self.tree, program)?),
-        };
         let mut child = command.spawn().context("cannot start the suite")?;
         let in_time = wait(&mut child, deadline)?;
         let mut outcome = parse(&String::from_utf8_lossy(&fs::read(&log)?));
@@ -114,44 +114,14 @@ impl Runner {
     }
 }
 
-/// A program in the place where the suite looks for the server, as long as this lives; then what was there is there again.
-struct Installed {
-    place: PathBuf,
-    before: Option<PathBuf>,
-}
-
-impl Installed {
-    /// The suite waits for what the genuine server logs, its process number and that it is ready: a script says it.
-    fn new(tree: &Path, program: &Path) -> Result<Self> {
-        let place = tree.join("src/redis-server");
-        let before = fs::read_link(&place).ok();
-        // Never through the link, into the program that it names.
-        if before.is_some() || place.exists() {
-            fs::remove_file(&place)?;
-        }
-        let script = format!(
-            "#!/bin/bash\necho \" PID: $$\"\nexec {} \"$@\" > >(sed -u 's/ ready to accept/ Ready to accept/') 2>&1\n",
-            program.display()
-        );
-        fs::write(&place, script)?;
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
-        Ok(Self { place, before })
-    }
-}
-
-impl Drop for Installed {
-    fn drop(&mut self) {
-        // What cannot be put back is linked anew when the suite is next fetched.
-        let _ = fs::remove_file(&self.place);
-        let _ = self.before.as_ref().map(|before| symlink(before, &self.place));
-    }
-}
+/// Ports of one runner's servers.
+const PORTS: u32 = 800;
 
 /// The suite's own processes meet at one of the 32 ports below this one; runs at the same time need different ones.
 /// Its servers take those behind it, which must stay below Linux' range for clients, 32,768 and above: there a client may
 /// have a port already.
 fn base_port(lane: u32) -> u32 {
-    21_111 + 40 * ((2 * std::process::id() + lane) % 280)
+    10_100 + (PORTS + 100) * ((4 * std::process::id() + lane) % 24)
 }
 
 /// Waits for the suite until the deadline, then ends its process group; false when it had to.

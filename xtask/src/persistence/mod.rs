@@ -1,0 +1,146 @@
+//! What it costs to keep data: snapshots, the append-only file and loading, ours and a genuine server in interleaved rounds.
+
+mod append;
+mod load;
+mod prober;
+mod save;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::compare::stats::{median, paired_ratio};
+use crate::process::{Server, free_port, run_quietly};
+
+/// Options of `cargo xtask persistence`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only topics whose name contains this: save, load, append.
+    #[arg(long)]
+    only: Option<String>,
+    /// Our server; built when not given.
+    #[arg(long)]
+    ours: Option<PathBuf>,
+    /// The genuine server.
+    #[arg(long, default_value = "/usr/bin/redis-server")]
+    genuine: PathBuf,
+    /// The load generator; built when not given.
+    #[arg(long)]
+    loadgen: Option<PathBuf>,
+    /// Rounds of each topic; the first server of each takes turns.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Keys; with values of 1,000 bytes where snapshots are measured.
+    #[arg(long, default_value_t = 1_000_000)]
+    keys: usize,
+    /// Where a drawing of latency over time goes, during a snapshot of the last round.
+    #[arg(long)]
+    plot: Option<PathBuf>,
+}
+
+/// What a round showed of one server, by the names of its rows.
+type Figures = Vec<(&'static str, f64)>;
+
+/// Measures one server; what is to be drawn of it goes to the plot.
+type Measure = fn(&Subject, &mut Plot) -> Result<Figures>;
+
+const TOPICS: [(&str, Measure); 3] = [("save", save::measure), ("load", load::measure), ("append", append::measure)];
+
+/// One server, and what it is measured with.
+struct Subject {
+    name: &'static str,
+    program: String,
+    loadgen: PathBuf,
+    folder: PathBuf,
+    keys: usize,
+}
+
+impl Subject {
+    /// The command of a server on `port` that takes `more` settings besides.
+    fn command(&self, port: u16, more: &[&str]) -> Vec<String> {
+        let port = port.to_string();
+        let common = ["--bind", "127.0.0.1", "--port", &port, "--save", "", "--enable-debug-command", "yes"];
+        let common = common.iter().chain(&["--rdbcompression", "no"]).chain(more);
+        [self.program.clone()].into_iter().chain(common.map(|word| (*word).to_owned())).collect()
+    }
+
+    fn start(&self, more: &[&str]) -> Result<Server> {
+        let port = free_port()?;
+        Server::start(&self.command(port, more), port, &self.folder)
+    }
+
+    /// A run of the generator against `server`, begun.
+    fn load(&self, server: &Server, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.loadgen);
+        command.args(["redis", "-t", "1", "--warm-up", "0s", "--timeout", "60s", "--keys", &self.keys.to_string()]);
+        command.args(words).arg(format!("127.0.0.1:{}", server.port()));
+        command
+    }
+
+    /// Runs the generator; its summary of all requests.
+    fn run(&self, server: &Server, words: &[&str]) -> Result<Value> {
+        let record = self.folder.join(format!("record-{}.json", free_port()?));
+        let mut command = self.load(server, words);
+        run_quietly(command.arg("--json").arg(&record))?;
+        let mut result: Value = serde_json::from_str(&std::fs::read_to_string(&record)?)?;
+        std::fs::remove_file(&record)?;
+        Ok(result["summary"]["all"].take())
+    }
+}
+
+/// A figure of the generator's summary.
+fn figure(summary: &Value, name: &str) -> Result<f64> {
+    summary[name].as_f64().with_context(|| format!("the generator's result has no {name}"))
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A server or the generator cannot be started, or fails.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
+    let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
+    let subject = |name, program: &Path| -> Result<Subject> {
+        // Not the file that a link leads to: Debian's looks at its own name.
+        let program = std::path::absolute(program)?.display().to_string();
+        let folder = crate::target_dir().join("persistence");
+        Ok(Subject { name, program, loadgen: std::path::absolute(&loadgen)?, folder, keys: options.keys })
+    };
+    let subjects = [subject("ours", &ours)?, subject("redis", &options.genuine)?];
+    let plot = options.plot.as_deref();
+    println!("| figure | ours | redis | ours / redis | 95 % |");
+    println!("|---|--:|--:|--:|---|");
+    for (name, measure) in TOPICS {
+        if options.only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+            continue;
+        }
+        let mut drawing = Plot::default();
+        let mut found: BTreeMap<usize, (&str, [Vec<f64>; 2])> = BTreeMap::new();
+        for round in 0..options.rounds {
+            drawing = Plot::default();
+            for at in [round % 2, 1 - round % 2] {
+                let figures = measure(&subjects[at], &mut drawing).with_context(|| format!("{name}, {at}"))?;
+                for (row, (name, value)) in figures.into_iter().enumerate() {
+                    found.entry(row).or_insert_with(|| (name, Default::default())).1[at].push(value);
+                }
+            }
+        }
+        found.values().for_each(|(name, values)| print_row(name, values));
+        if let Some(path) = plot.filter(|_| !drawing.is_empty()) {
+            prober::draw(&drawing, path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Latencies over time, by the name of the server.
+type Plot = BTreeMap<&'static str, Vec<prober::Sample>>;
+
+fn print_row(name: &str, [ours, theirs]: &[Vec<f64>; 2]) {
+    let ratio = paired_ratio(ours, theirs);
+    let (low, high) = ratio.interval;
+    println!("| {name} | {:.2} | {:.2} | {:.3} | {low:.3} to {high:.3} |", median(ours), median(theirs), ratio.mean);
+}
