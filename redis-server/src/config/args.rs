@@ -19,6 +19,13 @@ pub enum Request {
     CheckConfig(Launch),
     /// Read this file, say whether it is sound and what it holds, and end.
     CheckFile(PathBuf),
+    /// Read this file of commands, and cut off what is damaged at its end.
+    FixFile {
+        /// The file, or the manifest of several.
+        path: PathBuf,
+        /// Whether nobody is asked before.
+        yes: bool,
+    },
     /// Print the help: all of it, or one setting's page.
     Help(Option<String>),
     /// Print the version.
@@ -71,6 +78,13 @@ impl Request {
                 };
                 return Ok(Self::CheckFile(PathBuf::from(OsString::from_vec(file.to_vec()))));
             }
+            Some(b"--fix") => {
+                let yes = arguments.last().is_some_and(|last| last == "--yes");
+                let [_, file] = &arguments[..arguments.len() - usize::from(yes)] else {
+                    return Err(misplaced(b"--fix", Reason::FixWhat));
+                };
+                return Ok(Self::FixFile { path: PathBuf::from(OsString::from_vec(file.to_vec())), yes });
+            }
             _ => {}
         }
         let all = arguments.len();
@@ -97,7 +111,8 @@ impl Launch {
             launch.stdin = true;
             rest = before;
         }
-        // Like in the genuine server, what follows a flag is its value, whatever it begins with; but for `--save`.
+        // Like in the genuine server, what stands before all flags is a directive, and what follows a flag is its value,
+        // whatever it begins with; but for `--save`.
         let mut wants_value = false;
         for argument in rest {
             if let Some(name) = argument.strip_prefix(b"--").filter(|_| !wants_value) {
@@ -109,6 +124,8 @@ impl Launch {
             wants_value = false;
             if let Some(flag) = launch.flags.last_mut() {
                 flag.words.push(argument.clone());
+            } else if launch.file.is_some() && !argument.starts_with(b"-") {
+                launch.flags.push(Directive { origin: Origin::CommandLine, name: argument.clone(), words: Vec::new() });
             } else {
                 return Err(misplaced(argument, Reason::Misplaced));
             }

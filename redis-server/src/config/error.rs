@@ -70,6 +70,8 @@ pub(super) enum Reason {
     Misplaced,
     /// `--check` with anything but one file.
     CheckWhat,
+    /// `--fix` with anything but one file, and `--yes`.
+    FixWhat,
 }
 
 impl fmt::Display for ConfigError {
@@ -91,6 +93,7 @@ impl fmt::Display for ConfigError {
             Reason::Quotes => f.write_str("Unbalanced quotes in configuration line"),
             Reason::TooDeep => f.write_str("Too many files include each other"),
             Reason::Misplaced => f.write_str("Expected '--name value', or one configuration file before all flags"),
+            Reason::FixWhat => f.write_str("Expected '--fix FILE' or '--fix FILE --yes', and nothing else"),
             Reason::CheckWhat => f.write_str("Expected '--check FILE', and nothing else"),
             Reason::Unknown { name } => {
                 write!(f, "Bad directive or wrong number of arguments: no setting is called '{name}'")?;
@@ -150,10 +153,13 @@ impl fmt::Display for SetError {
 
 impl std::error::Error for SetError {}
 
+/// What is shown of a secret.
+pub(super) const HIDDEN_WORDS: &str = "(hidden)";
+
 /// Words as they would be written in a file; of a secret nothing is shown.
 pub(super) fn shown(id: Option<Id>, words: &[bytes::Bytes]) -> String {
     if id.is_some_and(|id| id.setting().flags.has(Flags::SENSITIVE)) {
-        return "(hidden)".to_owned();
+        return HIDDEN_WORDS.to_owned();
     }
     words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }

@@ -42,7 +42,8 @@ impl fmt::Display for Kind {
 const USAGE: &str = "\
 Usage: redis-server [/path/to/redis.conf] [--name value ...] ... [-]
        redis-server --check-config ...   load the configuration, report, and end
-       redis-server --check FILE         read an RDB file, say whether it is sound and what it holds, and end
+       redis-server --check FILE         read an RDB file, an append-only file or its manifest, say whether it is sound, and end
+       redis-server --fix FILE [--yes]   cut off what is damaged at the end of an append-only file, and end
        redis-server --help [SETTING]     this page, or all about one setting
        redis-server --version
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::args::Launch;
-use super::error::{ConfigError, Origin, Reason, Warning, nearest, shown};
+use super::error::{ConfigError, HIDDEN_WORDS, Origin, Reason, Warning, nearest, shown};
 use super::setting::{Flags, Id};
 use super::store::{Config, Draft, default};
 use super::value;
@@ -68,7 +68,11 @@ impl Directive {
         match &self.origin {
             Origin::File { .. } | Origin::Stdin { .. } => format!("{name} {words}"),
             Origin::Environment { variable } => format!("{variable}={words}"),
-            Origin::CommandLine => format!("--{name} {words}"),
+            // As if it stood in a file, each word in quotes, as the genuine server shows it.
+            Origin::CommandLine if words == HIDDEN_WORDS => format!("{name} {words}"),
+            Origin::CommandLine => {
+                self.words.iter().fold(name.into_owned(), |line, word| format!("{line} {}", parse::quote_any(word)))
+            }
         }
         .trim_end()
         .to_owned()

@@ -1,8 +1,6 @@
 //! What the configuration says of the log.
 
-use std::path::PathBuf;
-
-use server_runtime::{LogFormat, LogOptions};
+use server_runtime::{LogFormat, LogOptions, LogOutput};
 
 use super::{Config, settings};
 
@@ -18,7 +16,7 @@ pub fn level(config: &Config) -> &'static str {
 pub fn options(config: &Config) -> LogOptions {
     LogOptions {
         level: level(config).to_owned(),
-        format: if config.int(settings::LOG_FORMAT) == 1 { LogFormat::Json } else { LogFormat::Text },
-        file: config.string(settings::LOGFILE).map(PathBuf::from),
+        format: if config.int(settings::LOG_FORMAT) == 1 { LogFormat::Json } else { LogFormat::Redis },
+        output: config.string(settings::LOGFILE).map_or(LogOutput::Stdout, |file| LogOutput::File(file.into())),
     }
 }

@@ -112,6 +112,11 @@ pub(super) fn quote(word: &[u8]) -> String {
     if !word.is_empty() && word[0] != b'#' && word.iter().all(plain) {
         return String::from_utf8_lossy(word).into_owned();
     }
+    quote_any(word)
+}
+
+/// The word in quotes.
+pub(super) fn quote_any(word: &[u8]) -> String {
     let mut quoted = String::from("\"");
     for byte in word {
         match byte {

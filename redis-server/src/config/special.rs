@@ -60,6 +60,9 @@ pub(super) fn format_events(bits: i64) -> String {
 
 /// The bits of several words.
 pub(super) fn flag_words(table: &[(&str, i64)], words: &[Bytes]) -> Result<i64, Expected> {
+    if words.is_empty() {
+        return Err(one_of(table.iter().map(|(name, _)| *name)));
+    }
     let mut bits = 0;
     for word in words {
         let known = table.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
@@ -77,7 +80,7 @@ pub(super) fn format_flag_words(table: &[(&str, i64)], bits: i64) -> String {
     named.map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
 }
 
-/// Pairs of seconds and changes after those of `before`; one empty word removes all.
+/// Pairs of seconds and changes after those of `before`, which may be none; one empty word removes all.
 pub(super) fn save_points(words: &[Bytes], before: &[Bytes]) -> Result<Vec<Bytes>, Expected> {
     if matches!(words, [word] if word.is_empty()) {
         return Ok(Vec::new());
@@ -85,7 +88,7 @@ pub(super) fn save_points(words: &[Bytes], before: &[Bytes]) -> Result<Vec<Bytes
     let valid = |pair: &[Bytes]| {
         integer(&pair[0]).is_some_and(|seconds| seconds >= 1) && integer(&pair[1]).is_some_and(|changes| changes >= 0)
     };
-    if words.is_empty() || words.len() % 2 == 1 || !words.chunks_exact(2).all(valid) {
+    if words.len() % 2 == 1 || !words.chunks_exact(2).all(valid) {
         return Err("Invalid save parameters".into());
     }
     Ok([before, words].concat())

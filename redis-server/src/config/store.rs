@@ -183,6 +183,18 @@ impl Config {
         found
     }
 
+    /// Notes the value of a setting that a command of its own changes (`REPLICAOF`), so that it is told and rewritten; it is one
+    /// that the setting can have.
+    pub fn note(&self, setting: Words, text: &str) {
+        let _writer = self.lock_writer();
+        let mut values = self.read().clone();
+        let (id, words) = (setting.id(), text.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())));
+        if let Ok(value) = value::parse(id.setting().kind, &words.collect::<Vec<_>>(), &values[id.index()]) {
+            values[id.index()] = value;
+            self.publish(values);
+        }
+    }
+
     /// `CONFIG SET`: all pairs or none. Returns the settings whose value is another one now.
     ///
     /// # Errors

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::quality::RandomState;
 
+use super::cut::{self, Cut};
 use super::entry::Entry;
 use super::interest::Interests;
+use super::loan::Loans;
 use super::reaper::Reaper;
 use super::shards::{Deadlines, Guard, Shards};
 use super::table::{self, Table};
@@ -57,6 +59,12 @@ impl<'a> Key<'a> {
     pub fn shard(&self) -> u32 {
         self.shard
     }
+
+    /// Its hash.
+    #[inline]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
 }
 
 /// One numbered database: its entries, in shards, and what else hangs on its keys.
@@ -73,10 +81,12 @@ pub struct Database {
     /// Held by who makes the shards, or keeps others from making them.
     making: Mutex<()>,
     pub(super) interests: Interests,
+    pub(super) loans: Loans,
     reaper: Arc<Reaper>,
     expired: AtomicU64,
     evicted: AtomicU64,
     usage: usage::Shared,
+    pub(super) cut: cut::Side,
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
     listener: OnceLock<Listener>,
@@ -89,8 +99,13 @@ pub enum Happening {
     Expired,
     /// Its entry was removed because memory was short.
     Evicted,
-    /// Its entry was removed for one of these reasons.
-    Gone,
+    /// Its entry was removed for one of these reasons: to make room, if it `is_evicted`.
+    Gone {
+        /// Whether memory was short; else its time was over.
+        is_evicted: bool,
+    },
+    /// A command that only reads has met its entry, whose time is over and which is removed later.
+    Met,
     /// A command that reads has not found it.
     Missed,
     /// It has an entry, and had none before.
@@ -112,10 +127,12 @@ impl Database {
             made: AtomicBool::new(false),
             making: Mutex::default(),
             interests: Interests::default(),
+            loans: Loans::default(),
             reaper: Arc::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
             usage: usage::Shared::default(),
+            cut: cut::Side::default(),
             deadlines: AtomicBool::new(false),
             listener: OnceLock::new(),
         }
@@ -124,6 +141,11 @@ impl Database {
     /// The same with a reaper that others use too.
     pub fn with_reaper(self, reaper: Arc<Reaper>) -> Self {
         Self { reaper, ..self }
+    }
+
+    /// The same, one of several that snapshots show together.
+    pub fn with_cut(self, cut: Arc<Cut>) -> Self {
+        Self { cut: cut::Side::new(cut), ..self }
     }
 
     /// Frees an entry that was taken out, without holding up those who wait for a lock.
@@ -266,6 +288,22 @@ impl Database {
         self.usage.store(usage);
     }
 
+    /// Tells a shard's expiry index that an entry's deadline was there, if it `had` one, and is `expire_at` now; `table` is the
+    /// shard's.
+    #[cold]
+    pub(super) fn reindex(&self, table: &Table, (shard, hash): (u32, u64), had: bool, expire_at: Option<u64>) {
+        let mut index = self.deadlines(shard as usize);
+        match expire_at {
+            Some(at) => {
+                self.note_deadline();
+                index.add(at, hash, had);
+            }
+            None if had => index.forget(),
+            None => return,
+        }
+        index.tidy(|deadline, hash| table.get(hash, |(e, _)| e.expire_at() == Some(deadline)).is_some());
+    }
+
     /// Accounts for an entry that was evicted, under its shard's exclusive lock.
     pub(super) fn has_been_evicted(&self, key: &Key<'_>, entry: &Entry) {
         if entry.expire_at().is_some() {
@@ -274,7 +312,7 @@ impl Database {
         self.evicted.fetch_add(1, Relaxed);
         self.gone(key);
         self.tell(Happening::Evicted, key.bytes);
-        self.tell(Happening::Gone, key.bytes);
+        self.tell(Happening::Gone { is_evicted: true }, key.bytes);
     }
 
     /// Accounts for an entry that was found expired and taken out, under its shard's exclusive lock.
@@ -289,7 +327,7 @@ impl Database {
         if !was_told {
             self.tell(Happening::Expired, key.bytes);
         }
-        self.tell(Happening::Gone, key.bytes);
+        self.tell(Happening::Gone { is_evicted: false }, key.bytes);
     }
 
     /// A reader has met an expired entry, and tells of it: who removes it will not.
@@ -299,11 +337,13 @@ impl Database {
         if is_first {
             self.tell(Happening::Expired, key.bytes);
         }
+        self.tell(Happening::Met, key.bytes);
     }
 
     /// [`Database::has_expired`], and frees the entry.
     #[cold]
     pub(super) fn expired(&self, key: &Key<'_>, entry: Entry) {
+        self.save_first(&entry);
         self.has_expired(key);
         self.discard(entry);
     }
@@ -328,16 +368,25 @@ impl Database {
         let Some(shards) = self.made().filter(|shards| shards.earliest(shard) <= now) else { return removed };
         // Who holds it for long is a slow call, and no worker waits for one.
         let Some(mut guard) = shards.try_exclusive(shard) else { return removed };
+        let mut lent = Vec::new();
         // Stale records are dropped on the way; they cost time too, though less.
         for _ in 0..limit.saturating_mul(2) {
             let Some((deadline, hash)) = self.deadlines(shard).pop_due(now) else { break };
+            if self.loans.has(hash) {
+                lent.push((deadline, hash));
+                continue;
+            }
             let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut guard.table, hash, due, self.rehash()) else { continue };
+            self.save_first(&entry);
             self.has_expired(&Key::new(entry.key(), hash, shard as u32));
             removed.push(entry);
             if removed.len() == limit {
                 break;
             }
+        }
+        if !lent.is_empty() {
+            self.deadlines(shard).put_back(lent);
         }
         removed
     }
@@ -347,8 +396,12 @@ impl Database {
     #[cold]
     pub(super) fn expire_found(&self, shard: u32, hash: u64, now: u64) {
         let Some(mut exclusive) = self.made_or_make().try_exclusive(shard as usize) else { return };
+        if self.loans.has(hash) {
+            return;
+        }
         let removed = table::take(&mut exclusive.table, hash, |entry| entry.is_expired(now), self.rehash());
         if let Some(entry) = removed {
+            self.save_first(&entry);
             self.has_expired(&Key::new(entry.key(), hash, shard));
             self.discard(entry);
         }

@@ -28,6 +28,8 @@ const SHARED_MIN: usize = 16 * 1024;
 const HEAVY_MIN: usize = 64;
 /// Strings of so many bytes are heavy: their pages go back to the system one by one.
 const HEAVY_STRING: usize = 1024 * 1024;
+/// Collections of more elements than this are vast: saving one takes a millisecond and more.
+const VAST_MIN: usize = 4096;
 /// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
 /// mostly has room; longer ones get a buffer with room to spare.
 const GROW_INLINE_MAX: usize = 1024;
@@ -42,6 +44,8 @@ const OBJECT: u32 = 1 << 25;
 const EXPIRES: u32 = 1 << 26;
 /// The string was modified in place: `OBJECT ENCODING` says `raw` however short it is.
 const RAW: u32 = 1 << 27;
+/// Tells entries that a snapshot has saved from others: see [`super::cut`].
+pub(super) const EPOCH: u32 = 1 << 28;
 
 const HEADER: usize = size_of::<Header>();
 const OBJECT_AT: usize = 16;
@@ -216,8 +220,7 @@ impl Entry {
         if self.shape().flags & EXPIRES != 0 {
             self.write_expiry(at.unwrap_or(u64::MAX));
         } else if at.is_some() {
-            let access = self.access();
-            *self = match self.take_value() {
+            let new = match self.take_value() {
                 Taken::Object(object) => Self::new(self.key(), Value::Object(object), at),
                 Taken::Bytes => {
                     let shape = self.shape();
@@ -227,7 +230,8 @@ impl Entry {
                     entry
                 }
             };
-            self.set_access(access);
+            new.follow(self);
+            *self = new;
         }
     }
 
@@ -380,7 +384,7 @@ impl Entry {
             return None;
         }
         let new = Self::new(self.key(), value, expire_at);
-        new.set_access(self.access());
+        new.follow(self);
         Some(std::mem::replace(self, new))
     }
 
@@ -442,15 +446,46 @@ impl Entry {
     }
 
     /// Stores the 24 bits that eviction keeps per entry. Racing readers may lose an update, never a flag:
-    /// flags change only under `&mut self`.
+    /// flags change only under `&mut self`, or the shard's exclusive lock.
     #[inline]
     pub fn set_access(&self, access: u32) {
         let meta = &self.header().meta;
         let old = meta.load(Relaxed);
         // An unchanged clock is the common case and keeps the cache line clean.
         if old & ACCESS_MASK != access & ACCESS_MASK {
-            meta.store(old & !ACCESS_MASK | access & ACCESS_MASK, Relaxed);
+            // Not a store: a slow call reads without the shard's lock, under which flags may change meanwhile.
+            let _ = meta.compare_exchange(old, old & !ACCESS_MASK | access & ACCESS_MASK, Relaxed, Relaxed);
         }
+    }
+
+    /// Takes the place of `old`: what is remembered of its use, and of snapshots.
+    fn follow(&self, old: &Self) {
+        self.set_access(old.access());
+        self.set_epoch(old.header().meta.load(Relaxed));
+    }
+
+    /// Whether a snapshot of `epoch` has not saved the entry.
+    #[inline]
+    pub(super) fn is_unsaved(&self, epoch: u32) -> bool {
+        (self.header().meta.load(Relaxed) ^ epoch) & EPOCH != 0
+    }
+
+    /// The entry is saved, or was made later.
+    pub(super) fn set_epoch(&self, epoch: u32) {
+        let meta = &self.header().meta;
+        if epoch & EPOCH == 0 {
+            meta.fetch_and(!EPOCH, Relaxed)
+        } else {
+            meta.fetch_or(EPOCH, Relaxed)
+        };
+    }
+
+    /// A second pointer to the same block.
+    ///
+    /// # Safety
+    /// Nobody may change or drop the entry as long as the second one is used, which must be forgotten, and never be changed.
+    pub(super) unsafe fn second(&self) -> Self {
+        Self(self.0)
     }
 
     /// The value, leaving an empty string behind.
@@ -500,6 +535,14 @@ impl Entry {
         self.object().is_some_and(|object| match object.as_ref() {
             ValueRef::Str(string) => string.len() >= HEAVY_STRING,
             collection => collection.blocks() > HEAVY_MIN,
+        })
+    }
+
+    /// Whether saving the value takes long.
+    pub fn is_vast(&self) -> bool {
+        self.object().is_some_and(|object| match object.as_ref() {
+            ValueRef::Str(string) => string.len() >= HEAVY_STRING,
+            collection => collection.blocks() > VAST_MIN,
         })
     }
 

@@ -72,8 +72,12 @@ impl Database {
     pub fn evict(&self, spot: Spot, is_due: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let shard = spot.shard as usize;
         let mut guard = self.try_guard(shard, Access::Write)?;
+        if self.loans.has(spot.hash) {
+            return None;
+        }
         let is_it = |entry: &Entry| self.hash(entry.key()) == spot.hash && is_due(entry);
         let entry = table::take(guard.table_mut(), spot.hash, is_it, self.rehash())?;
+        self.save_first(&entry);
         table::give_back_if_empty(guard.table_mut());
         self.has_been_evicted(&Key::new(entry.key(), spot.hash, spot.shard), &entry);
         Some(entry)

@@ -83,6 +83,11 @@ impl ExpiryIndex {
         Some(first)
     }
 
+    /// Puts records back that were taken and are not to be looked at yet.
+    pub(super) fn put_back(&mut self, records: Vec<(u64, u64)>) {
+        self.heap.extend(records.into_iter().map(Reverse));
+    }
+
     /// The earliest deadline, perhaps of a stale record.
     pub(super) fn earliest(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((deadline, _))| *deadline)

@@ -3,11 +3,13 @@
 //! A [`Database`] is a DashMap reached by its shards. Commands never lock: [`Database::lock`] takes the locks of all
 //! declared keys in ascending order and hands out a [`View`], in which handlers find, change and remove entries.
 
+mod cut;
 mod database;
 mod entry;
 mod evict;
 mod expire;
 mod interest;
+mod loan;
 mod reaper;
 mod shards;
 mod table;
@@ -18,6 +20,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use cut::{Cut, Saver, Walk};
 pub use database::{Access, Database, Happening, Key};
 pub use entry::Entry;
 pub use evict::Spot;

@@ -131,7 +131,7 @@ impl Drop for Exclusive<'_> {
 
 /// Ends the process before a shard is unlocked that a panic has left half changed.
 #[cold]
-fn end_process() -> ! {
+pub(super) fn end_process() -> ! {
     tracing::error!("a panic while keys were locked for writing: the process ends");
     std::process::abort()
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::database::{Access, Database, Happening, Key, UNPLACED};
 use super::entry::Entry;
+use super::loan::Loan;
 use super::shards::{Guard, Shards};
 use super::table::{self, Table};
 use super::usage::Trace;
@@ -32,11 +33,15 @@ pub struct View<'a> {
     /// Every shard is locked, but there are none: this keeps others from making them.
     unmade: Option<MutexGuard<'a, ()>>,
     now: u64,
+    /// Entries whose time is over by then are as good as removed.
+    expired_by: u64,
     /// What entries remember of their use.
     trace: Trace,
     /// Looks at keys by reading commands that found one, and that did not.
     hits: Cell<u32>,
     misses: Cell<u32>,
+    /// What a slow call has borrowed instead of locking it: then nothing is locked.
+    pub(super) loan: Option<Box<Loan<'a>>>,
     /// Must stand behind the guards: dropping it locks again.
     met: Met<'a>,
 }
@@ -167,9 +172,11 @@ impl Database {
             guards: SmallVec::new(),
             unmade: None,
             now,
+            expired_by: now,
             trace: self.usage().trace(now),
             hits: Cell::new(0),
             misses: Cell::new(0),
+            loan: None,
             met: Met { db: self, now, expired: RefCell::default(), keep: false },
         }
     }
@@ -202,6 +209,16 @@ impl<'a> View<'a> {
         self.met.keep = true;
     }
 
+    /// Takes no entry for expired: whoever has said what is to be done says when it goes, too.
+    pub fn ignore_expiry(&mut self) {
+        self.expired_by = 0;
+    }
+
+    /// Whether what lasts until `at` is over.
+    pub fn is_over(&self, at: u64) -> bool {
+        at <= self.expired_by
+    }
+
     /// Hits and misses since the last call.
     pub fn take_lookups(&self) -> (u32, u32) {
         (self.hits.take(), self.misses.take())
@@ -230,12 +247,27 @@ impl<'a> View<'a> {
     /// Whether `key`'s shard is locked for writing.
     pub fn is_writable(&self, key: &Key<'_>) -> bool {
         self.unmade.is_some()
+            || self.loan.as_ref().is_some_and(|loan| loan.is_writable(key))
             || self.position(key.shard).is_some_and(|at| matches!(self.guards[at].guard, Guard::Exclusive(_)))
     }
 
-    /// Whether any shard is locked for writing, or every one of a database that has none yet.
+    /// Whether any shard is locked, or all of a database that has none yet.
+    pub fn is_locking(&self) -> bool {
+        self.unmade.is_some() || !self.guards.is_empty()
+    }
+
+    /// Whether the view has borrowed what it finds.
+    pub fn is_lent(&self) -> bool {
+        self.loan.is_some()
+    }
+
+    /// Whether any shard is locked for writing, or every one of a database that has none yet, or anything borrowed to be
+    /// changed.
     pub fn is_exclusive(&self) -> bool {
-        self.unmade.is_some() || self.guards.iter().any(|locked| matches!(locked.guard, Guard::Exclusive(_)))
+        let is_lent = || self.loan.as_ref().is_some_and(|loan| loan.is_exclusive());
+        self.unmade.is_some()
+            || is_lent()
+            || self.guards.iter().any(|locked| matches!(locked.guard, Guard::Exclusive(_)))
     }
 
     /// Makes the shards of a database that is locked without any, all locked.
@@ -258,18 +290,35 @@ impl<'a> View<'a> {
     fn table(&self, key: &Key<'_>) -> &Table {
         match self.guards.get(self.place(key)) {
             Some(locked) => locked.guard.table(),
-            None => &EMPTY,
+            None => self.table_unlocked(key),
         }
+    }
+
+    /// [`View::table`] where nothing is locked.
+    #[cold]
+    fn table_unlocked(&self, key: &Key<'_>) -> &Table {
+        self.loan.as_ref().map_or(&EMPTY, |loan| loan.table(key))
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
         if self.guards.is_empty() {
-            self.make();
+            return self.table_mut_unlocked(key);
         }
         let at = self.place(key);
         self.guards[at].guard.table_mut()
+    }
+
+    /// [`View::table_mut`] where nothing is locked yet.
+    #[cold]
+    fn table_mut_unlocked(&mut self, key: &Key<'_>) -> &mut Table {
+        if self.loan.is_none() {
+            self.make();
+            let at = self.place(key);
+            return self.guards[at].guard.table_mut();
+        }
+        self.loan.as_mut().expect("just seen").table_mut(key)
     }
 
     /// Whether the next new key makes its shard's table grow.
@@ -286,7 +335,7 @@ impl<'a> View<'a> {
         }
         match self.position(key.shard) {
             Some(at) => at,
-            None if self.unmade.is_some() => key.shard as usize,
+            None if self.unmade.is_some() || self.loan.is_some() => usize::MAX,
             None => unreachable!("dispatch has locked the shards of all declared keys"),
         }
     }
@@ -356,7 +405,7 @@ impl<'a> View<'a> {
     #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn peek(&self, key: &Key<'_>) -> Option<&Entry> {
         let entry = self.stored(key)?;
-        if entry.is_expired(self.now) {
+        if entry.is_expired(self.expired_by) {
             self.met.push(key);
             return None;
         }
@@ -367,8 +416,9 @@ impl<'a> View<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
     pub fn get_mut(&mut self, key: &Key<'_>) -> Option<&mut Entry> {
-        let (db, now, trace) = (self.db, self.now, self.trace);
-        let entry = table::live_mut(self.table_mut(key), key, now, |entry| db.expired(key, entry))?;
+        let (db, by, trace) = (self.db, self.expired_by, self.trace);
+        let entry = table::live_mut(self.table_mut(key), key, by, |entry| db.expired(key, entry))?;
+        db.save_first(entry);
         trace.leave(entry);
         Some(entry)
     }
@@ -376,19 +426,21 @@ impl<'a> View<'a> {
     /// The live entry of `key`, to be changed; if there is none it is made with what `make` gives, without expiry.
     #[inline]
     pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
-        let (db, now, trace) = (self.db, self.now, self.trace);
+        let (db, now, by, trace) = (self.db, self.now, self.expired_by, self.trace);
         let is_new = Cell::new(false);
         let expired = |entry| db.expired(key, entry);
         let make = || {
             db.tell(Happening::Added, key.bytes);
             let entry = Entry::new(key.bytes, make(), None);
             entry.set_access(db.usage().fresh(now));
+            entry.set_epoch(db.cut.epoch());
             is_new.set(true);
             entry
         };
         let hashed = (key.hash, key.bytes);
-        let entry = table::live_or_insert(self.table_mut(key), hashed, now, expired, make, db.rehash());
+        let entry = table::live_or_insert(self.table_mut(key), hashed, by, expired, make, db.rehash());
         if !is_new.get() {
+            db.save_first(entry);
             trace.leave(entry);
         }
         entry
@@ -446,9 +498,19 @@ impl<'a> View<'a> {
     fn insert(&mut self, key: &Key<'_>, entry: Entry) {
         let db = self.db;
         let expire_at = entry.expire_at();
+        entry.set_epoch(db.cut.epoch());
         table::insert(self.table_mut(key), key.hash, entry, db.rehash());
         if let Some(at) = expire_at {
             self.reindex(key, false, Some(at));
+        }
+    }
+
+    /// Makes room for so many keys more, so that the tables need not grow for them. Every shard must be locked exclusively.
+    pub fn reserve(&mut self, keys: usize) {
+        let (db, each) = (self.db, keys / self.db.shards());
+        if each > 0 {
+            self.make();
+            self.guards.iter_mut().for_each(|locked| locked.guard.table_mut().reserve(each, db.rehash()));
         }
     }
 
@@ -495,20 +557,17 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Tells the shard's expiry index that an entry's deadline was `had` and is `expire_at` now.
+    /// [`Database::reindex`]; a loan does so when it is given back.
     #[cold]
     fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
-        let mut index = self.db.deadlines(key.shard as usize);
-        match expire_at {
-            Some(at) => {
-                self.db.note_deadline();
-                index.add(at, key.hash, had);
-            }
-            None if had => index.forget(),
-            None => return,
+        if self.loan.is_none() {
+            self.db.reindex(self.table(key), (key.shard, key.hash), had, expire_at);
         }
-        let table = self.table(key);
-        index.tidy(|deadline, hash| table.get(hash, |(e, _)| e.expire_at() == Some(deadline)).is_some());
+    }
+
+    /// A reader has met an expired entry.
+    pub(super) fn meets_expired(&self, key: &Key<'_>) {
+        self.met.push(key);
     }
 
     /// Asks the processor for what looking up `keys`, placed by [`Database::lock_keys`], will read: four dependent cache misses each, which then overlap. The
@@ -541,6 +600,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Calls `visit` with every entry of a shard, those whose time is over too.
+    #[cfg(test)]
+    pub(super) fn with_shard_entries(&self, shard: usize, visit: impl FnMut(&Entry)) {
+        self.with_shard(shard, |table| table::entries(table).for_each(visit));
+    }
+
     /// Number of entries in a shard, for which nothing is locked.
     #[inline]
     fn len_of(&self, shard: usize) -> usize {
@@ -558,7 +623,7 @@ impl<'a> View<'a> {
     /// Calls `visit` with every live entry, shard by shard, until it returns false.
     pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> bool) {
         for shard in self.used_shards() {
-            let visit = |entry: &Entry| entry.is_expired(self.now) || visit(entry);
+            let visit = |entry: &Entry| entry.is_expired(self.expired_by) || visit(entry);
             let more = self.with_shard(shard, |table| table::entries(table).all(visit));
             if !more {
                 return;
@@ -605,7 +670,7 @@ impl<'a> View<'a> {
                     |key| self.db.hash(key),
                     |entry| {
                         met += 1;
-                        if entry.is_expired(self.now) {
+                        if entry.is_expired(self.expired_by) {
                             self.met.push(&self.db.key(entry.key()));
                         } else {
                             visit(entry);
@@ -642,7 +707,7 @@ impl<'a> View<'a> {
     /// A random live key of one shard.
     fn random_key_in(&self, shard: usize, random: impl FnMut() -> u64) -> Option<Vec<u8>> {
         let is_live = |entry: &Entry| {
-            let expired = entry.is_expired(self.now);
+            let expired = entry.is_expired(self.expired_by);
             if expired {
                 self.met.push(&self.db.key(entry.key()));
             }
@@ -651,13 +716,14 @@ impl<'a> View<'a> {
         self.with_shard(shard, |table| table::random_entry(table, random, is_live).map(|entry| entry.key().to_vec()))
     }
 
-    /// Takes every entry out. All shards must be locked exclusively.
+    /// Takes every entry out, to be given to [`Database::save_removed`]. All shards must be locked exclusively.
     pub fn clear(&mut self) -> Vec<Removed> {
         if let Some(shards) = self.db.made() {
             shards.with_deadlines().for_each(|shard| *shards.deadlines(shard) = super::expire::ExpiryIndex::default());
         }
+        let epoch = self.db.cut.epoch();
         let tables = self.guards.iter_mut().map(|locked| locked.guard.table_mut()).filter(|table| table.buckets() > 1);
-        tables.map(|table| Removed(std::mem::take(table))).collect()
+        tables.map(|table| Removed { table: std::mem::take(table), epoch }).collect()
     }
 
     /// Exchanges all entries with another database. Both views must hold every lock exclusively.
@@ -671,6 +737,7 @@ impl<'a> View<'a> {
             std::mem::swap(a.guard.table_mut(), b.guard.table_mut());
         }
         self.db.swap_expiry(other.db);
+        self.db.cut.swap(&other.db.cut);
     }
 
     /// The value of `key`, for a command that reads (see [`View::get`]).
@@ -681,16 +748,24 @@ impl<'a> View<'a> {
 }
 
 /// Entries taken out of a shard; dropping it may take long for many.
-pub struct Removed(Table);
+pub struct Removed {
+    table: Table,
+    epoch: u32,
+}
 
 impl Removed {
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.table.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.table.is_empty()
+    }
+
+    /// Those that a snapshot in the making has not saved.
+    pub fn unsaved(&self) -> impl Iterator<Item = &Entry> {
+        table::entries(&self.table).filter(|entry| entry.is_unsaved(self.epoch))
     }
 }

@@ -1,16 +1,19 @@
 //! Files that are replaced as a whole.
 
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::disk::{Disk, DiskFile, Open, folder_of};
 
 /// Bytes after which what was written is forced to disk, so that the end need not wait for all of it.
 const SYNC_EACH: usize = 4 * 1024 * 1024;
 
-/// A snapshot in the making, under a name of its own: a reader, or a crash, meets the old file or the new one.
+/// A file in the making, under a name of its own: a reader, or a crash, meets the old file or the new one.
 #[derive(Debug)]
 pub struct SnapshotFile {
-    file: File,
+    disk: Arc<dyn Disk>,
+    file: Box<dyn DiskFile>,
     temporary: PathBuf,
     path: PathBuf,
     /// Whether it is forced to disk as it grows.
@@ -20,14 +23,14 @@ pub struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    /// Begins what will be the file `name` in `folder`, as `temp-<number>.rdb` there.
+    /// Begins what will be the file `path`, as `temporary`, which is to be in the same folder.
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn create(folder: &Path, name: &str, number: u32, incremental: bool) -> io::Result<Self> {
-        let temporary = folder.join(format!("temp-{number}.rdb"));
-        let file = File::create(&temporary)?;
-        Ok(Self { file, temporary, path: folder.join(name), incremental, unsynced: 0, is_whole: false })
+    pub fn create(disk: &Arc<dyn Disk>, temporary: &Path, path: &Path, incremental: bool) -> io::Result<Self> {
+        let file = disk.open(temporary, Open::Create)?;
+        let (disk, temporary, path) = (Arc::clone(disk), temporary.to_owned(), path.to_owned());
+        Ok(Self { disk, file, temporary, path, incremental, unsynced: 0, is_whole: false })
     }
 
     /// Puts the file in its place. When this returns, it is there after a crash too.
@@ -35,11 +38,10 @@ impl SnapshotFile {
     /// # Errors
     /// The disk's; the old file is as it was then, unless only the directory could not be forced to disk.
     pub fn commit(mut self) -> io::Result<()> {
-        self.file.sync_all()?;
-        fs::rename(&self.temporary, &self.path)?;
+        self.file.sync()?;
+        self.disk.rename(&self.temporary, &self.path)?;
         self.is_whole = true;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+        self.disk.sync_folder(&folder_of(&self.path))
     }
 }
 
@@ -48,7 +50,7 @@ impl Write for SnapshotFile {
         let written = self.file.write(bytes)?;
         self.unsynced += written;
         if self.incremental && self.unsynced >= SYNC_EACH {
-            self.file.sync_data()?;
+            self.file.sync()?;
             self.unsynced = 0;
         }
         Ok(written)
@@ -63,7 +65,7 @@ impl Drop for SnapshotFile {
     fn drop(&mut self) {
         if !self.is_whole {
             // What is left of it helps nobody; a failure to remove it is not the one worth telling.
-            let _ = fs::remove_file(&self.temporary);
+            let _ = self.disk.remove(&self.temporary);
         }
     }
 }

@@ -11,8 +11,10 @@ pub struct Status {
     saved_at: AtomicU64,
     saved_changes: AtomicU64,
     saves: AtomicU64,
-    /// Whether the last attempt of the server's own has failed.
+    /// Whether the last one that was written in the background has failed, and none was written since.
     has_failed: AtomicBool,
+    tried_at: AtomicU64,
+    is_scheduled: AtomicBool,
     loaded: AtomicU64,
     expired: AtomicU64,
     last_seconds: AtomicI64,
@@ -40,6 +42,8 @@ impl Status {
             saved_changes: AtomicU64::new(0),
             saves: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
+            tried_at: AtomicU64::new(0),
+            is_scheduled: AtomicBool::new(false),
             loaded: AtomicU64::new(0),
             expired: AtomicU64::new(0),
             last_seconds: AtomicI64::new(-1),
@@ -75,6 +79,36 @@ impl Status {
         self.has_failed.store(false, Relaxed);
     }
 
+    /// One is begun in the background.
+    pub fn tries(&self, now: u64) {
+        self.tried_at.store(now, Relaxed);
+    }
+
+    /// When the last one was begun in the background.
+    pub fn tried_at(&self) -> u64 {
+        self.tried_at.load(Relaxed)
+    }
+
+    /// It could not be written.
+    pub fn failed(&self) {
+        self.has_failed.store(true, Relaxed);
+    }
+
+    /// It has taken so many seconds.
+    pub fn took(&self, seconds: u64) {
+        self.last_seconds.store(seconds.cast_signed(), Relaxed);
+    }
+
+    /// One is to begin in the background when nothing is in its way.
+    pub fn schedule(&self) {
+        self.is_scheduled.store(true, Relaxed);
+    }
+
+    /// Whether one was scheduled, which it is no longer.
+    pub fn take_scheduled(&self) -> bool {
+        self.is_scheduled.load(Relaxed) && self.is_scheduled.swap(false, Relaxed)
+    }
+
     /// A load has ended.
     pub fn loaded(&self, outcome: Outcome) {
         self.loaded.store(outcome.loaded, Relaxed);
@@ -96,7 +130,7 @@ impl Status {
         self.saves.load(Relaxed)
     }
 
-    /// Whether the last attempt of the server's own has failed.
+    /// Whether the last one that was written in the background has failed, and none was written since.
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Relaxed)

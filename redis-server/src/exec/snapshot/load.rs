@@ -1,25 +1,36 @@
 //! From the file.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{self, Receiver, RecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
-use crate::config::settings;
+use super::insert::{Inserter, Place, Terms, Twice};
+use super::position::position;
+use crate::config::{Config, settings};
 use crate::exec::Ctx;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::script;
+use crate::exec::tracking;
 use crate::exec::worker::Worker;
-use crate::keyspace::{Access, Entry, Value, View};
+use crate::keyspace::{Access, Database, Garbage, View};
 use crate::persistence::Outcome;
-use crate::persistence::rdb::{Fault, File, Item, Limits, Loaded, ReadError, Record};
+use crate::persistence::disk::{Disk, RealDisk};
+use crate::persistence::rdb::{Batch, Fault, File, Item, Limits, Part, ReadError};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
 
-/// Strings from this length on are stored in the buffer in which they come.
-const LARGE: usize = 16 * 1024;
+/// Batches for each thread that wait to be decoded, so that none waits for the reader.
+const QUEUED: usize = 4;
+/// The shortest record: type, and two empty strings.
+const RECORD_MIN: u64 = 3;
 
 /// What happens to a key, or a library, that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +50,8 @@ pub enum LoadError {
     Fault(Fault),
     /// A record that cannot be taken, and the place behind it.
     Record(u64, String),
+    /// The server ends before it is loaded.
+    Ends,
 }
 
 impl fmt::Display for LoadError {
@@ -47,6 +60,7 @@ impl fmt::Display for LoadError {
             Self::Io(error) => error.fmt(f),
             Self::Fault(fault) => fault.fmt(f),
             Self::Record(offset, what) => write!(f, "offset {offset}: {what}"),
+            Self::Ends => f.write_str("the server ends"),
         }
     }
 }
@@ -62,7 +76,7 @@ impl From<ReadError> for LoadError {
     }
 }
 
-/// Loads the configuration's snapshot into a server that does not serve yet, if there is one.
+/// Loads the configuration's snapshot into a server that serves nobody yet, if there is one.
 ///
 /// # Errors
 /// [`LoadError`]. The server must not start then: it would replace the file by what little it has.
@@ -73,14 +87,60 @@ pub fn load_at_start(instance: &Arc<Instance>) -> Result<(), LoadError> {
     }
     let began = Instant::now();
     let worker = Worker::new(Arc::clone(instance));
-    let now = now_ms();
-    let mut views: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
-    let mut client = script::nobody(&worker);
-    let mut reply = Reply::default();
-    let mut cx = Ctx::new(&worker, instance.database(0).lock_none(now), &mut reply, &mut client);
-    load(&mut cx, views.iter_mut().collect(), &path, Merge::Refuse)?;
+    instance.loading.expect(path.metadata().map_err(LoadError::Io)?.len());
+    let position = position(&RealDisk, &path, limits(&instance.config));
+    // Whoever goes on with the stream must be told of what goes: it expires when everybody is served.
+    load_alone(&worker, &RealDisk, &path, position.is_none())?;
+    if let Some(position) = position {
+        let is_replica = !instance.config.words(settings::REPLICAOF).is_empty();
+        instance.replication.go_on_from(instance, position, is_replica);
+    }
     tracing::info!("DB loaded from disk: {:.3} seconds", began.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Loads a snapshot into the empty databases of a server in which nobody else is at work, on as many threads as it has workers; returns
+/// where the snapshot ends in the file. Keys whose time is over are left out if it `expires`.
+///
+/// # Errors
+/// [`LoadError`], the same for any number of threads.
+pub(crate) fn load_alone(worker: &Worker, disk: &dyn Disk, path: &Path, expires: bool) -> Result<u64, LoadError> {
+    let instance = &worker.instance;
+    let mut client = script::nobody(worker);
+    let mut reply = Reply::default();
+    let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
+    let (_, end) = load_to(&mut cx, Place::Shared(instance.databases()), (disk, path), (Merge::Refuse, expires))?;
+    Ok(end)
+}
+
+/// Takes a snapshot for all data, in the place of what there was: the caller is alone with it.
+///
+/// # Errors
+/// [`LoadError`]. What stood in front of the fault has been loaded then.
+pub fn load_in_place(instance: &Arc<Instance>, path: &Path) -> Result<(), LoadError> {
+    let worker = Worker::of_loader(Arc::clone(instance));
+    empty_by(&worker);
+    load_alone(&worker, &RealDisk, path, false).map(drop)
+}
+
+/// Removes all data, and the function libraries: the caller is alone with them.
+pub fn empty(instance: &Arc<Instance>) {
+    empty_by(&Worker::of_loader(Arc::clone(instance)));
+}
+
+fn empty_by(worker: &Worker) {
+    let instance = &worker.instance;
+    let mut client = script::nobody(worker);
+    let mut reply = Reply::default();
+    let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
+    for database in instance.databases() {
+        let removed = database.lock_all(Access::Write, now_ms()).clear();
+        for removed in database.save_removed(removed) {
+            cx.discard_all(Garbage::Entries(removed), false);
+        }
+    }
+    tracking::flushed(&mut cx);
+    instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
 }
 
 /// Loads a snapshot into these views of all databases, each locked as a whole for writing, in their order.
@@ -88,32 +148,57 @@ pub fn load_at_start(instance: &Arc<Instance>) -> Result<(), LoadError> {
 /// # Errors
 /// [`LoadError`]. What stood in front of the fault has been loaded then.
 pub fn load(cx: &mut Ctx<'_>, views: Vec<&mut View<'_>>, path: &Path, merge: Merge) -> Result<Outcome, LoadError> {
-    let config = &cx.instance.config;
-    let limits = Limits {
-        hash: config.hash_limits(),
-        list: config.list_limits(),
-        set: config.set_limits(),
-        sorted_set: config.sorted_set_limits(),
-    };
-    let mut file =
-        File::open(path, limits, config.is_on(settings::RDBCHECKSUM) && cx.instance.snapshots.checks_sums())?;
-    let mut loader = Loader { views, database: 0, merge, outcome: Outcome::default(), functions: Vec::new() };
-    let delay = super::delay(config, settings::KEY_LOAD_DELAY);
-    while let Some(taken) = file.next(|item| loader.take(item))? {
-        taken.map_err(|what| LoadError::Record(file.offset(), what))?;
-        if let Some(delay) = delay {
-            std::thread::sleep(delay);
+    load_to(cx, Place::Locked(views), (&RealDisk, path), (merge, true)).map(|(outcome, _)| outcome)
+}
+
+fn load_to(
+    cx: &mut Ctx<'_>,
+    place: Place<'_, '_>,
+    (disk, path): (&dyn Disk, &Path),
+    (merge, expires): (Merge, bool),
+) -> Result<(Outcome, u64), LoadError> {
+    let config = &*cx.instance.config;
+    let limits = limits(config);
+    let terms = Terms { instance: cx.instance, limits, merge, now: now_ms(), expires };
+    let checks = config.is_on(settings::RDBCHECKSUM) && cx.instance.snapshots.checks_sums();
+    let file = File::open(disk, path, limits, checks)?;
+    let mut load = Load { file, terms, disk, path, database: 0, functions: Vec::new() };
+    let outcome = match place {
+        // Who is delayed for tests is so key by key.
+        Place::Shared(databases) if super::delay(config, settings::KEY_LOAD_DELAY).is_none() => {
+            load.in_parallel(databases, threads(config))?
         }
+        place => load.in_order(place)?,
+    };
+    if cx.instance.is_ending() {
+        return Err(LoadError::Ends);
     }
-    let Loader { functions, outcome, .. } = loader;
-    add_functions(cx, &functions, merge)
-        .map_err(|error| LoadError::Record(file.offset(), format!("Failed creating the function library: {error}")))?;
+    let end = load.file.offset();
+    add_functions(cx, &load.functions, merge)
+        .map_err(|error| LoadError::Record(end, format!("Failed creating the function library: {error}")))?;
     cx.instance.snapshots.loaded(outcome);
     tracing::info!("Done loading RDB, keys loaded: {}, keys expired: {}.", outcome.loaded, outcome.expired);
     if outcome.empty > 0 {
         tracing::warn!("empty keys skipped: {}.", outcome.empty);
     }
-    Ok(outcome)
+    Ok((outcome, end))
+}
+
+fn limits(config: &Config) -> Limits {
+    Limits {
+        hash: config.hash_limits(),
+        list: config.list_limits(),
+        set: config.set_limits(),
+        sorted_set: config.sorted_set_limits(),
+    }
+}
+
+/// How many threads load.
+fn threads(config: &Config) -> usize {
+    match config.size(settings::WORKERS) {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    }
 }
 
 fn add_functions(cx: &mut Ctx<'_>, codes: &[Vec<u8>], merge: Merge) -> Result<(), Error> {
@@ -124,84 +209,209 @@ fn add_functions(cx: &mut Ctx<'_>, codes: &[Vec<u8>], merge: Merge) -> Result<()
     scripts.with_engine(|engine| engine.restore(cx, codes, false, merge == Merge::Replace))
 }
 
-/// What has been loaded, and where the next record goes.
-struct Loader<'l, 'v> {
-    views: Vec<&'l mut View<'v>>,
+/// A file on its way into the databases.
+struct Load<'l> {
+    file: File,
+    terms: Terms<'l>,
+    disk: &'l dyn Disk,
+    path: &'l Path,
+    /// Which one is next.
     database: usize,
-    merge: Merge,
-    outcome: Outcome,
     functions: Vec<Vec<u8>>,
 }
 
-impl Loader<'_, '_> {
-    /// # Errors
-    /// What speaks against the item.
-    fn take(&mut self, item: Item<'_>) -> Result<(), String> {
-        match item {
-            Item::Header(_) | Item::Sizes { .. } | Item::End => {}
-            Item::Note { name, text } => note(&name, &text),
-            Item::Module => tracing::warn!("what a module has left in the file is skipped: there are no modules here"),
-            Item::Function(code) => self.functions.push(code.into_owned()),
-            Item::Database(number) => {
-                let database = usize::try_from(number).ok().filter(|&number| number < self.views.len());
-                self.database = database.ok_or_else(|| {
-                    let count = self.views.len();
-                    format!("the file has a database {number}, and this server is configured to have {count}")
-                })?;
-            }
-            Item::Record(record) => self.record(record)?,
-        }
-        Ok(())
-    }
+/// What one of several threads has done.
+struct Done {
+    outcome: Outcome,
+    twice: Vec<Twice>,
+    fault: Option<Fault>,
+}
 
-    fn record(&mut self, record: Record<'_>) -> Result<(), String> {
-        let Record { key, value, expire_at, idle, frequency } = record;
-        let Some(value) = value else {
-            self.outcome.empty += 1;
-            tracing::info!("skipping empty key: {}", shown(&key));
-            return Ok(());
+impl<'l> Load<'l> {
+    fn in_order(&mut self, place: Place<'_, '_>) -> Result<Outcome, LoadError> {
+        let databases = match &place {
+            Place::Locked(views) => views.len(),
+            Place::Shared(databases) => databases.len(),
         };
-        let view = &mut *self.views[self.database];
-        let now = view.now();
-        if expire_at.is_some_and(|at| at < now) {
-            self.outcome.expired += 1;
-            return Ok(());
+        let mut inserter = Inserter::new(place, self.terms);
+        let mut fault = None;
+        let read = self.read(
+            databases,
+            |_, _| {},
+            |batch, database| {
+                fault = inserter.insert(&batch, database).err();
+                fault.is_none() && inserter.twice.is_empty() && !self.terms.instance.is_ending()
+            },
+        );
+        if let Some(twice) = inserter.twice.first() {
+            return Err(is_twice(&twice.key, twice.end));
         }
-        let entry = entry(&key, value, expire_at);
-        let usage = view.database().usage();
-        entry.set_access(match frequency {
-            Some(frequency) => usage.used(now, frequency),
-            None => usage.idle(now, idle.unwrap_or(0)),
+        fault.map_or(read, |fault| Err(LoadError::Fault(fault))).map(|()| inserter.outcome)
+    }
+
+    fn in_parallel(&mut self, databases: &'l [Database], threads: usize) -> Result<Outcome, LoadError> {
+        let terms = self.terms;
+        let (sender, receiver) = mpsc::sync_channel(threads * QUEUED);
+        let receiver = Arc::new(Mutex::new(receiver));
+        let is_failing = AtomicBool::new(false);
+        let (read, done) = thread::scope(|scope| {
+            let start = |_| {
+                let (receiver, is_failing) = (Arc::clone(&receiver), &is_failing);
+                scope.spawn(move || work(&receiver, Inserter::new(Place::Shared(databases), terms), is_failing))
+            };
+            let workers: Vec<_> = (0..threads).map(start).collect();
+            // They end when nothing more is to come; should they all have panicked, nobody waits for them.
+            drop(receiver);
+            let reserve = |database: usize, keys| databases[database].lock_all(Access::Write, 0).reserve(keys);
+            let read = self.read(databases.len(), reserve, |batch, database| {
+                !is_failing.load(Relaxed) && !terms.instance.is_ending() && sender.send((batch, database)).is_ok()
+            });
+            drop(sender);
+            let join = |worker: thread::ScopedJoinHandle<'_, Done>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            (read, workers.into_iter().map(join).collect::<Vec<_>>())
         });
-        let hashed = view.key(&key);
-        if self.merge == Merge::Replace {
-            drop(view.put(&hashed, entry));
-        } else if !view.add(&hashed, entry) {
-            return Err(format!("the key {} is there twice", shown(&key)));
+        let twice: Vec<_> = done.iter().flat_map(|done| &done.twice).collect();
+        if !twice.is_empty() {
+            self.find_first(&twice)?;
         }
-        self.outcome.loaded += 1;
-        Ok(())
+        // What stands in front of a fault was handed out in front of it, and what was handed out is decoded.
+        if let Some(fault) = done.iter().filter_map(|done| done.fault.as_ref()).min_by_key(|fault| fault.offset) {
+            return Err(LoadError::Fault(fault.clone()));
+        }
+        read?;
+        Ok(done.iter().fold(Outcome::default(), |sum, Done { outcome, .. }| Outcome {
+            loaded: sum.loaded + outcome.loaded,
+            expired: sum.expired + outcome.expired,
+            empty: sum.empty + outcome.empty,
+        }))
+    }
+
+    /// Reads the file to its end, or until `hand` says no to records; `room` is told how many keys will come.
+    fn read(
+        &mut self,
+        databases: usize,
+        room: impl Fn(usize, usize),
+        mut hand: impl FnMut(Batch, usize) -> bool,
+    ) -> Result<(), LoadError> {
+        loop {
+            let (left, instance) = (self.file.left(), self.terms.instance);
+            let (database, functions) = (&mut self.database, &mut self.functions);
+            let taken = self.file.next_part(|part| match part {
+                Part::Records(batch) => Ok(hand(batch, *database)),
+                Part::Item(Item::Sizes { keys, .. }) => {
+                    room(*database, keys.min(left / RECORD_MIN) as usize);
+                    Ok(true)
+                }
+                Part::Item(Item::Function(code)) => {
+                    functions.push(code.into_owned());
+                    Ok(true)
+                }
+                Part::Item(Item::Database(number)) => {
+                    let known = usize::try_from(number).ok().filter(|&number| number < databases);
+                    *database = known.ok_or_else(|| {
+                        format!("the file has a database {number}, and this server is configured to have {databases}")
+                    })?;
+                    Ok(true)
+                }
+                Part::Item(item) => {
+                    tell(instance, &item);
+                    Ok(true)
+                }
+            })?;
+            if instance.exclusive.is_loading() {
+                instance.loading.tell();
+            }
+            match taken {
+                Some(Ok(true)) => {}
+                Some(Ok(false)) | None => return Ok(()),
+                Some(Err(what)) => return Err(LoadError::Record(self.file.offset(), what)),
+            }
+        }
+    }
+
+    /// Reads the file again up to what is wrong first: of two records of a key, any can have been stored first.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn find_first(&self, twice: &[&Twice]) -> Result<(), LoadError> {
+        let mut suspects: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
+        for twice in twice {
+            suspects.entry(twice.database).or_default().insert(&twice.key);
+        }
+        let (mut database, mut seen) = (0, HashSet::new());
+        let mut file = File::open(self.disk, self.path, self.terms.limits, false)?;
+        loop {
+            let again = file.next(|item| match item {
+                Item::Database(number) => {
+                    database = usize::try_from(number).unwrap_or(usize::MAX);
+                    None
+                }
+                Item::Record(record) if record.value.is_some() && !self.terms.is_over(record.expire_at) => {
+                    let suspect = suspects.get(&database).and_then(|keys| keys.get(&*record.key)).copied();
+                    suspect.filter(|&key| !seen.insert((database, key)))
+                }
+                _ => None,
+            })?;
+            match again {
+                Some(None) => {}
+                Some(Some(key)) => return Err(is_twice(key, file.offset())),
+                None => return Ok(()),
+            }
+        }
     }
 }
 
-fn entry(key: &[u8], value: Loaded, expire_at: Option<u64>) -> Entry {
-    let value = match value {
-        Loaded::Str(text) if text.len() < LARGE => return Entry::new(key, Value::Bytes(&text), expire_at),
-        Loaded::Str(text) => Value::Shared(text.into()),
-        Loaded::Object(object) => Value::Object(object),
-    };
-    Entry::new(key, value, expire_at)
+/// What one of several threads does.
+fn work(batches: &Mutex<Receiver<(Batch, usize)>>, mut inserter: Inserter<'_, '_>, is_failing: &AtomicBool) -> Done {
+    let mut fault = None;
+    // The lock ends with the statement; who waits for a batch holds it.
+    while let Ok((batch, database)) = next(batches) {
+        // Behind its first fault nothing matters any more: batches come in the order of the file.
+        if fault.is_none() {
+            fault = inserter.insert(&batch, database).err();
+            if fault.is_some() || !inserter.twice.is_empty() {
+                is_failing.store(true, Relaxed);
+            }
+        }
+    }
+    Done { outcome: inserter.outcome, twice: inserter.twice, fault }
 }
 
-/// Says in the log what the file says of who wrote it.
-fn note(name: &[u8], text: &[u8]) {
-    match name {
-        b"redis-ver" | b"valkey-ver" => tracing::info!("Loading RDB produced by version {}", shown(text)),
-        b"ctime" => {
-            let written = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-            tracing::info!("RDB age {} seconds", (now_ms() / 1000).saturating_sub(written));
-        }
-        b"used-mem" => tracing::info!("RDB memory usage when created {} bytes", shown(text)),
+fn next<T>(batches: &Mutex<Receiver<T>>) -> Result<T, RecvError> {
+    batches.lock().unwrap_or_else(PoisonError::into_inner).recv()
+}
+
+fn is_twice(key: &[u8], end: u64) -> LoadError {
+    LoadError::Record(end, format!("the key {} is there twice", shown(key)))
+}
+
+/// Says in the log what the file says of itself.
+fn tell(instance: &Instance, item: &Item<'_>) {
+    match item {
+        Item::Note { name, text } => note(instance, name, text),
+        Item::Module => tracing::warn!("what a module has left in the file is skipped: there are no modules here"),
         _ => {}
     }
 }
+
+/// Says in the log what the file says of who wrote it.
+fn note(instance: &Instance, name: &[u8], text: &[u8]) {
+    let number = || std::str::from_utf8(text).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    match name {
+        b"redis-ver" | b"valkey-ver" => tracing::info!("Loading RDB produced by version {}", shown(text)),
+        b"ctime" => {
+            tracing::info!("RDB age {} seconds", (now_ms() / 1000).saturating_sub(number()));
+        }
+        b"used-mem" => {
+            tracing::info!("RDB memory usage when created {} bytes", shown(text));
+            instance.loading.note_memory(number());
+        }
+        b"repl-stream-db" => instance.replication.note_database(number()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,38 @@
 //! Snapshots: the data of all databases, and the function libraries, in a file, and back.
 //!
-//! What is saved is locked as a whole meanwhile, so that the file shows one moment. A server that was started from its
-//! configuration loads the file before it serves, and saves when it ends; one that is part of another program touches
-//! files only when a client says so.
+//! SAVE locks what it saves as a whole meanwhile; BGSAVE and save points let the server go on ([`Background`]). Either way the file
+//! shows one moment. A server that was started from its configuration loads the file before it serves, saves at its save
+//! points and when it ends; one that is part of another program touches files only when a client says so.
 
+mod automatic;
+mod background;
+mod insert;
 mod load;
+mod position;
 mod save;
 mod shutdown;
+mod stand_in;
 
-pub use load::{LoadError, Merge, load, load_at_start};
-pub use save::{locked, save, save_views};
-pub use shutdown::{Leave, SaveAtEnd, prepare_shutdown, save_at_end};
+pub use automatic::{begin_if_due, begin_now, flushed, job, refuses_writes};
+pub use background::{
+    Background, Create, Ended, Job, Occupied, Purpose, Running, Still, Target, stand_still, start, start_alone,
+};
+pub(crate) use load::load_alone;
+pub use load::{LoadError, Merge, empty, load, load_at_start, load_in_place};
+pub(crate) use save::{libraries, write_empty};
+pub use save::{locked, save_views};
+pub use shutdown::{Ending, GOES_ON, Leave, SaveAtEnd, Shutdown, forget_temporary, prepare_shutdown, shut_down};
+pub use stand_in::{ARGUMENT as STAND_IN, run as stand_in};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::{Config, Number, settings};
+
+/// Bytes of the file of snapshots; none where there is no file.
+pub fn size(config: &Config) -> u64 {
+    path(config).metadata().map_or(0, |file| file.len())
+}
 
 /// The file of snapshots.
 pub fn path(config: &Config) -> PathBuf {
@@ -23,8 +40,13 @@ pub fn path(config: &Config) -> PathBuf {
 }
 
 /// What tests have each key's saving or loading wait. Negative numbers are fractions of a microsecond, and too short to be kept.
-fn delay(config: &Config, setting: Number) -> Option<Duration> {
+pub(super) fn delay(config: &Config, setting: Number) -> Option<Duration> {
     u64::try_from(config.int(setting)).ok().filter(|&micros| micros > 0).map(Duration::from_micros)
+}
+
+/// What the process' own thread writes before it takes the file's place.
+fn temporary(config: &Config) -> PathBuf {
+    folder(config).join(format!("temp-{}.rdb", std::process::id()))
 }
 
 fn folder(config: &Config) -> PathBuf {

@@ -1,16 +1,22 @@
 //! To the file.
 
 use std::io::{self, Write};
-use std::time::Instant;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::{file_name, folder};
-use crate::config::settings;
+use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::replication::Position;
 use crate::keyspace::{Access as Lock, Database, Entry, Usage, View};
 use crate::observe::memory;
 use crate::persistence::SnapshotFile;
+use crate::persistence::disk::{Disk, RealDisk};
 use crate::persistence::rdb::{Access, WriteOptions, Writer};
+
+/// How long SAVE waits for a primary's commands that run.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// All databases, locked for reading, in their order.
 pub fn locked(instance: &Instance) -> Vec<View<'_>> {
@@ -18,13 +24,13 @@ pub fn locked(instance: &Instance) -> Vec<View<'_>> {
     instance.databases().iter().map(|database| database.lock_all(Lock::Read, now)).collect()
 }
 
-/// Saves all databases, which nobody may change meanwhile: the caller is alone with the data.
+/// Saves all databases, which nobody may change meanwhile: the caller is alone with the data, and says where the stream is.
 ///
 /// # Errors
 /// The disk's; the file is as it was then.
-pub fn save(instance: &Instance) -> io::Result<()> {
+pub(super) fn save(instance: &Instance, position: Option<Position>) -> io::Result<()> {
     let views = locked(instance);
-    save_views(instance, &views.iter().collect::<Vec<_>>())
+    save_at(instance, &views.iter().collect::<Vec<_>>(), position)
 }
 
 /// Saves these views of all databases, each locked as a whole, in their order.
@@ -32,9 +38,15 @@ pub fn save(instance: &Instance) -> io::Result<()> {
 /// # Errors
 /// The disk's; the file is as it was then.
 pub fn save_views(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
+    // While a primary's commands run that are not passed on yet, there is no such place.
+    let units = instance.replication.try_between_units(PATIENCE);
+    save_at(instance, views, units.and_then(|_units| instance.replication.position(instance)))
+}
+
+fn save_at(instance: &Instance, views: &[&View<'_>], position: Option<Position>) -> io::Result<()> {
     let began = Instant::now();
     let changes = instance.changes();
-    let written = write_file(instance, views);
+    let written = write_file(instance, views, position.as_ref());
     let status = &instance.snapshots;
     match &written {
         Ok(()) => {
@@ -46,23 +58,39 @@ pub fn save_views(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
     written
 }
 
-fn write_file(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
-    let config = &instance.config;
-    let incremental = config.is_on(settings::RDB_SAVE_INCREMENTAL_FSYNC);
-    let file = SnapshotFile::create(&folder(config), &file_name(config), std::process::id(), incremental)?;
-    write(instance, views, file)?.commit()
+fn write_file(instance: &Instance, views: &[&View<'_>], position: Option<&Position>) -> io::Result<()> {
+    let file = create(&instance.config, &super::temporary(&instance.config))?;
+    write(instance, views, file, position)?.commit()
+}
+
+/// Begins the snapshot file, as `temporary` until it is complete.
+///
+/// # Errors
+/// The disk's.
+pub(super) fn create(config: &Config, temporary: &Path) -> io::Result<SnapshotFile> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    SnapshotFile::create(&disk, temporary, &super::path(config), config.is_on(settings::RDB_SAVE_INCREMENTAL_FSYNC))
+}
+
+/// The code of all function libraries.
+pub(crate) fn libraries(instance: &Instance) -> Vec<Box<[u8]>> {
+    instance.scripts.with_engine(|engine| engine.libraries().iter().map(|library| library.code.clone()).collect())
+}
+
+/// Writes a snapshot without data, as the base of an append-only file.
+pub(crate) fn write_empty(file: &mut SnapshotFile) -> io::Result<()> {
+    let mut writer = Writer::new(file, WriteOptions { compress: false, checksum: true });
+    write_notes(&mut writer, now_ms(), true);
+    writer.finish().map(drop)
 }
 
 /// Writes a snapshot of these views.
-fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W) -> io::Result<W> {
+fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: Option<&Position>) -> io::Result<W> {
     let config = &instance.config;
-    let options = WriteOptions {
-        compress: config.is_on(settings::RDBCOMPRESSION),
-        checksum: config.is_on(settings::RDBCHECKSUM),
-    };
-    let mut writer = Writer::new(file, options);
-    notes(&mut writer);
-    instance.scripts.with_engine(|engine| engine.libraries().iter().for_each(|library| writer.function(&library.code)));
+    let mut writer = Writer::new(file, options(config));
+    write_notes(&mut writer, now_ms(), false);
+    write_position(&mut writer, position);
+    libraries(instance).iter().for_each(|code| writer.function(code));
     let delay = super::delay(config, settings::RDB_KEY_SAVE_DELAY);
     for (number, view) in views.iter().enumerate().filter(|(_, view)| !view.is_empty()) {
         let (database, now) = (view.database(), view.now());
@@ -79,25 +107,39 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W) -> io::Res
     writer.finish()
 }
 
-/// What the genuine server notes in its files too.
-fn notes<W: Write>(writer: &mut Writer<W>) {
+/// How the configuration wants files written.
+pub(super) fn options(config: &Config) -> WriteOptions {
+    WriteOptions { compress: config.is_on(settings::RDBCOMPRESSION), checksum: config.is_on(settings::RDBCHECKSUM) }
+}
+
+/// What the genuine server notes in its files too; `at` in milliseconds of Unix time.
+pub(super) fn write_notes<W: Write>(writer: &mut Writer<W>, at: u64, is_aof_base: bool) {
     let number = |number: u64| number.to_string().into_bytes();
     writer.note("redis-ver", crate::REDIS_VERSION.as_bytes());
     writer.note("redis-bits", &number(usize::BITS.into()));
-    writer.note("ctime", &number(now_ms() / 1000));
+    writer.note("ctime", &number(at / 1000));
     writer.note("used-mem", &number(memory::used_here()));
-    writer.note("aof-base", b"0");
+    writer.note("aof-base", &number(is_aof_base.into()));
+}
+
+/// Where the stream of changes is whose outcome the file shows.
+pub(super) fn write_position<W: Write>(writer: &mut Writer<W>, position: Option<&Position>) {
+    if let Some(Position { id, offset, db }) = position {
+        writer.note("repl-stream-db", db.to_string().as_bytes());
+        writer.note("repl-id", id.as_bytes());
+        writer.note("repl-offset", offset.to_string().as_bytes());
+    }
 }
 
 /// What is told of the keys' use: what the policy of eviction asks for.
-enum Told {
+pub(super) enum Told {
     Nothing,
     Idle,
     Frequency(crate::keyspace::Frequency),
 }
 
 impl Told {
-    fn of(policy: &str, database: &Database) -> Self {
+    pub(super) fn of(policy: &str, database: &Database) -> Self {
         match database.usage() {
             Usage::Frequency(frequency) => Self::Frequency(frequency),
             Usage::Time if policy.ends_with("-lru") => Self::Idle,
@@ -105,7 +147,7 @@ impl Told {
         }
     }
 
-    fn access(&self, entry: &Entry, now: u64) -> Access {
+    pub(super) fn access(&self, entry: &Entry, now: u64) -> Access {
         match self {
             Self::Nothing => Access::Untold,
             Self::Idle => Access::Idle(entry.idle_seconds(now).into()),

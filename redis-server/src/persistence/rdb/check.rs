@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::{File, Item, Limits, ReadError};
+use crate::persistence::disk::Disk;
 use crate::protocol::error::shown;
 
 /// What a file holds, up to its end or to where it is damaged.
@@ -25,6 +26,8 @@ pub struct Contents {
     pub functions: u64,
     /// What modules have left, which is left out.
     pub modules: u64,
+    /// Where it ends in the file: what stands behind it belongs to somebody else.
+    pub end: u64,
 }
 
 impl Contents {
@@ -69,11 +72,12 @@ impl fmt::Display for Contents {
 }
 
 /// Reads a whole file, its checksum too. Second is what ended that before its end, if anything did.
-pub fn check(path: &Path) -> (Contents, Option<ReadError>) {
+pub fn check(disk: &dyn Disk, path: &Path) -> (Contents, Option<ReadError>) {
     let mut contents = Contents::default();
     let mut read = || {
-        let mut file = File::open(path, Limits::default(), true)?;
+        let mut file = File::open(disk, path, Limits::default(), true)?;
         while file.next(|item| contents.add(item))?.is_some() {}
+        contents.end = file.offset();
         Ok(())
     };
     let error = read().err();

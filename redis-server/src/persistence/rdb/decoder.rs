@@ -9,7 +9,7 @@ use std::fmt;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{kind, opcode};
+use super::{kind, opcode, skip};
 
 /// Newest version of Redis whose files are read, and the one of Valkey.
 const NEWEST: u16 = 12;
@@ -37,6 +37,16 @@ pub enum Step<'a> {
     Item(Item<'a>, usize),
     /// So many bytes more must be seen, at least.
     More(usize),
+}
+
+/// What [`Decoder::cut`] has come to.
+pub enum Cut {
+    /// Records that take so many bytes.
+    Records(usize),
+    /// So many bytes more must be seen, at least, for the next record to be whole.
+    More(usize),
+    /// Next is no record, or one that is damaged.
+    Other,
 }
 
 /// What a file is made of.
@@ -74,7 +84,7 @@ pub struct Record<'a> {
     /// The key.
     pub key: Cow<'a, [u8]>,
     /// Its value; `None` for a collection without elements, which no server should have written.
-    pub value: Option<Loaded>,
+    pub value: Option<Loaded<'a>>,
     /// When it expires, in milliseconds of Unix time.
     pub expire_at: Option<u64>,
     /// For how many seconds it had not been used.
@@ -186,38 +196,32 @@ impl Decoder {
         Ok(Item::Header(version))
     }
 
-    fn item<'w>(&self, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
-        let before = reader.rest();
-        let (mut expire_at, mut idle, mut frequency) = (None, None, None);
-        loop {
-            match reader.byte().ok_or(Cause::Truncated)? {
-                opcode::EXPIRES_AT_MS => expire_at = Some(reader.time().ok_or(Cause::Element)?),
-                opcode::EXPIRES_AT_SECOND => {
-                    let seconds = i32::from_le_bytes(reader.array().ok_or(Cause::Element)?);
-                    expire_at = Some(u64::try_from(seconds).unwrap_or(0) * 1000);
-                }
-                opcode::IDLE => idle = Some(reader.len().ok_or(Cause::Element)?),
-                opcode::FREQUENCY => frequency = Some(reader.byte().ok_or(Cause::Element)?),
-                opcode::END => return self.end(reader, before),
-                opcode @ opcode::SLOT_INFO.. => return other(opcode, reader),
-                kind => {
-                    let (key, value) = self.record(kind, reader)?;
-                    return Ok(Item::Record(Record { key, value, expire_at, idle, frequency }));
-                }
+    /// How far the records at the beginning of `window` reach, which are left to others to decode: behind `most` bytes no
+    /// other begins. `beyond` is as in [`Decoder::next`].
+    pub fn cut(&mut self, window: &[u8], beyond: u64, most: usize) -> Cut {
+        let mut reader = Reader::of_part(window, beyond);
+        let mut used = 0;
+        while used < most && self.version != 0 && skip_record(&mut reader).is_some() {
+            used = window.len() - reader.left();
+        }
+        match (used, reader.short()) {
+            (0, 0) => Cut::Other,
+            (0, missing) => Cut::More(missing),
+            _ => {
+                self.offset += used as u64;
+                self.crc.update(&window[..used]);
+                Cut::Records(used)
             }
         }
     }
 
-    fn record<'w>(&self, kind: u8, reader: &mut Reader<'w>) -> Result<(Cow<'w, [u8]>, Option<Loaded>), Cause> {
-        match kind {
-            kind::MODULE | kind::MODULE_2 => return Err(Cause::ModuleValue),
-            kind::HASH_TTL_OF_A_CANDIDATE..=kind::HASH_LISTPACK_TTL => return Err(Cause::FieldExpiry),
-            kind if !load::is_kind(kind) => return Err(Cause::Opcode(kind)),
-            _ => {}
+    fn item<'w>(&self, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
+        let before = reader.rest();
+        match head(reader)? {
+            (_, opcode::END) => self.end(reader, before),
+            (_, opcode @ opcode::SLOT_INFO..) => other(opcode, reader),
+            (head, kind) => record(head, kind, reader, &self.limits).map(Item::Record),
         }
-        let key = reader.string().ok_or(Cause::Element)?;
-        let value = load::value(kind, reader, &self.limits).ok_or(Cause::Value(kind))?;
-        Ok((key, Some(value).filter(|value| !value.is_empty_collection())))
     }
 
     fn end<'w>(&self, reader: &mut Reader<'w>, item: &[u8]) -> Result<Item<'w>, Cause> {
@@ -231,6 +235,71 @@ impl Decoder {
             return Err(Cause::Checksum(said, crc.value()));
         }
         Ok(Item::End)
+    }
+}
+
+/// What is told of a key in front of its type.
+#[derive(Default)]
+struct Head {
+    expire_at: Option<u64>,
+    idle: Option<u64>,
+    frequency: Option<u8>,
+}
+
+/// All in front of a type, or of an opcode that announces something else, and that.
+#[inline]
+fn head(reader: &mut Reader<'_>) -> Result<(Head, u8), Cause> {
+    let mut head = Head::default();
+    loop {
+        match reader.byte().ok_or(Cause::Truncated)? {
+            opcode::EXPIRES_AT_MS => head.expire_at = Some(reader.time().ok_or(Cause::Element)?),
+            opcode::EXPIRES_AT_SECOND => {
+                let seconds = i32::from_le_bytes(reader.array().ok_or(Cause::Element)?);
+                head.expire_at = Some(u64::try_from(seconds).unwrap_or(0) * 1000);
+            }
+            opcode::IDLE => head.idle = Some(reader.len().ok_or(Cause::Element)?),
+            opcode::FREQUENCY => head.frequency = Some(reader.byte().ok_or(Cause::Element)?),
+            other => return Ok((head, other)),
+        }
+    }
+}
+
+fn record<'w>(head: Head, kind: u8, reader: &mut Reader<'w>, limits: &Limits) -> Result<Record<'w>, Cause> {
+    match kind {
+        kind::MODULE | kind::MODULE_2 => return Err(Cause::ModuleValue),
+        kind::HASH_TTL_OF_A_CANDIDATE..=kind::HASH_LISTPACK_TTL => return Err(Cause::FieldExpiry),
+        kind if !load::is_kind(kind) => return Err(Cause::Opcode(kind)),
+        _ => {}
+    }
+    let key = reader.string().ok_or(Cause::Element)?;
+    let value = load::value(kind, reader, limits).ok_or(Cause::Value(kind))?;
+    let Head { expire_at, idle, frequency } = head;
+    Ok(Record { key, value: Some(value).filter(|value| !value.is_empty_collection()), expire_at, idle, frequency })
+}
+
+fn skip_record(reader: &mut Reader<'_>) -> Option<()> {
+    let (_, kind) = head(reader).ok()?;
+    if !load::is_kind(kind) {
+        return None;
+    }
+    reader.skip_string()?;
+    skip::value(kind, reader)
+}
+
+/// The record at the beginning of `bytes`, which are whole records at `offset` of a file, and how many of them it takes.
+///
+/// # Errors
+/// [`Fault`].
+pub(super) fn whole_record<'b>(bytes: &'b [u8], offset: u64, limits: &Limits) -> Result<(Record<'b>, usize), Fault> {
+    let mut reader = Reader::new(bytes);
+    let record = head(&mut reader).and_then(|(head, kind)| record(head, kind, &mut reader, limits));
+    let used = bytes.len() - reader.left();
+    match record {
+        Ok(record) => Ok((record, used)),
+        Err(cause) => {
+            let cause = if reader.is_past_end() { Cause::Truncated } else { cause };
+            Err(Fault { offset: offset + used as u64, cause })
+        }
     }
 }
 

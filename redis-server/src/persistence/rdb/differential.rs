@@ -109,7 +109,7 @@ pub(super) fn wholes() -> Vec<Vec<u8>> {
 }
 
 /// A payload without its footer, damaged in a few places.
-pub(super) fn damage(whole: &[u8], rng: &mut Rng) -> Vec<u8> {
+pub(crate) fn damage(whole: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for _ in 0..1 + rng.below(3) {
         let at = rng.below(bytes.len());

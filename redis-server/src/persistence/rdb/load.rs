@@ -22,14 +22,14 @@ pub struct Limits {
 }
 
 /// A value that was read.
-pub enum Loaded {
+pub enum Loaded<'a> {
     /// A string.
-    Str(Vec<u8>),
+    Str(Cow<'a, [u8]>),
     /// Any other.
     Object(Object),
 }
 
-impl Loaded {
+impl Loaded<'_> {
     /// Whether it is a collection without elements, which some versions have left in files.
     pub(super) fn is_empty_collection(&self) -> bool {
         match self {
@@ -40,7 +40,7 @@ impl Loaded {
 }
 
 /// The value that `bytes` are, type first. A collection without elements is none.
-pub(super) fn whole(bytes: &[u8], limits: &Limits) -> Option<Loaded> {
+pub(super) fn whole<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Loaded<'a>> {
     let mut reader = Reader::new(bytes);
     let kind = reader.byte()?;
     let loaded = value(kind, &mut reader, limits)?;
@@ -53,9 +53,9 @@ pub(super) fn is_kind(kind: u8) -> bool {
 }
 
 /// A value of this type.
-pub(super) fn value(kind: u8, reader: &mut Reader<'_>, limits: &Limits) -> Option<Loaded> {
+pub(super) fn value<'a>(kind: u8, reader: &mut Reader<'a>, limits: &Limits) -> Option<Loaded<'a>> {
     Some(match kind {
-        kind::STRING => Loaded::Str(reader.string()?.into_owned()),
+        kind::STRING => Loaded::Str(reader.string()?),
         kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
             Loaded::Object(list(kind, reader, limits.list)?)
         }

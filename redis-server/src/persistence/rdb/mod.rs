@@ -15,6 +15,7 @@ mod load;
 mod lzf;
 mod reader;
 mod save;
+mod skip;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -23,12 +24,19 @@ mod ziplist;
 mod zipmap;
 
 pub use check::{Contents, check};
-pub use decoder::{Cause, Decoder, Fault, Item, Record, Step};
-pub use file::{File, ReadError};
+pub use decoder::{Cause, Cut, Decoder, Fault, Item, Record, Step};
+pub use file::{Batch, File, Part, ReadError};
 pub use load::{Limits, Loaded};
-pub use writer::{Access, WriteOptions, Writer};
+pub use writer::{Access, Records, WriteOptions, Writer};
 
 use crate::keyspace::ValueRef;
+
+/// Files for tests of those who load them.
+#[cfg(test)]
+pub(crate) mod testing {
+    pub(crate) use super::differential::damage;
+    pub(crate) use super::tests::file as sample;
+}
 
 /// The version that is written.
 const VERSION: u16 = 10;
@@ -165,6 +173,6 @@ fn body(payload: &[u8], checks: bool) -> Result<&[u8], Refused> {
 ///
 /// # Errors
 /// It is none.
-pub fn restore(payload: &[u8], limits: &Limits, checks: bool) -> Result<Loaded, Refused> {
+pub fn restore<'a>(payload: &'a [u8], limits: &Limits, checks: bool) -> Result<Loaded<'a>, Refused> {
     load::whole(body(payload, checks)?, limits).ok_or(Refused::Content)
 }

@@ -119,6 +119,21 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// A string that nobody wants to see.
+    pub(super) fn skip_string(&mut self) -> Option<()> {
+        let len = match self.length()? {
+            Length::Is(len) => len,
+            Length::Encoded(width @ 0..=2) => 1 << width,
+            Length::Encoded(3) => {
+                let compressed = self.len()?;
+                self.len()?;
+                compressed
+            }
+            Length::Encoded(_) => return None,
+        };
+        self.take(usize::try_from(len).ok()?).map(drop)
+    }
+
     /// A double in its eight bytes; not NaN.
     pub(super) fn double(&mut self) -> Option<f64> {
         Some(f64::from_le_bytes(self.array()?)).filter(|value| !value.is_nan())

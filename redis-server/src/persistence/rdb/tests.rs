@@ -4,7 +4,7 @@ use crate::protocol::oracle::{Oracle, Reply};
 use crate::types::testing::Rng;
 use crate::types::{Group, Hash, List, Set, SortedSet, Stream, StreamId, StreamLimits};
 
-fn borrowed(loaded: &Loaded) -> ValueRef<'_> {
+fn borrowed<'v>(loaded: &'v Loaded<'_>) -> ValueRef<'v> {
     match loaded {
         Loaded::Str(bytes) => ValueRef::Str(StrRef::Bytes { bytes, raw: true }),
         Loaded::Object(object) => object.as_ref(),
@@ -12,12 +12,12 @@ fn borrowed(loaded: &Loaded) -> ValueRef<'_> {
 }
 
 /// One value of every form.
-fn values() -> Vec<Loaded> {
+fn values() -> Vec<Loaded<'static>> {
     let limits = Limits::default();
-    let mut values: Vec<Loaded> = ["", "text", "-7", "300", "70000", "12345678901", "9999999999999999999", "007"]
-        .map(|t| Loaded::Str(t.into()))
+    let mut values: Vec<Loaded<'_>> = ["", "text", "-7", "300", "70000", "12345678901", "9999999999999999999", "007"]
+        .map(|t| Loaded::Str(t.as_bytes().into()))
         .into();
-    values.push(Loaded::Str(vec![b'x'; 20_000]));
+    values.push(Loaded::Str(vec![b'x'; 20_000].into()));
     for count in [1, 100, 1000] {
         let (mut list, mut set, mut ints) = (List::default(), Set::default(), Set::default());
         let (mut hash, mut sorted) = (Hash::default(), SortedSet::default());
@@ -189,7 +189,7 @@ fn what_is_restored_can_be_used() {
 }
 
 /// A file of every value, in three databases.
-fn file(options: WriteOptions) -> Vec<u8> {
+pub(crate) fn file(options: WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), options);
     writer.note("redis-ver", b"7.0.15");
     writer.function(b"#!lua name=lib\nredis.register_function('f', function() end)");
@@ -225,6 +225,60 @@ fn records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fault> 
                 at += len;
             }
         }
+    }
+}
+
+/// [`records`], which are cut from the file in pieces and decoded later, except where nothing can be cut.
+fn cut_records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fault> {
+    let limits = Limits::default();
+    let mut decoder = Decoder::new(limits, checks);
+    let (mut records, mut at, mut seen) = (Vec::new(), 0, 0);
+    let mut cut = Vec::new();
+    let end = loop {
+        let (window, beyond) = (&file[at..seen], (file.len() - seen) as u64);
+        let missing = match decoder.cut(window, beyond, 100) {
+            Cut::Records(len) => {
+                cut.push((at, len));
+                at += len;
+                continue;
+            }
+            Cut::More(missing) => missing,
+            Cut::Other => match decoder.next(window, beyond) {
+                Ok(Step::More(missing)) => missing,
+                Ok(Step::Item(Item::End, _)) => break Ok(()),
+                Ok(Step::Item(Item::Record(_), _)) => panic!("what is decoded is skipped, too"),
+                Ok(Step::Item(_, len)) => {
+                    at += len;
+                    continue;
+                }
+                Err(fault) => break Err(fault),
+            },
+        };
+        assert!(missing <= file.len() - seen, "more than the file has");
+        seen = (seen + missing.max(piece)).min(file.len());
+    };
+    for (mut at, len) in cut {
+        let end = at + len;
+        while at < end {
+            let (record, len) = decoder::whole_record(&file[at..end], at as u64, &limits)?;
+            if let Record { key, value: Some(value), expire_at, .. } = record {
+                records.push((key.into_owned(), dump(borrowed(&value)), expire_at));
+            }
+            at += len;
+        }
+    }
+    end.map(|()| records)
+}
+
+#[test]
+fn what_is_cut_is_what_is_decoded() {
+    for file in [file(WriteOptions { compress: true, checksum: true }), small_file()] {
+        assert_eq!(cut_records(&file, 1, true), records(&file, 1, true));
+    }
+    let (mut rng, file) = (Rng::new(37), small_file());
+    for _ in 0..4_000 {
+        let damaged = super::differential::damage(&file, &mut rng);
+        assert_eq!(cut_records(&damaged, 64, false), records(&damaged, 64, false), "{}", damaged.escape_ascii());
     }
 }
 
@@ -307,6 +361,7 @@ fn other_versions_are_read_or_refused_by_name() {
     ];
     for (at, file) in sound.iter().enumerate() {
         assert_eq!(records(file, 1, true).map(|records| records.len()), Ok(1), "file {at}");
+        assert_eq!(cut_records(file, 1, true), records(file, 1, true), "file {at}");
     }
     assert_eq!(cause(&with("REDIS0013", &string)), Some(Cause::Version(13)));
     assert_eq!(cause(&with("REDIS0080", &string)), Some(Cause::Version(80)));

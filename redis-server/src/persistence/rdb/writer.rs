@@ -37,20 +37,16 @@ pub enum Access {
 /// Writes a file of version 10 to its end.
 pub struct Writer<W> {
     out: Out<W>,
+    compressor: Option<Compressor>,
 }
 
 impl<W: Write> Writer<W> {
     /// One that has written the head of a file.
     pub fn new(file: W, options: WriteOptions) -> Self {
-        let mut out = Out {
-            file,
-            buffer: Vec::with_capacity(BUFFER),
-            crc: options.checksum.then(Crc64::default),
-            compressor: options.compress.then(Compressor::default),
-            failed: None,
-        };
+        let crc = options.checksum.then(Crc64::default);
+        let mut out = Out { file, buffer: Vec::with_capacity(BUFFER), crc, failed: None };
         out.put(format!("REDIS{VERSION:04}").as_bytes());
-        Self { out }
+        Self { out, compressor: options.compress.then(Compressor::default) }
     }
 
     /// A note about the file or the server.
@@ -63,13 +59,17 @@ impl<W: Write> Writer<W> {
     /// The code of a function library.
     pub fn function(&mut self, code: &[u8]) {
         self.out.put(&[opcode::FUNCTION]);
-        save::string(&mut self.out, code);
+        save::string(&mut self.packed(), code);
+    }
+
+    /// What follows belongs to database `number`.
+    pub fn select(&mut self, number: usize) {
+        database(&mut self.out, number);
     }
 
     /// What follows belongs to database `number`, and is so many keys, some of which expire.
     pub fn database(&mut self, number: usize, keys: usize, expiring: usize) {
-        self.out.put(&[opcode::DATABASE]);
-        len(&mut self.out, number as u64);
+        database(&mut self.out, number);
         self.out.put(&[opcode::SIZES]);
         len(&mut self.out, keys as u64);
         len(&mut self.out, expiring as u64);
@@ -77,27 +77,29 @@ impl<W: Write> Writer<W> {
 
     /// A key with its value; `expire_at` in milliseconds of Unix time.
     pub fn record(&mut self, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>, access: Access) {
-        let out = &mut self.out;
-        if let Some(at) = expire_at {
-            out.put(&[opcode::EXPIRES_AT_MS]);
-            out.put(&at.to_le_bytes());
-        }
-        match access {
-            Access::Untold => {}
-            Access::Idle(seconds) => {
-                out.put(&[opcode::IDLE]);
-                len(out, seconds);
-            }
-            Access::Frequency(count) => out.put(&[opcode::FREQUENCY, count]),
-        }
-        out.put(&[save::kind(value)]);
-        save::string(out, key);
-        save::value(out, value);
+        record(&mut self.packed(), key, value, expire_at, access);
+    }
+
+    fn packed(&mut self) -> Compressing<'_, Out<W>> {
+        Compressing { out: &mut self.out, compressor: self.compressor.as_mut() }
+    }
+
+    /// What [`Records`] have been made of.
+    pub fn records(&mut self, records: &[u8]) {
+        self.out.put(records);
     }
 
     /// Whether the file could not be written: what else comes is thrown away.
     pub fn has_failed(&self) -> bool {
         self.out.failed.is_some()
+    }
+
+    /// Nothing, as long as the file can be written.
+    ///
+    /// # Errors
+    /// The first one of the file, once.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.out.failed.take().map_or(Ok(()), Err)
     }
 
     /// Ends the file.
@@ -115,12 +117,100 @@ impl<W: Write> Writer<W> {
     }
 }
 
+/// Records that are made before they are written: each run of them says which database it belongs to.
+pub struct Records {
+    bytes: Vec<u8>,
+    database: Option<usize>,
+    compressor: Option<Compressor>,
+}
+
+impl Records {
+    /// None yet, and whether strings are compressed in them.
+    pub fn new(compress: bool) -> Self {
+        Self { bytes: Vec::new(), database: None, compressor: compress.then(Compressor::default) }
+    }
+
+    /// A key of database `number` with its value: see [`Writer::record`].
+    pub fn add(&mut self, number: usize, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>, access: Access) {
+        if self.database != Some(number) {
+            self.database = Some(number);
+            database(&mut self.bytes, number);
+        }
+        let out = &mut Compressing { out: &mut self.bytes, compressor: self.compressor.as_mut() };
+        record(out, key, value, expire_at, access);
+    }
+
+    /// Their bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Takes them out for [`Writer::records`]; `buffer` takes those to come.
+    pub fn take(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
+        buffer.clear();
+        self.database = None;
+        std::mem::replace(&mut self.bytes, buffer)
+    }
+}
+
+fn database(out: &mut impl Sink, number: usize) {
+    out.put(&[opcode::DATABASE]);
+    len(out, number as u64);
+}
+
+fn record(out: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>, access: Access) {
+    if let Some(at) = expire_at {
+        out.put(&[opcode::EXPIRES_AT_MS]);
+        out.put(&at.to_le_bytes());
+    }
+    match access {
+        Access::Untold => {}
+        Access::Idle(seconds) => {
+            out.put(&[opcode::IDLE]);
+            len(out, seconds);
+        }
+        Access::Frequency(count) => out.put(&[opcode::FREQUENCY, count]),
+    }
+    out.put(&[save::kind(value)]);
+    save::string(out, key);
+    save::value(out, value);
+}
+
+/// Compresses strings where that saves something.
+struct Compressing<'a, S> {
+    out: &'a mut S,
+    compressor: Option<&'a mut Compressor>,
+}
+
+impl<S: Sink> Sink for Compressing<'_, S> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.out.put(bytes);
+    }
+
+    fn put_string(&mut self, text: &[u8]) {
+        const ENCODED: u8 = 0xc3;
+        let compressor = self.compressor.as_mut().filter(|_| text.len() > COMPRESS_MIN);
+        if let Some(packed) = compressor.and_then(|it| it.compress(text, text.len() - COMPRESS_SAVES + 1)) {
+            self.out.put(&[ENCODED]);
+            len(self.out, packed.len() as u64);
+            len(self.out, text.len() as u64);
+            return self.out.put(packed);
+        }
+        self.out.put_string(text);
+    }
+}
+
 /// Bytes on their way to the file.
 struct Out<W> {
     file: W,
     buffer: Vec<u8>,
     crc: Option<Crc64>,
-    compressor: Option<Compressor>,
     failed: Option<io::Error>,
 }
 
@@ -154,27 +244,5 @@ impl<W: Write> Sink for Out<W> {
             }
         }
         self.buffer.extend_from_slice(bytes);
-    }
-
-    fn put_string(&mut self, text: &[u8]) {
-        const ENCODED: u8 = 0xc3;
-        if text.len() > COMPRESS_MIN
-            && let Some(mut compressor) = self.compressor.take()
-        {
-            let packed = compressor.compress(text, text.len() - COMPRESS_SAVES + 1);
-            let is_packed = packed.is_some();
-            if let Some(packed) = packed {
-                self.put(&[ENCODED]);
-                len(self, packed.len() as u64);
-                len(self, text.len() as u64);
-                self.put(packed);
-            }
-            self.compressor = Some(compressor);
-            if is_packed {
-                return;
-            }
-        }
-        len(self, text.len() as u64);
-        self.put(text);
     }
 }

@@ -1,0 +1,262 @@
+//! From the files.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrayvec::ArrayVec;
+
+use super::layout;
+use crate::clients::client::Client;
+use crate::command::{Args, Role, Row};
+use crate::config::settings;
+use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::script;
+use crate::exec::snapshot;
+use crate::exec::window::{self, WINDOW};
+use crate::exec::worker::Worker;
+use crate::persistence::aof::{Batch, FindError, Layout, Manifest, ReadFault, Reader, find};
+use crate::persistence::disk::{Disk, Open};
+use crate::protocol::Reply;
+use crate::protocol::error::shown;
+
+/// Why the files were not loaded, in the genuine server's words. The server must not start then.
+#[derive(Debug)]
+pub struct LoadError(String);
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl LoadError {
+    pub(super) fn opening(error: &io::Error) -> Self {
+        Self(format!("Can't open or create append-only files: {error}"))
+    }
+}
+
+impl From<FindError> for LoadError {
+    fn from(error: FindError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Loads the files into an empty server that does not serve yet, or with whose data this worker is alone; says which there are.
+pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<Manifest, LoadError> {
+    let instance = &Arc::clone(&worker.instance);
+    let layout = layout(&instance.config);
+    let manifest = find(&**disk, &layout)?;
+    let mut sizes = Vec::new();
+    for part in manifest.parts() {
+        let size = disk.len(&layout.path(part)).map_err(|error| {
+            LoadError(format!("Fatal error: the append log file {} cannot be read: {error}", part.name))
+        })?;
+        sizes.push(size);
+    }
+    if let Some(base) = manifest.base.as_ref().filter(|base| base.name.ends_with(".rdb") && sizes[0] == 0) {
+        return Err(LoadError(format!(
+            "Error reading the RDB base file {}: it is empty. AOF loading aborted",
+            base.name
+        )));
+    }
+    instance.loading.expect(sizes.iter().sum());
+    // What ends early is cut off, if nothing stands behind it.
+    let last = sizes.iter().rposition(|&size| size > 0);
+    let mut replay = Replay::new(worker, Arc::clone(disk), layout);
+    for (number, part) in manifest.parts().enumerate().filter(|(number, _)| sizes[*number] > 0) {
+        let began = Instant::now();
+        replay.file(&part.name, &replay.layout.path(part), Some(number) >= last)?;
+        let kind = if manifest.base.as_ref() == Some(part) { "base" } else { "incr" };
+        tracing::info!("DB loaded from {kind} file {}: {:.3} seconds", part.name, began.elapsed().as_secs_f64());
+    }
+    Ok(manifest)
+}
+
+/// A session that says again what was said, and is not answered.
+struct Replay {
+    worker: Worker,
+    client: Client,
+    reply: Reply,
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    /// Where the transaction begins that is being put together.
+    multi: u64,
+}
+
+impl Replay {
+    fn new(worker: Worker, disk: Arc<dyn Disk>, layout: Layout) -> Self {
+        let client = script::nobody(&worker);
+        Self { worker, client, reply: Reply::default(), disk, layout, multi: 0 }
+    }
+
+    /// Reads a file to its end. The `last` one may end early.
+    fn file(&mut self, name: &str, path: &Path, is_last: bool) -> Result<(), LoadError> {
+        let unreadable =
+            |error: io::Error| LoadError(format!("Unrecoverable error reading the append only file {name}: {error}"));
+        // What comes next says which database it is for.
+        self.client.db = 0;
+        let begin = self.snapshot(name, path)?;
+        let mut source = self.disk.read(path).map_err(unreadable)?;
+        io::copy(&mut io::Read::take(&mut source, begin), &mut io::sink()).map_err(unreadable)?;
+        let mut reader = Reader::new(source, begin);
+        let end = loop {
+            if self.worker.instance.is_ending() {
+                return Err(LoadError("the server ends".to_owned()));
+            }
+            match reader.next_batch() {
+                Ok(Some(batch)) => {
+                    let bytes = batch.ends.last().map_or(0, |&(_, end)| end - batch.begin);
+                    self.batch(name, &batch)?;
+                    self.delay(batch.ends.len());
+                    self.worker.instance.loading.advance(bytes as u64);
+                    self.worker.instance.loading.tell();
+                }
+                Ok(None) if self.client.multi.is_none() => return Ok(()),
+                Ok(None) => break reader.offset(),
+                Err(ReadFault::Short(offset)) => break offset,
+                Err(ReadFault::Io(error)) => return Err(unreadable(error)),
+                Err(ReadFault::Format(offset, what)) => {
+                    return Err(LoadError(format!(
+                        "Bad file format reading the append only file {name}: offset {offset}: {what}. Make a backup of the \
+                         file; redis-server --check says more."
+                    )));
+                }
+            }
+        };
+        drop(reader);
+        self.short(name, path, end, is_last)
+    }
+
+    /// Cuts off what is not whole, from `end` on.
+    fn short(&mut self, name: &str, path: &Path, mut end: u64, is_last: bool) -> Result<(), LoadError> {
+        if self.client.multi.is_some() {
+            tracing::warn!("Revert incomplete MULTI/EXEC transaction in AOF file {name}");
+            crate::exec::transaction::discard_transaction(&self.worker.instance, &mut self.client);
+            end = self.multi;
+        }
+        if !is_last {
+            return Err(LoadError(format!(
+                "Unexpected end of file reading the append only file {name}: offset {end}. Fatal error: the truncated file is \
+                 not the last file"
+            )));
+        }
+        if !self.worker.instance.config.is_on(settings::AOF_LOAD_TRUNCATED) {
+            return Err(LoadError(format!(
+                "Unexpected end of file reading the append only file {name}: offset {end}. You can: 1) Make a backup of your \
+                 AOF file, then use redis-server --fix <filename.manifest>. 2) Alternatively you can set the \
+                 'aof-load-truncated' configuration option to yes and restart the server."
+            )));
+        }
+        tracing::warn!("!!! Warning: short read while loading the AOF file {name}!!!");
+        tracing::warn!("!!! Truncating the AOF {name} at offset {end} !!!");
+        let cut = self.disk.open(path, Open::Append).and_then(|mut file| {
+            file.truncate(end)?;
+            file.sync()
+        });
+        cut.map_err(|error| LoadError(format!("Error truncating the AOF file {name}: {error}")))?;
+        tracing::warn!("AOF {name} loaded anyway because aof-load-truncated is enabled");
+        Ok(())
+    }
+
+    /// Loads the snapshot with which a file may begin; returns where it ends.
+    fn snapshot(&self, name: &str, path: &Path) -> Result<u64, LoadError> {
+        let mut head = Vec::new();
+        let read = self.disk.read(path).and_then(|file| io::Read::read_to_end(&mut io::Read::take(file, 6), &mut head));
+        read.map_err(|error| LoadError(format!("Unrecoverable error reading the append only file {name}: {error}")))?;
+        if !head.starts_with(b"REDIS") && head != b"VALKEY" {
+            return Ok(0);
+        }
+        tracing::info!("Reading RDB base file on AOF loading...");
+        snapshot::load_alone(&self.worker, &*self.disk, path, false)
+            .map_err(|error| LoadError(format!("Error reading the RDB base file {name}: {error}. AOF loading aborted")))
+    }
+
+    fn batch(&mut self, name: &str, batch: &Batch<'_>) -> Result<(), LoadError> {
+        let mut window: ArrayVec<Call<'_>, WINDOW> = ArrayVec::new();
+        let (mut first, mut begin) = (0, batch.begin);
+        for &(last, end) in batch.ends {
+            let args = Args::new(batch.bytes, &batch.spans[first..last]);
+            let row = dispatch::resolve(&self.worker.instance, args).map_err(|error| {
+                let (offset, name_of) = (batch.offset + begin as u64, shown(args.at(0)));
+                let error = error.to_string();
+                let error = error.strip_prefix("ERR ").unwrap_or(&error);
+                LoadError(format!(
+                    "Unknown command '{name_of}' reading the append only file {name}: offset {offset}: {error}"
+                ))
+            })?;
+            if self.client.multi.is_none() && row.command.batches(args.len()) && !self.worker.is_alone {
+                window.push(Call { row, args });
+            } else {
+                self.run(&mut window);
+                if row.command.role == Role::Begin {
+                    self.multi = batch.offset + begin as u64;
+                }
+                let is_queued = self.client.multi.is_some() && !row.command.role.runs_inside_multi();
+                let admission = if is_queued { Admission::Queue(row) } else { Admission::Run(row) };
+                let passed = if self.worker.is_alone && !is_queued {
+                    self.run_alone(row, args);
+                    Passed::Done
+                } else {
+                    dispatch::pass(&self.worker, &mut self.client, admission, args, &mut self.reply)
+                };
+                let chooses = row.command.role == Role::Select && !is_queued;
+                if chooses && self.reply.to_vec().starts_with(b"-") {
+                    return Err(LoadError(format!(
+                        "Error reading the append only file {name}: offset {}: there is no database {}",
+                        batch.offset + begin as u64,
+                        shown(args.at(1))
+                    )));
+                }
+                self.forget(passed);
+            }
+            (first, begin) = (last, end);
+        }
+        self.run(&mut window);
+        Ok(())
+    }
+
+    /// Runs a command of one that is alone with the data: each has locks of its own, those of a transaction too, which therefore
+    /// must not be locked together.
+    fn run_alone(&mut self, row: &'static Row, args: Args<'_>) {
+        let multi = (row.command.role == Role::Exec).then(|| self.client.multi.take()).flatten();
+        let Some(multi) = multi else {
+            drop(window::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply));
+            return;
+        };
+        crate::exec::transaction::discard_transaction(&self.worker.instance, &mut self.client);
+        for (row, args) in &multi.queue {
+            drop(window::run_among_others(&self.worker, &mut self.client, row, args.args(), &mut self.reply));
+        }
+    }
+
+    fn run(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) {
+        if !calls.is_empty() {
+            let (_, passed) = window::run(&self.worker, &mut self.client, calls, &mut self.reply);
+            calls.clear();
+            self.forget(passed);
+        }
+    }
+
+    /// Takes the time that tests want each command to take.
+    fn delay(&self, commands: usize) {
+        for _ in 0..commands {
+            match snapshot::delay(&self.worker.instance.config, settings::KEY_LOAD_DELAY) {
+                Some(delay) if !self.worker.instance.is_ending() => std::thread::sleep(delay),
+                _ => return,
+            }
+        }
+    }
+
+    /// Nobody is answered, and nobody waits.
+    fn forget(&mut self, passed: Passed) {
+        if let Passed::Blocked(waiting) = passed {
+            waiting.leave(&self.client);
+        }
+        self.reply.clear();
+    }
+}

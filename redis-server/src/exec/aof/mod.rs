@@ -1,0 +1,302 @@
+//! The append-only file of a server: what the journal says, in files.
+//!
+//! One thread, the **keeper**, takes what the journal has, writes it, forces it to disk, and does whatever is done with the files. No
+//! worker waits for a disk. A reply that shows what must not be lost waits instead, in its connection's output, until
+//! the keeper has said that the journal is on disk up to where it was when the reply was made: under `always` every one, and under `everysec`
+//! those that are made while the disk has not answered for two seconds. So one fdatasync serves all who wait.
+//!
+//! A rewrite begins with a **cut**: alone with the data, one notes where the journal is. What it says from there on goes to the next file;
+//! everything before is in the base, which a thread of its own writes. Only when the base is on disk does the manifest name it.
+
+mod base;
+mod keeper;
+mod load;
+#[cfg(test)]
+mod tests;
+
+pub use load::LoadError;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::Duration;
+
+use crate::clients::client::ClientShared;
+use crate::config::{Config, settings};
+use crate::exec::clock::now_ms;
+use crate::exec::instance::Instance;
+use crate::exec::snapshot;
+use crate::exec::worker::Worker;
+use crate::journal::User;
+use crate::keyspace::Access;
+use crate::persistence::aof::{Fsync, Layout, Log, Policy, find};
+use crate::persistence::disk::{Disk, RealDisk};
+use keeper::{Keeper, Order};
+
+/// How long a disk may take under `everysec` before replies wait for it, in milliseconds.
+const PATIENCE: u64 = 2000;
+
+/// What everybody knows of the append-only file.
+#[derive(Debug, Default)]
+pub struct Aof {
+    is_on: AtomicBool,
+    /// The journal is on disk up to here.
+    durable: AtomicU64,
+    /// What was said before this moment is on disk, in milliseconds of Unix time.
+    durable_at: AtomicU64,
+    /// Clients whose replies wait.
+    waiters: Mutex<Vec<Arc<ClientShared>>>,
+    is_failing: AtomicBool,
+    failure: Mutex<String>,
+    bell: Arc<Bell>,
+    orders: Mutex<Vec<Order>>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+    /// What INFO tells.
+    pub figures: Figures,
+}
+
+/// What INFO tells of the append-only file. Times are in seconds.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Bytes of all files, and what they were when the base was made.
+    pub size: AtomicU64,
+    /// See [`Figures::size`].
+    pub base_size: AtomicU64,
+    /// Bytes that wait to be written.
+    pub buffer: AtomicU64,
+    /// Whether files are being rewritten, or will be.
+    pub is_rewriting: AtomicBool,
+    /// See [`Figures::is_rewriting`].
+    pub is_scheduled: AtomicBool,
+    /// Rewrites so far, those that failed included.
+    pub rewrites: AtomicU64,
+    /// Failed ones since the last that did not.
+    pub failures: AtomicU64,
+    /// Replies that have waited under `everysec`, because the disk took too long.
+    pub delayed: AtomicU64,
+    /// How long the last one took, plus one; 0: there was none.
+    pub last_seconds: AtomicI64,
+    /// When the present one began, in seconds of Unix time.
+    pub began: AtomicU64,
+}
+
+/// Wakes the keeper.
+#[derive(Debug, Default)]
+struct Bell {
+    has_rung: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl Bell {
+    fn ring(&self) {
+        if !self.has_rung.swap(true, Release)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the configuration has the files.
+pub fn layout(config: &Config) -> Layout {
+    let text = |setting| config.string(setting).unwrap_or_default();
+    Layout::new(Path::new(&text(settings::DIR)), &text(settings::APPENDDIRNAME), &text(settings::APPENDFILENAME))
+}
+
+fn policy(config: &Config) -> Policy {
+    let fsync = match config.word(settings::APPENDFSYNC) {
+        "always" => Fsync::Always,
+        "no" => Fsync::No,
+        _ => Fsync::EverySecond,
+    };
+    Policy { fsync, timestamps: config.is_on(settings::AOF_TIMESTAMP_ENABLED) }
+}
+
+/// Bytes of the files that there are.
+pub fn size(config: &Config) -> u64 {
+    let (disk, layout) = (RealDisk, layout(config));
+    let len = |path: &Path| disk.len(path).unwrap_or(0);
+    find(&disk, &layout).map_or(0, |manifest| manifest.parts().map(|part| len(&layout.path(part))).sum())
+}
+
+/// Loads the files of a server that serves nobody yet, and keeps them from then on.
+///
+/// # Errors
+/// [`LoadError`]. The server must not start then.
+pub fn start(instance: &Arc<Instance>) -> Result<(), LoadError> {
+    start_on(instance, Arc::new(RealDisk))
+}
+
+fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadError> {
+    let manifest = load::load(Worker::of_loader(Arc::clone(instance)), &disk)?;
+    if manifest.parts().next().is_none() && snapshot::path(&instance.config).exists() {
+        tracing::warn!(
+            "appendonly is on, and there is no append-only file yet: the data of {} is not loaded, and the next snapshot \
+             takes its place. To keep it, start with \"appendonly no\", then CONFIG SET appendonly yes.",
+            snapshot::path(&instance.config).display()
+        );
+    }
+    let is_rdb = instance.config.is_on(settings::AOF_USE_RDB_PREAMBLE);
+    let log = Log::open(disk, layout(&instance.config), manifest, is_rdb, |file| base::write_empty(is_rdb, file));
+    let log = log.map_err(|error| LoadError::opening(&error))?;
+    instance.journal.set_on(User::Aof, true);
+    let offset = instance.journal.offset();
+    instance.aof.is_on.store(true, Relaxed);
+    instance.aof.spawn(instance).map_err(|error| LoadError::opening(&error))?;
+    instance.aof.order(Order::Keep(Box::new(log), offset));
+    Ok(())
+}
+
+/// Loads the files again, of which nothing is missing then, in the place of all data: `worker` is alone with it.
+///
+/// # Errors
+/// [`LoadError`]. What stood in front of the fault has been loaded then.
+pub fn reload(worker: &Worker) -> Result<(), LoadError> {
+    let instance = &worker.instance;
+    while instance.aof.is_on()
+        && !instance.aof.is_failing()
+        && instance.aof.durable.load(Acquire) < instance.journal.offset()
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
+    instance.journal.mute(true);
+    for database in instance.databases() {
+        drop(database.lock_all(Access::Write, worker.now_ms()).clear());
+    }
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let loaded = load::load(worker.reloading(), &disk);
+    instance.journal.mute(false);
+    loaded.map(drop)
+}
+
+impl Aof {
+    /// Whether what changes is kept.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Relaxed)
+    }
+
+    /// Why nothing can be written at present; then nothing must be changed.
+    #[inline]
+    pub fn failure(&self) -> Option<String> {
+        self.is_failing().then(|| lock(&self.failure).clone())
+    }
+
+    /// Whether nothing can be written at present.
+    #[inline]
+    pub fn is_failing(&self) -> bool {
+        self.is_failing.load(Relaxed)
+    }
+
+    /// Up to where the journal must be on disk before a reply that is made now may leave; `None`, where it may at once.
+    #[inline]
+    pub fn holds(&self, instance: &Instance) -> Option<u64> {
+        if self.is_on() { self.holds_at(instance, instance.journal.offset()) } else { None }
+    }
+
+    /// `offset`, if a reply that shows what the journal says up to there has to wait.
+    pub fn holds_at(&self, instance: &Instance, offset: u64) -> Option<u64> {
+        if !self.is_on() || self.durable.load(Acquire) >= offset {
+            return None;
+        }
+        let must_wait = match policy(&instance.config).fsync {
+            Fsync::Always => true,
+            Fsync::EverySecond => {
+                // Where nothing can be written nothing is changed: all that is said then may be heard.
+                let is_late = now_ms() > self.durable_at.load(Relaxed) + PATIENCE && !self.is_failing();
+                self.figures.delayed.fetch_add(u64::from(is_late), Relaxed);
+                is_late
+            }
+            Fsync::No => false,
+        };
+        must_wait.then_some(offset)
+    }
+
+    /// Has the client woken when there is more on disk. To be looked at again behind this.
+    pub fn wait(&self, client: &Arc<ClientShared>) {
+        lock(&self.waiters).push(Arc::clone(client));
+    }
+
+    /// Begins to keep what changes, from some moment soon on. The files count when there is a base.
+    ///
+    /// # Errors
+    /// There can be no files.
+    pub fn turn_on(&self, instance: &Arc<Instance>) -> io::Result<()> {
+        let log = Log::begin(Arc::new(RealDisk), layout(&instance.config))?;
+        self.spawn(instance)?;
+        self.is_on.store(true, Relaxed);
+        self.figures.is_rewriting.store(true, Relaxed);
+        self.order(Order::Begin(Box::new(log)));
+        Ok(())
+    }
+
+    /// No longer keeps what changes. Returns when everything so far is on disk, as far as it can be.
+    pub fn turn_off(&self) {
+        let (done, ended) = std::sync::mpsc::channel();
+        self.order(Order::End(done));
+        // The keeper drops its end when it is done; it may be gone by now.
+        let _ = ended.recv();
+    }
+
+    /// Has the files rewritten, now or when what is in the way has ended. Where nothing is kept, they are a base alone.
+    ///
+    /// # Errors
+    /// There can be no files.
+    pub fn rewrite(&self, instance: &Arc<Instance>, is_put_off: bool) -> io::Result<()> {
+        let order = if self.is_on() {
+            Order::Rewrite
+        } else {
+            let log = Log::begin(Arc::new(RealDisk), layout(&instance.config))?;
+            self.spawn(instance)?;
+            Order::Begin(Box::new(log))
+        };
+        let figures = &self.figures;
+        if is_put_off { &figures.is_scheduled } else { &figures.is_rewriting }.store(true, Relaxed);
+        self.order(order);
+        Ok(())
+    }
+
+    /// Removes files that belong to no state any more (`aof-disable-auto-gc no`). Returns when that is done.
+    pub fn remove_history(&self) {
+        if self.is_on() {
+            let (done, ended) = std::sync::mpsc::channel();
+            self.order(Order::RemoveHistory(done));
+            // The keeper drops its end when it is done.
+            let _ = ended.recv();
+        }
+    }
+
+    /// The server ends: returns when everything so far is on disk, as far as it can be.
+    pub fn finish(&self) {
+        let keeper = lock(&self.keeper).take();
+        if let Some(keeper) = keeper {
+            self.turn_off();
+            self.order(Order::Leave);
+            // It has said in the log what went wrong.
+            let _ = keeper.join();
+        }
+    }
+
+    fn order(&self, order: Order) {
+        lock(&self.orders).push(order);
+        self.bell.ring();
+    }
+
+    fn spawn(&self, instance: &Arc<Instance>) -> io::Result<()> {
+        let mut keeper = lock(&self.keeper);
+        if keeper.is_none() {
+            let thread = Keeper::spawn(Arc::clone(instance))?;
+            // There is one keeper for as long as the server lives.
+            let _ = self.bell.thread.set(thread.thread().clone());
+            *keeper = Some(thread);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! What is kept on a disk that fails, forgets, hangs, or has been damaged.
+
+mod crashes;
+mod damage;
+mod faults;
+mod life;
+mod waits;

@@ -1,0 +1,608 @@
+//! Snapshots that are written while the server goes on: BGSAVE, save points, and what a rewritten append-only file begins with.
+//!
+//! Who is alone with the data makes the cut, which takes microseconds. A thread of its own then goes through the entries, some
+//! at a time under the lock of their shard; whoever changes one before it comes there hands the old value over
+//! ([`crate::keyspace::Cut`]).
+
+use std::io::{self, Write};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::save::{Told, libraries, options, write_notes, write_position};
+use super::stand_in::StandIn;
+use crate::config::settings;
+use crate::exec::clock::now_ms;
+use crate::exec::exclusive::{Alone, Exclusive};
+use crate::exec::instance::Instance;
+use crate::exec::replication::Position;
+use crate::exec::slow::{self, Marks};
+use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, Saver, View, Walk};
+use crate::persistence::rdb::{Records, Writer};
+
+/// Entries that are saved under one lock: some ten microseconds.
+const SLICE: usize = 64;
+/// Bytes of records that go to the file together.
+const CHUNK: usize = 128 * 1024;
+/// How long the thread sleeps where nothing can be done, between two looks at whether it is to stop.
+const NAP: Duration = Duration::from_millis(1);
+/// The same where it is told to wait.
+const LONG_NAP: Duration = Duration::from_millis(10);
+
+/// What a snapshot in the background is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The snapshot file.
+    Snapshot,
+    /// The beginning of an append-only file.
+    AofBase,
+    /// Replicas, which are sent it as it is made.
+    Replicas,
+}
+
+/// A file in the making that takes its place when it is complete, and leaves nothing behind if it is dropped before.
+pub trait Target: Write {
+    /// Puts it in its place.
+    ///
+    /// # Errors
+    /// The disk's.
+    fn commit(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Makes the file.
+pub type Create = Box<dyn FnOnce(&Instance) -> io::Result<Box<dyn Target>> + Send>;
+
+/// Is told how a snapshot has ended.
+pub type Ended = Box<dyn FnOnce(&Instance, io::Result<()>) + Send>;
+
+/// What is to be done.
+pub struct Job {
+    /// For what.
+    pub purpose: Purpose,
+    /// Makes the file, on the thread that writes it.
+    pub create: Create,
+    /// Is called at the cut, alone with the data.
+    pub at_cut: Box<dyn FnOnce(&Instance) + Send>,
+    /// Is told how it has ended, when another may begin; an error of the kind [`io::ErrorKind::Interrupted`] says that it was
+    /// [aborted](Background::abort).
+    pub ended: Ended,
+}
+
+/// The snapshot in the making, of which there is one at most.
+#[derive(Debug, Default)]
+pub struct Background {
+    now: Mutex<Option<Running>>,
+    is_aborted: AtomicBool,
+    /// Whether the process was ended that stands for it.
+    is_killed: AtomicBool,
+    stand_in: Mutex<Option<StandIn>>,
+    has_cut: AtomicBool,
+    /// Whether entries wait to be saved.
+    is_walking: AtomicBool,
+    /// Entries that are saved, and how many there were at the cut.
+    saved: AtomicU64,
+    entries: AtomicU64,
+    /// Bytes of old values that were handed over, now or of the last one.
+    handed_over: AtomicU64,
+}
+
+/// What is known of a snapshot in the making.
+#[derive(Clone, Copy, Debug)]
+pub struct Running {
+    /// For what it is.
+    pub purpose: Purpose,
+    /// When it began.
+    pub since: Instant,
+}
+
+/// There is a snapshot in the making already, for this purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupied(pub Purpose);
+
+impl Background {
+    /// The snapshot in the making.
+    pub fn running(&self) -> Option<Running> {
+        *self.state()
+    }
+
+    /// Whether there is one, which goes on.
+    pub fn is_running(&self, purpose: Purpose) -> bool {
+        self.running().is_some_and(|running| running.purpose == purpose) && !self.is_aborted.load(SeqCst)
+    }
+
+    /// Has the snapshot in the making end soon, without a file, if it is for this.
+    pub fn abort(&self, purpose: Purpose) {
+        let state = self.state();
+        if state.is_some_and(|running| running.purpose == purpose) {
+            self.is_aborted.store(true, SeqCst);
+        }
+    }
+
+    /// [`Background::abort`], whatever it is for, and waits until nothing of it is left; of one that has not made its cut nothing
+    /// ever is. The caller holds no shard's lock, but may be alone with the data.
+    pub fn abort_and_wait(&self) {
+        while let Some(running) = self.running() {
+            self.abort(running.purpose);
+            if !self.has_cut.load(SeqCst) {
+                return;
+            }
+            thread::sleep(NAP);
+        }
+    }
+
+    /// Whether there are entries of the cut that wait to be saved.
+    #[inline]
+    pub fn is_walking(&self) -> bool {
+        self.is_walking.load(Relaxed)
+    }
+
+    /// Entries that are saved, and how many there were at the cut; both 0 while there is none in the making.
+    pub fn progress(&self) -> (u64, u64) {
+        if self.running().is_some() { (self.saved.load(Relaxed), self.entries.load(Relaxed)) } else { (0, 0) }
+    }
+
+    /// Bytes of old values that were handed over for the snapshot in the making, or for the last one.
+    pub fn handed_over(&self) -> u64 {
+        self.handed_over.load(Relaxed)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<Running>> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, purpose: Purpose) -> Result<(), Occupied> {
+        let mut state = self.state();
+        if let Some(running) = &*state {
+            return Err(Occupied(running.purpose));
+        }
+        *state = Some(Running { purpose, since: Instant::now() });
+        self.is_aborted.store(false, SeqCst);
+        self.is_killed.store(false, SeqCst);
+        self.has_cut.store(false, SeqCst);
+        self.saved.store(0, Relaxed);
+        self.entries.store(0, Relaxed);
+        self.handed_over.store(0, Relaxed);
+        Ok(())
+    }
+
+    fn end(&self) {
+        *self.place_of_stand_in() = None;
+        *self.state() = None;
+    }
+
+    /// # Errors
+    /// It is to end.
+    fn check(&self) -> io::Result<()> {
+        if self.is_aborted.load(SeqCst) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if self.is_killed.load(SeqCst) { Err(io::Error::other("its process was ended")) } else { Ok(()) }
+    }
+
+    /// The number of the process that stands for the snapshot in the making.
+    pub fn stand_in(&self) -> Option<u32> {
+        self.place_of_stand_in().as_ref().map(StandIn::pid)
+    }
+
+    fn place_of_stand_in(&self) -> MutexGuard<'_, Option<StandIn>> {
+        self.stand_in.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Begins a snapshot whose cut is made now: the caller is alone with the data, and holds no lock of a shard. Where there is no
+/// thread for it, it has ended when this returns.
+///
+/// # Errors
+/// [`Occupied`].
+pub fn start_alone(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
+    instance.background.begin(job.purpose)?;
+    let Job { purpose, create, at_cut, ended } = job;
+    match spawn(instance, purpose) {
+        Ok(thread) => {
+            let moment = cut(instance, purpose, at_cut);
+            thread.run(move |instance| finish(instance, ended, || write(instance, &moment, create)));
+        }
+        Err(error) => finish(instance, ended, || Err(error)),
+    }
+    Ok(())
+}
+
+/// Begins a snapshot whose cut is made soon, when nobody is at work. Where there is no thread for it, it has ended when this
+/// returns.
+///
+/// # Errors
+/// [`Occupied`].
+pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
+    instance.background.begin(job.purpose)?;
+    let Job { purpose, create, at_cut, ended } = job;
+    match spawn(instance, purpose) {
+        Ok(thread) => thread.run(move |instance| {
+            finish(instance, ended, || {
+                let still = stand_still(instance, || instance.background.check())?;
+                let moment = cut(instance, purpose, at_cut);
+                drop(still);
+                write(instance, &moment, create)
+            });
+        }),
+        Err(error) => finish(instance, ended, || Err(error)),
+    }
+    Ok(())
+}
+
+/// Nobody is at work, and the journal has all that is in the data, of a primary's stream too.
+pub struct Still<'a> {
+    _alone: Alone,
+    _units: MutexGuard<'a, ()>,
+}
+
+/// Waits until nobody is at work, as long as `goes_on` says nothing against it.
+///
+/// # Errors
+/// What it says.
+pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still<'_>> {
+    loop {
+        goes_on()?;
+        let units = instance.replication.between_units();
+        match Exclusive::stop_after_slow_calls(instance) {
+            Ok(alone) => return goes_on().map(|()| Still { _alone: alone, _units: units }),
+            // A script that takes long: a snapshot would show half of it.
+            Err(_) => drop(units),
+        }
+        thread::sleep(NAP);
+    }
+}
+
+/// Does `work`, and tells how it has ended.
+fn finish(instance: &Instance, ended: Ended, work: impl FnOnce() -> io::Result<()>) {
+    let written = work();
+    instance.background.end();
+    ended(instance, written);
+}
+
+/// A thread that waits for something to do.
+struct Idle(Sender<Work>);
+
+type Work = Box<dyn FnOnce(&Arc<Instance>) + Send>;
+
+impl Idle {
+    fn run(self, work: impl FnOnce(&Arc<Instance>) + Send + 'static) {
+        self.0.send(Box::new(work)).expect("the thread waits for this");
+    }
+}
+
+/// A thread for a snapshot. It is there before the cut: behind that, somebody must save what waits.
+fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
+    let (sender, receiver) = mpsc::channel::<Work>();
+    let instance = Arc::clone(instance);
+    let run = move || {
+        *instance.background.place_of_stand_in() = stand_in(&instance, purpose);
+        if let Ok(work) = receiver.recv() {
+            work(&instance);
+        }
+    };
+    thread::Builder::new().name("snapshot".to_owned()).spawn(run).map(|_| Idle(sender))
+}
+
+/// The cut.
+struct Moment {
+    handover: Arc<Handover>,
+    purpose: Purpose,
+    at: u64,
+    /// Keys of each database, and how many of them expire.
+    sizes: Vec<(usize, usize)>,
+    libraries: Vec<Box<[u8]>>,
+    /// Where a primary's stream is that is followed.
+    position: Option<Position>,
+}
+
+/// Makes the cut: the caller is alone with the data.
+fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) -> Moment {
+    instance.background.has_cut.store(true, SeqCst);
+    let databases = instance.databases();
+    let sizes: Vec<_> = databases.iter().map(|database| (database.len(), database.expiring())).collect();
+    instance.background.entries.store(sizes.iter().map(|(keys, _)| *keys as u64).sum(), Relaxed);
+    let libraries = libraries(instance);
+    let told = databases.iter().map(|database| Told::of(instance.config.word(settings::MAXMEMORY_POLICY), database));
+    let at = now_ms();
+    let handover = Arc::new(Handover {
+        told: told.collect(),
+        at,
+        state: Mutex::new(HandedOver {
+            records: Records::new(options(&instance.config).compress),
+            removed: Vec::new(),
+            entries: 0,
+            bytes: 0,
+            is_closed: false,
+        }),
+    });
+    Cut::begin(databases, Arc::<Handover>::clone(&handover));
+    instance.background.is_walking.store(true, SeqCst);
+    at_cut(instance);
+    let position = instance.replication.position(instance);
+    Moment { handover, purpose, at, sizes, libraries, position }
+}
+
+/// What is handed over before it changes.
+struct Handover {
+    /// What is told of the keys' use, by the number of their database.
+    told: Vec<Told>,
+    at: u64,
+    state: Mutex<HandedOver>,
+}
+
+struct HandedOver {
+    records: Records,
+    removed: Vec<(usize, Vec<Removed>)>,
+    entries: u64,
+    /// Of all that was handed over.
+    bytes: u64,
+    /// Whether nobody writes it any more.
+    is_closed: bool,
+}
+
+impl Handover {
+    fn state(&self) -> MutexGuard<'_, HandedOver> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, records: &mut Records, db: usize, entry: &Entry) {
+        records.add(db, entry.key(), entry.value(), entry.expire_at(), self.told[db].access(entry, self.at));
+    }
+}
+
+impl Saver for Handover {
+    fn save(&self, db: usize, entry: &Entry) {
+        let state = &mut *self.state();
+        if !state.is_closed {
+            let before = state.records.len();
+            self.add(&mut state.records, db, entry);
+            state.entries += 1;
+            state.bytes += (state.records.len() - before) as u64;
+        }
+    }
+
+    fn save_removed(&self, db: usize, entries: Vec<Removed>) {
+        self.state().removed.push((db, entries));
+    }
+}
+
+/// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.
+fn write(
+    instance: &Arc<Instance>,
+    moment: &Moment,
+    create: impl FnOnce(&Instance) -> io::Result<Box<dyn Target>>,
+) -> io::Result<()> {
+    let work = || create(instance).and_then(|target| Scribe::new(instance, moment, target).run());
+    let written = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a panic")));
+    if written.is_err() {
+        moment.handover.state().is_closed = true;
+        walk(instance, &mut Forget)?;
+        discard(instance, mem::take(&mut moment.handover.state().removed));
+    }
+    instance.background.is_walking.store(false, SeqCst);
+    Cut::end(instance.databases());
+    written
+}
+
+/// A process that stands for the snapshot, where the server is a process of its own and there can be one.
+fn stand_in(instance: &Arc<Instance>, purpose: Purpose) -> Option<StandIn> {
+    if !instance.snapshots.is_automatic() {
+        return None;
+    }
+    let name = if purpose == Purpose::Snapshot { "redis-rdb-bgsave" } else { "redis-aof-rewrite" };
+    let shared = Arc::clone(instance);
+    let started = StandIn::start(name, move || shared.background.is_killed.store(true, SeqCst));
+    started.inspect_err(|error| tracing::warn!("no process stands for the snapshot: {error}")).ok()
+}
+
+fn discard(instance: &Instance, removed: Vec<(usize, Vec<Removed>)>) {
+    for entries in removed.into_iter().flat_map(|(_, entries)| entries) {
+        instance.reaper.free(Garbage::Entries(entries), false);
+    }
+}
+
+/// What is done on the way through the entries.
+trait Visitor {
+    /// Takes an unsaved entry of database `number`, under the lock of its shard; false leaves it for [`Visitor::between`].
+    fn save(&mut self, number: usize, entry: &Entry) -> bool;
+
+    /// Is called behind some of them, without a lock.
+    ///
+    /// # Errors
+    /// The walk ends.
+    fn between(&mut self) -> io::Result<()>;
+}
+
+/// Goes through all unsaved entries.
+fn walk(instance: &Instance, visitor: &mut impl Visitor) -> io::Result<()> {
+    let is_slowed = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY).is_some();
+    let slice = if is_slowed { 1 } else { SLICE };
+    loop {
+        let swaps = Cut::swaps(instance.databases());
+        for (number, database) in instance.databases().iter().enumerate() {
+            let mut left: Vec<(usize, u64)> = (0..database.shards()).map(|shard| (shard, 0)).collect();
+            while !left.is_empty() {
+                let mut busy = Vec::new();
+                for (shard, mut cursor) in left {
+                    loop {
+                        let walk = database.walk_unsaved(shard, cursor, slice, |entry| visitor.save(number, entry));
+                        visitor.between()?;
+                        match walk {
+                            Walk::Done => break,
+                            Walk::At(next) => cursor = next,
+                            Walk::Busy => {
+                                busy.push((shard, cursor));
+                                break;
+                            }
+                        }
+                    }
+                }
+                if !busy.is_empty() {
+                    thread::sleep(NAP);
+                }
+                left = busy;
+            }
+        }
+        while !Cut::is_settled(instance.databases()) {
+            thread::sleep(NAP);
+        }
+        // What was exchanged meanwhile may have been passed by.
+        if Cut::swaps(instance.databases()) == swaps {
+            return Ok(());
+        }
+    }
+}
+
+/// Lets entries count as saved.
+struct Forget;
+
+impl Visitor for Forget {
+    fn save(&mut self, _: usize, _: &Entry) -> bool {
+        true
+    }
+
+    fn between(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes entries.
+struct Scribe<'a> {
+    instance: &'a Arc<Instance>,
+    moment: &'a Moment,
+    writer: Writer<Box<dyn Target>>,
+    delay: Option<Duration>,
+    records: Records,
+    /// Takes records next.
+    buffer: Vec<u8>,
+    /// Entries saved since the last look.
+    entries: u64,
+    /// Keys, and their databases' numbers, of entries that are too large to be saved under the lock of their shard.
+    vast: Vec<(usize, Box<[u8]>)>,
+}
+
+impl Visitor for Scribe<'_> {
+    fn save(&mut self, number: usize, entry: &Entry) -> bool {
+        if entry.is_vast() {
+            self.vast.push((number, entry.key().into()));
+            return false;
+        }
+        let database = self.instance.database(number);
+        self.moment.handover.add(&mut self.records, database.number_at_cut(), entry);
+        self.entries += 1;
+        true
+    }
+
+    fn between(&mut self) -> io::Result<()> {
+        let background = &self.instance.background;
+        if self.records.len() >= CHUNK || self.delay.is_some() {
+            self.write_records();
+            self.write_handed_over();
+        }
+        for (number, key) in mem::take(&mut self.vast) {
+            self.save_vast(number, &key)?;
+        }
+        background.check()?;
+        self.writer.check()?;
+        let entries = mem::take(&mut self.entries);
+        background.saved.fetch_add(entries, Relaxed);
+        let mut wait = self.delay.map_or(Duration::ZERO, |delay| delay.saturating_mul(entries as u32));
+        while !wait.is_zero() {
+            let nap = wait.min(LONG_NAP);
+            thread::sleep(nap);
+            wait -= nap;
+            background.check()?;
+            self.write_handed_over();
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Scribe<'a> {
+    fn new(instance: &'a Arc<Instance>, moment: &'a Moment, target: Box<dyn Target>) -> Self {
+        let options = options(&instance.config);
+        let mut writer = Writer::new(target, options);
+        write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
+        write_position(&mut writer, moment.position.as_ref());
+        moment.libraries.iter().for_each(|code| writer.function(code));
+        for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
+            writer.database(number, keys, expiring);
+        }
+        let delay = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
+        let records = Records::new(options.compress);
+        Self { instance, moment, writer, delay, records, buffer: Vec::new(), entries: 0, vast: Vec::new() }
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        walk(self.instance, &mut self)?;
+        // Every entry is saved now: nothing is handed over any more.
+        self.write_records();
+        self.write_handed_over();
+        self.writer.finish()?.commit()
+    }
+
+    /// Saves an entry as a slow call reads it: others read it too, and those who want to change it wait; no lock is held.
+    fn save_vast(&mut self, number: usize, key: &[u8]) -> io::Result<()> {
+        let database = self.instance.database(number);
+        let key = database.key(key);
+        let slow = loop {
+            let marks = Marks::keys(number, std::iter::once((key.hash(), Access::Read)));
+            if let Some(slow) = Exclusive::try_enter_slow(self.instance, marks) {
+                break slow;
+            }
+            self.instance.background.check()?;
+            self.write_handed_over();
+            thread::sleep(NAP);
+        };
+        let mut view = database.lock_none(self.moment.at);
+        slow::lend(&mut view, &[(key, Access::Read)]);
+        self.save_key(&view, &key);
+        drop(view);
+        drop(slow);
+        // What has expired is not lent.
+        self.save_key(&database.lock(std::iter::once((key.shard(), Access::Write)), self.moment.at), &key);
+        Ok(())
+    }
+
+    fn save_key(&mut self, view: &View<'_>, key: &Key<'_>) {
+        let number = view.database().number_at_cut();
+        view.save_key(key, |entry| {
+            let access = self.moment.handover.told[number].access(entry, self.moment.at);
+            self.writer.select(number);
+            self.writer.record(entry.key(), entry.value(), entry.expire_at(), access);
+            self.entries += 1;
+        });
+    }
+
+    fn write_records(&mut self) {
+        let records = self.records.take(mem::take(&mut self.buffer));
+        self.writer.records(&records);
+        self.buffer = records;
+    }
+
+    fn write_handed_over(&mut self) {
+        let mut state = self.moment.handover.state();
+        let (records, removed) = (state.records.take(mem::take(&mut self.buffer)), mem::take(&mut state.removed));
+        self.entries += mem::take(&mut state.entries);
+        self.instance.background.handed_over.store(state.bytes, Relaxed);
+        drop(state);
+        self.writer.records(&records);
+        self.buffer = records;
+        for (db, entries) in &removed {
+            for entry in entries.iter().flat_map(Removed::unsaved) {
+                self.moment.handover.add(&mut self.records, *db, entry);
+                self.entries += 1;
+                if self.records.len() >= CHUNK {
+                    self.write_records();
+                }
+            }
+        }
+        self.write_records();
+        discard(self.instance, removed);
+    }
+}

@@ -1,0 +1,63 @@
+//! The process that stands for a snapshot in the making: operators and their tools look for one, because the genuine server
+//! saves by a fork of itself. Nothing is saved by it; but who ends it ends the snapshot, which counts as failed.
+
+use std::io::{self, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
+
+/// The argument by which the program is nothing but such a process.
+pub const ARGUMENT: &str = "--stand-in-for-a-save";
+
+/// What such a process does: it waits until the server, or the snapshot, has ended.
+pub fn run() {
+    // Nothing is ever sent: this ends when the other end of the pipe does.
+    let _ = io::stdin().read(&mut [0]);
+}
+
+/// Such a process; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct StandIn {
+    pid: u32,
+    is_over: Arc<AtomicBool>,
+    /// Its standard input.
+    _life: Option<ChildStdin>,
+}
+
+impl StandIn {
+    /// Starts one that is called `name`; `ended` is called if somebody else ends it.
+    ///
+    /// # Errors
+    /// There can be none.
+    pub(super) fn start(name: &str, ended: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(name).arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let stand_in = Self { pid: child.id(), is_over: Arc::clone(&is_over), _life: child.stdin.take() };
+        thread::Builder::new().name("stand-in".to_owned()).spawn(move || watch(child, &is_over, ended))?;
+        Ok(stand_in)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.is_over.store(true, SeqCst);
+    }
+}
+
+fn watch(mut child: Child, is_over: &AtomicBool, ended: impl FnOnce()) {
+    let status = child.wait();
+    if !is_over.load(SeqCst) {
+        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        tracing::warn!("The process that stands for the snapshot was ended ({status})");
+        ended();
+    }
+}

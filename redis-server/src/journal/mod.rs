@@ -1,0 +1,287 @@
+//! What calls have changed, in one order: a stream of commands in RESP that makes an equal server of an empty one.
+//!
+//! What a call has changed is said once, where handlers run, under the locks of its keys: as the call's own words, or in
+//! others where these would not have the same effect another time. It is gathered in the thread's **draft** and appended to the stream
+//! when the window ends, still under the locks, so that the stream has the changes of a key in the order in which its shard was
+//! locked. What belongs together (a transaction, a script, a call with several effects) is a **unit**: MULTI … EXEC, if it has more than one command.
+//! A unit is appended as a whole or not at all. Offsets are bytes of the stream.
+//!
+//! It is read by any number of [`Reader`]s, each at its own pace: the append-only file, and one for each replica. They share the
+//! bytes, which stay until all have read them, and as long as they belong to the **backlog**, the end of the stream that is kept
+//! for replicas that come back.
+//!
+//! A server that keeps no journal pays one look at a flag per window.
+
+mod draft;
+mod stream;
+
+pub(crate) use draft::{begin_call, command, end_call, forget, replace};
+pub use stream::Piece;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use draft::Draft;
+use stream::Stream;
+
+/// Who has changes written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// The append-only file.
+    Aof = 1,
+    /// Replicas, of which there are some or may be some again.
+    Replicas = 2,
+}
+
+/// The bit of [`Journal::users`] that says that nothing is written down for a while.
+const MUTE: u8 = 1 << 6;
+/// The bit of [`Journal::users`] that says that the stream is another server's.
+const FOLLOWS: u8 = 1 << 7;
+
+/// The stream of a server's changes, between those who write it and those who read it.
+#[derive(Default)]
+pub struct Journal {
+    /// Bits of [`User`].
+    users: AtomicU8,
+    end: AtomicU64,
+    stream: Mutex<Stream>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("users", &self.users).field("end", &self.end).finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    fn stream(&self) -> MutexGuard<'_, Stream> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether changes are written down: somebody wants them, and they are not another server's, which says them itself.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        (1..MUTE).contains(&self.users.load(Relaxed))
+    }
+
+    /// Whether this user wants changes written down.
+    pub fn is_on_for(&self, user: User) -> bool {
+        self.users.load(Relaxed) & user as u8 != 0
+    }
+
+    /// From now on the stream is another server's ([`Journal::relay`]), or its own again. Nobody may be at work with the data
+    /// meanwhile, but who only reads.
+    pub fn follow(&self, on: bool) {
+        let mut stream = self.stream();
+        if on {
+            self.users.fetch_or(FOLLOWS, Relaxed);
+        } else {
+            stream.db = None;
+            self.users.fetch_and(!FOLLOWS, Relaxed);
+        }
+    }
+
+    /// Appends whole units of the stream of the server that this one follows; `apart` are those parts that are for replicas
+    /// only, and behind them commands are for database `db`. If it follows none any more, nothing.
+    pub fn relay(&self, bytes: &[u8], apart: &[Range<usize>], db: usize) {
+        let mut stream = self.stream();
+        if bytes.is_empty() || self.users.load(Relaxed) & FOLLOWS == 0 {
+            return;
+        }
+        let mut at = 0;
+        for range in apart {
+            stream.write(|_, tail| tail.extend_from_slice(&bytes[at..range.start]));
+            stream.push_apart(Bytes::copy_from_slice(&bytes[range.clone()]));
+            at = range.end;
+        }
+        stream.write(|_, tail| tail.extend_from_slice(&bytes[at..]));
+        stream.db = Some(db);
+        self.appended(stream);
+    }
+
+    /// From now on changes are written down for this user, or no longer. Nobody may be at work with the data meanwhile: a
+    /// window looks once.
+    pub fn set_on(&self, user: User, on: bool) {
+        if on {
+            if !self.is_on() {
+                self.reset_db();
+            }
+            self.users.fetch_or(user as u8, Relaxed);
+        } else {
+            self.users.fetch_and(!(user as u8), Relaxed);
+        }
+    }
+
+    /// The stream's end: what was changed before has its bytes in front of it.
+    pub fn offset(&self) -> u64 {
+        self.end.load(Acquire)
+    }
+
+    /// The stream goes on at `offset`, as another one, in this database if it is known. What it has had is forgotten, and who was reading it reads nothing any
+    /// more.
+    pub fn begin_at(&self, offset: u64, db: Option<usize>) {
+        let mut stream = self.stream();
+        stream.begin_at(offset);
+        stream.db = db;
+        self.end.store(offset, Release);
+    }
+
+    /// What is changed from now on is not written down, whoever wants it, as it was before (`DEBUG LOADAOF`); or it is again.
+    /// Nobody else may be at work with the data meanwhile.
+    pub fn mute(&self, on: bool) {
+        if on {
+            self.users.fetch_or(MUTE, Relaxed);
+        } else {
+            self.users.fetch_and(!MUTE, Relaxed);
+        }
+    }
+
+    /// What comes next says which database it is for, whatever came before. Returns the offset at which it will stand.
+    pub fn reset_db(&self) -> u64 {
+        let mut stream = self.stream();
+        stream.db = None;
+        self.offset()
+    }
+
+    /// The database of the command that comes next, if nothing else is said there.
+    pub fn database(&self) -> Option<usize> {
+        self.stream().db
+    }
+
+    /// Reads what comes from now on. `wake` is called whenever there is something that was not there when the reader had read
+    /// all, under the locks of whoever has written it: it must neither wait nor touch the data.
+    pub fn reader(self: &Arc<Self>, wake: impl Fn() + Send + Sync + 'static) -> Reader {
+        let mut stream = self.stream();
+        let id = stream.join(self.offset(), Arc::new(wake));
+        drop(stream);
+        Reader { journal: Arc::clone(self), id }
+    }
+
+    /// [`Journal::reader`] for what stands at `offset` and behind it, if that is still there.
+    pub fn reader_from(self: &Arc<Self>, offset: u64, wake: impl Fn() + Send + Sync + 'static) -> Option<Reader> {
+        let mut stream = self.stream();
+        if !(stream.begin()..=self.offset()).contains(&offset) {
+            return None;
+        }
+        let id = stream.join(offset, Arc::new(wake));
+        drop(stream);
+        Some(Reader { journal: Arc::clone(self), id })
+    }
+
+    /// Keeps so many bytes before the end for whoever comes back; 0: none.
+    pub fn keep_backlog(&self, bytes: u64) {
+        let mut stream = self.stream();
+        stream.keep_backlog(bytes);
+    }
+
+    /// What is there of the stream: where it begins, and its end.
+    pub fn kept(&self) -> Range<u64> {
+        let stream = self.stream();
+        stream.begin()..self.offset()
+    }
+
+    /// Bytes that are there only because a reader is behind.
+    pub fn beyond_backlog(&self) -> u64 {
+        self.stream().beyond_backlog()
+    }
+
+    /// Appends what this thread has gathered, unless a call is under way; returns the offset behind it, if there was anything.
+    pub(crate) fn commit(&self) -> Option<u64> {
+        draft::with(|draft| draft.is_ready().then(|| self.append(draft)))
+    }
+
+    /// An entry was removed by the server itself, under the exclusive lock of its shard: as part of the call that has met it, or
+    /// for its own sake.
+    pub(crate) fn removed(&self, db: usize, key: &[u8], unlink: bool) {
+        if !self.is_on() {
+            return;
+        }
+        draft::with(|draft| {
+            let is_alone = draft.is_idle();
+            draft.begin();
+            draft.delete(db, key, unlink);
+            draft.end();
+            if is_alone {
+                self.append(draft);
+            }
+        });
+    }
+
+    /// A call under way has met an entry whose time is over, and takes it for absent; it is removed later. If the call
+    /// changes anything, the key must be deleted before.
+    pub(crate) fn met(&self, db: usize, key: &[u8], unlink: bool) {
+        if self.is_on() {
+            draft::with(|draft| draft.meet(db, key, unlink));
+        }
+    }
+
+    /// Appends a command that is for replicas only: it changes nothing, and no file keeps it. Returns the offset behind it.
+    pub fn tell_replicas(&self, words: &[&[u8]]) -> u64 {
+        let mut bytes = Vec::new();
+        draft::encode(&mut bytes, words.iter().copied());
+        let mut stream = self.stream();
+        stream.push_apart(bytes.into());
+        self.appended(stream)
+    }
+
+    fn append(&self, draft: &mut Draft) -> u64 {
+        let mut stream = self.stream();
+        let (first, last) = draft.databases();
+        stream.write(|db, bytes| {
+            if *db != Some(first) {
+                draft::select(bytes, first);
+            }
+            *db = Some(last);
+            draft.pour(bytes);
+        });
+        self.appended(stream)
+    }
+
+    fn appended(&self, mut stream: MutexGuard<'_, Stream>) -> u64 {
+        let end = stream.end();
+        self.end.store(end, Release);
+        let wakers = stream.wakers();
+        drop(stream);
+        wakers.iter().for_each(|wake| wake());
+        end
+    }
+}
+
+/// Reads the stream from some offset on.
+#[derive(Debug)]
+pub struct Reader {
+    journal: Arc<Journal>,
+    id: usize,
+}
+
+impl Reader {
+    /// Appends what comes next to `pieces`, up to `most` bytes, or one piece where that has more. Returns the offset of its
+    /// first byte.
+    pub fn read(&mut self, most: usize, pieces: &mut Vec<Piece>) -> u64 {
+        self.journal.stream().read(self.id, most, pieces)
+    }
+
+    /// Puts all that comes next in the place of what `bytes` held, and adds to `apart` where in the stream stands what is for
+    /// replicas only. Returns the offset of the first byte.
+    pub fn take(&mut self, bytes: &mut Vec<u8>, apart: &mut Vec<Range<u64>>) -> u64 {
+        self.journal.stream().take(self.id, bytes, apart)
+    }
+
+    /// Where it reads next.
+    pub fn offset(&self) -> u64 {
+        self.journal.stream().offset_of(self.id)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.journal.stream().leave(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! The bytes that somebody has still to read, or may ask for.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+/// Bytes from which on what was written is a piece of its own, which is not moved any more.
+const PIECE: usize = 64 * 1024;
+/// Pieces up to this length are put together: each costs some fifty bytes besides.
+const SMALL: usize = 4 * 1024;
+
+/// Wakes a reader.
+pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
+pub(super) type Wakers = SmallVec<[Wake; 4]>;
+
+/// A part of the stream.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Its first byte's offset.
+    pub begin: u64,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Whether it is for replicas only.
+    pub is_apart: bool,
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.begin + self.bytes.len() as u64
+    }
+
+    fn behind(&self, offset: u64) -> Self {
+        let from = offset.saturating_sub(self.begin) as usize;
+        Self { begin: self.begin + from as u64, bytes: self.bytes.slice(from..), is_apart: self.is_apart }
+    }
+}
+
+struct Position {
+    offset: u64,
+    wake: Wake,
+    /// Whether it has read all, and is to be woken when there is more.
+    waits: bool,
+    /// Whether what it has read was another stream.
+    is_cut: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Stream {
+    /// In their order, without gaps; what follows them is in `tail`.
+    pieces: VecDeque<Piece>,
+    tail: Vec<u8>,
+    tail_begin: u64,
+    /// The database of the command that comes next, if nothing else is said.
+    pub(super) db: Option<usize>,
+    backlog: u64,
+    readers: Vec<Option<Position>>,
+    /// How many readers there are, and how many of them wait.
+    reading: usize,
+    waiting: usize,
+}
+
+impl Stream {
+    pub(super) fn end(&self) -> u64 {
+        self.tail_begin + self.tail.len() as u64
+    }
+
+    /// The first offset that is still there.
+    pub(super) fn begin(&self) -> u64 {
+        self.pieces.front().map_or(self.tail_begin, |piece| piece.begin)
+    }
+
+    /// Bytes that are kept for readers alone.
+    pub(super) fn beyond_backlog(&self) -> u64 {
+        (self.end() - self.begin()).saturating_sub(self.backlog)
+    }
+
+    /// Forgets everything, and goes on at `offset`.
+    pub(super) fn begin_at(&mut self, offset: u64) {
+        self.pieces.clear();
+        self.tail.clear();
+        (self.tail_begin, self.db) = (offset, None);
+        self.readers.iter_mut().flatten().for_each(|reader| (reader.offset, reader.is_cut) = (offset, true));
+    }
+
+    pub(super) fn keep_backlog(&mut self, bytes: u64) {
+        self.backlog = bytes;
+        self.trim();
+    }
+
+    pub(super) fn join(&mut self, offset: u64, wake: Wake) -> usize {
+        let position = Some(Position { offset, wake, waits: false, is_cut: false });
+        let free = self.readers.iter().position(Option::is_none);
+        let id = free.unwrap_or(self.readers.len());
+        match free {
+            Some(id) => self.readers[id] = position,
+            None => self.readers.push(position),
+        }
+        self.reading += 1;
+        id
+    }
+
+    pub(super) fn leave(&mut self, id: usize) {
+        self.reading -= 1;
+        if self.readers[id].take().is_some_and(|reader| reader.waits) {
+            self.waiting -= 1;
+        }
+        self.trim();
+    }
+
+    pub(super) fn offset_of(&self, id: usize) -> u64 {
+        self.reader(id).offset
+    }
+
+    fn reader(&self, id: usize) -> &Position {
+        self.readers[id].as_ref().expect("a reader leaves when it is dropped")
+    }
+
+    /// Has `write` append to the stream; it is told, and says, which database a command is for.
+    pub(super) fn write(&mut self, write: impl FnOnce(&mut Option<usize>, &mut Vec<u8>)) {
+        write(&mut self.db, &mut self.tail);
+        if self.reading == 0 && self.backlog == 0 {
+            // Nobody will read it.
+            self.tail_begin = self.end();
+            self.tail.clear();
+        } else if self.tail.len() >= PIECE {
+            self.seal();
+            self.trim();
+        }
+    }
+
+    /// Appends a piece that is for replicas only.
+    pub(super) fn push_apart(&mut self, bytes: Bytes) {
+        self.seal();
+        let begin = self.tail_begin;
+        self.tail_begin += bytes.len() as u64;
+        self.pieces.push_back(Piece { begin, bytes, is_apart: true });
+        self.trim();
+    }
+
+    /// Those that are to be told that there is more.
+    pub(super) fn wakers(&mut self) -> Wakers {
+        if self.waiting == 0 {
+            return Wakers::new();
+        }
+        self.waiting = 0;
+        let waiting =
+            self.readers.iter_mut().flatten().filter_map(|reader| mem::take(&mut reader.waits).then_some(reader));
+        waiting.map(|reader| Arc::clone(&reader.wake)).collect()
+    }
+
+    /// Makes the tail a piece.
+    fn seal(&mut self) {
+        if self.tail.is_empty() {
+            return;
+        }
+        let end = self.end();
+        let length = self.tail.len();
+        match self.pieces.back_mut() {
+            Some(last) if !last.is_apart && last.bytes.len() + length <= SMALL => {
+                let mut bytes = Vec::with_capacity(last.bytes.len() + length);
+                bytes.extend_from_slice(&last.bytes);
+                bytes.extend_from_slice(&self.tail);
+                last.bytes = bytes.into();
+                self.tail.clear();
+            }
+            _ => {
+                let bytes = if length * 2 > self.tail.capacity() && length > SMALL {
+                    mem::take(&mut self.tail).into()
+                } else {
+                    let bytes = Bytes::copy_from_slice(&self.tail);
+                    self.tail.clear();
+                    bytes
+                };
+                self.pieces.push_back(Piece { begin: self.tail_begin, bytes, is_apart: false });
+            }
+        }
+        self.tail_begin = end;
+    }
+
+    /// Drops what nobody will read.
+    fn trim(&mut self) {
+        let backlog = self.end().saturating_sub(self.backlog);
+        let needed = self.readers.iter().flatten().filter(|reader| !reader.is_cut);
+        let needed = needed.map(|reader| reader.offset).fold(backlog, u64::min);
+        while self.pieces.front().is_some_and(|piece| piece.end() <= needed) {
+            self.pieces.pop_front();
+        }
+    }
+
+    /// A reader has read up to here.
+    fn advance(&mut self, id: usize, offset: u64) {
+        let waits = offset == self.end();
+        let reader = self.readers[id].as_mut().expect("a reader leaves when it is dropped");
+        reader.offset = offset;
+        if waits != mem::replace(&mut reader.waits, waits) {
+            if waits { self.waiting += 1 } else { self.waiting -= 1 }
+        }
+        self.trim();
+    }
+
+    pub(super) fn read(&mut self, id: usize, most: usize, pieces: &mut Vec<Piece>) -> u64 {
+        self.seal();
+        let from = self.reader(id).offset;
+        if self.reader(id).is_cut {
+            return from;
+        }
+        let first = self.pieces.partition_point(|piece| piece.end() <= from);
+        let (mut at, mut read) = (from, 0);
+        for piece in self.pieces.range(first..) {
+            let piece = piece.behind(at);
+            if read > 0 && read + piece.bytes.len() > most {
+                break;
+            }
+            (at, read) = (piece.end(), read + piece.bytes.len());
+            pieces.push(piece);
+        }
+        self.advance(id, at);
+        from
+    }
+
+    pub(super) fn take(&mut self, id: usize, bytes: &mut Vec<u8>, apart: &mut Vec<Range<u64>>) -> u64 {
+        bytes.clear();
+        let from = self.reader(id).offset;
+        if self.reader(id).is_cut {
+            return from;
+        }
+        if self.reading == 1 && self.backlog == 0 && from == self.tail_begin {
+            // What nobody else wants need not be copied.
+            mem::swap(bytes, &mut self.tail);
+            self.tail_begin += bytes.len() as u64;
+            self.advance(id, self.tail_begin);
+            return from;
+        }
+        let mut pieces = Vec::new();
+        self.read(id, usize::MAX, &mut pieces);
+        for piece in pieces {
+            if piece.is_apart {
+                apart.push(piece.begin..piece.end());
+            }
+            bytes.extend_from_slice(&piece.bytes);
+        }
+        from
+    }
+}

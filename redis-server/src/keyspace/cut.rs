@@ -1,0 +1,221 @@
+//! What a snapshot in the making must know before an entry changes.
+//!
+//! A snapshot shows one moment, the **cut**, and is written while everything goes on. Entries and databases have a bit, the
+//! epoch. An entry whose bit is its database's is saved, or newer than the cut; between two snapshots all are. The cut turns
+//! the databases' bits, so that every entry is unsaved. Whoever changes an unsaved entry, removes it or empties its database
+//! hands it to the [`Saver`] first; the snapshot's own thread goes through the others. Both turn the entry's bit.
+//!
+//! So every entry of the cut is saved once, as it was, whatever moves, grows or goes meanwhile.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::database::{Database, Key};
+use super::entry::{EPOCH, Entry};
+use super::table;
+use super::view::{Removed, View};
+
+/// Who saves entries before they change. It is called under the exclusive lock of their shard.
+pub trait Saver: Send + Sync {
+    /// An entry of what was database `db` at the cut is about to change.
+    fn save(&self, db: usize, entry: &Entry);
+
+    /// What was database `db` at the cut is emptied; [`Removed::unsaved`] are to be saved.
+    fn save_removed(&self, db: usize, entries: Vec<Removed>);
+}
+
+/// What the databases of one server share.
+#[derive(Default)]
+pub struct Cut {
+    saver: RwLock<Option<Arc<dyn Saver>>>,
+    /// Whether there is a saver.
+    is_saving: AtomicBool,
+    /// How often two databases were exchanged.
+    swaps: AtomicU64,
+    /// Unsaved entries that slow calls have borrowed to change them.
+    lent: AtomicUsize,
+}
+
+/// What one database knows of the cut.
+#[derive(Default)]
+pub(super) struct Side {
+    cut: Arc<Cut>,
+    /// [`EPOCH`] or 0.
+    epoch: AtomicU32,
+    /// The number that the entries' database had at the cut.
+    number: AtomicUsize,
+}
+
+/// Where a walk through the unsaved entries of a shard stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// The shard was locked by others: nothing was visited.
+    Busy,
+    /// It goes on at this cursor.
+    At(u64),
+    /// All of the shard's entries are saved.
+    Done,
+}
+
+impl Cut {
+    /// Begins a snapshot of all these databases, in which nobody changes anything meanwhile; the last one has ended.
+    pub fn begin(databases: &[Database], saver: Arc<dyn Saver>) {
+        let Some(first) = databases.first() else { return };
+        let cut = &first.cut.cut;
+        *cut.saver.write().unwrap_or_else(PoisonError::into_inner) = Some(saver);
+        cut.is_saving.store(true, SeqCst);
+        for (number, database) in databases.iter().enumerate() {
+            database.cut.number.store(number, SeqCst);
+            database.cut.epoch.fetch_xor(EPOCH, SeqCst);
+        }
+    }
+
+    /// Ends it: every entry is saved.
+    pub fn end(databases: &[Database]) {
+        let Some(first) = databases.first() else { return };
+        let cut = &first.cut.cut;
+        cut.is_saving.store(false, SeqCst);
+        *cut.saver.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// How often two of these databases were exchanged: a walk through all of them has missed nothing if that is the same
+    /// before and behind it.
+    pub fn swaps(databases: &[Database]) -> u64 {
+        databases.first().map_or(0, |first| first.cut.cut.swaps.load(SeqCst))
+    }
+
+    /// Whether every entry is in its place: a walk does not meet those that are lent to be changed before they are saved.
+    pub fn is_settled(databases: &[Database]) -> bool {
+        databases.first().is_none_or(|first| first.cut.cut.lent.load(SeqCst) == 0)
+    }
+
+    #[cold]
+    fn with_saver(&self, work: impl FnOnce(&dyn Saver)) {
+        if let Some(saver) = &*self.saver.read().unwrap_or_else(PoisonError::into_inner) {
+            work(&**saver);
+        }
+    }
+}
+
+impl Side {
+    pub(super) fn new(cut: Arc<Cut>) -> Self {
+        Self { cut, ..Self::default() }
+    }
+
+    /// What entries are compared with.
+    #[inline]
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch.load(Relaxed)
+    }
+
+    /// The entries were exchanged with another database's.
+    pub(super) fn swap(&self, other: &Self) {
+        let number = self.number.load(SeqCst);
+        self.number.store(other.number.swap(number, SeqCst), SeqCst);
+        self.cut.swaps.fetch_add(1, SeqCst);
+    }
+}
+
+impl Database {
+    /// An entry is about to change, or has been taken out: if the snapshot has not saved it yet, it does now. The caller has
+    /// its shard locked exclusively.
+    #[inline]
+    pub(super) fn save_first(&self, entry: &Entry) {
+        if entry.is_unsaved(self.cut.epoch()) {
+            self.save_now(entry);
+        }
+    }
+
+    #[cold]
+    fn save_now(&self, entry: &Entry) {
+        self.cut.cut.with_saver(|saver| saver.save(self.cut.number.load(Relaxed), entry));
+        entry.set_epoch(self.cut.epoch());
+    }
+
+    /// An entry is about to be lent to who may change it, and `stand_in` takes its place: whether [`Database::save_lent`] must
+    /// follow. The caller has its shard locked exclusively.
+    pub(super) fn lend(&self, entry: &Entry, stand_in: &Entry) -> bool {
+        stand_in.set_epoch(self.cut.epoch());
+        let is_unsaved = entry.is_unsaved(self.cut.epoch());
+        if is_unsaved {
+            self.cut.cut.lent.fetch_add(1, SeqCst);
+        }
+        is_unsaved
+    }
+
+    /// Saves an entry that is lent, if it is unsaved; nothing need be locked.
+    pub(super) fn save_lent(&self, entry: &Entry) {
+        if entry.is_unsaved(self.cut.epoch()) {
+            self.save_now(entry);
+            self.cut.cut.lent.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Whether a snapshot has to save what `key` holds before that is changed, and that takes long.
+    pub(super) fn saves_vast_first(&self, entry: &Entry) -> bool {
+        entry.is_unsaved(self.cut.epoch()) && entry.is_vast()
+    }
+
+    /// What was taken out of the database, unless a snapshot has to save some of it first: it frees it then.
+    pub fn save_removed(&self, removed: Vec<Removed>) -> Vec<Removed> {
+        if !self.cut.cut.is_saving.load(Relaxed) {
+            return removed;
+        }
+        self.cut.cut.with_saver(|saver| saver.save_removed(self.cut.number.load(Relaxed), removed));
+        Vec::new()
+    }
+
+    /// The number that the entries' database had at the cut.
+    pub fn number_at_cut(&self) -> usize {
+        self.cut.number.load(SeqCst)
+    }
+
+    /// Calls `save` with unsaved entries of a shard, from `cursor` on, until some `count` entries were met; those of which it
+    /// returns true count as saved then. Nobody changes the shard meanwhile.
+    pub fn walk_unsaved(&self, shard: usize, cursor: u64, count: usize, mut save: impl FnMut(&Entry) -> bool) -> Walk {
+        let Some(shards) = self.made().filter(|shards| shards.len_of(shard) != 0) else { return Walk::Done };
+        let Some(exclusive) = shards.try_exclusive(shard) else { return Walk::Busy };
+        let epoch = self.cut.epoch();
+        let (mut cursor, mut met) = (cursor, 0);
+        loop {
+            cursor = table::scan(
+                &exclusive.table,
+                cursor,
+                |key| self.hash(key),
+                |entry| {
+                    met += 1;
+                    if entry.is_unsaved(epoch) && save(entry) {
+                        entry.set_epoch(epoch);
+                    }
+                },
+            );
+            if cursor == 0 {
+                return Walk::Done;
+            }
+            if met >= count {
+                return Walk::At(cursor);
+            }
+        }
+    }
+}
+
+impl View<'_> {
+    /// Whether a snapshot has to save what `key` holds before that is changed, and that takes long.
+    pub fn saves_vast_first(&self, key: &Key<'_>) -> bool {
+        self.stored(key).is_some_and(|entry| self.database().saves_vast_first(entry))
+    }
+
+    /// Calls `save` with the entry of `key`, if it is unsaved; then it counts as saved. The key is locked exclusively, or
+    /// borrowed.
+    pub fn save_key(&self, key: &Key<'_>, save: impl FnOnce(&Entry)) {
+        let epoch = self.database().cut.epoch();
+        if let Some(entry) = self.stored(key).filter(|entry| entry.is_unsaved(epoch)) {
+            save(entry);
+            entry.set_epoch(epoch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

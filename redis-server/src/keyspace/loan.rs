@@ -1,0 +1,246 @@
+//! Loans: a slow call works on what its keys hold while their shards are unlocked, so that nobody waits for their neighbours.
+//!
+//! What a key holds that is only read is read where it is: the loan has a second pointer to the block. What a key holds that
+//! may be changed moves into the loan, and a stand-in takes its place, with the key, the type and the deadline: whoever walks
+//! through the database (SCAN, KEYS, DBSIZE, RANDOMKEY) finds what was there when the call began.
+//!
+//! A loan keeps its entries from those who are not asked to wait for slow calls, the removal of expired entries and eviction:
+//! both leave out the [`Loans`] of a database. From all others they are kept by the marks of slow calls
+//! ([`Database::lend`](View::lend) says what must hold).
+#![allow(unsafe_code, reason = "one entry is read by a slow call and by others, and no lock says for how long")]
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dashmap::SharedValue;
+
+use super::database::{Access, Database, Key};
+use super::entry::Entry;
+use super::shards::{self, Guard};
+use super::table::{self, Table};
+use super::value::{Object, Value, ValueRef};
+use super::view::View;
+
+/// Hashes of keys, in ascending order, each once, and whether what they hold may be changed.
+type Hashes = Arc<[(u64, Access)]>;
+
+fn access(hashes: &Hashes, hash: u64) -> Option<Access> {
+    hashes.binary_search_by_key(&hash, |(hash, _)| *hash).ok().map(|at| hashes[at].1)
+}
+
+/// What a database has lent.
+#[derive(Debug, Default)]
+pub(super) struct Loans {
+    /// Number of loans: most of the time there is none.
+    count: AtomicUsize,
+    hashes: Mutex<Vec<Hashes>>,
+}
+
+impl Loans {
+    fn list(&self) -> MutexGuard<'_, Vec<Hashes>> {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the entry of a key with this hash is lent; exact under its shard's exclusive lock.
+    #[inline]
+    pub(super) fn has(&self, hash: u64) -> bool {
+        self.count.load(Relaxed) != 0 && self.list().iter().any(|hashes| access(hashes, hash).is_some())
+    }
+
+    /// To be called before any of the shards is locked to lend from it: so whoever locks it later knows.
+    fn add(&self, hashes: &Hashes) {
+        self.list().push(Arc::clone(hashes));
+        self.count.fetch_add(1, Relaxed);
+    }
+
+    /// To be called when all is given back.
+    fn remove(&self, hashes: &Hashes) {
+        self.list().retain(|other| !Arc::ptr_eq(other, hashes));
+        self.count.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What a call has borrowed.
+pub(super) struct Loan<'a> {
+    db: &'a Database,
+    hashes: Hashes,
+    /// Second pointers to entries, which must not be dropped.
+    read: Table,
+    write: Table,
+    stand_ins: Vec<StandIn>,
+    /// Whether a snapshot in the making has yet to save some of `write`.
+    has_unsaved: bool,
+}
+
+/// An entry that stands in its shard's table for one that is lent.
+struct StandIn {
+    shard: u32,
+    hash: u64,
+    address: *const u8,
+    expire_at: Option<u64>,
+}
+
+impl StandIn {
+    fn is(&self, entry: &Entry) -> bool {
+        entry.address() == self.address
+    }
+}
+
+impl<'a> View<'a> {
+    /// Borrows what `keys` hold, those that have expired excepted. The view has locked nothing, and finds only these keys.
+    ///
+    /// # Safety
+    /// Until the view is dropped, nobody else may hold a view that finds one of the keys for which `Access::Write` is said here,
+    /// nor one that finds any of them and may change what it holds. Views that walk may meet all of them.
+    pub unsafe fn lend(&mut self, keys: &[(Key<'_>, Access)]) {
+        let db = self.database();
+        let mut sorted: Vec<(Key<'_>, Access)> = keys.to_vec();
+        // Of a key that comes several times the last is kept, and Write sorts behind Read.
+        sorted.sort_unstable_by_key(|(key, access)| (key.shard, key.hash, key.bytes, *access));
+        sorted.reverse();
+        sorted.dedup_by_key(|(key, _)| (key.hash, key.bytes));
+        let mut hashes: Vec<(u64, Access)> = sorted.iter().map(|(key, access)| (key.hash, *access)).collect();
+        hashes.sort_unstable_by(|a, b| b.cmp(a));
+        hashes.dedup_by_key(|(hash, _)| *hash);
+        hashes.reverse();
+        let hashes: Hashes = hashes.into();
+        db.loans.add(&hashes);
+        let mut loan =
+            Loan { db, hashes, read: Table::new(), write: Table::new(), stand_ins: Vec::new(), has_unsaved: false };
+        for keys in sorted.chunk_by(|(a, _), (b, _)| a.shard == b.shard) {
+            let is_written = keys.iter().any(|(key, _)| loan.access(key) == Some(Access::Write));
+            let access = if is_written { Access::Write } else { Access::Read };
+            let mut guard = db.guard(keys[0].0.shard as usize, access);
+            for (key, _) in keys {
+                match loan.access(key) {
+                    Some(Access::Write) => loan.borrow_mut(&mut guard, key, self.now()),
+                    _ if !loan.borrow(&guard, key, self.now()) => self.meets_expired(key),
+                    _ => {}
+                }
+            }
+        }
+        loan.save_first();
+        self.loan = Some(Box::new(loan));
+    }
+}
+
+impl Loan<'_> {
+    fn access(&self, key: &Key<'_>) -> Option<Access> {
+        access(&self.hashes, key.hash)
+    }
+
+    /// Has a snapshot in the making save what is to be changed. No lock is held, so it may take long.
+    fn save_first(&mut self) {
+        if std::mem::take(&mut self.has_unsaved) {
+            table::entries(&self.write).for_each(|entry| self.db.save_lent(entry));
+        }
+    }
+
+    /// Borrows what a key holds to read it; false if its time is over.
+    fn borrow(&mut self, guard: &Guard<'_>, key: &Key<'_>, now: u64) -> bool {
+        let Some((entry, _)) = guard.table().get(key.hash, |(entry, _)| entry.key() == key.bytes) else { return true };
+        let is_expired = entry.is_expired(now);
+        if !is_expired {
+            // SAFETY: until this loan ends nobody changes or frees the entry: no view that may does so finds it, as who called
+            // `View::lend` has promised; the removal of expired entries and eviction find it among the database's loans, where
+            // it is since before its shard was locked. The second pointer is only lent out shared, by `table`, and forgotten in
+            // `drop`.
+            let second = unsafe { entry.second() };
+            self.read.insert(key.hash, (second, SharedValue::new(())), self.db.rehash());
+        }
+        !is_expired
+    }
+
+    /// Takes what a key holds, to change it; an expired one is removed.
+    fn borrow_mut(&mut self, guard: &mut Guard<'_>, key: &Key<'_>, now: u64) {
+        let db = self.db;
+        let Some(entry) = table::live_mut(guard.table_mut(), key, now, |entry| db.expired(key, entry)) else { return };
+        let expire_at = entry.expire_at();
+        let stand_in = Entry::new(key.bytes, nothing_like(entry.value()), expire_at);
+        stand_in.set_access(entry.access());
+        self.has_unsaved |= db.lend(entry, &stand_in);
+        self.stand_ins.push(StandIn { shard: key.shard, hash: key.hash, address: stand_in.address(), expire_at });
+        let entry = std::mem::replace(entry, stand_in);
+        self.write.insert(key.hash, (entry, SharedValue::new(())), db.rehash());
+    }
+
+    /// The table that has what `key` holds.
+    pub(super) fn table(&self, key: &Key<'_>) -> &Table {
+        match self.access(key) {
+            Some(Access::Read) => &self.read,
+            Some(Access::Write) => &self.write,
+            None => unreachable!("all declared keys are lent"),
+        }
+    }
+
+    /// The table that has what `key` holds, to be changed.
+    pub(super) fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
+        match self.access(key) {
+            Some(Access::Write) => &mut self.write,
+            Some(Access::Read) | None => unreachable!("a command that writes declares its keys for writing"),
+        }
+    }
+
+    pub(super) fn is_writable(&self, key: &Key<'_>) -> bool {
+        self.access(key) == Some(Access::Write)
+    }
+
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.hashes.iter().any(|(_, access)| *access == Access::Write)
+    }
+
+    /// Puts what was lent to be changed in the place of its stand-in.
+    fn give_back(&mut self, stand_in: &StandIn) {
+        let StandIn { shard, hash, expire_at, .. } = *stand_in;
+        let mut guard = self.db.guard(shard as usize, Access::Write);
+        let table = guard.table_mut();
+        let (there, _) = table.get_mut(hash, |(entry, _)| stand_in.is(entry)).expect("who is lent stays where it is");
+        let left = self.write.remove_entry(hash, |(entry, _)| entry.key() == there.key());
+        let now = left.as_ref().and_then(|(entry, _)| entry.expire_at());
+        match left {
+            Some((entry, _)) => *there = entry,
+            None => _ = table::take(table, hash, |entry| stand_in.is(entry), self.db.rehash()),
+        }
+        if expire_at != now {
+            self.db.reindex(table, (shard, hash), expire_at.is_some(), now);
+        }
+    }
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        self.read.clear_no_drop();
+        // As with exclusive locks: what a panic has left half changed is not given back.
+        if cfg!(not(test)) && self.is_exclusive() && std::thread::panicking() {
+            shards::end_process();
+        }
+        for stand_in in std::mem::take(&mut self.stand_ins) {
+            self.give_back(&stand_in);
+        }
+        // What is left is new.
+        for (entry, _) in std::mem::take(&mut self.write) {
+            let (shard, hash, expire_at) = {
+                let key = self.db.key(entry.key());
+                (key.shard, key.hash, entry.expire_at())
+            };
+            let mut guard = self.db.guard(shard as usize, Access::Write);
+            table::insert(guard.table_mut(), hash, entry, self.db.rehash());
+            if expire_at.is_some() {
+                self.db.reindex(guard.table(), (shard, hash), false, expire_at);
+            }
+        }
+        self.db.loans.remove(&self.hashes);
+    }
+}
+
+/// The least of the same type.
+fn nothing_like(value: ValueRef<'_>) -> Value<'static> {
+    Value::Object(match value {
+        ValueRef::Str(_) => return Value::Int(0),
+        ValueRef::List(_) => Object::List(Box::default()),
+        ValueRef::Hash(_) => Object::Hash(Box::default()),
+        ValueRef::Set(_) => Object::Set(Box::default()),
+        ValueRef::SortedSet(_) => Object::SortedSet(Box::default()),
+        ValueRef::Stream(_) => Object::Stream(Box::default()),
+    })
+}

@@ -1,0 +1,165 @@
+//! All data as commands: a base that is no snapshot (`aof-use-rdb-preamble no`).
+
+use std::io::{self, Write};
+
+use crate::keyspace::ValueRef;
+use crate::protocol::number;
+use crate::types::{Group, Stream, StreamId};
+
+/// Elements that one command adds.
+const ELEMENTS: usize = 64;
+/// Bytes that go to the file at once.
+const BUFFER: usize = 256 * 1024;
+
+/// Writes commands that make what there is of nothing.
+pub struct PlainWriter<W> {
+    file: W,
+    buffer: Vec<u8>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> PlainWriter<W> {
+    /// One that has written nothing.
+    pub fn new(file: W) -> Self {
+        Self { file, buffer: Vec::with_capacity(BUFFER), failed: None }
+    }
+
+    /// When this is written, in seconds of Unix time.
+    pub fn timestamp(&mut self, now: u64) {
+        self.buffer.extend_from_slice(format!("#TS:{now}\r\n").as_bytes());
+    }
+
+    /// The code of a function library.
+    pub fn function(&mut self, code: &[u8]) {
+        self.command(&[b"FUNCTION", b"LOAD", code]);
+    }
+
+    /// What follows belongs to database `number`.
+    pub fn database(&mut self, number: usize) {
+        self.command(&[b"SELECT", number.to_string().as_bytes()]);
+    }
+
+    /// A key with its value; `expire_at` in milliseconds of Unix time.
+    pub fn record(&mut self, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>) {
+        match value {
+            ValueRef::Str(text) => text.with(|text| self.command(&[b"SET", key, text])),
+            ValueRef::List(list) => self.elements(b"RPUSH", key, 1, list.iter().map(|element| element.to_vec())),
+            ValueRef::Set(set) => self.elements(b"SADD", key, 1, set.iter().map(|member| member.to_vec())),
+            ValueRef::Hash(hash) => {
+                self.elements(b"HSET", key, 2, hash.iter().flat_map(|(field, value)| [field.to_vec(), value.to_vec()]));
+            }
+            ValueRef::SortedSet(set) => {
+                let pairs =
+                    set.iter().flat_map(|(member, score)| [number::format_f64(score).to_vec(), member.to_vec()]);
+                self.elements(b"ZADD", key, 2, pairs);
+            }
+            ValueRef::Stream(stream) => self.stream(key, stream),
+        }
+        if let Some(at) = expire_at {
+            self.command(&[b"PEXPIREAT", key, at.to_string().as_bytes()]);
+        }
+    }
+
+    /// Whether the file could not be written: what else comes is thrown away.
+    pub fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The first one of the file.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush();
+        self.failed.map_or(Ok(self.file), Err)
+    }
+
+    /// Adds words, `each` of which are an element, in commands of a bounded length.
+    fn elements(&mut self, name: &[u8], key: &[u8], each: usize, words: impl Iterator<Item = Vec<u8>>) {
+        let mut words = words.peekable();
+        while words.peek().is_some() {
+            let some: Vec<_> = words.by_ref().take(ELEMENTS * each).collect();
+            let all: Vec<&[u8]> = [name, key].into_iter().chain(some.iter().map(Vec::as_slice)).collect();
+            self.command(&all);
+        }
+    }
+
+    fn stream(&mut self, key: &[u8], stream: &Stream) {
+        let log = &stream.log;
+        let text = |number: u64| number.to_string().into_bytes();
+        let id = |id: StreamId| id.to_string().into_bytes();
+        for entry in log.range(StreamId::MIN, StreamId::MAX) {
+            let id = id(entry.id);
+            let pairs: Vec<_> = entry.fields.map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+            let mut words: Vec<&[u8]> = vec![b"XADD", key, &id];
+            words.extend(pairs.iter().flat_map(|(name, value)| [name.as_slice(), value.as_slice()]));
+            self.command(&words);
+        }
+        if log.is_empty() {
+            // One that is there and has nothing.
+            let last = if log.last_id() == StreamId::MIN { b"0-1".to_vec() } else { id(log.last_id()) };
+            self.command(&[b"XADD", key, b"MAXLEN", b"0", &last, b"x", b"y"]);
+        }
+        let (last, added, deleted) = (id(log.last_id()), text(log.entries_added()), id(log.max_deleted_id()));
+        self.command(&[b"XSETID", key, &last, b"ENTRIESADDED", &added, b"MAXDELETEDID", &deleted]);
+        for (name, group) in &stream.groups {
+            self.group(key, name, group);
+        }
+    }
+
+    fn group(&mut self, key: &[u8], name: &[u8], group: &Group) {
+        let text = |text: &dyn std::fmt::Display| text.to_string().into_bytes();
+        let (last, read) = (text(&group.last_id), text(&group.entries_read.unwrap_or(-1)));
+        self.command(&[b"XGROUP", b"CREATE", key, name, &last, b"ENTRIESREAD", &read]);
+        for (consumer, _) in group.consumers() {
+            self.command(&[b"XGROUP", b"CREATECONSUMER", key, name, consumer]);
+        }
+        for (id, pending) in group.pending() {
+            let [id, at, times] = [text(id), text(&pending.delivered_at), text(&pending.deliveries)];
+            self.command(&[
+                b"XCLAIM",
+                key,
+                name,
+                pending.consumer(),
+                b"0",
+                &id,
+                b"TIME",
+                &at,
+                b"RETRYCOUNT",
+                &times,
+                b"JUSTID",
+                b"FORCE",
+            ]);
+        }
+    }
+
+    fn command(&mut self, words: &[&[u8]]) {
+        self.line(b'*', words.len());
+        for word in words {
+            self.line(b'$', word.len());
+            self.put(word);
+            self.put(b"\r\n");
+        }
+    }
+
+    fn line(&mut self, kind: u8, count: usize) {
+        self.put(&[kind]);
+        self.put(itoa::Buffer::new().format(count).as_bytes());
+        self.put(b"\r\n");
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.flush();
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.file.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+        self.buffer.shrink_to(BUFFER);
+    }
+}
