@@ -9,6 +9,7 @@ pub mod command;
 pub mod commands;
 pub mod config;
 pub mod exec;
+pub mod journal;
 pub mod keyspace;
 pub mod observe;
 pub mod persistence;

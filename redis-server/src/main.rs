@@ -1,5 +1,7 @@
 //! `redis-server`: starts the server from redis.conf, environment and flags.
 
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,17 +10,24 @@ use redis_server::clients::acl::Table;
 use redis_server::commands::REGISTRY;
 use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
+use redis_server::exec::loading::NotReady;
+use redis_server::exec::snapshot;
 use redis_server::observe::memory::Counting;
+use redis_server::persistence::aof::{self, Damage};
+use redis_server::persistence::disk::RealDisk;
 use redis_server::persistence::rdb::{self, ReadError};
-use redis_server::runtime::{StartError, shutdown_on_signals};
-use server_runtime::init_logging;
+use server_runtime::{Signals, init_logging};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == snapshot::STAND_IN) {
+        snapshot::stand_in();
+        return ExitCode::SUCCESS;
+    }
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
@@ -26,9 +35,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
     match Request::parse(std::env::args_os().skip(1))? {
-        Request::Serve(launch) => serve(&launch)?,
+        Request::Serve(launch) => return serve(&launch),
         Request::CheckConfig(launch) => {
             let (config, warnings) = Config::load(&launch, std::env::vars_os())?;
             Table::from_config(&config, REGISTRY)?;
@@ -36,16 +45,32 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             println!("the configuration is good");
         }
         Request::CheckFile(path) => check(&path)?,
+        Request::FixFile { path, yes } => fix(&path, yes)?,
         Request::Help(None) => print!("{}", help::overview()),
         Request::Help(Some(name)) => print!("{}", help::page(&name)?),
-        Request::Version => println!("redis-server {} (commands of Redis {REDIS_VERSION})", env!("CARGO_PKG_VERSION")),
+        // In the form that others take apart; the version is that whose commands there are.
+        Request::Version => println!(
+            "Redis server v={REDIS_VERSION} sha=00000000:0 malloc=mimalloc bits={} build={}",
+            usize::BITS,
+            env!("CARGO_PKG_VERSION")
+        ),
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Says what a file of the server's holds.
 fn check(path: &Path) -> Result<(), String> {
-    let (contents, error) = rdb::check(path);
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(6).read_to_end(&mut head));
+    read.map_err(|error| format!("{}: {error}", path.display()))?;
+    if path.extension().is_none_or(|extension| extension != "rdb") && !head.starts_with(b"REDIS") && head != b"VALKEY" {
+        return check_commands(path).map(drop);
+    }
+    let (contents, error) = rdb::check(&RealDisk, path);
+    if error.is_none() && path.metadata().is_ok_and(|file| file.len() > contents.end) {
+        // Commands follow.
+        return check_commands(path).map(drop);
+    }
     let path = path.display();
     match error {
         None => println!("{path}: sound: {contents}"),
@@ -57,7 +82,61 @@ fn check(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
+/// Says what an append-only file holds.
+fn check_commands(path: &Path) -> Result<(), String> {
+    let (contents, damage) = aof::check(&RealDisk, path)?;
+    let Some(damage) = damage else {
+        println!("{}: sound: {contents}", path.display());
+        return Ok(());
+    };
+    Err(format!("{}; in front of that: {contents}", told(&damage)))
+}
+
+fn told(damage: &Damage) -> String {
+    let kept = match damage.keeps {
+        Some(keeps) => format!(
+            "what is whole ends at {keeps}: redis-server --fix can cut off the {} bytes behind it",
+            damage.len - keeps
+        ),
+        None => "nothing can be cut off".to_owned(),
+    };
+    format!("{}: damaged at {}; {kept}", damage.path.display(), damage.cause)
+}
+
+/// Cuts off what is damaged at the end of an append-only file.
+fn fix(path: &Path, yes: bool) -> Result<(), String> {
+    let (contents, damage) = aof::check(&RealDisk, path)?;
+    let Some(damage) = damage else {
+        println!("{}: sound: {contents}", path.display());
+        return Ok(());
+    };
+    println!("{}", told(&damage));
+    let Some(keeps) = damage.keeps else { return Err("nothing was changed".to_owned()) };
+    if !yes {
+        print!("Cut off {} bytes of {}? [y/N] ", damage.len - keeps, damage.path.display());
+        let mut answer = String::new();
+        let asked = std::io::stdout().flush().and_then(|()| std::io::stdin().read_line(&mut answer));
+        asked.map_err(|error| error.to_string())?;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            return Err("nothing was changed".to_owned());
+        }
+    }
+    aof::fix(&RealDisk, &damage).map_err(|error| format!("{}: {error}", damage.path.display()))?;
+    println!("{}: cut off at {keeps}", damage.path.display());
+    Ok(())
+}
+
+/// Says why the server cannot go on.
+fn fails(why: &str, has_logfile: bool) -> ExitCode {
+    tracing::error!("{why}");
+    if has_logfile {
+        // The last line that is seen, too.
+        println!("{why}");
+    }
+    ExitCode::FAILURE
+}
+
+fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let (config, warnings) = Config::load(launch, std::env::vars_os())?;
     init_logging(&logging::options(&config))?;
     for warning in warnings {
@@ -66,40 +145,43 @@ fn serve(launch: &Launch) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(dir) = config.string(settings::DIR) {
         std::env::set_current_dir(&dir).map_err(|error| format!("dir: cannot change to {dir}: {error}"))?;
     }
-    tracing::info!(
-        "redis-server {} (Redis {REDIS_VERSION}), process {}, {}",
-        env!("CARGO_PKG_VERSION"),
-        std::process::id(),
-        config
-            .file()
-            .map_or_else(|| "no configuration file".to_owned(), |path| format!("configuration {}", path.display()))
-    );
+    let signals = Signals::catch()?;
+    let file = config.file().map_or_else(|| "no configuration file".to_owned(), |path| path.display().to_string());
+    tracing::info!("redis-server {} (Redis {REDIS_VERSION}), configuration: {file}", env!("CARGO_PKG_VERSION"));
     let pidfile = config.string(settings::PIDFILE).map(PathBuf::from);
-    let (running, instance) = match redis_server::runtime::start(config) {
-        Err(error @ StartError::Load(_)) => {
-            // The last line that is seen, wherever the log goes.
-            println!("{error}");
-            return Err(error.into());
-        }
-        started => started?,
+    let has_logfile = config.string(settings::LOGFILE).is_some();
+    let (running, instance) = match redis_server::runtime::start(config, Some(signals)) {
+        Ok(started) => started,
+        Err(error) => return Ok(fails(&error.to_string(), has_logfile)),
     };
-    shutdown_on_signals(&running, &instance)?;
     if let Some(path) = &pidfile
         && let Err(error) = std::fs::write(path, format!("{}\n", std::process::id()))
     {
         // Like the genuine server, which serves without the file then.
-        tracing::warn!("pidfile: cannot write {}: {error}", path.display());
+        tracing::warn!("Failed to write PID file {}: {error}", path.display());
     }
-    for addr in running.local_addrs() {
-        tracing::info!("ready to accept connections on {addr}");
+    match instance.loading.wait() {
+        Ok(()) => {
+            for addr in running.local_addrs() {
+                tracing::info!("Listening on {addr}");
+            }
+            tracing::info!("Ready to accept connections");
+        }
+        Err(NotReady::Ends) => {}
+        // What it has loaded must neither be served nor written.
+        Err(NotReady::Failed(why)) => {
+            fails(&why, has_logfile);
+            std::process::exit(1)
+        }
     }
     if running.wait() {
         tracing::warn!("some connections did not end in time and were cut");
     }
+    instance.aof.finish();
     if let Some(path) = &pidfile {
         // It may be gone, or never have been written; there is nothing left to be done about it.
         let _ = std::fs::remove_file(path);
     }
     tracing::info!("Redis is now ready to exit, bye bye...");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

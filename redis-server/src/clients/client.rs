@@ -40,6 +40,32 @@ pub struct Multi {
     pub aborted: bool,
 }
 
+/// What a replica says of itself before it asks for the stream of changes (`REPLCONF`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Follower {
+    /// Port on which it serves.
+    pub port: u16,
+    /// Address at which it serves, if not that of its connection.
+    pub address: Option<String>,
+    /// Whether it reads snapshots whose end a mark tells (`capa eof`).
+    pub takes_snapshots_of_unknown_length: bool,
+    /// Whether it learns new names of the stream (`capa psync2`).
+    pub knows_second_ids: bool,
+    /// Whether it wants no more than a snapshot (`rdb-only`).
+    pub wants_snapshot_only: bool,
+    /// What it has asked for: its connection serves that from then on.
+    pub request: Option<SyncRequest>,
+}
+
+/// A replica's request for the stream of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SyncRequest {
+    /// PSYNC: the stream of this name, from this offset on, of which the first is 1.
+    Partial(String, i64),
+    /// SYNC, of old replicas: a snapshot, and the stream behind it, without a word about either.
+    Full,
+}
+
 /// What a client has subscribed to.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
@@ -86,6 +112,8 @@ pub struct Client {
     pub no_touch: bool,
     /// Since when a command waits that has to be alone, in milliseconds of Unix time.
     pub held_since: Option<u64>,
+    /// What it has said of itself as a replica.
+    pub follower: Option<Box<Follower>>,
     /// Whether the connection ends when the reply is sent.
     pub close: bool,
 }
@@ -106,6 +134,7 @@ impl Client {
             reply_mode: ReplyMode::On,
             no_touch: false,
             held_since: None,
+            follower: None,
             close: false,
         }
     }
@@ -179,6 +208,8 @@ pub struct ClientShared {
     pub counted: AtomicU64,
     /// Bytes that it held when it was cut off, until its connection has freed them.
     pub leaving: AtomicU64,
+    /// Where what it has changed last ends in the journal.
+    pub journal_offset: AtomicU64,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
     /// Numbers of names and commands, each in its place (see [`count`]).
@@ -239,6 +270,8 @@ pub mod flag {
     pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
     /// Is no longer listed.
     pub const GONE: u32 = 1 << 23;
+    /// Is a replica, which follows this server.
+    pub const REPLICA: u32 = 1 << 25;
     /// A command of its own runs elsewhere, or waits for one that does.
     pub const AWAITS: u32 = 1 << 24;
 }
@@ -300,6 +333,7 @@ impl ClientShared {
             leaving: AtomicU64::new(0),
             output: AtomicU64::new(0),
             queued: AtomicU64::new(0),
+            journal_offset: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             counts: Default::default(),
             watched: Watched::default(),

@@ -106,7 +106,7 @@ pub fn event_of(happening: Happening) -> Option<Event> {
         Happening::Evicted => Some(Event::EVICTED),
         Happening::Missed => Some(Event::KEYMISS),
         Happening::Added => Some(Event::NEW),
-        Happening::Gone => None,
+        Happening::Gone { .. } | Happening::Met => None,
     }
 }
 

@@ -17,6 +17,10 @@ pub enum Role {
     Subscribe,
     /// Asks for a sign of life: PING.
     Ping,
+    /// Is said between a replica and its primary: REPLCONF.
+    Replica,
+    /// Sends a message to subscribers.
+    Publish,
     /// Chooses another database: what follows has its keys there.
     Select,
     /// Looks into all databases: INFO, MEMORY STATS.

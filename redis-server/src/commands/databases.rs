@@ -3,10 +3,12 @@
 use crate::command::Weight;
 use crate::command::{Args, Categories, Flags, Footprint, Result};
 use crate::commands::definition::{Family, cmd};
+use crate::commands::server::snapshot::views;
 use crate::config::settings;
 use crate::exec::Ctx;
+use crate::exec::snapshot;
 use crate::exec::tracking;
-use crate::keyspace::{Access, Database, Garbage, Key, View};
+use crate::keyspace::{Access, Database, Garbage, Key, Removed, View};
 use crate::protocol::error::Error;
 
 /// DBSIZE
@@ -20,6 +22,8 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     empty(cx, cx.client.db, in_background);
     tracking::flushed(cx);
+    // An empty database may have keys elsewhere.
+    cx.verbatim(args);
     cx.reply.ok();
     Ok(())
 }
@@ -31,6 +35,12 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         empty(cx, db, in_background);
     }
     tracking::flushed(cx);
+    if snapshot::flushed(cx.instance) && snapshot::save_views(cx.instance, &views(cx)).is_ok() {
+        // What is in the file counts from here on.
+        cx.dirty.set(0);
+    }
+    // An empty database may have keys elsewhere.
+    cx.verbatim(args);
     cx.reply.ok();
     Ok(())
 }
@@ -50,8 +60,10 @@ pub(super) fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     cx.all_ready(db);
     let db = view(cx, db);
     db.database().touch_where(|key| db.peek(key).is_some());
-    for removed in db.clear() {
-        cx.dirty.set(cx.dirty.get() + removed.len() as u64);
+    let (database, removed) = (db.database(), db.clear());
+    let keys: usize = removed.iter().map(Removed::len).sum();
+    cx.dirty.set(cx.dirty.get() + keys as u64);
+    for removed in database.save_removed(removed) {
         cx.discard_all(Garbage::Entries(removed), in_background);
     }
 }

@@ -181,6 +181,7 @@ fn hincrbyfloat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let sum = sum.to_string();
     hash.set(field, sum.as_bytes(), limits);
     cx.changed(key, Event::HINCRBYFLOAT);
+    cx.instead(&[b"HSET", key.bytes, field, sum.as_bytes()]);
     cx.reply.bulk(sum.as_bytes());
     Ok(())
 }

@@ -15,6 +15,7 @@ mod list;
 mod pubsub;
 mod random;
 mod registry;
+mod replication;
 mod scan;
 mod script;
 mod server;
@@ -53,6 +54,7 @@ pub const FAMILIES: &[&Family] = &[
     &connection::FAMILY,
     &cluster::FAMILY,
     &server::FAMILY,
+    &replication::FAMILY,
 ];
 
 /// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.

@@ -134,6 +134,7 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     if cx.client.is_subscribed() {
         receive(cx);
     }
+    cx.instance.replication.tell(cx.instance, args);
     let resp3 = cx.client.resp3;
     let (instance, me, reply) = (cx.instance, &cx.client.shared, &mut *cx.reply);
     let receivers = instance.pubsub.publish(kind, args.at(1), args.at(2), |to, message| {
@@ -227,10 +228,10 @@ const PUBSUB_SUBCOMMANDS: &[Definition] = &[
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "pubsub", category: Categories(0), commands: &[
     cmd("psubscribe",   -2, psubscribe,   SUBSCRIBE, &[]).role(Role::Subscribe),
-    cmd("publish",       3, publish,      PUBLISH,   &[]),
+    cmd("publish",       3, publish,      PUBLISH,   &[]).role(Role::Publish),
     container("pubsub", -2, PUBSUB_SUBCOMMANDS),
     cmd("punsubscribe", -1, punsubscribe, SUBSCRIBE, &[]).role(Role::Subscribe),
-    cmd("spublish",      3, spublish,     PUBLISH,   &[shard_channels(0)]),
+    cmd("spublish",      3, spublish,     PUBLISH,   &[shard_channels(0)]).role(Role::Publish),
     cmd("ssubscribe",   -2, ssubscribe,   SUBSCRIBE, &[shard_channels(-1)]).role(Role::Subscribe),
     cmd("subscribe",    -2, subscribe,    SUBSCRIBE, &[]).role(Role::Subscribe),
     cmd("sunsubscribe", -1, sunsubscribe, SUBSCRIBE, &[shard_channels(-1)]).role(Role::Subscribe),

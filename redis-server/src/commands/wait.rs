@@ -1,4 +1,6 @@
-//! WAIT: how many replicas have what this connection wrote. There are none.
+//! WAIT: how many replicas have what this connection wrote.
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::command::{Args, Categories, Flags, Result};
 use crate::commands::definition::{Family, cmd};
@@ -7,16 +9,19 @@ use crate::protocol::error::Error;
 
 /// WAIT numreplicas timeout
 fn wait(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let replicas = args.int(1)?;
+    let wanted = args.int(1)?;
     let timeout = args.int(2).map_err(|_| Error::Static("ERR timeout is not an integer or out of range"))?;
     let timeout = u64::try_from(timeout).map_err(|_| Error::Static("ERR timeout is negative"))?;
-    if replicas > 0 && cx.may_block {
+    let wanted = usize::try_from(wanted).unwrap_or(0);
+    let offset = cx.client.shared.journal_offset.load(Relaxed);
+    let count = cx.instance.replication.acknowledged(offset);
+    if count < wanted && cx.may_block {
         cx.block(timeout, 0..0, false);
         if let Some(block) = &mut cx.block {
-            block.in_vain = InVain::Zero;
+            block.in_vain = InVain::Replicas { offset, wanted };
         }
     } else {
-        cx.reply.int(0);
+        cx.reply.int(count as i64);
     }
     Ok(())
 }

@@ -23,11 +23,12 @@ use crate::exec::dispatch::Call;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::permission;
+use crate::exec::slow::Marks;
 use crate::exec::tracking;
 use crate::exec::window;
 use crate::exec::worker::Worker;
 use crate::exec::{Block, Ctx, InVain, Ready};
-use crate::keyspace::{Access, Database, Entry, Key, ValueRef, Waiter};
+use crate::keyspace::{Access, Database, Entry, Key, ValueRef, View, Waiter};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -100,7 +101,9 @@ impl Parked {
         reply.set_resp3(self.resp3);
         match self.in_vain {
             InVain::Null => reply.null_array(),
-            InVain::Zero => reply.int(0),
+            InVain::Replicas { offset, .. } => {
+                reply.int(self.instance.replication.acknowledged(offset) as i64);
+            }
         }
         reply.to_vec()
     }
@@ -252,6 +255,9 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         database.park(key, parked.ticket, Arc::clone(&parked) as Arc<dyn Waiter>);
     }
     *client.shared.blocked() = Some(Arc::clone(&parked) as Arc<dyn Unblock>);
+    if let InVain::Replicas { offset, wanted } = block.in_vain {
+        instance.replication.wait(instance, &parked, offset, wanted);
+    }
     Waiting { parked, answer, deadline: block.deadline }
 }
 
@@ -267,6 +273,8 @@ pub fn serve(cx: &mut Ctx<'_>) {
 /// Serves what became ready, in the order in which it did.
 #[cold]
 fn serve_ready(cx: &mut Ctx<'_>) {
+    // Before others are served in the client's place.
+    cx.commit();
     let selected = cx.client.db;
     let mut left = Vec::new();
     let mut ready = VecDeque::new();
@@ -284,14 +292,15 @@ fn serve_ready(cx: &mut Ctx<'_>) {
     cx.ready = left;
 }
 
-/// Serves what [`serve`] has left, each key under locks of its own, until no key is ready any more. `begin` is asked before
-/// each: `None` leaves it to somebody else, anything else lasts until it is served.
+/// Serves what [`serve`] has left, each key with a view of its own, until no key is ready any more. `begin` is asked before
+/// each: `None` leaves it to somebody else, anything else lasts until it is served. `view` finds the keys that it needs.
 #[cold]
 pub fn serve_rest<G>(
     worker: &Worker,
     client: &mut Client,
     ready: Vec<Ready>,
     mut begin: impl FnMut(&Ready) -> Option<G>,
+    view: for<'w> fn(&'w Worker, &Ready) -> View<'w>,
 ) {
     let mut ready = VecDeque::from(ready);
     let selected = client.db;
@@ -300,11 +309,10 @@ pub fn serve_rest<G>(
     while let Some(next) = ready.pop_front() {
         let Some(_lasting) = begin(&next) else { continue };
         client.db = next.db;
-        let database = worker.instance.database(next.db);
-        let db = database.lock(next.shards.iter().map(|&shard| (shard, Access::Write)), worker.now_ms());
-        let mut cx = Ctx::new(worker, db, &mut reply, client);
+        let mut cx = Ctx::new(worker, view(worker, &next), &mut reply, client);
         cx.ready.push(next);
         serve_ready(&mut cx);
+        cx.commit();
         tracking::broadcast(worker);
         ready.extend(cx.ready.drain(..));
     }
@@ -312,12 +320,12 @@ pub fn serve_rest<G>(
 }
 
 /// Serves those who wait for one key while it has something for them. False if that needs more locks; they are in
-/// `next.shards` then.
+/// `next.needs` then.
 fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
     let database = cx.worker.instance.database(next.db);
     let key = database.key(&next.key);
     if !covers(cx, next.db, &[key]) {
-        next.shards.push(key.shard());
+        next.needs.push(key.bytes.into());
         return false;
     }
     let mut last = 0;
@@ -338,7 +346,7 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
         let keys = parked.keys_for(database, key);
         if !covers(cx, next.db, &keys) {
             // What was needed before stays: or two waiters could take turns for ever, each lacking its own locks.
-            next.shards.extend(keys.iter().map(Key::shard));
+            next.needs.extend(keys.iter().map(|key| key.bytes.into()));
             return false;
         }
         serve_parked(cx, &parked, &keys);
@@ -346,7 +354,8 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
     true
 }
 
-/// Whether `keys` of database `db` are locked for writing. Selects that database if it is another one.
+/// Whether `keys` of database `db` may be changed: they are locked, and no slow call works on them, or lent. Selects that
+/// database if it is another one.
 fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
     if cx.client.db != db {
         if cx.others.is_empty() {
@@ -354,7 +363,11 @@ fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
         }
         cx.select(db);
     }
-    keys.iter().all(|key| cx.db.is_writable(key))
+    let is_free = cx.db.is_lent() || !cx.instance.exclusive.is_marked() || {
+        let wanted = Marks::keys(db, keys.iter().map(|key| (key.hash(), Access::Write)));
+        !cx.instance.exclusive.forbids(&wanted)
+    };
+    is_free && keys.iter().all(|key| cx.db.is_writable(key))
 }
 
 /// A parked client in the place of the one that has made its key ready, who is back when this is dropped, by a panic too.
@@ -416,6 +429,8 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     if nanos >= cx.instance.observers.threshold() {
         cx.worker.observe(cx, &call, nanos);
     }
+    // Before the answer can be seen.
+    cx.commit();
     drop(stead);
     if !reply.is_empty()
         && let Some(sender) = parked.end(&mut answer)

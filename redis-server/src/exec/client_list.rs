@@ -56,6 +56,7 @@ fn flags(client: &ClientShared) -> String {
     let bits = client.flags.load(Relaxed);
     let touched = client.watched.is_touched();
     let letters = [
+        (bits & flag::REPLICA != 0, 'S'),
         (bits & flag::PUBSUB != 0, 'P'),
         (bits & flag::MULTI != 0, 'x'),
         (bits & flag::BLOCKED != 0, 'b'),

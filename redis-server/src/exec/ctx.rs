@@ -2,14 +2,17 @@
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::Client;
 use crate::clients::notifications::{self, Event};
 use crate::command::{Args, Registry, Result};
+use crate::config::Switch;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
+use crate::journal;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -48,8 +51,13 @@ pub struct Block {
 pub enum InVain {
     /// The null array.
     Null,
-    /// Zero, of whatever was to be counted.
-    Zero,
+    /// How many replicas have the stream of changes up to `offset`; so many are waited for.
+    Replicas {
+        /// Where it must end.
+        offset: u64,
+        /// How many.
+        wanted: usize,
+    },
 }
 
 /// A key that has changed while somebody waited for it.
@@ -59,8 +67,8 @@ pub struct Ready {
     pub db: usize,
     /// The key.
     pub key: Box<[u8]>,
-    /// Shards that must be locked to serve it, as far as they are known.
-    pub shards: Vec<u32>,
+    /// Keys that must be locked to serve it, as far as they are known.
+    pub needs: Vec<Box<[u8]>>,
 }
 
 /// Everything that a handler may touch.
@@ -87,6 +95,8 @@ pub struct Ctx<'a> {
     pub ready: Vec<Ready>,
     /// Changes made since the call began.
     pub dirty: Cell<u64>,
+    /// Whether what the call changes is written down.
+    pub journaled: bool,
 }
 
 impl Drop for Ctx<'_> {
@@ -94,6 +104,7 @@ impl Drop for Ctx<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             panics::leave_call(self);
+            journal::forget();
         }
     }
 }
@@ -114,12 +125,67 @@ impl<'a> Ctx<'a> {
             block: None,
             ready: Vec::new(),
             dirty: Cell::new(0),
+            journaled: worker.instance.journal.is_on(),
         }
     }
 
     /// The moment of the call, in milliseconds of Unix time.
     pub fn now(&self) -> u64 {
         self.db.now()
+    }
+
+    /// The call has changed what these words would change, rather than its own: they are what the journal is told, in
+    /// addition to what it was told so.
+    #[inline]
+    pub fn instead(&self, words: &[&[u8]]) {
+        if self.journaled {
+            journal::replace();
+            journal::command(self.client.db, words.iter().copied());
+        }
+    }
+
+    /// The call has deleted a key rather than what its words say; without holding up others if `lazily` is on.
+    pub fn instead_deleted(&self, key: &Key<'_>, lazily: Switch) {
+        let name: &[u8] = if self.instance.config.is_on(lazily) { b"UNLINK" } else { b"DEL" };
+        self.instead(&[name, key.bytes]);
+    }
+
+    /// The journal is told the call's own words, whether or not they have changed anything.
+    pub fn verbatim(&self, args: Args<'_>) {
+        if self.journaled {
+            journal::replace();
+            journal::command(self.client.db, args.iter());
+        }
+    }
+
+    /// The journal is not told the call's own words.
+    #[inline]
+    pub fn instead_nothing(&self) {
+        if self.journaled {
+            journal::replace();
+        }
+    }
+
+    /// Before the call: what is said from now on is one unit with it.
+    pub(super) fn begin_call(&self) {
+        journal::begin_call();
+    }
+
+    /// Behind the call: its changes are counted, and said.
+    pub(super) fn end_call(&self, args: Args<'_>) {
+        let changes = self.dirty.take();
+        self.worker.stats.changes.add(changes);
+        journal::end_call(self.client.db, (changes > 0).then(|| args.iter()));
+    }
+
+    /// Appends what was said to the journal. To be called before any lock is released; the session remembers where that ends.
+    #[inline]
+    pub(crate) fn commit(&self) {
+        if self.journaled
+            && let Some(end) = self.instance.journal.commit()
+        {
+            self.client.shared.journal_offset.store(end, Relaxed);
+        }
     }
 
     /// Must follow every change of a key: transactions that watch it fail, those who wait for it are looked after,
@@ -190,13 +256,13 @@ impl<'a> Ctx<'a> {
     /// Has those looked after who wait for a key, when the call is over.
     #[cold]
     fn ready(&mut self, db: usize, key: &[u8]) {
-        self.ready.push(Ready { db, key: key.into(), shards: Vec::new() });
+        self.ready.push(Ready { db, key: key.into(), needs: Vec::new() });
     }
 
     /// Has everybody looked after who waits for a key of database `db` (`SWAPDB`).
     pub fn all_ready(&mut self, db: usize) {
         let keys = self.instance.database(db).awaited_keys();
-        self.ready.extend(keys.into_iter().map(|key| Ready { db, key, shards: Vec::new() }));
+        self.ready.extend(keys.into_iter().map(|key| Ready { db, key, needs: Vec::new() }));
     }
 
     /// Frees an entry that was taken out, without holding up those who wait for the locks; counted as freed in the
@@ -282,7 +348,7 @@ impl<'a> Ctx<'a> {
             return;
         }
         self.client.db = index;
-        self.client.shared.db.store(index as u32, std::sync::atomic::Ordering::Relaxed);
+        self.client.shared.db.store(index as u32, Relaxed);
         if self.others.is_empty() {
             self.db = self.instance.database(index).lock_none(self.db.now());
         } else {

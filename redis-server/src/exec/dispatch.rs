@@ -12,6 +12,7 @@ use crate::exec::instance::Instance;
 use crate::exec::permission;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::Pending;
+use crate::exec::snapshot;
 use crate::exec::transaction::discard_transaction;
 use crate::exec::window;
 use crate::exec::worker::Worker;
@@ -80,10 +81,14 @@ pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
     client.identity.is_cleared(&instance.acl)
         && !instance.exclusive.is_busy()
         && !instance.is_short_of_memory()
+        && !instance.aof.is_failing()
         && (client.resp3 || !client.is_subscribed())
         && !instance.may_be_paused()
         && client.multi.is_none()
         && !instance.has_renamed()
+        && !instance.snapshots.has_failed()
+        && !instance.replication.limits_writes(&instance.config)
+        && !instance.replication.is_replica()
 }
 
 /// The command that `args` name, if it runs under the same locks as its neighbours; of a server that has renamed none.
@@ -106,14 +111,30 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     {
         return Admission::Refuse(error, Some(row));
     }
-    if worker.instance.exclusive.is_busy() && !flags.has(Flags::ALLOW_BUSY) {
-        return Admission::Refuse(worker.instance.scripts.busy_error(), Some(row));
+    if worker.instance.replication.is_replica()
+        && let Some(error) = refused_by_replica(&worker.instance, row, client, args)
+    {
+        return Admission::Refuse(error, Some(row));
+    }
+    if let Some(error) = worker.instance.refusal(row) {
+        return Admission::Refuse(error, Some(row));
     }
     if worker.instance.is_short_of_memory()
         && takes_memory(&worker.instance, row, client, args)
         && eviction::make_room(worker) == Room::None
     {
         return Admission::Refuse(Error::OutOfMemory, Some(row));
+    }
+    if let Some(failure) = disk_failure(&worker.instance)
+        && (may_write(&worker.instance, row, client, args) || row.command.role == Role::Ping)
+    {
+        return Admission::Refuse(failure, Some(row));
+    }
+    if worker.instance.replication.limits_writes(&worker.instance.config)
+        && worker.instance.replication.refuses_writes(&worker.instance.config, now_ms())
+        && may_write(&worker.instance, row, client, args)
+    {
+        return Admission::Refuse(Error::TOO_FEW_REPLICAS, Some(row));
     }
     if client.is_subscribed() && !client.resp3 && !row.command.role.is_allowed_while_subscribed() {
         let text = format!(
@@ -137,6 +158,26 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     Admission::Run(row)
 }
 
+/// Why nothing may be changed that could not be written to disk.
+#[inline]
+pub(crate) fn disk_failure(instance: &Instance) -> Option<Error> {
+    if let Some(failure) = instance.aof.failure() {
+        return Some(Error::Message(format!("MISCONF Errors writing to the AOF file: {failure}")));
+    }
+    (instance.snapshots.has_failed() && snapshot::refuses_writes(instance)).then_some(Error::SnapshotsFail)
+}
+
+/// Why a server that follows another does not run a command, if it does not.
+#[cold]
+fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
+    if instance.replication.is_read_only(&instance.config) && may_write(instance, row, client, args) {
+        return Some(Error::READ_ONLY);
+    }
+    let is_stale = instance.replication.is_stale(&instance.config);
+    let masterdown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+    (is_stale && !flags_of(instance, row, args).has(Flags::STALE)).then_some(Error::Static(masterdown))
+}
+
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
 fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
@@ -145,6 +186,15 @@ fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>)
         (Some(_), Role::Discard | Role::Leave) => false,
         (Some(_), _) => true,
         (None, _) => denied(row, args),
+    }
+}
+
+/// Whether a call may change data.
+fn may_write(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+    let writes = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::WRITE);
+    match (&client.multi, row.command.role) {
+        (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| writes(row, args.args())),
+        _ => writes(row, args),
     }
 }
 
@@ -193,7 +243,8 @@ pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Ar
     match admission {
         Admission::Run(row) => {
             client.note_command(row);
-            if runs_alone(row, args, client) {
+            // Of what is let in while data is loaded, nothing needs to be.
+            if runs_alone(row, args, client) && (worker.loads || !worker.instance.exclusive.is_loading()) {
                 if worker.instance.is_short_of_memory() {
                     // Scripts are told whether memory is still short then.
                     eviction::make_room(worker);

@@ -9,20 +9,21 @@
 //!
 //! No worker's thread waits for a slow call, neither for its locks nor for its end:
 //!
-//! - A slow call **marks** what it will lock, waits until every worker has left the window in which it was, and only then
-//!   takes its locks. A window that begins later sees the marks; where it wants what they forbid, it does not run, and its
-//!   connection is [held](Held). Locks that are not marked are held for the time of a window.
+//! - A slow call **marks** the keys, or databases, that it will work on, waits until every worker has left the window in which
+//!   it was, and for slow calls that came earlier and have marked the same, and only then borrows the keys, or locks all shards.
+//!   A window that begins later sees the marks; where it wants what they forbid, it does not run, and its connection is
+//!   [held](Held). Locks that are not marked are held for the time of a window, or of a walk's look at one shard.
 //! - Who wants to be alone while slow calls are at work is held too. No further slow call begins until all of these have
 //!   had their turn, so neither starves.
 //!
 //! Nothing can wait in a circle: windows wait for who is alone; who is alone waits for windows that have begun, which wait
 //! for locks of other windows only, in ascending order of the shards; slow calls wait for all of these and for slow calls,
-//! in that order too, and hold no lock while they wait to begin; connections that are held hold nothing.
+//! the earlier ones, and hold no lock while they wait to begin; connections that are held hold nothing.
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -43,7 +44,9 @@ const OPEN: u32 = 0;
 const ALONE: u32 = 1;
 /// Somebody is, and has been for so long that nobody waits for it any more.
 const BUSY: u32 = 2;
-/// The bits of these three.
+/// Data is loaded, and nobody waits for that.
+const LOADING: u32 = 3;
+/// The bits of these four.
 const TURN: u32 = 3;
 /// Slow calls have marked something.
 const MARKED: u32 = 4;
@@ -60,8 +63,8 @@ pub struct Exclusive {
     alone_nanos: AtomicU64,
     /// Slow calls that have ended.
     ended: AtomicU64,
-    /// Whether nobody enters any more.
-    closed: AtomicBool,
+    /// What the state is when nobody is alone: [`OPEN`], [`LOADING`], or [`BUSY`] where nobody enters any more.
+    rest: AtomicU32,
     line: Mutex<Line>,
     changed: Condvar,
 }
@@ -114,6 +117,15 @@ impl Activity {
 /// Somebody is alone, and takes too long to be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
+
+/// Who is alone with the data, and not waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupation {
+    /// A script that takes too long, or who saves before the server ends.
+    Script,
+    /// Who loads the data.
+    Load,
+}
 
 /// Why nobody can be alone now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +183,7 @@ impl Drop for Slow {
         // Behind the marks' end: whoever saw them and is held later finds this changed.
         exclusive.ended.fetch_add(1, SeqCst);
         let held = std::mem::take(&mut line.held);
+        exclusive.notify(&line);
         drop(line);
         held.iter().for_each(|client| client.wake());
     }
@@ -248,6 +261,9 @@ impl Exclusive {
     /// Waits until nobody is alone, then begins before anybody else is.
     #[cold]
     fn enter_later<'a>(&self, activity: &'a Activity) -> Result<Inside<'a>, Busy> {
+        if self.is_loading() {
+            return Err(Busy);
+        }
         self.spin();
         let mut line = lock(&self.line);
         line.entering += 1;
@@ -255,7 +271,7 @@ impl Exclusive {
             line = self.sleep(line);
         }
         let result = match self.turn() {
-            BUSY => Err(Busy),
+            BUSY | LOADING => Err(Busy),
             _ => {
                 activity.begin();
                 Ok(Inside { activity, marked: self.state.load(SeqCst) & MARKED != 0 })
@@ -271,15 +287,36 @@ impl Exclusive {
     /// # Errors
     /// [`Hindered`].
     pub fn stop(instance: &Arc<Instance>) -> Result<Alone, Hindered> {
+        instance.exclusive.spin();
+        Self::stop_behind(instance, lock(&instance.exclusive.line))
+    }
+
+    /// [`Exclusive::stop`], which waits for slow calls; none begins meanwhile. Only a thread that serves nobody may call this.
+    ///
+    /// # Errors
+    /// [`Hindered::Busy`].
+    pub fn stop_after_slow_calls(instance: &Arc<Instance>) -> Result<Alone, Hindered> {
         let exclusive = &instance.exclusive;
-        exclusive.spin();
         let mut line = lock(&exclusive.line);
+        line.scripts += 1;
+        while line.slow > 0 && !exclusive.is_busy() {
+            line = exclusive.sleep(line);
+        }
+        let alone = Self::stop_behind(instance, line);
+        let mut line = lock(&exclusive.line);
+        line.scripts -= 1;
+        exclusive.notify(&line);
+        alone
+    }
+
+    fn stop_behind(instance: &Arc<Instance>, mut line: MutexGuard<'_, Line>) -> Result<Alone, Hindered> {
+        let exclusive = &instance.exclusive;
         let ticket = line.next;
         line.next += 1;
         line.stoppers.push_back(ticket);
         let hindered = loop {
             match exclusive.turn() {
-                BUSY => break Some(Hindered::Busy),
+                BUSY | LOADING => break Some(Hindered::Busy),
                 OPEN if line.slow > 0 => break Some(Hindered::Slow),
                 OPEN if line.entering == 0 && line.stoppers.front() == Some(&ticket) => break None,
                 _ => line = exclusive.sleep(line),
@@ -308,19 +345,32 @@ impl Exclusive {
         let mut is_counted = false;
         loop {
             let turn = exclusive.turn();
-            let may_enter = line.scripts == 0 && turn != BUSY;
+            let may_enter = line.scripts == 0 && turn < BUSY;
             if may_enter != is_counted {
                 line.entering = if may_enter { line.entering + 1 } else { line.entering - 1 };
                 is_counted = may_enter;
                 exclusive.notify(&line);
             }
             match turn {
-                BUSY if !patient => return Err(Busy),
+                BUSY | LOADING if !patient => return Err(Busy),
                 OPEN if may_enter => break,
                 _ => line = exclusive.sleep(line),
             }
         }
         line.entering -= 1;
+        Ok(Self::begin_slow(instance, line, marks))
+    }
+
+    /// [`Exclusive::enter_slow`], unless somebody is alone, or waits to be.
+    pub fn try_enter_slow(instance: &Arc<Instance>, marks: Marks) -> Option<Slow> {
+        let exclusive = &instance.exclusive;
+        let line = lock(&exclusive.line);
+        let may_enter = exclusive.turn() == OPEN && line.scripts == 0 && line.stoppers.is_empty();
+        may_enter.then(|| Self::begin_slow(instance, line, marks))
+    }
+
+    fn begin_slow(instance: &Arc<Instance>, mut line: MutexGuard<'_, Line>, marks: Marks) -> Slow {
+        let exclusive = &instance.exclusive;
         line.slow += 1;
         let number = line.next;
         line.next += 1;
@@ -334,8 +384,19 @@ impl Exclusive {
         let slow = Slow { instance: Arc::clone(instance), number };
         if is_marked {
             lock(&exclusive.activities).iter().for_each(|activity| activity.pass_by());
+            let mut line = lock(&exclusive.line);
+            while exclusive.must_wait(number) {
+                line = exclusive.sleep(line);
+            }
         }
-        Ok(slow)
+        slow
+    }
+
+    /// Whether a slow call that came earlier has marked what this one must not touch meanwhile.
+    fn must_wait(&self, number: u64) -> bool {
+        let marks = self.marks.read().unwrap_or_else(PoisonError::into_inner);
+        let own = marks.iter().find(|(other, _)| *other == number);
+        own.is_some_and(|(_, own)| marks.iter().any(|(other, marks)| *other < number && marks.forbid(own)))
     }
 
     /// Whether a slow call has marked what `wanted` must not touch meanwhile.
@@ -401,10 +462,42 @@ impl Exclusive {
         self.state.load(Relaxed) & TURN != OPEN
     }
 
-    /// Whether somebody is alone for too long.
+    /// Whether somebody is alone for too long, or data is loaded.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.state.load(Relaxed) & TURN == BUSY
+        self.state.load(Relaxed) & TURN >= BUSY
+    }
+
+    /// Who is not waited for, if anybody.
+    #[inline]
+    pub fn occupation(&self) -> Option<Occupation> {
+        match self.state.load(Relaxed) & TURN {
+            BUSY => Some(Occupation::Script),
+            LOADING => Some(Occupation::Load),
+            _ => None,
+        }
+    }
+
+    /// Whether data is loaded.
+    pub fn is_loading(&self) -> bool {
+        self.rest.load(Relaxed) == LOADING
+    }
+
+    /// Nobody enters before [`Exclusive::end_loading`]. To be called before anybody could.
+    pub fn begin_loading(&self) {
+        self.rest.store(LOADING, SeqCst);
+        self.change(LOADING);
+    }
+
+    /// Everybody enters.
+    pub fn end_loading(&self) {
+        self.rest.store(OPEN, SeqCst);
+        self.change(OPEN);
+    }
+
+    /// Who loads is alone with the data.
+    pub fn stop_as_loader(instance: &Arc<Instance>) -> Alone {
+        Alone(Arc::clone(instance))
     }
 
     /// Has nobody wait any longer. Only who is alone may call this.
@@ -415,7 +508,7 @@ impl Exclusive {
     /// Nobody enters any more when who is alone has left: all others are refused from then on. Only who is alone may call
     /// this.
     pub fn close(&self) {
-        self.closed.store(true, SeqCst);
+        self.rest.store(BUSY, SeqCst);
     }
 
     /// Counts time that somebody was alone. Only who is alone may call this.
@@ -431,7 +524,8 @@ impl Exclusive {
     /// While somebody is alone nothing is marked.
     fn change(&self, state: u32) {
         let line = lock(&self.line);
-        let state = if self.closed.load(SeqCst) { BUSY } else { state };
+        let rest = self.rest.load(SeqCst);
+        let state = if rest == OPEN { state } else { rest };
         self.state.store(state, SeqCst);
         self.notify(&line);
     }

@@ -13,26 +13,35 @@ use crate::clients::client::{ClientShared, flag};
 use crate::clients::notifications;
 use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
-use crate::command::{Registry, Row};
+use crate::command::{Flags, Registry, Row};
 use crate::config::{Config, settings};
+use crate::exec::aof::Aof;
 use crate::exec::client_eviction::ClientMemory;
 use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Shortage};
-use crate::exec::exclusive::Exclusive;
+use crate::exec::exclusive::{Exclusive, Occupation};
+use crate::exec::loading::Loading;
 use crate::exec::peers::Peers;
+use crate::exec::replication::Replication;
 use crate::exec::script::Scripts;
 use crate::exec::slow::Threads;
+use crate::exec::snapshot::{Background, Ending};
 use crate::exec::workers::Workers;
 use crate::exec::{CommandTable, Handler};
-use crate::keyspace::{Database, Reaper};
+use crate::journal::Journal;
+use crate::keyspace::{Cut, Database, Happening, Reaper};
 use crate::observe::Observers;
 use crate::observe::memory;
 use crate::observe::stats::{Stats, Totals};
 use crate::persistence::Status;
+use crate::protocol::error::Error;
 
 /// Shards per database where the configuration leaves it to us: of 10 M keys a table has some 2,500, which it puts in
 /// their new places under its lock when it grows; and of windows of 32 keys, two rarely want the same shard.
 const DEFAULT_SHARDS: usize = 4096;
+
+/// Milliseconds after which a client looks again whether writes still wait, should nobody have woken it.
+const HOLD_LOOK: u64 = 1000;
 
 /// One server.
 #[derive(Debug)]
@@ -69,6 +78,18 @@ pub struct Instance {
     pub peers: Peers,
     /// What it knows of its snapshots.
     pub snapshots: Status,
+    /// The snapshot in the making.
+    pub background: Background,
+    /// What it has loaded at its start, or loads still.
+    pub loading: Loading,
+    /// Whether it is to end.
+    pub ending: Ending,
+    /// What it keeps of its changes.
+    pub aof: Aof,
+    /// Who follows it.
+    pub replication: Replication,
+    /// What calls have changed, for those who keep it elsewhere.
+    pub journal: Arc<Journal>,
     /// The workers.
     pub workers: Workers,
     /// The threads of slow calls.
@@ -80,6 +101,8 @@ pub struct Instance {
     group_readers: AtomicI64,
     /// Until when commands wait, in milliseconds of Unix time, times two; plus one if only writes do. 0: not at all.
     pause: AtomicU64,
+    /// For how many reasons of the server's own writes wait: it hands its place over, or ends.
+    holds: AtomicU64,
     /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
@@ -114,12 +137,6 @@ impl Instance {
     /// The users of the configuration cannot be made.
     pub fn try_new(config: Arc<Config>, commands: &'static CommandTable) -> Result<Self, acl::LoadError> {
         let acl = acl::Table::from_config(&config, &commands.registry)?;
-        let shards = match config.size(settings::SHARDS) {
-            0 => DEFAULT_SHARDS,
-            // DashMap has two shards at least.
-            shards => shards.max(2),
-        };
-        let hasher = RandomState::default();
         let renamed = renamed(&config, &commands.registry);
         let observers = Observers::new(&config);
         let run_id =
@@ -127,21 +144,11 @@ impl Instance {
         let pubsub = Arc::<PubSub>::default();
         let tracking = Arc::<Tracking>::default();
         let reaper = Arc::<Reaper>::default();
-        let databases = (0..config.size(settings::DATABASES)).map(|number| {
-            let database = Database::new(shards, hasher.clone()).with_reaper(Arc::clone(&reaper));
-            let (config, pubsub, tracking) = (Arc::clone(&config), Arc::clone(&pubsub), Arc::clone(&tracking));
-            database.on_happening(move |happening, key| {
-                let Some(event) = notifications::event_of(happening) else {
-                    return tracking.gone(&config, key);
-                };
-                if notifications::is_on(&config) {
-                    notifications::tell(&config, &pubsub, number, key, event);
-                }
-            });
-            database
-        });
-        let databases: Box<[Database]> = databases.collect();
-        databases.iter().for_each(|database| database.set_usage(eviction::usage(&config)));
+        let journal = Arc::<Journal>::default();
+        let databases = databases(&config, &reaper);
+        for (number, database) in databases.iter().enumerate() {
+            listen(database, number, (&config, &pubsub, &tracking, &journal));
+        }
         Ok(Self {
             acl,
             config,
@@ -159,6 +166,12 @@ impl Instance {
             tracking,
             peers: Peers::default(),
             snapshots: Status::new(now_ms() / 1000),
+            background: Background::default(),
+            loading: Loading::default(),
+            ending: Ending::default(),
+            aof: Aof::default(),
+            replication: Replication::default(),
+            journal,
             workers: Workers::default(),
             slow: Threads::default(),
             databases,
@@ -167,6 +180,7 @@ impl Instance {
             blocked: AtomicI64::new(0),
             group_readers: AtomicI64::new(0),
             pause: AtomicU64::new(0),
+            holds: AtomicU64::new(0),
             active_expire: AtomicBool::new(true),
             runtime: OnceLock::new(),
             renamed,
@@ -208,6 +222,19 @@ impl Instance {
             self.client_memory.forget(client);
         }
         self.client_memory.freed(client);
+    }
+
+    /// What is said to a command that does not run now, because somebody is alone for too long, or data is loaded.
+    pub fn refusal(&self, row: &Row) -> Option<Error> {
+        match self.exclusive.occupation()? {
+            Occupation::Script => (!row.command.flags.has(Flags::ALLOW_BUSY)).then(|| self.scripts.busy_error()),
+            Occupation::Load => (!row.command.flags.has(Flags::LOADING)).then_some(Error::Loading),
+        }
+    }
+
+    /// What is said to who would have to wait for either.
+    pub fn busy_error(&self) -> Error {
+        if self.exclusive.is_loading() { Error::Loading } else { self.scripts.busy_error() }
     }
 
     /// All clients by number.
@@ -252,13 +279,16 @@ impl Instance {
     /// Whether `limit` is passed without what others are about to free.
     #[cold]
     fn stays_short(&self, limit: u64) -> bool {
-        memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
+        // While files are loaded nothing is removed that they do not say, nor on a replica what its primary does not.
+        !self.exclusive.is_loading()
+            && !self.replication.is_replica()
+            && memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
     }
 
     /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values, and
-    /// what clients held who are cut off.
+    /// what clients held who are cut off, and changes that the slowest replica, or the disk, has not got yet.
     pub fn memory_on_its_way(&self) -> u64 {
-        self.reaper.evicted_bytes() + self.client_memory.leaving()
+        self.reaper.evicted_bytes() + self.client_memory.leaving() + self.journal.beyond_backlog()
     }
 
     /// Has entries remember of their use what the policy of eviction wants to know.
@@ -286,19 +316,40 @@ impl Instance {
     /// Whether CLIENT PAUSE was called and not taken back: it may be over by now.
     #[inline]
     pub fn may_be_paused(&self) -> bool {
-        self.pause.load(Relaxed) != 0
+        self.pause.load(Relaxed) != 0 || self.holds.load(Relaxed) != 0
     }
 
     /// What commands are held back at `now`, if any.
     #[inline]
     pub fn paused(&self, now: u64) -> Option<Pause> {
+        let asked = self.asked_pause(now);
+        if self.holds.load(Relaxed) == 0 {
+            return asked;
+        }
+        let until = asked.map_or(0, |asked| asked.until).max(now + HOLD_LOOK);
+        Some(Pause { until, writes_only: asked.is_none_or(|asked| asked.writes_only) })
+    }
+
+    /// What CLIENT PAUSE holds back at `now`.
+    fn asked_pause(&self, now: u64) -> Option<Pause> {
         let pause = self.pause.load(Relaxed);
         (pause != 0 && pause >> 1 > now).then_some(Pause { until: pause >> 1, writes_only: pause & 1 == 1 })
     }
 
+    /// Has writes wait until [`Instance::release_writes`] is called as often. What is at work goes on to its end.
+    pub fn hold_writes(&self) {
+        self.holds.fetch_add(1, SeqCst);
+    }
+
+    /// Takes one [`Instance::hold_writes`] back.
+    pub fn release_writes(&self) {
+        self.holds.fetch_sub(1, SeqCst);
+        self.wake_paused();
+    }
+
     /// Holds commands back. Of two pauses, the longer time and the stricter kind count.
     pub fn pause(&self, pause: Pause, now: u64) {
-        let before = self.paused(now);
+        let before = self.asked_pause(now);
         let until = before.map_or(0, |before| before.until).max(pause.until).min(u64::MAX >> 1);
         let writes_only = pause.writes_only && before.is_none_or(|before| before.writes_only);
         self.pause.store(until << 1 | u64::from(writes_only), Relaxed);
@@ -307,6 +358,10 @@ impl Instance {
     /// Lets commands go on, those that are held back first.
     pub fn unpause(&self) {
         self.pause.store(0, Relaxed);
+        self.wake_paused();
+    }
+
+    fn wake_paused(&self) {
         fence(SeqCst);
         let held = |client: &&Arc<ClientShared>| client.flags.load(Relaxed) & flag::PAUSED != 0;
         self.clients().iter().filter(held).for_each(|client| client.wake());
@@ -333,6 +388,11 @@ impl Instance {
         self.active_expire.store(on, Relaxed);
     }
 
+    /// Whether the server was told to end.
+    pub fn is_ending(&self) -> bool {
+        self.runtime().is_some_and(server_runtime::Handle::is_triggered)
+    }
+
     /// The handle of the runtime that serves this instance; none when nothing does.
     pub fn runtime(&self) -> Option<&server_runtime::Handle> {
         self.runtime.get()
@@ -343,6 +403,48 @@ impl Instance {
         // A second start with the same instance keeps the first handle: there is one runtime per instance.
         let _ = self.runtime.set(runtime);
     }
+}
+
+/// The databases that the configuration wants, all of which hash alike and are shown together by snapshots.
+fn databases(config: &Config, reaper: &Arc<Reaper>) -> Box<[Database]> {
+    let shards = match config.size(settings::SHARDS) {
+        0 => DEFAULT_SHARDS,
+        // DashMap has two shards at least.
+        shards => shards.max(2),
+    };
+    let (hasher, cut) = (RandomState::default(), Arc::<Cut>::default());
+    let database = |_| {
+        let database = Database::new(shards, hasher.clone());
+        database.set_usage(eviction::usage(config));
+        database.with_reaper(Arc::clone(reaper)).with_cut(Arc::clone(&cut))
+    };
+    (0..config.size(settings::DATABASES)).map(database).collect()
+}
+
+/// Has those told of what happens to a database's keys whom that concerns.
+fn listen(
+    database: &Database,
+    number: usize,
+    (config, pubsub, tracking, journal): (&Arc<Config>, &Arc<PubSub>, &Arc<Tracking>, &Arc<Journal>),
+) {
+    let (config, pubsub) = (Arc::clone(config), Arc::clone(pubsub));
+    let (tracking, journal) = (Arc::clone(tracking), Arc::clone(journal));
+    database.on_happening(move |happening, key| {
+        let is_on = |setting| config.is_on(setting);
+        match happening {
+            Happening::Gone { is_evicted } => {
+                let lazily = [settings::LAZYFREE_LAZY_EXPIRE, settings::LAZYFREE_LAZY_EVICTION];
+                journal.removed(number, key, is_on(lazily[usize::from(is_evicted)]));
+                tracking.gone(&config, key);
+            }
+            Happening::Met => journal.met(number, key, is_on(settings::LAZYFREE_LAZY_EXPIRE)),
+            Happening::Expired | Happening::Evicted | Happening::Missed | Happening::Added => {}
+        }
+        let Some(event) = notifications::event_of(happening) else { return };
+        if notifications::is_on(&config) {
+            notifications::tell(&config, &pubsub, number, key, event);
+        }
+    });
 }
 
 /// The names that `rename-command` gives and takes. A line about an unknown command is told in the log.

@@ -1,5 +1,6 @@
 //! How commands run: admission, the locks of a window, transactions, blocked clients, scripts, eviction.
 
+pub mod aof;
 pub mod blocking;
 pub mod client_eviction;
 pub mod client_list;
@@ -10,10 +11,12 @@ pub mod event_loop;
 pub mod eviction;
 pub mod exclusive;
 pub mod instance;
+pub mod loading;
 pub(crate) mod panics;
 pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;
+pub mod replication;
 pub mod script;
 pub mod session;
 pub mod slow;

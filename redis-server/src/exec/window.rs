@@ -10,7 +10,7 @@ use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::dispatch::{Call, Passed, refuse};
 use crate::exec::eviction;
-use crate::exec::exclusive::Busy;
+use crate::exec::exclusive::{Busy, Inside};
 use crate::exec::panics::Blame;
 use crate::exec::slow::{self, Marks};
 use crate::exec::tracking;
@@ -28,7 +28,6 @@ pub const WINDOW: usize = 32;
 ///
 /// Returns how many are done with, and what has become of the last of them, or of the one behind them.
 pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> (usize, Passed) {
-    let scripts = &worker.instance.scripts;
     if let [call] = calls
         && worker.goes_on.get()
         && slow::is_slow(client, call)
@@ -37,13 +36,10 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
     }
     let inside = match worker.instance.exclusive.enter(&worker.activity) {
         Ok(inside) => Some(inside),
-        Err(Busy) if calls.iter().all(|call| call.row.command.flags.has(Flags::ALLOW_BUSY)) => None,
-        Err(Busy) => {
-            for call in calls {
-                refuse(worker, client, Some(call.row), scripts.busy_error(), reply);
-            }
-            return (calls.len(), Passed::Done);
-        }
+        Err(Busy) => match enter_anyway(worker, client, calls, reply) {
+            Some(inside) => inside,
+            None => return (calls.len(), Passed::Done),
+        },
     };
     let is_marked = inside.as_ref().is_some_and(|inside| inside.marked);
     let (free, held) = if is_marked { slow::unmarked(worker, client, calls) } else { (calls.len(), None) };
@@ -62,6 +58,33 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
         done += window.done;
     }
     (done, held.map_or(Passed::Done, Passed::Held))
+}
+
+/// Begins a worker's work while somebody is alone for too long, or data is loaded: without being counted as at work, if all calls may
+/// run then; else refuses them.
+#[cold]
+#[inline(never)]
+fn enter_anyway<'w>(
+    worker: &'w Worker,
+    client: &mut Client,
+    calls: &[Call<'_>],
+    reply: &mut Reply,
+) -> Option<Option<Inside<'w>>> {
+    let instance = &worker.instance;
+    loop {
+        let refusal = if worker.loads { None } else { calls.iter().find_map(|call| instance.refusal(call.row)) };
+        if let Some(error) = refusal {
+            calls.iter().for_each(|call| refuse(worker, client, Some(call.row), error.clone(), reply));
+            return None;
+        }
+        if instance.exclusive.is_busy() {
+            return Some(None);
+        }
+        // It was over just now.
+        if let Ok(inside) = instance.exclusive.enter(&worker.activity) {
+            return Some(Some(inside));
+        }
+    }
 }
 
 /// What a window has come to.
@@ -90,7 +113,7 @@ fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
 pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
     before_window(worker, client, reply);
     match calls {
-        [call] if !call.row.command.batches(call.args.len()) => run_one(worker, client, call, reply),
+        [call] if worker.is_slow || !call.row.command.batches(call.args.len()) => run_one(worker, client, call, reply),
         _ => run_batch(worker, client, calls, reply),
     }
 }
@@ -101,9 +124,16 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     collect_keys(worker.instance.database(client.db), call, &mut keys);
     let (mut db, others) = lock(worker, client, std::slice::from_ref(call), &mut keys);
     prepare(&mut db, worker, client);
+    if worker.is_slow && others.is_empty() && !db.is_locking() {
+        let database = db.database();
+        slow::lend(&mut db, &declared_keys(database, client, call));
+    }
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
     let call = Call { args: call.args.with_keys(&keys), ..*call };
-    if worker.goes_on.get() && slow::meets_much(&db, client, &call) {
+    if worker.goes_on.get()
+        && (slow::meets_much(&db, client, &call)
+            || worker.instance.background.is_walking() && saves_vast_first(&db, client, &call))
+    {
         return Window { done: 0, ready: Vec::new(), waiting: None };
     }
     let mut cx = Ctx::new(worker, db, reply, client);
@@ -113,6 +143,7 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     worker.finished(&cx, &call, worker.tick());
     let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
     blocking::serve(&mut cx);
+    cx.commit();
     tracking::broadcast(worker);
     Window { done: 1, ready: std::mem::take(&mut cx.ready), waiting }
 }
@@ -129,6 +160,14 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     prepare(&mut db, worker, client);
     if calls.len() > 1 {
         db.prefetch(&mut keys);
+    }
+    let mut calls = calls;
+    if worker.goes_on.get() && worker.instance.background.is_walking() {
+        calls = &calls
+            [..keys.iter().take_while(|(key, access)| *access == Access::Read || !db.saves_vast_first(key)).count()];
+        if calls.is_empty() {
+            return Window { done: 0, ready: Vec::new(), waiting: None };
+        }
     }
     let mut cx = Ctx::new(worker, db, reply, client);
     let mut done = calls.len();
@@ -150,6 +189,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
         worker.all_finished(&cx, &calls[..done], worker.tick() / done as u64);
     }
     blocking::serve(&mut cx);
+    cx.commit();
     tracking::broadcast(worker);
     Window { done, ready: std::mem::take(&mut cx.ready), waiting: None }
 }
@@ -161,7 +201,13 @@ fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
     if client.no_touch {
         db.no_touch();
     }
-    if instance.may_be_paused() && instance.paused(db.now()).is_some() || instance.exclusive.is_busy() {
+    if worker.loads {
+        db.ignore_expiry();
+    } else if instance.replication.is_replica()
+        || instance.may_be_paused() && instance.paused(db.now()).is_some()
+        || instance.exclusive.is_busy()
+    {
+        // A replica's primary says when they go.
         // Somebody else is alone, and what is allowed meanwhile changes nothing.
         db.keep_expired();
     }
@@ -181,6 +227,25 @@ fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
     }
 }
 
+/// The keys of a call, or of all those that EXEC will run, hashed.
+fn declared_keys<'a>(database: &Database, client: &'a Client, call: &Call<'a>) -> Keys<'a> {
+    let mut keys = Keys::new();
+    match queue_of(std::slice::from_ref(call), client) {
+        Some(multi) => multi.queue.iter().for_each(|(row, args)| {
+            collect_keys(database, &Call { row, args: args.args() }, &mut keys);
+        }),
+        None => collect_keys(database, call, &mut keys),
+    }
+    keys
+}
+
+/// Whether a snapshot in the making has to save something vast before the call changes it.
+#[cold]
+fn saves_vast_first(db: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
+    let writes = |(key, access): &(Key<'_>, Access)| *access == Access::Write && db.is_locked(key);
+    declared_keys(db.database(), client, call).iter().any(|it| writes(it) && db.saves_vast_first(&it.0))
+}
+
 /// The key of a call whose row says where its only one is, and what it does to it.
 #[inline]
 fn only_key<'a>(database: &Database, call: &Call<'a>) -> (Key<'a>, Access) {
@@ -195,16 +260,17 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
     let database = instance.database(client.db);
     let now = worker.now_ms();
     match footprint(calls, client.multi.as_deref()) {
-        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
-            let Some(multi) = queue_of(calls, client) else { return (database.lock_keys(keys, now), Vec::new()) };
-            let mut all: SmallVec<[(u32, Access); WINDOW]> = SmallVec::new();
-            for (row, args) in &multi.queue {
-                let mut keys = Keys::new();
-                collect_keys(database, &Call { row, args: args.args() }, &mut keys);
-                all.extend(keys.iter().map(|(key, access)| (key.shard(), *access)));
-            }
-            (database.lock(all.into_iter(), now), Vec::new())
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything if worker.is_slow => {
+            // It borrows its keys.
+            (database.lock_none(now), Vec::new())
         }
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => match calls {
+            [call] if queue_of(calls, client).is_some() => {
+                let all = declared_keys(database, client, call);
+                (database.lock(all.iter().map(|(key, access)| (key.shard(), *access)), now), Vec::new())
+            }
+            _ => (database.lock_keys(keys, now), Vec::new()),
+        },
         Footprint::Alone => (database.lock_none(now), Vec::new()),
         Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
         Footprint::Everything | Footprint::Depends(_) => {
@@ -221,17 +287,11 @@ pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bo
     let database = worker.instance.database(client.db);
     let whole = |db, access| Marks::Whole { db, access };
     match footprint(std::slice::from_ref(call), client.multi.as_deref()) {
-        Footprint::Walk if walks => whole(Some(client.db), Access::Read),
-        Footprint::WalkEverything if walks => whole(None, Access::Read),
+        Footprint::Walk if walks => Marks::Walk { db: Some(client.db) },
+        Footprint::WalkEverything if walks => Marks::Walk { db: None },
         Footprint::Keys | Footprint::Walk | Footprint::WalkEverything => {
-            let mut keys = Keys::new();
-            match queue_of(std::slice::from_ref(call), client) {
-                Some(multi) => multi.queue.iter().for_each(|(row, args)| {
-                    collect_keys(database, &Call { row, args: args.args() }, &mut keys);
-                }),
-                None => collect_keys(database, call, &mut keys),
-            }
-            Marks::shards(client.db, keys.iter().map(|(key, access)| (key.shard(), *access)))
+            let keys = declared_keys(database, client, call);
+            Marks::keys(client.db, keys.iter().map(|(key, access)| (key.hash(), *access)))
         }
         Footprint::Alone => Marks::None,
         Footprint::Database(access) => whole(Some(client.db), access),
@@ -296,6 +356,11 @@ pub(crate) fn run_among_others<'a>(
     if instance.may_be_paused() && instance.paused(db.now()).is_some() {
         db.keep_expired();
     }
+    if worker.loads {
+        db.ignore_expiry();
+    } else if instance.replication.is_replica() {
+        db.keep_expired();
+    }
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
@@ -331,6 +396,20 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "measured: every command of a window passes here")]
 pub fn invoke(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    if cx.journaled { invoke_journaled(cx, call) } else { invoke_handler(cx, call) }
+}
+
+/// [`invoke`] where somebody is told what the call changes.
+#[inline(never)]
+fn invoke_journaled(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    cx.begin_call();
+    invoke_handler(cx, call);
+    cx.end_call(call.args);
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "measured: every command of a window passes here")]
+fn invoke_handler(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let mode = cx.client.reply_mode;
     let blame = Blame::new(cx.worker, call.row);

@@ -41,8 +41,12 @@ pub struct Worker {
     pub activity: Arc<Activity>,
     /// Whether it works for one that is alone with the data ([`Exclusive`](crate::exec::exclusive::Exclusive)), and locks for each command.
     pub is_alone: bool,
+    /// Whether it runs slow calls, on what they have marked.
+    pub is_slow: bool,
     /// Whether it runs what scripts call.
     pub is_script: bool,
+    /// Whether it runs what others have said, who alone say what goes when: files that are loaded, or a primary.
+    pub loads: bool,
     /// What runs scripts, between two of them.
     pub spare: RefCell<Spare>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
@@ -92,7 +96,9 @@ impl Worker {
             watches_shutdown: Cell::new(false),
             activity,
             is_alone: false,
+            is_slow: false,
             is_script: false,
+            loads: false,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
@@ -104,9 +110,25 @@ impl Worker {
     /// One for slow calls, on a thread of its own that serves no connections.
     pub(crate) fn of_slow_calls(instance: Arc<Instance>, stats: Arc<WorkerStats>) -> Self {
         let scratch = Scratch { input: Box::default(), ..Scratch::default() };
-        let worker = Self::counting(instance, stats, scratch);
+        let worker = Self { is_slow: true, ..Self::counting(instance, stats, scratch) };
         worker.watches_shutdown.set(true);
         worker
+    }
+
+    /// One that loads an append-only file, which counts for nobody.
+    pub(crate) fn of_loader(instance: Arc<Instance>) -> Self {
+        let stats = instance.stats.aside();
+        Self { loads: true, ..Self::counting(instance, stats, Scratch::default()) }
+    }
+
+    /// [`Worker::alone`], for files that are loaded again.
+    pub(crate) fn reloading(&self) -> Self {
+        Self { loads: true, ..self.alone() }
+    }
+
+    /// One that runs what a primary says.
+    pub(crate) fn of_link(instance: Arc<Instance>) -> Self {
+        Self { loads: true, ..Self::new(instance) }
     }
 
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.
@@ -123,7 +145,9 @@ impl Worker {
             watches_shutdown: Cell::new(true),
             activity: Arc::clone(&self.activity),
             is_alone: true,
+            is_slow: false,
             is_script: self.is_alone,
+            loads: self.loads,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
@@ -195,7 +219,7 @@ impl Worker {
         self.stats.changes.add(cx.dirty.take());
         self.stats.hits.add(hits.into());
         self.stats.misses.add(misses.into());
-        if nanos >= self.instance.observers.threshold() {
+        if nanos >= self.instance.observers.threshold() && !self.loads {
             calls.iter().for_each(|call| self.observe(cx, call, nanos));
         }
     }

@@ -166,6 +166,11 @@ impl Stats {
         stats
     }
 
+    /// Counters of one that counts for nobody.
+    pub fn aside(&self) -> Arc<WorkerStats> {
+        Arc::new(WorkerStats::new(self.commands))
+    }
+
     /// The counters of each worker.
     pub fn workers(&self) -> Vec<Arc<WorkerStats>> {
         self.workers.lock().expect("no code that holds the list of workers panics").clone()

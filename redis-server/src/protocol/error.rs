@@ -40,6 +40,10 @@ pub enum Error {
     NoAuth,
     /// The memory that data may take is used up.
     OutOfMemory,
+    /// Snapshots cannot be written, and nothing is to be changed that might be lost.
+    SnapshotsFail,
+    /// The data is not there yet.
+    Loading,
     /// Any other, complete with its code.
     Static(&'static str),
     /// Any other that names something, complete with its code.
@@ -64,6 +68,10 @@ impl fmt::Display for Error {
             Self::NanOrInfinity => "ERR increment would produce NaN or Infinity",
             Self::NoAuth => "NOAUTH Authentication required.",
             Self::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
+            Self::SnapshotsFail => {
+                "MISCONF Snapshots cannot be written to disk (the log says why), and `stop-writes-on-bgsave-error` is on: nothing can be changed."
+            }
+            Self::Loading => "LOADING Redis is loading the dataset in memory",
             Self::Static(text) => text,
             Self::Message(text) => text,
         })
@@ -73,6 +81,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
+    /// Writes depend on how many replicas there are (`min-replicas-to-write`).
+    pub const TOO_FEW_REPLICAS: Self = Self::Static("NOREPLICAS Not enough good replicas to write.");
+
+    /// A server that follows another changes nothing of its own accord.
+    pub const READ_ONLY: Self = Self::Static("READONLY You can't write against a read only replica.");
+
     /// The first word, by which `INFO errorstats` counts; a text without one among its first bytes counts as `ERR`, as in the
     /// genuine server.
     pub fn code(&self) -> String {

@@ -18,6 +18,7 @@ use tokio::time::Sleep;
 
 use super::housekeeping;
 use super::output::{AboveSoftLimit, Output};
+use super::replica;
 use crate::clients::client::{ClientShared, End, flag};
 use crate::config::{OutputLimit, settings};
 use crate::exec::blocking::Waiting;
@@ -47,7 +48,7 @@ pub(super) const TURN_INPUT: usize = 64 * 1024;
 /// How long the commands of a turn may take: a few times what so many small ones do.
 pub(super) const TURN_TIME: Duration = Duration::from_millis(1);
 /// Bytes of replies that a turn sends: what a loopback socket takes within about a tenth of a millisecond.
-const TURN_OUTPUT: usize = 512 * 1024;
+pub(super) const TURN_OUTPUT: usize = 512 * 1024;
 
 /// What a client elsewhere is told while there is no password.
 const DENIED: &str = "-DENIED This server has no password, so it is in protected mode and serves clients on its own machine \
@@ -81,10 +82,17 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedCl
         is_told_of_pause: false,
         stalled: false,
         ended: false,
+        undurable: None,
         kept: Vec::new(),
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
-    if let Ok(Served::Moves(target)) = poll_fn(|cx| conn.poll_guarded(cx)).await {
+    let served = poll_fn(|cx| conn.poll_guarded(cx)).await;
+    let is_replica = conn.client.follower.as_ref().is_some_and(|follower| follower.request.is_some());
+    if is_replica && !conn.client.shared.has_flag(flag::GONE) {
+        let Conn { worker, stream, client, input, .. } = conn;
+        return replica::serve(worker, stream, client, &input).await;
+    }
+    if let Ok(Served::Moves(target)) = served {
         let Conn { stream, client, place, .. } = conn;
         let id = client.shared.id;
         let connection = Connection { stream, peer, local, place, shutdown, carried: None, routes };
@@ -129,6 +137,8 @@ pub(super) struct Conn {
     pub(super) stalled: bool,
     /// Whether the client has sent all that it had to say, and its last commands have not been answered.
     ended: bool,
+    /// Up to where the journal must be on disk before `output` is sent.
+    undurable: Option<u64>,
     /// Replies that are sent when all connections of this round have been served.
     kept: Vec<u8>,
     /// Dropped last: when the client leaves, what waited for it is freed.
@@ -178,6 +188,7 @@ impl Conn {
     /// |---|---|---|---|
     /// | kept back | `kept` has replies | the first poll sends them; in a later round others come first | any; *moves* |
     /// | told | there is mail | messages of others go out | any; *over* if it is cut off |
+    /// | undurable | `output` shows what is not on disk, and must not be sent before it is | nothing | pending until the disk has it |
     /// | sending | `output` has replies | a turn's worth is sent | any; pending after a turn; *over* at its limit |
     /// | unread | … and so many that commands wait | nothing | pending until the socket takes some |
     /// | closing | `client.close` | nothing: all is sent | *over* |
@@ -211,7 +222,7 @@ impl Conn {
             if self.client.shared.has_mail() && self.take_mail(cx, scratch)? {
                 return Poll::Ready(Ok(Served::Over));
             }
-            if !self.output.is_empty()
+            if (!self.output.is_empty() || self.undurable.is_some())
                 && let ControlFlow::Break(polled) = self.flush(cx, &mut sent)
             {
                 return polled;
@@ -266,6 +277,9 @@ impl Conn {
 
     /// Sends a turn's worth of what waits, `sent` bytes of which are sent already. `Break`: there is nothing else to be done.
     fn flush(&mut self, cx: &mut Context<'_>, sent: &mut usize) -> ControlFlow<Poll<io::Result<Served>>> {
+        if self.awaits_disk() {
+            return ControlFlow::Break(Poll::Pending);
+        }
         match self.output.flush(cx, &mut self.stream, TURN_OUTPUT) {
             Poll::Ready(Ok(count)) => {
                 self.sent(count);
@@ -334,7 +348,9 @@ impl Conn {
         }
         if mail.end == End::Now {
             // What the client was told before must still reach it, if its socket takes it.
-            let _ = self.output.flush(cx, &mut self.stream, usize::MAX)?;
+            if self.undurable.is_none() {
+                let _ = self.output.flush(cx, &mut self.stream, usize::MAX)?;
+            }
             return Ok(true);
         }
         self.client.close |= mail.end == End::WhenSent;
@@ -360,6 +376,7 @@ impl Conn {
             || self.client.close
             || !self.output.is_empty()
             || self.stream.is_tls()
+            || self.worker.instance.aof.holds(&self.worker.instance).is_some()
         {
             return false;
         }
@@ -390,10 +407,30 @@ impl Conn {
                 scratch.reply = Reply::default();
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
+            if self.is_undurable() {
+                self.output.hold(&mut scratch.reply);
+                return Ok(());
+            }
             let sent = self.output.send(cx, &mut self.stream, &mut scratch.reply)?;
             self.sent(sent);
         }
         Ok(())
+    }
+
+    /// Whether what is said now must wait until the disk has what it shows; what waits already waits with it.
+    fn is_undurable(&mut self) -> bool {
+        let instance = &self.worker.instance;
+        self.undurable = instance.aof.holds(instance);
+        self.undurable.is_some()
+    }
+
+    /// Whether the disk does not have yet what the output shows.
+    fn awaits_disk(&mut self) -> bool {
+        let Some(offset) = self.undurable else { return false };
+        let instance = &self.worker.instance;
+        instance.aof.wait(&self.client.shared);
+        self.undurable = instance.aof.holds_at(instance, offset);
+        self.undurable.is_some()
     }
 
     fn sent(&self, bytes: usize) {
@@ -527,6 +564,7 @@ impl Conn {
             if self.is_too_much(reply.len()) {
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
+            self.is_undurable();
             self.output.take(reply, &self.worker.instance);
         }
         if let Some(waiting) = waiting {
@@ -575,7 +613,7 @@ impl Conn {
 }
 
 /// Has the task polled again when the others, and those whom the sockets make ready by then, have been.
-fn end_turn(cx: &mut Context<'_>) {
+pub(super) fn end_turn(cx: &mut Context<'_>) {
     // A task that wakes itself stands before the sockets, which are looked at once in so many tasks.
     let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
 }

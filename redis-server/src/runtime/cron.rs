@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
+use crate::exec::snapshot;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Entry, Garbage};
 
@@ -25,6 +26,10 @@ pub(super) async fn run(worker: Rc<Worker>) {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
         worker.instance.stats.sample(now_ms());
+        if !worker.instance.exclusive.is_loading() {
+            snapshot::begin_if_due(&worker.instance);
+            worker.instance.replication.run(&worker.instance, now_ms());
+        }
         worker.instance.tracking.limit(&worker.instance.config);
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
     }
@@ -65,7 +70,7 @@ impl Expiry {
         let all = shards * instance.databases().len();
         let mut visited = 0;
         while visited < all {
-            if instance.paused(now_ms()).is_some() || !instance.active_expire() {
+            if instance.paused(now_ms()).is_some() || !instance.active_expire() || instance.replication.is_replica() {
                 return;
             }
             let (database, shard) = (instance.database(self.next / shards), self.next % shards);

@@ -8,12 +8,12 @@ mod housekeeping;
 mod input;
 pub(crate) mod metrics;
 mod output;
+mod replica;
 mod service;
 mod signals;
 mod supervise;
 
 pub use service::{Server, StartError, start, start_at};
-pub use signals::shutdown_on_signals;
 
 #[cfg(test)]
 mod tests;

@@ -90,6 +90,12 @@ impl Output {
         }
     }
 
+    /// Keeps a batch's replies until they may be sent.
+    pub(super) fn hold(&mut self, reply: &mut Reply) {
+        self.keep(reply, 0);
+        reply.clear();
+    }
+
     /// Keeps what a reply holds behind its first `sent` bytes, which were copied ones.
     fn keep(&mut self, reply: &Reply, sent: usize) {
         let (bytes, blobs) = reply.parts();

@@ -1,13 +1,17 @@
 //! Starting the server on the runtime that all our servers share.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use server_runtime::{Connection, Handle, Listen, Options, Running, Service};
+use server_runtime::metrics::Registry;
+use server_runtime::{Bound, Connection, Handle, Listen, Options, Running, Service, Signals};
 
+use super::signals::shutdown_on_signals;
 use super::supervise::{RESTART_DELAY, supervise};
 use super::{conn, cron, housekeeping};
 use crate::clients::acl;
@@ -15,17 +19,19 @@ use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
 use crate::exec::CommandTable;
+use crate::exec::aof;
 use crate::exec::instance::Instance;
 use crate::exec::session::ConnectedClient;
 use crate::exec::snapshot::{self, LoadError};
 use crate::exec::worker::Worker;
 use crate::observe::memory;
-use crate::runtime::metrics;
 
 /// The service behind every connection.
 pub struct Server {
     instance: Arc<Instance>,
     refusal: String,
+    /// Those that end it, until it serves.
+    signals: Mutex<Option<Signals>>,
 }
 
 impl Server {
@@ -80,6 +86,10 @@ impl Service for Server {
 
     fn starting(&self, handle: &Handle) {
         self.instance.set_runtime(handle.clone());
+        let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(signals) = signals {
+            shutdown_on_signals(signals, &self.instance, handle);
+        }
     }
 }
 
@@ -94,8 +104,8 @@ pub enum StartError {
     Tls(TlsError),
     /// A user of the configuration, or of its file of users, cannot be made.
     Users(acl::LoadError),
-    /// The snapshot cannot be loaded.
-    Load(LoadError),
+    /// The files cannot be loaded, for this reason.
+    Load(String),
     /// The runtime refused.
     Runtime(server_runtime::Error),
 }
@@ -114,7 +124,10 @@ impl std::fmt::Display for StartError {
             }
             Self::Tls(error) => error.fmt(f),
             Self::Users(error) => error.fmt(f),
-            Self::Load(error) => write!(f, "Fatal error loading the DB: {error}. Exiting."),
+            Self::Load(why) => f.write_str(why),
+            Self::Runtime(error @ server_runtime::Error::Listen { .. }) => {
+                write!(f, "Failed listening on port: {error}")
+            }
             Self::Runtime(error) => error.fmt(f),
         }
     }
@@ -124,18 +137,59 @@ impl std::error::Error for StartError {}
 
 /// Starts a server with this configuration; it runs on threads of its own until its handle is triggered.
 ///
-/// It has what its snapshot has, and writes others when the configuration says so; [`shutdown_on_signals`] has it save at
-/// its end.
+/// It has what its snapshot or its append-only file has, and writes others when the configuration says so. From its first connection
+/// on, `signals` end it in good order. What takes long to load (`loading-process-events-interval-bytes`) it loads while it listens, and
+/// tells clients LOADING: `instance.loading.`[`wait`] tells when it is ready, or that it never will be, and must be ended then.
 ///
 /// # Errors
-/// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, or a snapshot that cannot be loaded.
+/// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, files that cannot be looked at.
 ///
-/// [`shutdown_on_signals`]: super::shutdown_on_signals
-pub fn start(config: Config) -> Result<(Running, Arc<Instance>), StartError> {
+/// [`wait`]: crate::exec::loading::Loading::wait
+pub fn start(config: Config, signals: Option<Signals>) -> Result<(Running, Arc<Instance>), StartError> {
     let places = places(&config)?;
-    serve(places, config, &TABLE, |instance| {
-        instance.snapshots.make_automatic();
-        snapshot::load_at_start(instance).map_err(StartError::Load)
+    let prepared = Prepared::new(places, config, &TABLE)?;
+    let instance = Arc::clone(&prepared.instance);
+    instance.snapshots.make_automatic();
+    let config = &instance.config;
+    let size = if config.is_on(settings::APPENDONLY) { aof::size(config) } else { snapshot::size(config) };
+    // As in the genuine server, nobody is told LOADING for little.
+    if size < config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES) {
+        load(&instance).map_err(StartError::Load)?;
+        instance.replication.begin(&instance);
+        return prepared.serve(signals);
+    }
+    instance.exclusive.begin_loading();
+    instance.loading.begin();
+    instance.loading.expect(size);
+    let (running, instance) = prepared.serve(signals)?;
+    let loaded = Arc::clone(&instance);
+    let loader = thread::Builder::new().name("load".to_owned()).spawn(move || load_while_serving(&loaded));
+    loader.map_err(|error| StartError::Load(error.to_string()))?;
+    Ok((running, instance))
+}
+
+fn load_while_serving(instance: &Arc<Instance>) {
+    let result = catch_unwind(AssertUnwindSafe(|| load(instance)));
+    let result = result.unwrap_or_else(|_| Err("Fatal error loading the DB: a panic. Exiting.".to_owned()));
+    if instance.is_ending() {
+        return instance.loading.give_up();
+    }
+    if result.is_ok() {
+        instance.replication.begin(instance);
+        instance.exclusive.end_loading();
+    }
+    instance.loading.end(result);
+}
+
+fn load(instance: &Arc<Instance>) -> Result<(), String> {
+    if instance.config.is_on(settings::APPENDONLY) {
+        return aof::start(instance).map_err(|error| error.to_string());
+    }
+    snapshot::load_at_start(instance).map_err(|error| match error {
+        LoadError::Io(_) => format!("Fatal error loading the DB: {error}. Exiting."),
+        _ => {
+            format!("Fatal error loading the DB: {error}. Terminating server after rdb file reading failure. Exiting.")
+        }
     })
 }
 
@@ -154,24 +208,40 @@ pub(super) fn start_with(
     config: Config,
     commands: &'static CommandTable,
 ) -> Result<(Running, Arc<Instance>), StartError> {
-    serve(places, config, commands, |_| Ok(()))
+    Prepared::new(places, config, commands)?.serve(None)
 }
 
-fn serve(
-    places: Vec<Listen>,
-    config: Config,
-    commands: &'static CommandTable,
-    load: impl FnOnce(&Arc<Instance>) -> Result<(), StartError>,
-) -> Result<(Running, Arc<Instance>), StartError> {
-    let options = options(places, &config)?;
-    let instance = Arc::new(Instance::try_new(Arc::new(config), commands).map_err(StartError::Users)?);
-    load(&instance)?;
-    let figures = Arc::clone(&instance);
-    options.metrics.collect(move |out| metrics::render(&figures, out));
-    let server = Arc::new(Server { instance: Arc::clone(&instance), refusal: conn::refusal() });
-    let running = server_runtime::start(options, server).map_err(StartError::Runtime)?;
-    instance.startup_memory.store(memory::used_here(), Relaxed);
-    Ok((running, instance))
+/// A server that has its places, and does not serve yet.
+struct Prepared {
+    bound: Bound,
+    metrics: Registry,
+    instance: Arc<Instance>,
+}
+
+impl Prepared {
+    fn new(places: Vec<Listen>, config: Config, commands: &'static CommandTable) -> Result<Self, StartError> {
+        let options = options(places, &config)?;
+        let metrics = options.metrics.clone();
+        let port = config.int(settings::PORT);
+        let bound = Bound::new(options).map_err(StartError::Runtime)?;
+        tracing::info!("Running mode=standalone, port={port}, PID: {}", std::process::id());
+        let instance = Arc::new(Instance::try_new(Arc::new(config), commands).map_err(StartError::Users)?);
+        Ok(Self { bound, metrics, instance })
+    }
+
+    fn serve(self, signals: Option<Signals>) -> Result<(Running, Arc<Instance>), StartError> {
+        let Self { bound, metrics, instance } = self;
+        let figures = Arc::clone(&instance);
+        metrics.collect(move |out| super::metrics::render(&figures, out));
+        let server = Arc::new(Server {
+            instance: Arc::clone(&instance),
+            refusal: conn::refusal(),
+            signals: Mutex::new(signals),
+        });
+        let running = bound.start(server).map_err(StartError::Runtime)?;
+        instance.startup_memory.store(memory::used_here(), Relaxed);
+        Ok((running, instance))
+    }
 }
 
 fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> {

@@ -1,32 +1,45 @@
 //! SIGTERM and SIGINT.
 
-use std::io;
 use std::sync::Arc;
 
-use server_runtime::{Handle, Running};
+use server_runtime::{Handle, Signals};
 
 use crate::config::settings;
 use crate::exec::instance::Instance;
-use crate::exec::snapshot::{Leave, SaveAtEnd, prepare_shutdown};
+use crate::exec::snapshot::{self, Leave, SaveAtEnd, Shutdown, prepare_shutdown};
 
 /// What `shutdown-on-sigint` and `shutdown-on-sigterm` can say.
 const SAVE: i64 = 1;
 const NO_SAVE: i64 = 2;
+const NOW: i64 = 4;
 const FORCE: i64 = 8;
 
 /// Has the server end on SIGTERM and SIGINT, with a snapshot where the configuration wants one: it goes on where that cannot
 /// be written. A second signal ends it at once, without one.
-///
-/// # Errors
-/// When the handlers or their thread cannot be set up.
-pub fn shutdown_on_signals(running: &Running, instance: &Arc<Instance>) -> io::Result<()> {
-    let instance = Arc::clone(instance);
-    server_runtime::shutdown_on_signals_if(running, move |signal, handle| end(&instance, signal, handle))
+pub(super) fn shutdown_on_signals(signals: Signals, instance: &Arc<Instance>, handle: &Handle) {
+    let (ended, insisted) = (Arc::clone(instance), Arc::clone(instance));
+    signals.shut_down(
+        handle,
+        move |signal, handle| end(&ended, signal, handle),
+        move |signal| insist(&insisted, signal),
+    );
+}
+
+/// A signal while the server is about to end: who presses Ctrl-C twice does not want to wait for the snapshot.
+fn insist(instance: &Instance, signal: &str) {
+    if signal == "SIGINT" {
+        tracing::warn!("You insist... exiting now.");
+        snapshot::forget_temporary(instance);
+        std::process::exit(1);
+    }
 }
 
 /// Whether the server ends now.
 fn end(instance: &Arc<Instance>, signal: &str, handle: &Handle) -> bool {
     tracing::info!("Received {signal} scheduling shutdown...");
+    if !instance.ending.wait() {
+        return false;
+    }
     let setting = if signal == "SIGINT" { settings::SHUTDOWN_ON_SIGINT } else { settings::SHUTDOWN_ON_SIGTERM };
     let words = instance.config.int(setting);
     let save = match () {
@@ -34,7 +47,7 @@ fn end(instance: &Arc<Instance>, signal: &str, handle: &Handle) -> bool {
         () if words & NO_SAVE != 0 => SaveAtEnd::Never,
         () => SaveAtEnd::Configured,
     };
-    match prepare_shutdown(instance, save, words & FORCE != 0) {
+    match prepare_shutdown(instance, Shutdown { save, force: words & FORCE != 0, now: words & NOW != 0 }) {
         Ok(Leave::Saved) => handle.abort(),
         Ok(Leave::Unsaved) => handle.trigger(),
         Err(_) => {

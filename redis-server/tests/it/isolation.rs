@@ -43,7 +43,10 @@ struct Stuck {
 
 impl Stuck {
     fn with(settings: &[(&str, &str)]) -> Self {
-        let server = Server::with(settings);
+        Self::of(Server::with(settings))
+    }
+
+    fn of(server: Server) -> Self {
         let hole = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = server.connect();
         assert_eq!(client.ask("MSET k v other o"), ok());
@@ -81,6 +84,98 @@ fn a_migration_to_nowhere_stops_only_who_wants_its_key() {
     let _server = stuck.end();
     assert_eq!(waiting.reply(), bulk("v"));
     assert_eq!(waiting.reply(), bulk("y"), "behind the one before it");
+}
+
+/// Who is in the shard of the key that is on its way, and who walks through it, goes on.
+#[test]
+fn neighbours_of_a_slow_calls_keys_do_not_wait() {
+    let server = Server::with(&[("workers", "1"), ("shards", "2")]);
+    let mut waiter = server.connect();
+    waiter.send(&["BLMOVE", "queue", "k", "LEFT", "RIGHT", "0"]);
+    until_blocked(&server.instance, 1);
+    let stuck = Stuck::of(server);
+    let mut other = stuck.server.connect();
+    for key in 0..20 {
+        assert_eq!(other.ask(&format!("SET n{key} {key}")), ok());
+        assert_eq!(other.ask(&format!("GET n{key}")), bulk(&key.to_string()));
+    }
+    assert_eq!(other.ask("DBSIZE"), Value::Int(22));
+    assert_eq!(other.ask("KEYS k"), Value::Array(vec![bulk("k")]));
+    let found = Value::Array(vec![bulk("k"), bulk("other")]);
+    let Value::Array(scanned) = other.ask("SCAN 0 COUNT 1000 TYPE string") else { panic!("a cursor and keys") };
+    let Value::Array(mut keys) = scanned[1].clone() else { panic!("keys") };
+    keys.retain(|key| matches!(key, Value::Bulk(name) if !name.starts_with(b"n")));
+    keys.sort_by_key(|key| format!("{key:?}").len());
+    assert_eq!(Value::Array(keys), found);
+    // Who waits to change the key is not served in passing, by one who has locked its shard for another key.
+    assert_eq!(other.ask("RPUSH queue x"), Value::Int(1));
+    let _server = stuck.end();
+    is_error(&waiter.reply(), "WRONGTYPE");
+}
+
+/// Four kinds of clients at the same keys: whatever the order, no value is seen half changed, no key is missed, and none of
+/// the neighbours' changes is lost.
+#[test]
+fn what_slow_calls_work_on_is_never_seen_half_done() {
+    const SIZE: usize = 3000;
+    const ROUNDS: usize = 60;
+    let server = Server::with(&[("workers", "2"), ("shards", "2")]);
+    let mut setup = server.connect();
+    for (key, score) in [("a", "1"), ("b", "2")] {
+        let mut words = vec!["ZADD".to_owned(), key.to_owned()];
+        words.extend((0..SIZE).flat_map(|i| [score.to_owned(), format!("m{i}")]));
+        setup.send(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(setup.reply(), Value::Int(SIZE as i64));
+    }
+    assert_eq!(setup.ask("ZUNIONSTORE t 1 a"), Value::Int(SIZE as i64));
+    // All members or none, all of one score.
+    let is_whole = |value: &Value| {
+        let Value::Array(elements) = value else { panic!("{value:?}") };
+        assert!(elements.is_empty() || elements.len() == 2 * SIZE, "{} of {}", elements.len(), 2 * SIZE);
+        assert!(elements.chunks(2).all(|pair| pair[1] == elements[1]), "two scores");
+    };
+    std::thread::scope(|scope| {
+        for source in ["a", "b"] {
+            let mut client = server.connect();
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    assert_eq!(client.ask(&format!("ZUNIONSTORE t 1 {source}")), Value::Int(SIZE as i64));
+                    assert_eq!(client.ask(&format!("ZUNIONSTORE e 1 {source}")), Value::Int(SIZE as i64));
+                    client.ask(&format!("PEXPIRE e {}", round % 3));
+                    client.ask(&format!("ZUNIONSTORE shared 2 {source} {source} WEIGHTS 1 0"));
+                    client.ask("ZREMRANGEBYRANK shared 0 -1");
+                }
+            });
+        }
+        let mut reader = server.connect();
+        scope.spawn(move || {
+            for _ in 0..2 * ROUNDS {
+                is_whole(&reader.ask("ZRANGE t 0 -1 WITHSCORES"));
+                assert_eq!(reader.ask("ZCARD t"), Value::Int(SIZE as i64));
+                is_whole(&reader.ask("ZRANGE e 0 -1 WITHSCORES"));
+                is_whole(&reader.ask("ZRANGE shared 0 -1 WITHSCORES"));
+            }
+        });
+        let mut walker = server.connect();
+        scope.spawn(move || {
+            for _ in 0..4 * ROUNDS {
+                assert_eq!(walker.ask("KEYS t"), Value::Array(vec![bulk("t")]));
+                let scanned = format!("{:?}", walker.ask("SCAN 0 COUNT 1000 TYPE zset"));
+                let [t, a] = ["t", "a"].map(|key| scanned.contains(&format!("{:?}", bulk(key))));
+                assert!(t && a, "{scanned}");
+            }
+        });
+        let mut neighbour = server.connect();
+        scope.spawn(move || {
+            for round in 1..=10 * ROUNDS as i64 {
+                for key in 0..8 {
+                    assert_eq!(neighbour.ask(&format!("INCR n{key}")), Value::Int(round));
+                }
+            }
+        });
+    });
+    setup.ask("DEL e shared t a b n0 n1 n2 n3 n4 n5 n6 n7");
+    assert_eq!((setup.ask("KEYS *"), setup.ask("DBSIZE")), (Value::Array(Vec::new()), Value::Int(0)));
 }
 
 #[test]

@@ -3,18 +3,26 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod acl;
+mod append_only;
 mod atomicity;
+mod background_saves;
 mod blocking;
 mod clients;
 mod connections;
 mod events;
 mod eviction;
+mod faults;
 mod isolation;
+mod journal;
+mod kills;
 mod limits;
+mod loading;
 mod memory;
 mod migrate;
 mod model;
+mod moments;
 mod panics;
+mod replication;
 mod scripts;
 mod settings;
 mod snapshots;

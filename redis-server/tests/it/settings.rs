@@ -50,18 +50,3 @@ fn places_to_listen_stay_and_say_so() {
     check("tls-port", "7000", "Unable to listen on this port. Check server logs.");
     check("bind", "192.0.2.1", "Failed to bind to specified addresses.");
 }
-
-/// What is not kept must not be believed to be.
-#[test]
-fn an_append_only_file_is_refused_while_there_is_none() {
-    let server = Server::start();
-    let mut client = server.connect();
-    let refused = "ERR CONFIG SET failed (possibly related to argument 'appendonly') - this server has no append-only file \
-                   yet, and keeps its data in memory only";
-    for words in ["CONFIG SET appendonly yes", "CONFIG SET hz 20 appendonly yes"] {
-        assert_eq!(client.ask(words), Value::Error(refused.into()));
-        let Value::Array(pair) = client.ask("CONFIG GET appendonly") else { panic!("a name and a value") };
-        assert_eq!(pair[1].text(), "no");
-    }
-    assert_eq!(client.ask("CONFIG SET appendonly no"), Value::Status("OK".into()));
-}

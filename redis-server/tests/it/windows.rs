@@ -24,7 +24,7 @@ const KEYS: usize = 4;
 
 /// What a command of each sort looks like. `S`, `H`, `L`, `E`, `Z` and `X` are keys of that type, `K` is a key of any, `#` is a
 /// number; the key `t` has times to live that nobody asks for, and `one` has one member.
-const TEMPLATES: &[&str] = &[
+pub(crate) const TEMPLATES: &[&str] = &[
     "APPEND S v#|DECR S|DECRBY S #|GET S|GETBIT S #|GETDEL S|GETEX S|GETEX t EX 100|GETRANGE S # -#|GETSET S v#",
     "INCR S|INCRBY S #|INCRBYFLOAT S #.5|PSETEX t 100000 v|SET S #|SET S v# GET|SET S v# XX|SETBIT S # 1|SETEX t 100 v",
     "SETBIT S # 0|SETNX S #|SETRANGE S # v#|STRLEN S|SUBSTR S # #|BITFIELD S INCRBY u8 # # GET i5 #|BITFIELD_RO S GET u4 #",
@@ -43,7 +43,7 @@ const TEMPLATES: &[&str] = &[
 ];
 
 /// A random command.
-fn command(random: &mut Random, templates: &[&str]) -> Vec<u8> {
+pub(crate) fn command(random: &mut Random, templates: &[&str]) -> Vec<u8> {
     let template = templates[random.below(templates.len())];
     let mut line = String::new();
     for letter in template.split(' ') {

@@ -14,8 +14,10 @@ use crate::protocol::error::{Error, shown};
 enum Class {
     Normal,
     PubSub,
-    /// Links of replication, of which there are none.
-    Replication,
+    /// Who follows this server.
+    Replica,
+    /// Whom this server follows: nobody.
+    Master,
 }
 
 impl Class {
@@ -23,13 +25,20 @@ impl Class {
         match word.to_ascii_lowercase().as_slice() {
             b"normal" => Ok(Self::Normal),
             b"pubsub" => Ok(Self::PubSub),
-            b"master" | b"replica" | b"slave" => Ok(Self::Replication),
+            b"replica" | b"slave" => Ok(Self::Replica),
+            b"master" => Ok(Self::Master),
             _ => Err(Error::Message(format!("ERR Unknown client type '{}'", shown(word)))),
         }
     }
 
     fn of(client: &ClientShared) -> Self {
-        if client.has_flag(flag::PUBSUB) { Self::PubSub } else { Self::Normal }
+        if client.has_flag(flag::REPLICA) {
+            Self::Replica
+        } else if client.has_flag(flag::PUBSUB) {
+            Self::PubSub
+        } else {
+            Self::Normal
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::exec::{Ctx, Event};
 use crate::keyspace::Value;
 use crate::persistence::rdb::{self, Limits, Loaded, Refused};
 use crate::protocol::error::Error;
+use crate::protocol::number::IntText;
 
 /// DUMP key
 pub(super) fn dump(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -70,7 +71,10 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let loaded =
         rdb::restore(args.at(3), &limits, cx.instance.snapshots.checks_sums()).map_err(|refused| match refused {
             Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
-            Refused::Content => Error::Static("ERR Bad data format"),
+            Refused::Content => {
+                tracing::warn!("RESTORE: {} integrity check failed", kind(args.at(3)));
+                Error::Static("ERR Bad data format")
+            }
         })?;
     let old = cx.db.remove(key);
     let is_replaced = old.is_some();
@@ -85,9 +89,10 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         // A time beyond the largest is one before all others: there the sum wraps.
         ttl => Some(now.checked_add(ttl).filter(|at| i64::try_from(*at).is_ok()).unwrap_or(0)),
     };
-    if expire_at.is_some_and(|at| at <= now) {
+    if expire_at.is_some_and(|at| cx.db.is_over(at)) {
         if is_replaced {
             cx.changed(key, Event::DEL);
+            cx.instead_deleted(key, settings::LAZYFREE_LAZY_SERVER_DEL);
         }
         cx.reply.ok();
         return Ok(());
@@ -101,8 +106,29 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     remember_use(cx, args, &options);
     cx.changed(key, Event::RESTORE);
+    if let Some(at) = expire_at.filter(|_| cx.journaled && !options.absolute) {
+        let at = IntText::new(at as i64);
+        let mut words: Vec<&[u8]> = args.iter().collect();
+        words[2] = &at;
+        words.push(b"ABSTTL");
+        cx.instead(&words);
+    }
     cx.reply.ok();
     Ok(())
+}
+
+/// What a payload says that it is.
+fn kind(payload: &[u8]) -> &'static str {
+    match payload.first() {
+        Some(9) => "Zipmap",
+        Some(10 | 14) => "Ziplist",
+        Some(11) => "Intset",
+        Some(12) => "Zset ziplist",
+        Some(13) => "Hash ziplist",
+        Some(15 | 19 | 21) => "Stream listpack",
+        Some(16 | 17 | 18 | 20) => "Listpack",
+        _ => "Value",
+    }
 }
 
 /// Notes when the value was used last, or how often, as the policy counts.

@@ -5,6 +5,7 @@ use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Entry, Key};
 use crate::protocol::error::{Error, shown};
+use crate::protocol::number::IntText;
 
 /// Milliseconds of a second.
 const SECOND: i64 = 1000;
@@ -83,10 +84,11 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
     let key = args.key(0);
     let allowed = cx.db.get_mut(key).is_some_and(|entry| condition.allows(entry.expire_at(), at));
     if allowed {
-        match u64::try_from(at).ok().filter(|&at| at > cx.now()) {
+        match u64::try_from(at).ok().filter(|&at| !cx.db.is_over(at)) {
             Some(at) => {
                 cx.db.expire(key, Some(at));
                 cx.changed(key, Event::EXPIRE);
+                cx.instead(&[b"PEXPIREAT", key.bytes, &IntText::new(at as i64)]);
             }
             None => remove(cx, key),
         }
@@ -101,6 +103,7 @@ fn remove(cx: &mut Ctx<'_>, key: &Key<'_>) {
     if let Some(entry) = cx.db.remove(key) {
         cx.discard(entry, in_background);
         cx.changed(key, Event::DEL);
+        cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
     }
 }
 

@@ -1,6 +1,6 @@
 //! MIGRATE: keys that go to another server.
 //!
-//! The shards of the keys stay locked from the first look at them until the target has said that it has each, so nobody
+//! The keys stay marked from the first look at them until the target has said that it has each, so nobody
 //! can change a key that is on its way. Its worker waits meanwhile, where the genuine server waits as a whole; `timeout`
 //! is the limit of each step.
 
@@ -204,6 +204,7 @@ fn converse(
         }
     }
     let sent = send_keys(cx, peer, options, keys).map_err(|kind| Broken::new("writing", kind, greetings == 0))?;
+    cx.instead_nothing();
     for (index, key) in sent.iter().enumerate() {
         let is_taken = answer(peer, options, index == 0 && greetings == 0, refusal)?;
         if is_taken && !options.copy {
@@ -258,6 +259,7 @@ fn delete(cx: &mut Ctx<'_>, key: &Key<'_>) {
         let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
         cx.discard(entry, in_background);
         cx.changed(key, Event::DEL);
+        cx.instead(&[b"DEL", key.bytes]);
     }
 }
 

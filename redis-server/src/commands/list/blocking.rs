@@ -24,6 +24,7 @@ fn pop(cx: &mut Ctx<'_>, args: Args<'_>, end: End) -> Result {
         cx.reply.array(2);
         cx.reply.bulk(key.bytes);
         pop_one(cx, key, end)?;
+        cx.instead(&[end.pop_command(), key.bytes]);
         return Ok(());
     }
     cx.block(timeout, 0..args.keys().len(), true);
@@ -45,6 +46,12 @@ fn move_or_wait(cx: &mut Ctx<'_>, args: Args<'_>, from: End, to: End, timeout: u
     let timeout = cx.timeout(args, timeout)?;
     if cx.db.list_mut(args.key(0))?.is_none() || cx.others_wait(args.key(0)) || !move_one(cx, args, from, to)? {
         cx.block(timeout, 0..1, false);
+        return Ok(());
+    }
+    // The same without its timeout.
+    match args.len() {
+        6 => cx.instead(&[b"LMOVE", args.at(1), args.at(2), args.at(3), args.at(4)]),
+        _ => cx.instead(&[b"RPOPLPUSH", args.at(1), args.at(2)]),
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::keyspace::{Key, Object, Value};
 use crate::protocol::error::Error;
+use crate::protocol::number::IntText;
 use crate::types::List;
 
 /// `LPUSH key element [element …]`
@@ -192,8 +193,11 @@ pub(super) fn pop_several(cx: &mut Ctx<'_>, key: &Key<'_>, several: Several) -> 
     let mark = cx.reply.mark();
     cx.reply.array(2);
     cx.reply.bulk(key.bytes);
+    let len = cx.db.list_mut(key)?.map_or(0, |list| list.len());
     let popped = pop_array(cx, key, several.end, several.count);
-    if !matches!(popped, Ok(true)) {
+    if matches!(popped, Ok(true)) {
+        cx.instead(&[several.end.pop_command(), key.bytes, &IntText::new(several.count.min(len) as i64)]);
+    } else {
         cx.reply.truncate(mark);
     }
     popped

@@ -51,6 +51,11 @@ impl End {
         }
     }
 
+    /// The command that pops here.
+    fn pop_command(self) -> &'static [u8] {
+        if self == Self::Left { b"LPOP" } else { b"RPOP" }
+    }
+
     fn pushed(self) -> Event {
         if self == Self::Left { Event::LPUSH } else { Event::RPUSH }
     }

@@ -18,15 +18,6 @@ pub(super) fn time(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// ROLE
-pub(super) fn role(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.reply.array(3);
-    cx.reply.bulk(b"master");
-    cx.reply.int(0);
-    cx.reply.array(0);
-    Ok(())
-}
-
 /// `LOLWUT [VERSION version]: rust, spreading over a plate.`
 pub(super) fn lolwut(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     const COLUMNS: usize = 48;

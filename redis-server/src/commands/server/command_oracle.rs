@@ -95,26 +95,8 @@ fn compare(name: &str, ours: &Info, genuine: &Info, differences: &mut Vec<String
 
 /// Commands of the genuine server that are not there: what concerns scripts, a cluster, replication, files. A name stands for its
 /// subcommands too.
-const MISSING: &[&str] = &[
-    "bgrewriteaof",
-    "bgsave",
-    "cluster",
-    "eval",
-    "eval_ro",
-    "evalsha",
-    "evalsha_ro",
-    "failover",
-    "fcall",
-    "fcall_ro",
-    "function",
-    "psync",
-    "replconf",
-    "replicaof",
-    "save",
-    "script",
-    "slaveof",
-    "sync",
-];
+const MISSING: &[&str] =
+    &["cluster", "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "save", "script"];
 
 #[test]
 fn only_named_commands_of_a_genuine_server_are_missing() {

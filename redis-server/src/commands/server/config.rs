@@ -1,5 +1,7 @@
 //! `CONFIG`: the settings in force, and what a change brings about.
 
+use std::sync::Arc;
+
 use super::{ADMIN, ANY_TIME, help, sub};
 use crate::clients::client::flag;
 use crate::command::{Args, Result, Role};
@@ -29,7 +31,12 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Syntax);
     }
     let pairs: Vec<(&[u8], &[u8])> = (2..args.len()).step_by(2).map(|at| (args.at(at), args.at(at + 1))).collect();
-    let instance = cx.instance;
+    let instance = &cx.worker.instance;
+    let is_denied =
+        |(name, _): &(&[u8], &[u8])| [&b"appendonly"[..], b"dir"].iter().any(|it| name.eq_ignore_ascii_case(it));
+    if instance.exclusive.is_loading() && pairs.iter().any(is_denied) {
+        return Err(Error::Loading);
+    }
     let changed = instance.config.set_and(&pairs, caller(cx), |changed| {
         changed.iter().try_for_each(|&id| apply(instance, id).map_err(|reason| (id, reason)))
     });
@@ -44,7 +51,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// What a changed setting brings about at once; all others are read where they are used.
-fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
+fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
     let config = &instance.config;
     let is = |other: Id| id == other;
     if is(settings::MAXCLIENTS.id()) {
@@ -67,8 +74,17 @@ fn apply(instance: &Instance, id: Id) -> std::result::Result<(), String> {
             tracing::warn!("CONFIG SET {}: {error}", id.setting().name);
             "Unable to update TLS configuration. Check server logs."
         })?;
-    } else if is(settings::APPENDONLY.id()) && config.is_on(settings::APPENDONLY) {
-        return Err("this server has no append-only file yet, and keeps its data in memory only".to_owned());
+    } else if is(settings::APPENDONLY.id()) {
+        if !config.is_on(settings::APPENDONLY) {
+            instance.aof.turn_off();
+        } else if !instance.aof.is_on() {
+            instance.aof.turn_on(instance).map_err(|error| {
+                tracing::warn!("CONFIG SET appendonly: {error}");
+                "Unable to turn on AOF. Check server logs."
+            })?;
+        }
+    } else if is(settings::AOF_DISABLE_AUTO_GC.id()) && !config.is_on(settings::AOF_DISABLE_AUTO_GC) {
+        instance.aof.remove_history();
     } else if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| is(*fixed)) {
         tracing::warn!("CONFIG SET {}: the server listens where it was started", id.setting().name);
         return Err((*reason).to_owned());

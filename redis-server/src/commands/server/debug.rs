@@ -32,9 +32,8 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let name = args.at(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
-        (b"change-repl-id" | b"client-eviction" | b"stringmatch-test" | b"loadaof", 2)
+        (b"change-repl-id" | b"client-eviction" | b"stringmatch-test", 2)
         | (b"aof-flush-sleep" | b"leak", 3)
-        | (b"pause-cron", 3)
         | (b"replicate", 4..) => cx.reply.ok(),
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
         (b"config-rewrite-force-all", 2) => {
@@ -48,6 +47,11 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (b"help", 2) => help(cx, "DEBUG", HELP),
         (b"htstats", 3) => table_stats(cx, args)?,
         (b"htstats-key", 3) => value_table_stats(cx, args)?,
+        (b"loadaof", 2) => super::snapshot::load_aof(cx)?,
+        (b"pause-cron", 3) => {
+            cx.instance.ending.hold(leading_number(args.at(2)) as i64 != 0);
+            cx.reply.ok();
+        }
         (b"listpack", 3) => describe(cx, args, "Listpack", "listpack")?,
         (b"log", 3) => {
             tracing::warn!("DEBUG LOG: {}", String::from_utf8_lossy(args.at(2)));
@@ -83,9 +87,10 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// SLEEP is there to see what a server looks like from outside that answers nobody.
+/// SLEEP is there to see what a server looks like from outside that answers nobody. LOADAOF runs commands.
 fn locks(args: Args<'_>) -> Footprint {
-    if args.len() > 1 && args.is(1, "sleep") { Footprint::Alone } else { Footprint::Everything }
+    let is_alone = args.len() > 1 && (args.is(1, "sleep") || args.is(1, "loadaof"));
+    if is_alone { Footprint::Alone } else { Footprint::Everything }
 }
 
 fn is_allowed(cx: &Ctx<'_>) -> bool {
@@ -332,8 +337,7 @@ fn packed_threshold(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 const HELP: &[&str] = &[
-    "CHANGE-REPL-ID, LOADAOF, PAUSE-CRON <0|1>, REPLYBUFFER <option> <value>,",
-    "STRINGMATCH-TEST",
+    "CHANGE-REPL-ID, REPLYBUFFER <option> <value>, STRINGMATCH-TEST",
     "    Accepted without effect.",
     "CONFIG-REWRITE-FORCE-ALL",
     "    Rewrite all configuration options, default ones included.",
@@ -349,12 +353,16 @@ const HELP: &[&str] = &[
     "    Like HTSTATS but for the hash table stored at <key>'s value.",
     "LISTPACK <key>",
     "    Whether the value at <key> is a listpack.",
+    "LOADAOF",
+    "    Load the AOF files in the place of all data.",
     "LOG <message>",
     "    Write <message> to the server log.",
     "OBJECT <key>",
     "    Show low level info about `key` and associated value.",
     "PANIC",
     "    Crash the server simulating a panic.",
+    "PAUSE-CRON <0|1>",
+    "    1 has SIGTERM and SIGINT wait, so that SHUTDOWN ABORT can take them back.",
     "POPULATE <count> [<prefix>] [<size>]",
     "    Create <count> string keys named key:<num>, or <prefix>:<num>.",
     "PROTOCOL <type>",

@@ -11,6 +11,8 @@ use crate::commands::definition::{Definition, cmd};
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
+use crate::exec::replication::{LinkStage, Primary};
+use crate::exec::snapshot::Purpose;
 use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
 
@@ -119,6 +121,9 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lru_clock", (cx.now() / 1000) & 0xff_ffff);
     fields.add("executable", std::env::current_exe().unwrap_or_default().display());
     fields.add("config_file", config.file().map(|path| path.display().to_string()).unwrap_or_default());
+    if let Some(until) = cx.instance.ending.until() {
+        fields.add("shutdown_in_milliseconds", until.saturating_sub(cx.now()));
+    }
     fields.add("worker_threads", cx.instance.runtime().map_or(1, |runtime| runtime.connections_by_worker().len()));
 }
 
@@ -170,7 +175,9 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lazyfree_pending_objects", cx.instance.reaper.pending());
     fields.add("lazyfreed_objects", cx.instance.reaper.freed());
     fields.add("mem_not_counted_for_evict", cx.instance.memory_on_its_way());
-    fields.add("mem_clients_slaves", 0);
+    // They share what the journal keeps for the slowest of them.
+    let has_replicas = !cx.instance.replication.replicas().is_empty();
+    fields.add("mem_clients_slaves", if has_replicas { cx.instance.journal.beyond_backlog() } else { 0 });
     fields.add("mem_clients_normal", client_buffers(cx.instance));
     fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
@@ -199,22 +206,70 @@ pub(super) fn client_buffers(instance: &Instance) -> u64 {
 }
 
 fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
-    fields.add("loading", 0);
+    fields.add("loading", u8::from(cx.instance.exclusive.is_loading()));
     fields.add("async_loading", 0);
-    let status = &cx.instance.snapshots;
+    let (status, background) = (&cx.instance.snapshots, &cx.instance.background);
     let last_load = status.last_load();
+    let running = background.running();
+    let kept = if running.is_some() { background.handed_over() } else { 0 };
+    let (saved, all) = background.progress();
+    fields.add("current_cow_peak", kept);
+    fields.add("current_cow_size", kept);
+    fields.add("current_cow_size_age", 0);
+    fields.add(
+        "current_fork_perc",
+        format_args!("{:.2}", if all == 0 { 0.0 } else { saved as f64 * 100.0 / all as f64 }),
+    );
+    fields.add("current_save_keys_processed", saved);
+    fields.add("current_save_keys_total", all);
     fields.add("rdb_changes_since_last_save", status.unsaved(cx.instance.changes()));
-    fields.add("rdb_bgsave_in_progress", 0);
+    let saves = running.is_some_and(|running| running.purpose == Purpose::Snapshot);
+    fields.add("rdb_bgsave_in_progress", u8::from(saves));
     fields.add("rdb_last_save_time", status.saved_at());
     fields.add("rdb_last_bgsave_status", if status.has_failed() { "err" } else { "ok" });
     fields.add("rdb_last_bgsave_time_sec", status.last_seconds());
-    fields.add("rdb_current_bgsave_time_sec", -1);
+    let since = running.filter(|_| saves).map_or(-1, |running| running.since.elapsed().as_secs().cast_signed());
+    fields.add("rdb_current_bgsave_time_sec", since);
     fields.add("rdb_saves", status.saves());
+    fields.add("rdb_last_cow_size", if running.is_none() { background.handed_over() } else { 0 });
     fields.add("rdb_last_load_keys_expired", last_load.expired);
     fields.add("rdb_last_load_keys_loaded", last_load.loaded);
-    fields.add("aof_enabled", 0);
-    fields.add("aof_rewrite_in_progress", 0);
-    fields.add("aof_rewrite_scheduled", 0);
+    append_only(cx, fields);
+}
+
+fn append_only(cx: &Ctx<'_>, fields: &mut Fields) {
+    let aof = &cx.instance.aof;
+    let figures = &aof.figures;
+    let is_rewriting = figures.is_rewriting.load(Relaxed);
+    let seconds = (cx.now() / 1000).saturating_sub(figures.began.load(Relaxed)) as i64;
+    let status = |is_good: bool| if is_good { "ok" } else { "err" };
+    fields.add("aof_enabled", u8::from(aof.is_on()));
+    fields.add("aof_rewrite_in_progress", u8::from(is_rewriting));
+    fields.add("aof_rewrite_scheduled", u8::from(figures.is_scheduled.load(Relaxed)));
+    fields.add("aof_last_rewrite_time_sec", figures.last_seconds.load(Relaxed) - 1);
+    fields.add("aof_current_rewrite_time_sec", if is_rewriting { seconds } else { -1 });
+    fields.add("aof_last_bgrewrite_status", status(figures.failures.load(Relaxed) == 0));
+    fields.add("aof_rewrites", figures.rewrites.load(Relaxed));
+    fields.add("aof_rewrites_consecutive_failures", figures.failures.load(Relaxed));
+    fields.add("aof_last_write_status", status(!aof.is_failing()));
+    fields.add("aof_last_cow_size", 0);
+    if aof.is_on() {
+        fields.add("aof_current_size", figures.size.load(Relaxed));
+        fields.add("aof_base_size", figures.base_size.load(Relaxed));
+        fields.add("aof_pending_rewrite", 0);
+        fields.add("aof_buffer_length", figures.buffer.load(Relaxed));
+        fields.add("aof_pending_bio_fsync", 0);
+        fields.add("aof_delayed_fsync", figures.delayed.load(Relaxed));
+    }
+    if cx.instance.exclusive.is_loading() {
+        let progress = cx.instance.loading.progress();
+        fields.add("loading_start_time", progress.began);
+        fields.add("loading_total_bytes", progress.total);
+        fields.add("loading_rdb_used_mem", progress.memory);
+        fields.add("loading_loaded_bytes", progress.loaded);
+        fields.add("loading_loaded_perc", format_args!("{:.2}", progress.percent()));
+        fields.add("loading_eta_seconds", progress.left);
+    }
 }
 
 fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
@@ -230,9 +285,9 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("instantaneous_input_kbps", format_args!("{:.2}", rate.input as f64 / 1024.0));
     fields.add("instantaneous_output_kbps", format_args!("{:.2}", rate.output as f64 / 1024.0));
     fields.add("rejected_connections", totals.refused);
-    fields.add("sync_full", 0);
-    fields.add("sync_partial_ok", 0);
-    fields.add("sync_partial_err", 0);
+    fields.add("sync_full", instance.replication.figures.full.load(Relaxed));
+    fields.add("sync_partial_ok", instance.replication.figures.partial.load(Relaxed));
+    fields.add("sync_partial_err", instance.replication.figures.refused.load(Relaxed));
     fields.add("expired_keys", totals.expired);
     fields.add("evicted_keys", totals.evicted);
     fields.add("evicted_clients", totals.evicted_clients);
@@ -253,17 +308,68 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
 }
 
 fn replication(cx: &Ctx<'_>, fields: &mut Fields) {
-    fields.add("role", "master");
-    fields.add("connected_slaves", 0);
-    fields.add("master_failover_state", "no-failover");
-    fields.add("master_replid", &cx.instance.run_id);
-    fields.add("master_replid2", "0".repeat(40));
-    fields.add("master_repl_offset", 0);
-    fields.add("second_repl_offset", -1);
-    fields.add("repl_backlog_active", 0);
-    fields.add("repl_backlog_size", 0);
-    fields.add("repl_backlog_first_byte_offset", 0);
-    fields.add("repl_backlog_histlen", 0);
+    let (replication, journal) = (&cx.instance.replication, &cx.instance.journal);
+    let (ids, replicas) = (replication.ids(), replication.replicas());
+    match replication.primary() {
+        None => fields.add("role", "master"),
+        Some(primary) => following(cx, &primary, fields),
+    }
+    fields.add("connected_slaves", replicas.len());
+    let most = cx.instance.config.uint(settings::MIN_REPLICAS_MAX_LAG);
+    if cx.instance.config.uint(settings::MIN_REPLICAS_TO_WRITE) > 0 && most > 0 {
+        fields.add("min_slaves_good_slaves", replication.good(most, cx.now()));
+    }
+    for (number, replica) in replicas.iter().enumerate() {
+        let (address, port, state) = (replica.address(), replica.follower.port, replica.stage().name());
+        let (offset, lag) = (replica.acknowledged(), replica.lag(cx.now()));
+        fields.add(
+            format!("slave{number}"),
+            format_args!("ip={address},port={port},state={state},offset={offset},lag={lag}"),
+        );
+    }
+    fields.add("master_failover_state", replication.failover().name());
+    fields.add("master_replid", &ids.id);
+    let (second, until) = ids.second.unwrap_or_else(|| ("0".repeat(40), 0));
+    fields.add("master_replid2", second);
+    fields.add("master_repl_offset", journal.offset());
+    fields.add("second_repl_offset", if until > 0 { until as i64 } else { -1 });
+    let has_backlog = replication.has_backlog();
+    let kept = if has_backlog { journal.kept() } else { 0..0 };
+    fields.add("repl_backlog_active", u8::from(has_backlog));
+    fields.add("repl_backlog_size", cx.instance.config.uint(settings::REPL_BACKLOG_SIZE));
+    fields.add("repl_backlog_first_byte_offset", if has_backlog { kept.start + 1 } else { 0 });
+    fields.add("repl_backlog_histlen", kept.end - kept.start);
+}
+
+fn following(cx: &Ctx<'_>, primary: &Primary, fields: &mut Fields) {
+    let (config, now) = (&cx.instance.config, cx.now());
+    let is_up = primary.stage == LinkStage::Connected;
+    let since = |at: u64| (now.saturating_sub(at) / 1000) as i64;
+    let offset = cx.instance.journal.offset();
+    fields.add("role", "slave");
+    fields.add("master_host", &primary.host);
+    fields.add("master_port", primary.port);
+    fields.add("master_link_status", if is_up { "up" } else { "down" });
+    fields.add("master_last_io_seconds_ago", if is_up { since(primary.heard_at) } else { -1 });
+    let (total, read) = primary.sync;
+    let syncs = primary.stage == LinkStage::Sync;
+    fields.add("master_sync_in_progress", u8::from(syncs));
+    fields.add("slave_read_repl_offset", offset);
+    fields.add("slave_repl_offset", offset);
+    if syncs {
+        fields.add("master_sync_total_bytes", total);
+        fields.add("master_sync_read_bytes", read);
+        fields.add("master_sync_left_bytes", total as i64 - read as i64);
+        let share = if total > 0 { read as f64 / total as f64 * 100.0 } else { 0.0 };
+        fields.add("master_sync_perc", format_args!("{share:.2}"));
+        fields.add("master_sync_last_io_seconds_ago", since(primary.heard_at));
+    }
+    if !is_up {
+        fields.add("master_link_down_since_seconds", since(primary.down_since));
+    }
+    fields.add("slave_priority", config.uint(settings::REPLICA_PRIORITY));
+    fields.add("slave_read_only", u8::from(config.is_on(settings::REPLICA_READ_ONLY)));
+    fields.add("replica_announced", u8::from(config.is_on(settings::REPLICA_ANNOUNCED)));
 }
 
 fn cpu(_: &Ctx<'_>, fields: &mut Fields) {

@@ -12,7 +12,7 @@ mod latency;
 mod memory;
 mod module;
 mod slowlog;
-mod snapshot;
+pub(super) mod snapshot;
 
 use super::help;
 use crate::command::{Categories, Flags, Footprint, Weight};
@@ -42,11 +42,12 @@ pub(super) static FAMILY: Family = Family { group: "server", category: Categorie
     memory::COMMAND,
     module::COMMAND,
     slowlog::COMMAND,
+    cmd("bgrewriteaof", 1, snapshot::rewrite, SAVES,                              &[]),
+    cmd("bgsave",   -1, snapshot::bgsave,  SAVES,                                 &[]).locks(Footprint::Alone),
     cmd("lastsave",  1, snapshot::last_save, QUERY,                               &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
     cmd("lolwut",   -1, basics::lolwut,    Flags::READONLY.and(Flags::FAST),      &[]),
     cmd("monitor",   1, basics::monitor,   ADMIN,                                 &[]),
-    cmd("role",      1, basics::role,      QUERY.and(Flags::NOSCRIPT),            &[]).also(basics::ADMINISTRATIVE),
     cmd("save",      1, snapshot::save,    SAVES.and(Flags::NO_MULTI),            &[]).locks(Footprint::Everything).weighs(Weight::Much),
-    cmd("shutdown", -1, snapshot::shutdown, ADMIN.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), &[]).locks(Footprint::Depends(snapshot::locks_of_shutdown)),
+    cmd("shutdown", -1, snapshot::shutdown, ADMIN.and(Flags::NO_MULTI).and(Flags::ALLOW_BUSY), &[]),
     cmd("time",      1, basics::time,      QUERY,                                 &[]).tips(&["nondeterministic_output"]),
 ] };

@@ -1,29 +1,101 @@
 //! Snapshots, and the end of the server.
 
-use crate::command::{Args, Footprint, Result};
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::command::{Args, Result};
 use crate::commands::databases::empty;
 use crate::exec::Ctx;
-use crate::exec::snapshot::{self, Merge, SaveAtEnd};
+use crate::exec::aof;
+use crate::exec::exclusive::Occupation;
+use crate::exec::snapshot::{self, Merge, Occupied, Purpose, SaveAtEnd, Shutdown};
 use crate::exec::tracking;
 use crate::keyspace::View;
 use crate::protocol::error::Error;
 
 /// SAVE
 pub(super) fn save(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    if cx.instance.background.is_running(Purpose::Snapshot) {
+        return Err(IN_PROGRESS);
+    }
     snapshot::save_views(cx.instance, &views(cx)).map_err(|_| Error::Static("ERR"))?;
     cx.reply.ok();
     Ok(())
 }
 
 /// All databases in a call that has locked everything.
-fn views<'c, 'a>(cx: &'c Ctx<'a>) -> Vec<&'c View<'a>> {
+pub(in crate::commands) fn views<'c, 'a>(cx: &'c Ctx<'a>) -> Vec<&'c View<'a>> {
     let view = |(number, view): (usize, &'c View<'a>)| if number == cx.client.db { &cx.db } else { view };
     cx.others.iter().enumerate().map(view).collect()
+}
+
+const IN_PROGRESS: Error = Error::Static("ERR Background save already in progress");
+
+/// `BGSAVE [SCHEDULE]`
+pub(super) fn bgsave(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let schedules = match args.len() {
+        1 => false,
+        2 if args.is(1, "SCHEDULE") => true,
+        _ => return Err(Error::Syntax),
+    };
+    // Inside of a transaction, what it changes behind this must not be in the file, nor what it changed before be missing.
+    let is_in_exec = !cx.may_block;
+    let begun = match cx.instance.background.running() {
+        Some(running) => Err(Occupied(running.purpose)),
+        None if is_in_exec => Err(Occupied(Purpose::AofBase)),
+        None => snapshot::begin_now(&cx.worker.instance),
+    };
+    match begun {
+        Ok(()) => cx.reply.simple("Background saving started"),
+        Err(Occupied(Purpose::Snapshot | Purpose::Replicas)) => return Err(IN_PROGRESS),
+        Err(Occupied(Purpose::AofBase)) if schedules || is_in_exec => {
+            cx.instance.snapshots.schedule();
+            cx.reply.simple("Background saving scheduled");
+        }
+        Err(Occupied(Purpose::AofBase)) => {
+            return Err(Error::Static(
+                "ERR The append-only file is being rewritten: BGSAVE SCHEDULE saves when that has ended.",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// LASTSAVE
 pub(super) fn last_save(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     cx.reply.int(cx.instance.snapshots.saved_at() as i64);
+    Ok(())
+}
+
+/// BGREWRITEAOF
+pub(super) fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    let aof = &cx.instance.aof;
+    if aof.figures.is_rewriting.load(Relaxed) {
+        return Err(Error::Static("ERR Background append only file rewriting already in progress"));
+    }
+    // Inside of a transaction it begins when that has ended.
+    let is_put_off = !cx.may_block || cx.instance.background.running().is_some();
+    aof.rewrite(&cx.worker.instance, is_put_off).map_err(|error| {
+        tracing::warn!("BGREWRITEAOF: {error}");
+        Error::Static(
+            "ERR Can't execute an AOF background rewriting. Please check the server logs for more information.",
+        )
+    })?;
+    let word = if is_put_off { "scheduled" } else { "started" };
+    cx.reply.simple(&format!("Background append only file rewriting {word}"));
+    Ok(())
+}
+
+/// DEBUG LOADAOF: the caller is alone with the data.
+pub(super) fn load_aof(cx: &mut Ctx<'_>) -> Result {
+    let scripts = &cx.instance.scripts;
+    scripts.with_engine(|engine| engine.flush_libraries(cx));
+    aof::reload(cx.worker).map_err(|error| {
+        tracing::warn!("DEBUG LOADAOF: {error}");
+        Error::Static("ERR Error trying to load the AOF files, check server logs.")
+    })?;
+    tracking::flushed(cx);
+    tracing::warn!("Append Only File loaded by DEBUG LOADAOF");
+    cx.reply.ok();
     Ok(())
 }
 
@@ -73,12 +145,6 @@ fn with_views<'a, R>(cx: &mut Ctx<'a>, work: impl FnOnce(&mut Ctx<'a>, Vec<&mut 
     result
 }
 
-/// Who may save is alone with the data; who saves nothing, or takes back, need not be.
-pub(super) fn locks_of_shutdown(args: Args<'_>) -> Footprint {
-    let saves_nothing = (1..args.len()).any(|at| args.is(at, "NOSAVE") || args.is(at, "ABORT"));
-    if saves_nothing { Footprint::Keys } else { Footprint::Alone }
-}
-
 /// `SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]`
 pub(super) fn shutdown(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (mut save, mut nosave, mut now, mut force, mut abort) = (false, false, false, false, false);
@@ -96,20 +162,32 @@ pub(super) fn shutdown(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Syntax);
     }
     if abort {
-        // Nobody is waited for at the end, so there is no time at which it could be taken back.
-        return Err(Error::Static("ERR No shutdown in progress."));
+        if !cx.instance.ending.take_back() {
+            return Err(Error::Static("ERR No shutdown in progress."));
+        }
+        tracing::info!("Shutdown manually aborted.");
+        cx.reply.ok();
+        return Ok(());
     }
-    let failed = Error::Static("ERR Errors trying to SHUTDOWN. Check logs.");
-    let Some(runtime) = cx.instance.runtime() else { return Err(failed) };
+    let Some(runtime) = cx.instance.runtime() else { return Err(snapshot::GOES_ON) };
     tracing::info!("User requested shutdown, by {}", cx.client.shared.addr);
-    let wanted = match (save, nosave) {
+    let save = match (save, nosave) {
         (true, _) => SaveAtEnd::Always,
         (_, true) => SaveAtEnd::Never,
         _ => SaveAtEnd::Configured,
     };
-    if wanted.is_due(cx.instance) {
-        snapshot::save_at_end(cx.instance, force).map_err(|_| failed)?;
+    let (is_busy, saves) = (cx.instance.exclusive.occupation() == Some(Occupation::Script), save.is_due(cx.instance));
+    if is_busy && saves {
+        return Err(cx.instance.busy_error());
     }
+    let has_replicas = !cx.instance.replication.replicas().is_empty();
+    if cx.may_block && !is_busy && (saves || has_replicas && !now) {
+        let shutdown = Shutdown { save, force, now };
+        snapshot::shut_down(&cx.worker.instance, shutdown, &cx.client.shared).map_err(|_| snapshot::GOES_ON)?;
+        cx.block(0, 0..0, false);
+        return Ok(());
+    }
+    cx.instance.background.abort_and_wait();
     cx.client.close = true;
     // Every command has run to its end; idle connections have nothing to wait for.
     runtime.abort();

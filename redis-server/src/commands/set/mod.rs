@@ -119,9 +119,14 @@ fn pop_one(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Ok(());
     };
     let place = cx.worker.random_below(set.len());
-    set.pop_at(place, |member| cx.reply.bulk(member));
+    let mut popped = Popped::new(cx.journaled);
+    set.pop_at(place, |member| {
+        cx.reply.bulk(member);
+        popped.add(member);
+    });
     let empty = set.is_empty();
     cx.changed(key, Event::SPOP);
+    popped.say(cx, key);
     if empty {
         cx.drop_if_empty(key);
     }
@@ -146,20 +151,51 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let stay = set.len() - count;
     cx.reply.set(count);
+    let mut popped = Popped::new(cx.journaled);
+    let reply = &mut *cx.reply;
+    let mut take = |member: &[u8]| {
+        reply.bulk(member);
+        popped.add(member);
+    };
     if stay * KEEP_SHARE <= count {
         let mut kept = Set::default();
         for _ in 0..stay {
             set.pop_at(cx.worker.random_below(set.len()), |member| kept.add(member, limits));
         }
         std::mem::swap(set, &mut kept);
-        kept.iter().for_each(|member| cx.reply.bulk(&member));
+        kept.iter().for_each(|member| take(&member));
     } else {
         for _ in 0..count {
-            set.pop_at(cx.worker.random_below(set.len()), |member| cx.reply.bulk(member));
+            set.pop_at(cx.worker.random_below(set.len()), &mut take);
         }
     }
     cx.changed(key, Event::SPOP);
+    popped.say(cx, key);
     Ok(())
+}
+
+/// Members that were popped, for the journal.
+struct Popped(Option<Vec<Vec<u8>>>);
+
+impl Popped {
+    fn new(journaled: bool) -> Self {
+        Self(journaled.then(Vec::new))
+    }
+
+    fn add(&mut self, member: &[u8]) {
+        if let Some(members) = &mut self.0 {
+            members.push(member.into());
+        }
+    }
+
+    /// Says that they are gone, some at a time: whoever reads it may limit the length of a command.
+    fn say(self, cx: &Ctx<'_>, key: &Key<'_>) {
+        const AT_ONCE: usize = 1024;
+        for some in self.0.unwrap_or_default().chunks(AT_ONCE) {
+            let words: Vec<&[u8]> = [b"SREM", key.bytes].into_iter().chain(some.iter().map(Vec::as_slice)).collect();
+            cx.instead(&words);
+        }
+    }
 }
 
 fn pop_all(cx: &mut Ctx<'_>, key: &Key<'_>) {
@@ -170,6 +206,7 @@ fn pop_all(cx: &mut Ctx<'_>, key: &Key<'_>) {
     }
     cx.changed(key, Event::SPOP);
     cx.changed(key, Event::DEL);
+    cx.instead(&[b"DEL", key.bytes]);
     cx.discard(entry, false);
 }
 

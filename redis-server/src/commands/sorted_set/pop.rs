@@ -7,13 +7,23 @@ use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
-use crate::protocol::number;
+use crate::protocol::number::{self, IntText};
 
 /// The end of a sorted set from which members are taken.
 #[derive(Clone, Copy)]
 enum End {
     Min,
     Max,
+}
+
+impl End {
+    /// The command that takes members from here.
+    fn command(self) -> &'static [u8] {
+        match self {
+            Self::Min => b"ZPOPMIN",
+            Self::Max => b"ZPOPMAX",
+        }
+    }
 }
 
 /// `ZPOPMIN key [count]`
@@ -85,6 +95,7 @@ fn bzpop(cx: &mut Ctx<'_>, args: Args<'_>, end: End) -> Result {
             cx.reply.array(3);
             cx.reply.bulk(key.bytes);
             pop(cx, key, end, 1, false);
+            cx.instead(&[end.command(), key.bytes]);
         }
         None => cx.block(timeout_ms, all(args), true),
     }
@@ -141,6 +152,7 @@ fn pop_with_key(cx: &mut Ctx<'_>, key: &Key<'_>, end: End, count: usize) {
     let mark = cx.reply.mark();
     let popped = pop(cx, key, end, count, true);
     cx.reply.array_at(mark, popped);
+    cx.instead(&[end.command(), key.bytes, &IntText::new(popped as i64)]);
 }
 
 /// Takes up to `count` members from `key`, which has some, and appends them with their scores; how many.

@@ -5,7 +5,7 @@ use super::reply_id;
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
-use crate::types::{Stream, StreamId};
+use crate::types::{Stream, StreamId, TrimTo};
 
 /// The most bytes that an entry's names and values may have together, as in the genuine server.
 const MAX_ENTRY: usize = 1 << 30;
@@ -43,6 +43,37 @@ pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     {
         cx.tell(key, Event::XTRIM);
     }
+    say(cx, args, &options, Some(id))
+}
+
+/// Has the journal told what an entry's id was, and what an approximate trimming has left.
+fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamId>) -> Result {
+    let approximate = options.trim.as_ref().filter(|trim| trim.approximate);
+    let is_certain = approximate.is_none() && matches!(options.id, None | Some((NewId::Given(_), _)));
+    if !cx.journaled || is_certain {
+        return Ok(());
+    }
+    let (id, mut left) = (id.map(|id| id.to_string()), None);
+    if let (Some(trim), Some(stream)) = (approximate, cx.db.stream_mut(args.key(0))?) {
+        left = match trim.to {
+            TrimTo::Len(_) => Some(stream.log.len().to_string()),
+            TrimTo::MinId(_) => stream.log.range(StreamId::MIN, StreamId::MAX).next().map(|entry| entry.id.to_string()),
+        };
+    }
+    let mut words: Vec<&[u8]> = args.iter().collect();
+    if let (Some(id), Some((_, at))) = (&id, options.id) {
+        words[at] = id.as_bytes();
+    }
+    if approximate.is_some() {
+        words[options.threshold - 1] = b"=";
+        if let Some(left) = &left {
+            words[options.threshold] = left.as_bytes();
+        }
+        if let Some(limit) = options.limit {
+            words.drain(limit..limit + 2);
+        }
+    }
+    cx.instead(&words);
     Ok(())
 }
 
@@ -71,7 +102,7 @@ pub(super) fn xtrim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         _ => 0,
     };
     deleted_some(cx, args, deleted, Event::XTRIM);
-    Ok(())
+    if deleted > 0 { say(cx, args, &options, None) } else { Ok(()) }
 }
 
 /// `XDEL key id [id …]`

@@ -1,6 +1,6 @@
 //! XCLAIM and XAUTOCLAIM: entries that change their consumer.
 
-use super::{group_mut, no_group, parse, reply_entry, reply_id, see};
+use super::{group_mut, no_group, parse, reply_entry, reply_id, say_pending, say_position, see};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::keyspace::Key;
@@ -58,6 +58,9 @@ impl Claim<'_> {
         if log.get(id).is_none() {
             let lost = group.acknowledge(id);
             cx.dirty.set(cx.dirty.get() + u64::from(lost));
+            if lost && cx.journaled {
+                cx.instead(&[b"XACK", self.key.bytes, self.group, id.to_string().as_bytes()]);
+            }
             return Ok(if lost { Claimed::Lost } else { Claimed::No });
         }
         match group.pending().get(&id) {
@@ -83,6 +86,7 @@ impl Claim<'_> {
             _ => reply_id(cx.reply, id),
         }
         cx.dirty.set(cx.dirty.get() + 1);
+        say_pending(cx, self.key, self.group, id)?;
         Ok(Claimed::Yes)
     }
 }
@@ -144,7 +148,8 @@ pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now() as i64;
     let options = Options::parse(args, 5 + ids.len(), now)?;
     let (_, group) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, args.at(2))).ok_or_else(missing)?;
-    if options.last_id > group.last_id {
+    let is_moved = options.last_id > group.last_id;
+    if is_moved {
         group.last_id = options.last_id;
         cx.dirty.set(cx.dirty.get() + 1);
     }
@@ -164,6 +169,10 @@ pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut count = 0;
     for id in ids {
         count += usize::from(claim.one(cx, id)? == Claimed::Yes);
+    }
+    if is_moved && count == 0 {
+        // Else LASTID has told it.
+        say_position(cx, key, args.at(2))?;
     }
     cx.reply.array_at(mark, count);
     Ok(())

@@ -16,6 +16,7 @@ use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
+use crate::protocol::number::IntText;
 use crate::types::{Group, Log, Stream, StreamEntry, StreamId};
 
 /// Appends an id.
@@ -61,15 +62,54 @@ fn group_mut<'s>(stream: &'s mut Stream, name: &[u8]) -> Option<(&'s Log, &'s mu
     Some((log, groups.get_mut(name)?))
 }
 
-/// Notes that a consumer was heard of. One that is made for that is an event.
-fn see(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) -> Result {
+/// Has the journal told who has which entry of a group, since when, and how often it was delivered.
+fn say_pending(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], id: StreamId) -> Result {
+    if !cx.journaled {
+        return Ok(());
+    }
+    let Some(found) = cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get(group)) else { return Ok(()) };
+    let Some(record) = found.pending().get(&id) else { return Ok(()) };
+    let (time, count) = (IntText::new(record.delivered_at as i64), IntText::new(record.deliveries as i64));
+    let (id, last, consumer) = (id.to_string(), found.last_id.to_string(), record.consumer().to_vec());
+    cx.instead(&[
+        b"XCLAIM",
+        key.bytes,
+        group,
+        &consumer,
+        b"0",
+        id.as_bytes(),
+        b"TIME",
+        &time,
+        b"RETRYCOUNT",
+        &count,
+        b"FORCE",
+        b"JUSTID",
+        b"LASTID",
+        last.as_bytes(),
+    ]);
+    Ok(())
+}
+
+/// Has the journal told how far a group has read.
+fn say_position(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8]) -> Result {
+    if !cx.journaled {
+        return Ok(());
+    }
+    let Some(found) = cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get(group)) else { return Ok(()) };
+    let (last, read) = (found.last_id.to_string(), IntText::new(found.entries_read.unwrap_or(-1)));
+    cx.instead(&[b"XGROUP", b"SETID", key.bytes, group, last.as_bytes(), b"ENTRIESREAD", &read]);
+    Ok(())
+}
+
+/// Notes that a consumer was heard of. One that is made for that is an event; returns whether it was.
+fn see(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) -> Result<bool> {
     let now = cx.now();
     let made =
         cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get_mut(group)).is_some_and(|g| g.see(consumer, now));
     if made {
         cx.noticed(key, Event::XGROUP_CREATECONSUMER);
     }
-    Ok(())
+    Ok(made)
 }
 
 /// Longest part of a name that errors repeat, in bytes.

@@ -72,6 +72,10 @@ pub(super) struct AddOrTrim {
     pub(super) no_mkstream: bool,
     /// XADD's id, and its position.
     pub(super) id: Option<(NewId, usize)>,
+    /// Where the threshold stands.
+    pub(super) threshold: usize,
+    /// Where LIMIT stands.
+    pub(super) limit: Option<usize>,
 }
 
 impl AddOrTrim {
@@ -93,9 +97,11 @@ impl AddOrTrim {
                 }
                 let (trim, next) = strategy(args, at)?;
                 options.trim = Some(trim);
+                options.threshold = next - 1;
                 at = next;
             } else if more && args.is(at, "LIMIT") {
                 let value = u64::try_from(args.int(at + 1)?);
+                options.limit = Some(at);
                 limit = Some(value.map_err(|_| Error::Static("ERR The LIMIT argument must be >= 0."))?);
                 at += 2;
             } else if is_add && args.is(at, "NOMKSTREAM") {
@@ -108,12 +114,12 @@ impl AddOrTrim {
                 return Err(Error::Syntax);
             }
         }
-        options.limit(cx, limit, is_add)?;
+        options.set_limit(cx, limit, is_add)?;
         Ok(options)
     }
 
     /// How many entries go at most.
-    fn limit(&mut self, cx: &Ctx<'_>, given: Option<u64>, is_add: bool) -> Result {
+    fn set_limit(&mut self, cx: &Ctx<'_>, given: Option<u64>, is_add: bool) -> Result {
         let Some(trim) = &mut self.trim else {
             return match given {
                 Some(1..) => {

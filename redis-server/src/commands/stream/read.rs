@@ -1,6 +1,6 @@
 //! XREAD and XREADGROUP: what has come since, now or when it comes.
 
-use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply_id, see};
+use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply_id, say_pending, say_position, see};
 use crate::command::{Args, KeyPositions, Result};
 use crate::exec::Ctx;
 use crate::keyspace::{Access, Key};
@@ -279,20 +279,32 @@ fn read_group(
         return Ok(false);
     }
     head(cx.reply, key);
-    see(cx, key, reader.group, reader.consumer)?;
+    let is_new = see(cx, key, reader.group, reader.consumer)?;
     cx.dirty.set(cx.dirty.get() + 1);
-    match after {
+    let given = match after {
         Some(after) => history(cx, key, reader, after, count)?,
         None => deliver(cx, key, reader, count, no_ack)?,
+    };
+    cx.instead_nothing();
+    if is_new && given.is_empty() {
+        // Else XCLAIM makes it.
+        cx.instead(&[b"XGROUP", b"CREATECONSUMER", key.bytes, reader.group, reader.consumer]);
+    }
+    for id in given {
+        say_pending(cx, key, reader.group, id)?;
+    }
+    if after.is_none() {
+        say_position(cx, key, reader.group)?;
     }
     Ok(true)
 }
 
-/// Appends the entries behind the group's last one, which are the consumer's from now on.
-fn deliver(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, count: u64, no_ack: bool) -> Result {
-    let now = cx.now();
+/// Appends the entries behind the group's last one, which are the consumer's from now on. Returns those that the journal
+/// has to be told of.
+fn deliver(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, count: u64, no_ack: bool) -> Result<Vec<StreamId>> {
+    let (now, journaled, mut given) = (cx.now(), cx.journaled, Vec::new());
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
-        return Ok(());
+        return Ok(given);
     };
     let entries = group.last_id.next().map(|start| log.range(start, StreamId::MAX));
     reply_entries(cx.reply, entries.into_iter().flatten().take(limit(count)), |id| {
@@ -300,21 +312,26 @@ fn deliver(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, count: u64, no_a
         if !no_ack && let Some(record) = group.assign(id, reader.consumer) {
             record.delivered_at = now;
             record.deliveries = 1;
+            if journaled {
+                given.push(id);
+            }
         }
     });
-    Ok(())
+    Ok(given)
 }
 
-/// Appends the entries behind `after` that the consumer has and has not acknowledged.
-fn history(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, after: StreamId, count: u64) -> Result {
+/// Appends the entries behind `after` that the consumer has and has not acknowledged. Returns those
+/// that are still there.
+fn history(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, after: StreamId, count: u64) -> Result<Vec<StreamId>> {
     let now = cx.now();
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let pending = group.consumer(reader.consumer).map(|consumer| consumer.pending());
     let behind = after.next().zip(pending).map(|(start, pending)| pending.range(start..));
     let ids: Vec<StreamId> = behind.into_iter().flatten().take(limit(count)).copied().collect();
     cx.reply.array(ids.len());
+    let mut given = Vec::new();
     for id in ids {
         let Some(entry) = log.get(id) else {
             cx.reply.array(2);
@@ -326,7 +343,8 @@ fn history(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, after: StreamId,
         if let Some(record) = group.pending_mut(id) {
             record.delivered_at = now;
             record.deliveries = record.deliveries.wrapping_add(1);
+            given.push(id);
         }
     }
-    Ok(())
+    Ok(given)
 }

@@ -2,8 +2,10 @@
 
 use super::reply_string;
 use crate::command::{Args, Result};
+use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
+use crate::protocol::number::IntText;
 
 /// How a time is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,19 +121,22 @@ pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let expire_at = options.expire_at(cx.now(), args, "getex")?;
     reply_string(cx.reply, value);
     match expire_at {
-        Some(at) if options.is_absolute() && at <= cx.now() => {
+        Some(at) if options.is_absolute() && cx.db.is_over(at) => {
             if let Some(entry) = cx.db.remove(key) {
                 cx.discard(entry, false);
             }
             cx.changed(key, Event::DEL);
+            cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
         }
         Some(at) => {
             cx.db.expire(key, Some(at));
             cx.changed(key, Event::EXPIRE);
+            cx.instead(&[b"PEXPIREAT", key.bytes, &IntText::new(at as i64)]);
         }
         None if options.persist && cx.db.peek(key).is_some_and(|entry| entry.expire_at().is_some()) => {
             cx.db.expire(key, None);
             cx.changed(key, Event::PERSIST);
+            cx.instead(&[b"PERSIST", key.bytes]);
         }
         None => {}
     }

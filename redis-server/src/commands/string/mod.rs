@@ -67,6 +67,7 @@ fn getdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.discard(entry, false);
         }
         cx.changed(key, Event::DEL);
+        cx.instead(&[b"DEL", key.bytes]);
     }
     Ok(())
 }

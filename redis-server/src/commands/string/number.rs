@@ -68,6 +68,7 @@ pub(super) fn incrbyfloat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let text = sum.to_string();
     cx.db.set_keep_ttl(key, Value::Text(text.as_bytes()));
     cx.changed(key, Event::INCRBYFLOAT);
+    cx.instead(&[b"SET", key.bytes, text.as_bytes(), b"KEEPTTL"]);
     cx.reply.bulk(text.as_bytes());
     Ok(())
 }

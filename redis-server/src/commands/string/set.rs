@@ -5,6 +5,7 @@ use super::{new_string, reply_value};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
+use crate::protocol::number::IntText;
 
 /// `SET key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | KEEPTTL]`
 pub(super) fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -40,6 +41,11 @@ fn set_with_options(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     } else {
         store(cx, args, 2, expire_at);
     }
+    if cx.journaled && options.get && expire_at.is_none() {
+        let is_said = |(at, word): &(usize, &[u8])| *at < 3 || !word.eq_ignore_ascii_case(b"GET");
+        let words: Vec<&[u8]> = args.iter().enumerate().filter(is_said).map(|(_, word)| word).collect();
+        cx.instead(&words);
+    }
     if !options.get {
         cx.reply.ok();
     }
@@ -51,8 +57,9 @@ fn store(cx: &mut Ctx<'_>, args: Args<'_>, index: usize, expire_at: Option<u64>)
     let key = args.key(0);
     cx.db.set(key, new_string(args, index), expire_at);
     cx.changed(key, Event::SET);
-    if expire_at.is_some() {
+    if let Some(at) = expire_at {
         cx.notify(key, Event::EXPIRE);
+        cx.instead(&[b"SET", key.bytes, args.at(index), b"PXAT", &IntText::new(at as i64)]);
     }
 }
 
@@ -86,6 +93,7 @@ pub(super) fn psetex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn getset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     reply_value(cx, args.key(0))?;
     store(cx, args, 2, None);
+    cx.instead(&[b"SET", args.key(0).bytes, args.at(2)]);
     Ok(())
 }
 

@@ -324,10 +324,20 @@ impl Running {
             Some(permission::script_error(denied))
         } else if self.read_only && (writes || flags.has(Flags::MAY_REPLICATE)) {
             Some(Error::Static("ERR Write commands are not allowed from read-only scripts."))
+        } else if !flags.has(Flags::STALE) && instance.replication.is_stale(&instance.config) {
+            Some(Error::Static("ERR Can not execute the command on a stale replica"))
+        } else if writes && instance.replication.is_read_only(&instance.config) {
+            Some(Error::READ_ONLY)
+        } else if writes
+            && !self.is_dirty
+            && instance.replication.limits_writes(&instance.config)
+            && instance.replication.refuses_writes(&instance.config, self.worker.now_ms())
+        {
+            Some(Error::TOO_FEW_REPLICAS)
         } else if self.is_short_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {
             Some(Error::OutOfMemory)
         } else {
-            None
+            dispatch::disk_failure(instance).filter(|_| writes && !self.is_dirty)
         };
         if let Some(error) = refusal {
             self.worker.refused(Some(row), &error);

@@ -144,13 +144,16 @@ enum Wait {
 /// another server, and others wait for this script.
 fn stop(worker: &Worker, client: &mut Client) -> Result<Alone, Wait> {
     let instance = &worker.instance;
+    if worker.loads {
+        return Ok(Exclusive::stop_as_loader(instance));
+    }
     loop {
         match Exclusive::stop(instance) {
             Ok(alone) => {
                 client.held_since = None;
                 return Ok(alone);
             }
-            Err(Hindered::Busy) => return Err(Wait::Refused(instance.scripts.busy_error())),
+            Err(Hindered::Busy) => return Err(Wait::Refused(instance.busy_error())),
             Err(Hindered::Slow) => {}
         }
         let (now, limit) = (now_ms(), instance.config.uint(settings::BUSY_REPLY_THRESHOLD));
@@ -246,6 +249,7 @@ impl Job {
         worker.finished(&cx, &call, nanos);
         instance.exclusive.add_alone(nanos);
         let ready = mem::take(&mut cx.ready);
+        cx.commit();
         drop(cx);
         tracking::broadcast(&self.worker);
         if !ready.is_empty() {

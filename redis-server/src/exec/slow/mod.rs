@@ -4,14 +4,18 @@
 //! connection waits for the answer, and what it has sent behind the call waits with it. [`Exclusive`] says how slow calls,
 //! windows and those who want to be alone keep out of each other's way.
 
+mod lend;
 mod marks;
 mod threads;
 
+pub(super) use lend::lend;
 pub use marks::Marks;
-pub use threads::Threads;
+pub use threads::{Threads, lower_priority};
 
 use std::mem;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use crate::clients::client::Client;
 use crate::command::Weight;
@@ -22,7 +26,7 @@ use crate::exec::exclusive::{Exclusive, Held};
 use crate::exec::session;
 use crate::exec::window;
 use crate::exec::worker::Worker;
-use crate::keyspace::{Access, View};
+use crate::keyspace::{Access, Database, Key, View};
 use threads::Job;
 
 /// Elements, or arguments, above which a call is slow: some 100 µs of work, several times what the way to another thread
@@ -93,22 +97,36 @@ pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize,
 /// needs, on one of theirs.
 pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
     let exclusive = &worker.instance.exclusive;
-    blocking::serve_rest(worker, client, ready, |next| {
-        let is_free = worker.is_alone || !exclusive.is_marked() || !exclusive.forbids(&marks_of(next));
+    let is_free = |next: &Ready| {
+        let is_free = worker.is_alone || !exclusive.is_marked() || !exclusive.forbids(&marks_of(worker, next));
         if !is_free {
             worker.instance.slow.run(&worker.instance, Job::Serve(next.clone()));
         }
         is_free.then_some(())
+    };
+    blocking::serve_rest(worker, client, ready, is_free, |worker, next| {
+        let (database, keys) = needs(worker, next);
+        database.lock(keys.iter().map(|(key, access)| (key.shard(), *access)), worker.now_ms())
     });
 }
 
 /// [`serve`] on a thread of slow calls.
 fn serve_slowly(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
-    blocking::serve_rest(worker, client, ready, |next| {
-        Exclusive::enter_slow(&worker.instance, marks_of(next), true).ok().map(Some)
+    let begin = |next: &Ready| Exclusive::enter_slow(&worker.instance, marks_of(worker, next), true).ok();
+    blocking::serve_rest(worker, client, ready, begin, |worker, next| {
+        let (database, keys) = needs(worker, next);
+        let mut view = database.lock_none(worker.now_ms());
+        lend(&mut view, &keys);
+        view
     });
 }
 
-fn marks_of(ready: &Ready) -> Marks {
-    Marks::shards(ready.db, ready.shards.iter().map(|&shard| (shard, Access::Write)))
+/// The keys without which a ready one cannot be served.
+fn needs<'w, 'k>(worker: &'w Worker, ready: &'k Ready) -> (&'w Database, SmallVec<[(Key<'k>, Access); 4]>) {
+    let database = worker.instance.database(ready.db);
+    (database, ready.needs.iter().map(|key| (database.key(key), Access::Write)).collect())
+}
+
+fn marks_of(worker: &Worker, ready: &Ready) -> Marks {
+    Marks::keys(ready.db, needs(worker, ready).1.iter().map(|(key, access)| (key.hash(), *access)))
 }

@@ -152,7 +152,7 @@ fn run_marked(
     let slow = match Exclusive::enter_slow(&worker.instance, marks, false) {
         Ok(slow) => slow,
         Err(Busy) => {
-            dispatch::refuse(worker, client, Some(call.row), worker.instance.scripts.busy_error(), reply);
+            dispatch::refuse(worker, client, Some(call.row), worker.instance.busy_error(), reply);
             return None;
         }
     };
@@ -167,7 +167,7 @@ fn run_marked(
 }
 
 /// Has the system prefer other threads to this one.
-fn lower_priority() {
+pub fn lower_priority() {
     // A refusal is no harm: the calls then share the processors evenly with the workers.
     let me = Some(rustix::thread::gettid());
     let _ = rustix::process::getpriority_process(me)

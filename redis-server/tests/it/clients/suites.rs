@@ -33,7 +33,7 @@ const GO_REDIS: Suite = Suite {
     kit: GO_SUITE,
     command: go_redis_command,
     verdict: go_redis_verdict,
-    known: &[("Commands server should SlaveOf", "replication")],
+    known: &[],
     least: 450,
 };
 
@@ -42,11 +42,7 @@ const REDIS_PY: Suite = Suite {
     kit: PYTHON_SUITE,
     command: redis_py_command,
     verdict: redis_py_verdict,
-    known: &[
-        ("tests/test_commands.py::TestRedisCommands::test_bgsave", "persistence"),
-        ("tests/test_commands.py::TestRedisCommands::test_replicaof", "replication"),
-        ("tests/test_commands.py::TestRedisCommands::test_client_kill_filter_by_user", "cluster: grants CLUSTER"),
-    ],
+    known: &[("tests/test_commands.py::TestRedisCommands::test_client_kill_filter_by_user", "cluster: grants CLUSTER")],
     least: 500,
 };
 

@@ -32,13 +32,15 @@ impl Genuine {
         Self::with_file(settings, None)
     }
 
-    /// One that loads this snapshot.
+    /// One that loads this snapshot, or has this folder of its append-only file.
     pub(crate) fn with_file(settings: &[(String, String)], snapshot: Option<&Path>) -> Option<Self> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("genuine-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        if let Some(snapshot) = snapshot {
-            fs::copy(snapshot, folder.join("dump.rdb")).unwrap();
+        match snapshot {
+            Some(path) if path.is_dir() => copy_folder(path, &folder.join(path.file_name().unwrap())),
+            Some(path) => _ = fs::copy(path, folder.join("dump.rdb")).unwrap(),
+            None => {}
         }
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
         let started = Command::new("redis-server")
@@ -118,5 +120,14 @@ impl Drop for Genuine {
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Copies the files of a folder.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
 }

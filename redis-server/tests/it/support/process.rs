@@ -31,6 +31,12 @@ impl Process {
     }
 
     fn wait(&self) {
+        self.wait_for_socket();
+        let is_loading = |reply: Value| matches!(reply, Value::Error(text) if text.starts_with(b"LOADING"));
+        until("its data is loaded", || !is_loading(ask(&mut self.connect(), &["PING"])));
+    }
+
+    fn wait_for_socket(&self) {
         until("the server listens", || UnixStream::connect(self.folder.join("socket")).is_ok());
     }
 
@@ -38,6 +44,17 @@ impl Process {
     pub(crate) fn restart(&mut self) {
         self.child = spawn(&self.folder, &self.flags);
         self.wait();
+    }
+
+    /// Starts it again, where it may still load its data when this returns.
+    pub(crate) fn restart_loading(&mut self) {
+        self.child = spawn(&self.folder, &self.flags);
+        self.wait_for_socket();
+    }
+
+    /// Has it start with these flags, too, from now on.
+    pub(crate) fn add_flags(&mut self, flags: &[&str]) {
+        self.flags.extend(flags.iter().map(|&flag| flag.to_owned()));
     }
 
     /// Starts it again, in the same folder, where it does not come far: its exit status and the last line it has printed.
@@ -72,6 +89,17 @@ impl Process {
     /// What it has logged so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap()
+    }
+
+    /// Processes that it has started and that live.
+    pub(crate) fn children(&self) -> Vec<i32> {
+        let mut children = Vec::new();
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().flatten() {
+            // A thread may have ended meanwhile.
+            let listed = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            children.extend(listed.split_whitespace().map(|pid| pid.parse::<i32>().unwrap()));
+        }
+        children
     }
 
     /// Resident memory, in bytes.

@@ -1,0 +1,206 @@
+//! Replication (<https://redis.io/docs/latest/operate/oss_and_stack/management/replication/>).
+
+use crate::clients::client::{Follower, SyncRequest, flag};
+use std::time::Duration;
+
+use crate::command::{Args, Categories, Flags, Result, Role};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::Ctx;
+use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primary, Stage};
+use crate::protocol::error::{Error, shown};
+
+/// Whoever runs a primary's commands may wait for what this call holds.
+const BUSY: Error = Error::Static("ERR The primary's commands take too long, try again");
+/// How long REPLICAOF waits for commands of a primary that run.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// `PSYNC replicationid offset [FAILOVER]`
+fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if args.len() > 3 && args.is(3, "failover") {
+        take_over(cx, args.at(1))?;
+    }
+    let offset = args.int(2)?;
+    ask(cx, SyncRequest::Partial(String::from_utf8_lossy(args.at(1)).into_owned(), offset))
+}
+
+/// The primary that this server follows wants to change places.
+fn take_over(cx: &Ctx<'_>, id: &[u8]) -> Result {
+    let replication = &cx.instance.replication;
+    if !replication.is_replica() {
+        return Err(Error::Static("ERR PSYNC FAILOVER can't be sent to a master."));
+    }
+    if !id.eq_ignore_ascii_case(replication.ids().id.as_bytes()) {
+        return Err(Error::Static("ERR PSYNC FAILOVER replid must match my replid."));
+    }
+    let _units = replication.try_between_units(PATIENCE).ok_or(BUSY)?;
+    replication.turn_to(&cx.worker.instance, None);
+    tracing::info!("MASTER MODE enabled (failover request from '{}')", cx.client.shared.addr);
+    Ok(())
+}
+
+/// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`
+fn failover(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let (mut request, mut aborts, mut at) = (FailoverRequest::default(), false, 1);
+    while at < args.len() {
+        let left = args.len() - at - 1;
+        if args.is(at, "timeout") && left >= 1 && request.timeout.is_none() {
+            let timeout = args.int(at + 1)?;
+            let timeout = u64::try_from(timeout).ok().filter(|&timeout| timeout > 0);
+            let timeout = timeout.ok_or(Error::Static("ERR FAILOVER timeout must be greater than 0"))?;
+            request.timeout = Some(Duration::from_millis(timeout));
+            at += 1;
+        } else if args.is(at, "abort") && args.len() == 2 {
+            aborts = true;
+        } else if args.is(at, "to") && left >= 2 && request.target.is_none() {
+            let port = u16::try_from(args.int(at + 2)?).map_err(|_| Error::NotInteger)?;
+            request.target = Some((String::from_utf8_lossy(args.at(at + 1)).into_owned(), port));
+            at += 2;
+        } else if args.is(at, "force") && !request.force {
+            request.force = true;
+        } else {
+            return Err(Error::Syntax);
+        }
+        at += 1;
+    }
+    let (replication, instance) = (&cx.instance.replication, &cx.worker.instance);
+    if !aborts {
+        replication.begin_failover(instance, request)?;
+    } else if !replication.abort_failover(instance, "Failover manually aborted") {
+        return Err(Error::Static("ERR No failover in progress."));
+    }
+    cx.reply.ok();
+    Ok(())
+}
+
+/// SYNC
+fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    ask(cx, SyncRequest::Full)
+}
+
+/// The connection becomes a replica's when what was said before is sent.
+fn ask(cx: &mut Ctx<'_>, request: SyncRequest) -> Result {
+    if !cx.may_block {
+        return Err(Error::Static("ERR Command not allowed inside a transaction"));
+    }
+    if cx.instance.replication.failover() != FailoverStage::None {
+        return Err(Error::Static("NOMASTERLINK Can't SYNC while failing over"));
+    }
+    if cx.instance.replication.is_replica() && !cx.instance.replication.is_in_sync() {
+        return Err(Error::Static("NOMASTERLINK Can't SYNC while not connected with my master"));
+    }
+    cx.client.shared.set_flag(flag::REPLICA, true);
+    cx.client.follower.get_or_insert_default().request = Some(request);
+    cx.client.close = true;
+    Ok(())
+}
+
+/// `REPLCONF option value [option value …]`
+fn replconf(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if args.len().is_multiple_of(2) {
+        return Err(Error::Syntax);
+    }
+    let mut follower = cx.client.follower.take().unwrap_or_default();
+    let result = (1..args.len()).step_by(2).try_for_each(|at| configure(&mut follower, args, at));
+    cx.client.follower = Some(follower);
+    result?;
+    cx.reply.ok();
+    Ok(())
+}
+
+fn configure(follower: &mut Follower, args: Args<'_>, at: usize) -> Result {
+    let (name, value) = (args.at(at).to_ascii_lowercase(), at + 1);
+    match name.as_slice() {
+        b"listening-port" => follower.port = u16::try_from(args.int(value)?).map_err(|_| Error::NotInteger)?,
+        b"ip-address" => {
+            let address = String::from_utf8_lossy(args.at(value)).into_owned();
+            if address.len() > 46 {
+                return Err(Error::Message(format!(
+                    "ERR REPLCONF ip-address provided by replica instance is too long: {} bytes",
+                    address.len()
+                )));
+            }
+            follower.address = Some(address).filter(|address| !address.is_empty());
+        }
+        b"capa" if args.is(value, "eof") => follower.takes_snapshots_of_unknown_length = true,
+        b"capa" if args.is(value, "psync2") => follower.knows_second_ids = true,
+        // What it can do beside, and which version it has, makes no difference.
+        b"capa" | b"version" => {}
+        b"rdb-only" => follower.wants_snapshot_only = args.int(value)? != 0,
+        _ => return Err(Error::Message(format!("ERR Unrecognized REPLCONF option: {}", shown(args.at(at))))),
+    }
+    Ok(())
+}
+
+/// `REPLICAOF host port`, `REPLICAOF NO ONE`
+fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let target = if args.is(1, "no") && args.is(2, "one") {
+        None
+    } else {
+        let port = args.int(2).ok().and_then(|port| u16::try_from(port).ok());
+        let port = port.ok_or(Error::Static("ERR Invalid master port"))?;
+        Some((String::from_utf8_lossy(args.at(1)).into_owned(), port))
+    };
+    let replication = &cx.instance.replication;
+    let follows = |primary: &Primary| target.as_ref() == Some(&(primary.host.clone(), primary.port));
+    if replication.primary().as_ref().is_some_and(follows) {
+        cx.reply.simple("OK Already connected to specified master");
+        return Ok(());
+    }
+    if replication.failover() != FailoverStage::None {
+        return Err(Error::Static("ERR REPLICAOF not allowed while failing over."));
+    }
+    let _units = replication.try_between_units(PATIENCE).ok_or(BUSY)?;
+    let (caller, client) = (&cx.client.shared.addr, cx.client.shared.id);
+    match &target {
+        Some((host, port)) => tracing::info!(client, caller, "REPLICAOF {host}:{port} enabled (user request)"),
+        None => tracing::info!(client, caller, "MASTER MODE enabled (user request)"),
+    }
+    replication.turn_to(&cx.worker.instance, target);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// ROLE
+fn role(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    if let Some(Primary { host, port, stage, .. }) = cx.instance.replication.primary() {
+        cx.reply.array(5);
+        cx.reply.bulk(b"slave");
+        cx.reply.bulk(host.as_bytes());
+        cx.reply.int(port.into());
+        cx.reply.bulk(stage.name().as_bytes());
+        let offset = if stage == LinkStage::Connected { cx.instance.journal.offset() as i64 } else { -1 };
+        cx.reply.int(offset);
+        return Ok(());
+    }
+    let mut replicas = cx.instance.replication.replicas();
+    replicas.retain(|replica| replica.stage() == Stage::Online);
+    cx.reply.array(3);
+    cx.reply.bulk(b"master");
+    cx.reply.int(cx.instance.journal.offset() as i64);
+    cx.reply.array(replicas.len());
+    for replica in replicas {
+        cx.reply.array(3);
+        cx.reply.bulk(replica.address().as_bytes());
+        cx.reply.bulk(replica.follower.port.to_string().as_bytes());
+        cx.reply.bulk(replica.acknowledged().to_string().as_bytes());
+    }
+    Ok(())
+}
+
+/// ACL categories of what tells about the server's place among others.
+const ADMINISTRATIVE: Categories = Categories::ADMIN.and(Categories::DANGEROUS);
+const LINK: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING).and(Flags::NO_MULTI);
+const FOLLOW: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE).and(Flags::NO_ASYNC_LOADING);
+const ANY_TIME: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
+    cmd("failover", -1, failover, Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE), &[]),
+    cmd("psync",    -3, psync,    LINK, &[]),
+    cmd("replicaof", 3, replicaof, FOLLOW, &[]),
+    cmd("slaveof",   3, replicaof, FOLLOW, &[]),
+    cmd("replconf", -1, replconf, ANY_TIME.and(Flags::ADMIN).and(Flags::ALLOW_BUSY), &[]).role(Role::Replica),
+    cmd("role",      1, role,     ANY_TIME.and(Flags::FAST), &[]).also(ADMINISTRATIVE),
+    cmd("sync",      1, sync,     LINK, &[]),
+] };

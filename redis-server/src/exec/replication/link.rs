@@ -1,0 +1,219 @@
+//! What a replica is sent, and what it says: without a socket.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use super::sync::{Feed, Part};
+use super::{Replica, Stage, wait};
+use crate::command::Args;
+use crate::config::settings;
+use crate::exec::clock::now_ms;
+use crate::exec::instance::Instance;
+use crate::journal::Reader;
+use crate::protocol::{Parser, ProtocolError, RequestLimits, Span};
+
+/// Bytes of the stream that are asked for at once.
+const READ: usize = 256 * 1024;
+/// How long a replica that waits for its snapshot hears nothing, in milliseconds.
+const QUIET: u64 = 1000;
+
+/// What a replica gets that goes on where it was.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    pub(super) head: String,
+    pub(super) reader: Reader,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// These bytes.
+    Bytes(Bytes),
+    /// The connection's end.
+    End,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// It waits for a snapshot; it was sent something last at this time.
+    Waits(u64),
+    /// It is sent a snapshot, and the stream behind it.
+    Receives(Feed),
+    /// It has a snapshot without a length; the stream follows when it has said so.
+    Silent(Reader),
+    /// It is sent the stream.
+    Online(Reader),
+    /// It wanted no more than a snapshot.
+    Done,
+}
+
+/// A replica's connection, as far as it is not a socket.
+#[derive(Debug)]
+pub struct Link {
+    instance: Arc<Instance>,
+    replica: Arc<Replica>,
+    phase: Phase,
+    ready: VecDeque<Bytes>,
+    /// What is begun of a command.
+    input: Vec<u8>,
+    /// When it took something last, or had nothing to take, in milliseconds of Unix time.
+    moved_at: u64,
+}
+
+impl Link {
+    pub(super) fn new(instance: Arc<Instance>, replica: Arc<Replica>, resumed: Option<Resumed>) -> Self {
+        let now = now_ms();
+        let mut ready = VecDeque::new();
+        let phase = match resumed {
+            Some(Resumed { head, reader }) => {
+                ready.push_back(head.into());
+                replica.set_stage(Stage::Online);
+                replica.acknowledged.store(reader.offset(), Relaxed);
+                Phase::Online(reader)
+            }
+            None => Phase::Waits(now),
+        };
+        Self { instance, replica, phase, ready, input: Vec::new(), moved_at: now }
+    }
+
+    /// What is to be sent next; pending, if there is nothing. `cx` is woken by the snapshot, its client by all else.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>, now: u64) -> Poll<Next> {
+        loop {
+            if let Some(bytes) = self.ready.pop_front() {
+                return Poll::Ready(Next::Bytes(bytes));
+            }
+            let phase = std::mem::replace(&mut self.phase, Phase::Done);
+            let (phase, goes_on) = match phase {
+                Phase::Waits(told_at) => match self.replica.take_feed() {
+                    Some(mut feed) => {
+                        let head = std::mem::take(&mut feed.head);
+                        self.ready.extend((!head.is_empty()).then(|| head.into()));
+                        (Phase::Receives(feed), true)
+                    }
+                    None if now.saturating_sub(told_at) >= QUIET => {
+                        self.ready.push_back(Bytes::from_static(b"\n"));
+                        (Phase::Waits(now), true)
+                    }
+                    None => (Phase::Waits(told_at), false),
+                },
+                Phase::Receives(mut feed) => match feed.parts.poll_recv(cx) {
+                    Poll::Pending => (Phase::Receives(feed), false),
+                    Poll::Ready(Some(Part::Bytes(bytes))) => {
+                        self.ready.push_back(bytes);
+                        (Phase::Receives(feed), true)
+                    }
+                    Poll::Ready(Some(Part::End { .. })) if self.replica.follower.wants_snapshot_only => {
+                        (Phase::Done, true)
+                    }
+                    Poll::Ready(Some(Part::End { is_measured: false })) => (Phase::Silent(feed.stream), true),
+                    Poll::Ready(Some(Part::End { is_measured: true })) => (self.online(feed.stream), true),
+                    // The snapshot has failed: the replica asks again.
+                    Poll::Ready(None) => (Phase::Done, true),
+                },
+                Phase::Silent(reader) => (Phase::Silent(reader), false),
+                Phase::Online(mut reader) => {
+                    let mut pieces = Vec::new();
+                    reader.read(READ, &mut pieces);
+                    self.ready.extend(pieces.into_iter().map(|piece| piece.bytes));
+                    (Phase::Online(reader), !self.ready.is_empty())
+                }
+                Phase::Done => return Poll::Ready(Next::End),
+            };
+            self.phase = phase;
+            if !goes_on {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn online(&self, reader: Reader) -> Phase {
+        tracing::info!(
+            "Synchronization with replica {}:{} succeeded",
+            self.replica.address(),
+            self.replica.follower.port
+        );
+        self.replica.set_stage(Stage::Online);
+        self.replica.acknowledged_at.store(now_ms(), Relaxed);
+        Phase::Online(reader)
+    }
+
+    /// Takes what the replica has said.
+    ///
+    /// # Errors
+    /// It is no command.
+    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<(), ProtocolError> {
+        self.input.extend_from_slice(bytes);
+        let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated: true };
+        let mut spans: Vec<Span> = Vec::new();
+        let mut used = 0;
+        while used < self.input.len() {
+            if matches!(self.input[used], b'\r' | b'\n') {
+                used += 1;
+                continue;
+            }
+            spans.clear();
+            let Some(end) = Parser::default().parse(&self.input, used, &mut spans, &limits)? else { break };
+            let args = Args::new(&self.input, &spans);
+            let is_answer = args.len() > 2 && args.is(0, "replconf") && args.is(1, "ack");
+            let offset = if is_answer { args.int(2).ok().and_then(|offset| u64::try_from(offset).ok()) } else { None };
+            used = end;
+            if let Some(offset) = offset {
+                self.acknowledge(offset, now);
+            }
+        }
+        self.input.drain(..used);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, offset: u64, now: u64) {
+        let replica = &self.replica;
+        replica.acknowledged_at.store(now, Relaxed);
+        let grown = offset > replica.acknowledged.fetch_max(offset, Relaxed);
+        if matches!(self.phase, Phase::Silent(_))
+            && let Phase::Silent(reader) = std::mem::replace(&mut self.phase, Phase::Done)
+        {
+            self.phase = self.online(reader);
+        }
+        if grown {
+            wait::serve(&self.instance.replication);
+        }
+    }
+
+    /// The socket has taken something, or there is nothing for it.
+    pub fn moved(&mut self, now: u64) {
+        self.moved_at = now;
+    }
+
+    /// Why the connection is to end, if it is: the replica is silent, or does not take what it is sent.
+    pub fn failure(&self, now: u64) -> Option<&'static str> {
+        let timeout = self.instance.config.uint(settings::REPL_TIMEOUT) * 1000;
+        let is_late = |since: u64| now.saturating_sub(since) > timeout;
+        match &self.phase {
+            Phase::Online(_) if is_late(self.replica.acknowledged_at.load(Relaxed)) => {
+                Some("Disconnecting timedout replica (streaming sync)")
+            }
+            Phase::Receives(_) if is_late(self.moved_at) => Some("Disconnecting timedout replica (full sync)"),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the stream that wait for it.
+    pub fn behind(&self) -> u64 {
+        match &self.phase {
+            Phase::Receives(Feed { stream, .. }) | Phase::Silent(stream) | Phase::Online(stream) => {
+                self.instance.journal.offset().saturating_sub(stream.offset())
+            }
+            Phase::Waits(_) | Phase::Done => 0,
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.instance.replication.leave(&self.replica, now_ms());
+    }
+}

@@ -1,0 +1,199 @@
+//! Full synchronization: one snapshot for all who wait for one.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::{Replica, Stage};
+use crate::config::settings;
+use crate::exec::instance::Instance;
+use crate::exec::snapshot::{self, Job, Purpose, Target};
+use crate::journal::Reader;
+
+/// Bytes of a snapshot that go to a replica together.
+const CHUNK: usize = 256 * 1024;
+/// Chunks that wait for a replica before the snapshot waits too.
+const CHUNKS: usize = 8;
+
+/// A part of what comes before the stream.
+#[derive(Debug)]
+pub(super) enum Part {
+    Bytes(Bytes),
+    /// All is said; of a snapshot without a length the replica knows so only when it has answered.
+    End {
+        is_measured: bool,
+    },
+}
+
+/// What a replica is sent: the snapshot, whose end is [`Part::End`] if it is whole, and then the stream.
+#[derive(Debug)]
+pub(super) struct Feed {
+    pub(super) head: String,
+    pub(super) parts: Receiver<Part>,
+    pub(super) stream: Reader,
+}
+
+/// Those whom one snapshot is sent to.
+type Receivers = Arc<Mutex<Vec<Sender<Part>>>>;
+
+/// Begins a snapshot for those who wait for one, unless more are still to be waited for.
+pub(super) fn begin_if_due(instance: &Arc<Instance>, now: u64) {
+    let waiting: Vec<_> =
+        instance.replication.replicas().into_iter().filter(|replica| replica.stage() == Stage::Waits).collect();
+    let Some(asked_at) = waiting.iter().map(|replica| replica.asked_at).min() else { return };
+    if instance.background.running().is_some() {
+        return;
+    }
+    let config = &instance.config;
+    let is_direct = config.is_on(settings::REPL_DISKLESS_SYNC)
+        && waiting.iter().all(|replica| replica.follower.takes_snapshots_of_unknown_length);
+    let enough = config.size(settings::REPL_DISKLESS_SYNC_MAX_REPLICAS);
+    let delay = config.uint(settings::REPL_DISKLESS_SYNC_DELAY) * 1000;
+    if is_direct && now < asked_at + delay && (enough == 0 || waiting.len() < enough) {
+        return;
+    }
+    let receivers = Receivers::default();
+    let job = if is_direct { direct(&receivers) } else { by_file(instance, &receivers) };
+    // Another one that has begun meanwhile is waited for.
+    let _ = snapshot::start(instance, job);
+}
+
+/// The cut of a snapshot: all who wait now are sent it.
+fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool) {
+    let replication = &instance.replication;
+    let (id, offset) = replication.begin_stream(instance);
+    let mut senders = receivers.lock().unwrap_or_else(PoisonError::into_inner);
+    for replica in replication.replicas() {
+        if replica.stage() != Stage::Waits || is_direct && !replica.follower.takes_snapshots_of_unknown_length {
+            continue;
+        }
+        let (sender, parts) = channel(CHUNKS);
+        let client = Arc::clone(&replica.client);
+        let stream = instance.journal.reader(move || client.wake());
+        let head = if replica.is_told { format!("+FULLRESYNC {id} {offset}\r\n") } else { String::new() };
+        *replica.feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Feed { head, parts, stream });
+        replica.set_stage(Stage::Receives);
+        replication.figures.full.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        replica.client.wake();
+        senders.push(sender);
+    }
+}
+
+impl Replica {
+    pub(super) fn take_feed(&self) -> Option<Feed> {
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A snapshot that goes to its receivers as it is made.
+fn direct(receivers: &Receivers) -> Job {
+    let (at_cut, targets) = (Arc::clone(receivers), Arc::clone(receivers));
+    Job {
+        purpose: Purpose::Replicas,
+        create: Box::new(move |_| {
+            let mark = super::new_id();
+            let mut fan = Fan { receivers: targets, buffer: Vec::with_capacity(CHUNK), mark };
+            let head = format!("$EOF:{}\r\n", fan.mark);
+            fan.write_all(head.as_bytes())?;
+            Ok(Box::new(fan) as Box<dyn Target>)
+        }),
+        at_cut: Box::new(move |instance| {
+            cut(instance, &at_cut, true);
+            tracing::info!("Background RDB transfer started");
+        }),
+        ended: Box::new(|_, written| match written {
+            Ok(()) => tracing::info!("Background RDB transfer terminated with success"),
+            Err(error) => tracing::warn!("Background transfer error: {error}"),
+        }),
+    }
+}
+
+/// A snapshot that is sent from the snapshot file.
+fn by_file(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
+    let path = snapshot::path(&instance.config);
+    let (at_cut, targets) = (Arc::clone(receivers), Arc::clone(receivers));
+    let job = snapshot::job(instance);
+    Job {
+        at_cut: Box::new(move |instance| {
+            (job.at_cut)(instance);
+            cut(instance, &at_cut, false);
+        }),
+        ended: Box::new(move |instance, written| {
+            let is_written = written.is_ok();
+            // Another one may take its place from here on.
+            let file = is_written.then(|| File::open(&path));
+            (job.ended)(instance, written);
+            // Who is sent nothing asks again.
+            if let Some(Err(error)) = file.map(|file| file.and_then(|file| send_file(file, targets))) {
+                tracing::warn!("the snapshot file cannot be sent to replicas: {error}");
+            }
+        }),
+        ..job
+    }
+}
+
+fn send_file(mut file: File, receivers: Receivers) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut fan = Fan { receivers, buffer: Vec::with_capacity(CHUNK), mark: String::new() };
+    fan.write_all(format!("${length}\r\n").as_bytes())?;
+    let copied = io::copy(&mut Read::by_ref(&mut file).take(length), &mut fan)?;
+    if copied < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    fan.end(true)
+}
+
+/// What is written goes to every receiver that is still there. One that is slow holds the others up, until its connection
+/// ends for that.
+struct Fan {
+    receivers: Receivers,
+    buffer: Vec<u8>,
+    /// What tells the end, where there is no length.
+    mark: String,
+}
+
+impl Fan {
+    fn send(&self, part: impl Fn() -> Part) -> io::Result<()> {
+        let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
+        receivers.retain(|receiver| receiver.blocking_send(part()).is_ok());
+        if receivers.is_empty() { Err(io::Error::other("all replicas are gone")) } else { Ok(()) }
+    }
+
+    fn send_buffer(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let bytes = Bytes::from(std::mem::replace(&mut self.buffer, Vec::with_capacity(CHUNK)));
+        self.send(|| Part::Bytes(bytes.clone()))
+    }
+
+    fn end(mut self, is_measured: bool) -> io::Result<()> {
+        self.send_buffer()?;
+        self.send(|| Part::End { is_measured })
+    }
+}
+
+impl Write for Fan {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK {
+            self.send_buffer()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Target for Fan {
+    fn commit(mut self: Box<Self>) -> io::Result<()> {
+        let mark = std::mem::take(&mut self.mark);
+        self.write_all(mark.as_bytes())?;
+        self.end(false)
+    }
+}

@@ -1,0 +1,137 @@
+//! A connection that has become a replica's.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+use server_runtime::Stream;
+use tokio::io::{AsyncRead as _, ReadBuf};
+
+use super::conn::{TURN_OUTPUT, end_turn};
+use super::output::{AboveSoftLimit, Output};
+use crate::clients::client::End;
+use crate::exec::clock::now_ms;
+use crate::exec::replication::{Link, Next};
+use crate::exec::session::ConnectedClient;
+use crate::exec::worker::Worker;
+
+/// Bytes that wait for the socket here; what comes behind them waits where all replicas have it.
+const WINDOW: usize = 256 * 1024;
+
+/// Serves a replica to its end; `input` is what it has sent behind its request.
+pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: ConnectedClient, input: &[u8]) {
+    let Some(follower) = client.follower.take() else { return };
+    let (instance, now) = (&worker.instance, now_ms());
+    let mut link = instance.replication.join(instance, &client.shared, *follower, now);
+    let is_clean = link.receive(input, now).is_ok();
+    let (output, above_soft_limit) = (Output::default(), AboveSoftLimit::default());
+    let mut conn = Conn { worker, stream, client, link, output, above_soft_limit, is_done: !is_clean };
+    let ended = poll_fn(|cx| conn.poll(cx)).await;
+    let shared = &conn.client.shared;
+    tracing::info!(
+        id = shared.id,
+        addr = shared.addr,
+        "Connection with replica lost: {}",
+        match ended {
+            Ok(()) => "it was closed".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    );
+}
+
+struct Conn {
+    worker: Rc<Worker>,
+    stream: Stream,
+    client: ConnectedClient,
+    link: Link,
+    output: Output,
+    above_soft_limit: AboveSoftLimit,
+    /// Whether nothing comes behind what waits in `output`.
+    is_done: bool,
+}
+
+impl Conn {
+    /// Works until there is nothing to be done. Ready when the connection is over.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.client.shared.wake_by(cx.waker());
+        let now = now_ms();
+        if self.client.shared.has_mail() && self.client.shared.take_mail().end != End::No {
+            return Poll::Ready(Ok(()));
+        }
+        if let Poll::Ready(ended) = self.receive(cx, now) {
+            return Poll::Ready(ended);
+        }
+        if let Some(why) = self.link.failure(now) {
+            tracing::warn!(id = self.client.shared.id, addr = self.client.shared.addr, "{why}");
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        let mut sent = 0;
+        loop {
+            while !self.is_done && self.output.len() < WINDOW {
+                match self.link.poll_next(cx, now) {
+                    Poll::Ready(Next::Bytes(bytes)) => self.output.push(bytes),
+                    Poll::Ready(Next::End) => self.is_done = true,
+                    Poll::Pending => break,
+                }
+            }
+            if self.output.is_empty() {
+                self.link.moved(now);
+                self.client.shared.output.store(0, Relaxed);
+                return if self.is_done { Poll::Ready(Ok(())) } else { Poll::Pending };
+            }
+            let before = self.output.len();
+            let flushed = self.output.flush(cx, &mut self.stream, TURN_OUTPUT);
+            let count = before - self.output.len();
+            self.worker.stats.output.add(count as u64);
+            if count > 0 {
+                self.link.moved(now);
+            }
+            match flushed {
+                Poll::Ready(flushed) => sent += flushed?,
+                Poll::Pending if self.is_over_limit(now) => {
+                    return Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()));
+                }
+                Poll::Pending => return Poll::Pending,
+            }
+            if sent > TURN_OUTPUT {
+                end_turn(cx);
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Takes what the replica says. Ready when it has said all, or what nobody understands.
+    fn receive(&mut self, cx: &mut Context<'_>, now: u64) -> Poll<io::Result<()>> {
+        let mut room = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut room);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(read) => read?,
+            }
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            self.client.shared.active_at.store(now, Relaxed);
+            if self.link.receive(buffer.filled(), now).is_err() {
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            }
+        }
+    }
+
+    /// Whether so much waits for it that `client-output-buffer-limit` cuts it off.
+    fn is_over_limit(&mut self, now: u64) -> bool {
+        let limit = self.worker.instance.config.output_limits()[1];
+        let waits = self.output.len() as u64 + self.link.behind();
+        self.client.shared.output.store(waits, Relaxed);
+        let is_over = self.above_soft_limit.too_long(waits, &limit, now) || limit.hard != 0 && waits > limit.hard;
+        if is_over {
+            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            tracing::warn!(id, addr, waits, "closing replica: what waits for it passed client-output-buffer-limit");
+        }
+        is_over
+    }
+}

@@ -1,0 +1,314 @@
+//! The append-only file: what is kept over the server's end, however it comes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::process::Signal;
+
+use super::snapshots::recipes;
+use super::support::genuine::{Genuine, copy_folder};
+use super::support::process::{Process, ask};
+use super::support::resp::Value;
+use super::support::until;
+
+fn info(server: &Process, name: &str) -> String {
+    let info = ask(&mut server.connect(), &["INFO", "persistence"]).text();
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned));
+    line.unwrap_or_else(|| panic!("{name} in {info}"))
+}
+
+fn said(server: &Process, line: &str) -> String {
+    ask(&mut server.connect(), &line.split(' ').collect::<Vec<_>>()).text()
+}
+
+fn rewrite(server: &Process) {
+    ask(&mut server.connect(), &["BGREWRITEAOF"]);
+    until("it is rewritten", || info(server, "aof_rewrite_in_progress") == "0");
+    assert_eq!(info(server, "aof_last_bgrewrite_status"), "ok");
+}
+
+fn digest(server: &Process) -> String {
+    ask(&mut server.connect(), &["DEBUG", "DIGEST"]).text()
+}
+
+fn files(server: &Process) -> Vec<String> {
+    let entries = fs::read_dir(server.folder.join("appendonlydir")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+const DEBUG: (&str, &str) = ("enable-debug-command", "yes");
+
+#[test]
+fn what_was_said_is_there_after_a_restart_and_a_rewrite() {
+    for preamble in ["yes", "no"] {
+        let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble), DEBUG];
+        let mut server = Process::start(&format!("aof-restart-{preamble}"), &settings);
+        for line in [
+            "SET a 1",
+            "RPUSH l x y z",
+            "SADD s 1 2 3",
+            "SADD words a b c",
+            "ZADD z 1.5 a -inf b",
+            "HSET h f v",
+            "XADD x 1-1 f v",
+            "XADD x 2-1 f v",
+            "XGROUP CREATE x g 0",
+            "XREADGROUP GROUP g ann COUNT 1 STREAMS x >",
+            "PFADD hll a b c",
+            "SET gone 1 PX 1",
+            "SET stays 1 EX 1000",
+            "FUNCTION FLUSH",
+        ] {
+            assert!(!ask(&mut server.connect(), &line.split(' ').collect::<Vec<_>>()).is_error(), "{line}");
+        }
+        let mut client = server.connect();
+        for line in ["SELECT 3", "SET b 2", "MULTI", "INCR a", "INCR b", "EXEC"] {
+            ask(&mut client, &line.split(' ').collect::<Vec<_>>());
+        }
+        until("a key has expired", || said(&server, "EXISTS gone") == "0");
+        let before = digest(&server);
+        server.signal(Signal::TERM);
+        assert!(server.ended().success());
+        server.restart();
+        assert_eq!(digest(&server), before);
+        rewrite(&server);
+        let base = if preamble == "yes" { "rdb" } else { "aof" };
+        let expected = [
+            format!("appendonly.aof.2.base.{base}"),
+            "appendonly.aof.2.incr.aof".into(),
+            "appendonly.aof.manifest".into(),
+        ];
+        assert_eq!(files(&server), expected);
+        assert_eq!(said(&server, "SET c 3"), "OK");
+        let before = digest(&server);
+        server.signal(Signal::TERM);
+        assert!(server.ended().success());
+        server.restart();
+        assert_eq!(digest(&server), before);
+        assert_eq!(info(&server, "aof_enabled"), "1");
+    }
+}
+
+#[test]
+fn it_is_turned_on_and_off_while_the_server_runs() {
+    let mut server = Process::start("aof-on", &[("save", ""), DEBUG]);
+    assert_eq!(said(&server, "SET a 1"), "OK");
+    assert_eq!(said(&server, "CONFIG SET appendonly yes"), "OK");
+    until("there is a base", || info(&server, "aof_rewrite_in_progress") == "0");
+    assert_eq!(said(&server, "SET b 2"), "OK");
+    assert_eq!(said(&server, "CONFIG SET appendonly no"), "OK");
+    assert_eq!(said(&server, "SET c 3"), "OK");
+    assert_eq!(info(&server, "aof_enabled"), "0");
+    server.signal(Signal::TERM);
+    server.ended();
+    server.add_flags(&["--appendonly", "yes"]);
+    server.restart();
+    assert_eq!(ask(&mut server.connect(), &["EXISTS", "a", "b", "c"]), Value::Int(2));
+}
+
+#[test]
+fn what_is_not_whole_is_cut_off_or_ends_the_start() {
+    let mut server = Process::start("aof-tail", &[("appendonly", "yes"), ("appendfsync", "always")]);
+    assert_eq!(said(&server, "SET a 1"), "OK");
+    server.signal(Signal::TERM);
+    server.ended();
+    let file = server.folder.join("appendonlydir/appendonly.aof.1.incr.aof");
+    let whole = fs::read(&file).unwrap();
+    let tails: [&[u8]; 4] = [
+        b"*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$1\r\n2\r",
+        b"*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$1\r\n2\r\n",
+        &[0; 4096],
+        b"*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\nb\r\n\0\0\0\0\0",
+    ];
+    for tail in tails {
+        fs::write(&file, [&whole, tail].concat()).unwrap();
+        server.restart();
+        assert_eq!(ask(&mut server.connect(), &["EXISTS", "a", "b"]), Value::Int(1));
+        server.signal(Signal::KILL);
+        server.ended();
+        assert_eq!(fs::read(&file).unwrap(), whole, "what is not whole is gone");
+    }
+    let fail = |bytes: &[u8], what: &str| {
+        fs::write(&file, bytes).unwrap();
+        let (status, last) = server.fail_to_start();
+        assert!(!status.success() && last.contains(what), "{last}");
+    };
+    fail(
+        &[&whole, &b"!hello"[..]].concat(),
+        "Bad file format reading the append only file appendonly.aof.1.incr.aof: offset",
+    );
+    fail(&[&whole, &b"*1\r\n$3\r\nBLA\r\n"[..]].concat(), "Unknown command 'BLA' reading the append only file");
+    fs::remove_file(&file).unwrap();
+    let (status, last) = server.fail_to_start();
+    assert!(!status.success() && last.contains("appendonly.aof.1.incr.aof") && last.contains("No such file"), "{last}");
+}
+
+const FOLDER: &str = "appendonlydir";
+
+fn words(recipe: &[String]) -> Vec<&str> {
+    recipe.iter().map(String::as_str).collect()
+}
+
+fn genuine_settings(preamble: &str) -> Vec<(String, String)> {
+    [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble)].map(|(name, value)| (name.into(), value.into())).into()
+}
+
+#[test]
+fn files_of_the_genuine_server_load_and_ours_load_there() {
+    for preamble in ["yes", "no"] {
+        let Some(mut genuine) = Genuine::start(&genuine_settings(preamble)) else { return };
+        let all = recipes();
+        let (first, second) = all.split_at(all.len() / 2);
+        first.iter().for_each(|recipe| _ = genuine.ask(&words(recipe)));
+        genuine.ask(&["BGREWRITEAOF"]);
+        until("it is rewritten", || genuine.ask(&["INFO", "persistence"]).text().contains("aof_rewrite_in_progress:0"));
+        second.iter().for_each(|recipe| _ = genuine.ask(&words(recipe)));
+        let expected = genuine.ask(&["DEBUG", "DIGEST"]).text();
+        genuine.ask(&["CONFIG", "SET", "appendonly", "no"]);
+
+        let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble), DEBUG];
+        let mut server = Process::start(&format!("aof-genuine-{preamble}"), &settings);
+        server.signal(Signal::KILL);
+        server.ended();
+        fs::remove_dir_all(server.folder.join(FOLDER)).unwrap();
+        copy_folder(&genuine.folder.join(FOLDER), &server.folder.join(FOLDER));
+        server.restart();
+        assert_eq!(digest(&server), expected, "theirs, preamble {preamble}");
+
+        // Ours, of what is said here, in all of its forms.
+        let mut client = server.connect();
+        ask(&mut client, &["FLUSHALL"]);
+        ask(&mut client, &["FUNCTION", "FLUSH"]);
+        first.iter().for_each(|recipe| assert!(!ask(&mut client, &words(recipe)).is_error(), "{recipe:?}"));
+        rewrite(&server);
+        second.iter().for_each(|recipe| assert!(!ask(&mut client, &words(recipe)).is_error(), "{recipe:?}"));
+        let expected = values(|words| ask(&mut client, words));
+        server.signal(Signal::TERM);
+        server.ended();
+        let files = server.folder.join(FOLDER);
+        let checked = Command::new("redis-check-aof").arg(files.join("appendonly.aof.manifest")).output().unwrap();
+        assert!(checked.status.success(), "{}", text(&checked));
+        let Some(mut genuine) = Genuine::with_file(&genuine_settings(preamble), Some(&files)) else { return };
+        until("it has loaded", || genuine.ask(&["INFO", "persistence"]).text().contains("\nloading:0"));
+        assert_eq!(values(|words| genuine.ask(words)), expected, "ours, preamble {preamble}");
+        assert_eq!(genuine.ask(&["FCALL", "f", "0"]), Value::Int(7));
+    }
+}
+
+/// The digests and the expiry of all values of the databases that the recipes fill.
+fn values(mut ask: impl FnMut(&[&str]) -> Value) -> Vec<(String, String)> {
+    let mut values = Vec::new();
+    for db in ["0", "3"] {
+        ask(&["SELECT", db]);
+        let Value::Array(keys) = ask(&["KEYS", "*"]) else { panic!("KEYS answers an array") };
+        for key in keys {
+            let Value::Array(digest) = ask(&["DEBUG", "DIGEST-VALUE", &key.text()]) else { panic!("an array") };
+            let Value::Int(expires_at) = ask(&["PEXPIRETIME", &key.text()]) else { panic!("a number") };
+            values.push((format!("{db} {}", key.text()), format!("{} {expires_at}", digest[0].text())));
+        }
+    }
+    values.sort();
+    values
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn run(arguments: &[&str], file: &Path) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redis-server"));
+    let output = command.arg(arguments[0]).arg(file).args(&arguments[1..]).output().unwrap();
+    (output.status.success(), text(&output))
+}
+
+#[test]
+fn files_are_checked_and_mended_without_a_server() {
+    let mut server = Process::start("aof-check", &[("appendonly", "yes"), ("appendfsync", "always")]);
+    assert_eq!(said(&server, "SET a 1"), "OK");
+    server.signal(Signal::TERM);
+    server.ended();
+    let manifest = server.folder.join(FOLDER).join("appendonly.aof.manifest");
+    let file = server.folder.join(FOLDER).join("appendonly.aof.1.incr.aof");
+    let (is_sound, said) = run(&["--check"], &manifest);
+    assert!(is_sound && said.contains("sound: files 2, commands 2, behind a snapshot of keys 0"), "{said}");
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, [&whole, &b"*1\r\n$5\r\nMULTI\r\n*2\r\n$3"[..]].concat()).unwrap();
+    let (is_sound, said) = run(&["--check"], &manifest);
+    let place = format!("what is whole ends at {}: redis-server --fix can cut off the 21 bytes behind it", whole.len());
+    assert!(!is_sound && said.contains(&place), "{said}");
+    let (is_mended, said) = run(&["--fix", "--yes"], &manifest);
+    assert!(is_mended, "{said}");
+    assert_eq!(fs::read(&file).unwrap(), whole);
+    fs::write(&manifest, "file x seq 1 type ?\n").unwrap();
+    let (is_sound, said) = run(&["--check"], &manifest);
+    assert!(!is_sound && said.contains("at line 1") && said.contains("Unknown AOF file type"), "{said}");
+}
+
+#[test]
+fn a_base_is_made_where_nothing_is_kept() {
+    let mut server = Process::start("aof-once", &[("save", "")]);
+    assert_eq!(said(&server, "SET a 1"), "OK");
+    rewrite(&server);
+    assert_eq!(said(&server, "SET b 1"), "OK");
+    assert_eq!(info(&server, "aof_enabled"), "0");
+    server.signal(Signal::TERM);
+    server.ended();
+    server.add_flags(&["--appendonly", "yes"]);
+    server.restart();
+    assert_eq!(ask(&mut server.connect(), &["EXISTS", "a", "b"]), Value::Int(1));
+}
+
+/// A small disk that is full: what was changed stays in memory, and nothing more is changed until there is room.
+#[test]
+fn a_full_disk_refuses_writes_until_there_is_room() {
+    let mut server = Process::start("aof-full", &[("appendonly", "yes")]);
+    let folder = server.folder.join("small");
+    fs::create_dir(&folder).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(&folder).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return test_peers::skip("no file system can be mounted here");
+    }
+    server.signal(Signal::TERM);
+    server.ended();
+    server.add_flags(&["--dir", folder.to_str().unwrap(), "--save", "", "--unixsocket", "../socket"]);
+    server.restart();
+    let mut client = server.connect();
+    let value = "x".repeat(100_000);
+    let mut acknowledged = 0;
+    let refused = loop {
+        match ask(&mut client, &["SET", &format!("k{acknowledged}"), &value]) {
+            Value::Error(error) => break String::from_utf8(error).unwrap(),
+            _ => acknowledged += 1,
+        }
+        assert!(acknowledged < 100_000, "it must be full by now");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert!(refused.starts_with("MISCONF Errors writing to the AOF file: "), "{refused}");
+    assert!(ask(&mut client, &["PING"]).is_error());
+    assert_eq!(ask(&mut client, &["EXISTS", "k0"]), Value::Int(1));
+    assert_eq!(info(&server, "aof_last_write_status"), "err");
+    let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(&folder).status().unwrap();
+    assert!(grown.success());
+    until("it can be written again", || !ask(&mut client, &["SET", "last", "1"]).is_error());
+    server.signal(Signal::TERM);
+    server.ended();
+    server.restart();
+    assert_eq!(ask(&mut server.connect(), &["DBSIZE"]), Value::Int(acknowledged + 1));
+    server.signal(Signal::KILL);
+    server.ended();
+    assert!(Command::new("umount").arg(&folder).status().unwrap().success());
+}
+
+#[test]
+fn transactions_are_loaded_again_while_the_server_runs() {
+    let server = Process::start("load-again", &[("appendonly", "yes"), ("enable-debug-command", "yes")]);
+    let mut stream = server.connect();
+    for line in ["SET k v", "MULTI", "APPEND k w", "RPUSH l 1 2", "EXEC", "DEBUG LOADAOF"] {
+        assert!(!ask(&mut stream, &line.split(' ').collect::<Vec<_>>()).is_error(), "{line}");
+    }
+    assert_eq!(ask(&mut stream, &["GET", "k"]), Value::Bulk(b"vw".to_vec()));
+    assert_eq!(ask(&mut stream, &["LLEN", "l"]), Value::Int(2));
+}

@@ -1,0 +1,140 @@
+//! Either side starts again from its snapshot, and the other goes on with it.
+
+use super::*;
+
+fn info(server: &Process, section: &str, name: &str) -> String {
+    field(&ask(&mut server.connect(), &["INFO", section]), name)
+}
+
+/// A replica goes on with its primary where its snapshot ends, in the database in which the stream was.
+#[test]
+fn a_restarted_replica_goes_on() {
+    let settings = [("repl-diskless-sync-delay", "0")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let Some(mut genuine) = Genuine::start(&settings) else { return };
+    let target = format!("127.0.0.1 {}", genuine.listen().port());
+    let mut replica = Process::start(
+        "restarted-replica",
+        &[("replicaof", &target), ("save", "3600 1"), ("enable-debug-command", "yes")],
+    );
+    let is_up = |replica: &Process| info(replica, "replication", "master_link_status") == "up";
+    let figures = |genuine: &mut Genuine| {
+        let stats = genuine.ask(&["INFO", "stats"]);
+        (field(&stats, "sync_full"), field(&stats, "sync_partial_ok"))
+    };
+    until("the link is up", || is_up(&replica));
+    let mut expected = 0;
+    for (round, signal) in [Signal::TERM, Signal::TERM, Signal::KILL].into_iter().enumerate() {
+        // The stream is in another database than the one that a server begins with.
+        genuine.ask(&["SELECT", "3"]);
+        genuine.ask(&["INCR", "counter"]);
+        genuine.ask(&["PEXPIRE", "counter", "100000"]);
+        assert_eq!(genuine.ask(&["WAIT", "1", "20000"]), Value::Int(1));
+        if signal == Signal::KILL {
+            assert_eq!(ask(&mut replica.connect(), &["SAVE"]), Value::Status("OK".into()));
+        }
+        replica.signal(signal);
+        replica.ended();
+        genuine.ask(&["INCR", "counter"]);
+        expected += 2;
+        replica.restart();
+        until("the link is up", || is_up(&replica));
+        assert_eq!(figures(&mut genuine), ("1".to_owned(), (round + 1).to_string()), "after {signal:?}");
+    }
+    assert_eq!(genuine.ask(&["WAIT", "1", "20000"]), Value::Int(1));
+    let digest = genuine.ask(&["DEBUG", "DIGEST"]);
+    let mut client = replica.connect();
+    ask(&mut client, &["SELECT", "3"]);
+    assert_eq!(ask(&mut client, &["GET", "counter"]), Value::Bulk(expected.to_string().into_bytes()));
+    assert_eq!(ask(&mut client, &["DEBUG", "DIGEST"]), digest);
+}
+
+/// A primary that has saved everything takes its replicas back under a new name; what has expired meanwhile goes there too.
+#[test]
+fn a_restarted_primary_takes_its_replicas_back() {
+    let port = free_port().to_string();
+    let settings = [("port", &*port), ("save", "3600 1"), ("repl-diskless-sync-delay", "0")];
+    let mut first = Process::start("restarted-primary", &settings);
+    let Some(mut genuine) = follower(port.parse().unwrap(), &[]) else { return };
+    until("the link is up", || is_up(&mut genuine));
+    let id = info(&first, "replication", "master_replid");
+    let mut client = first.connect();
+    ask(&mut client, &["SET", "k", "v"]);
+    ask(&mut client, &["SET", "over", "soon", "PX", "30"]);
+    assert_eq!(ask(&mut client, &["WAIT", "1", "20000"]), Value::Int(1));
+    first.signal(Signal::TERM);
+    first.ended();
+    until("its link is down", || !is_up(&mut genuine));
+    thread::sleep(std::time::Duration::from_millis(40));
+    first.restart();
+    until("the link is up", || is_up(&mut genuine));
+    assert_eq!(
+        (info(&first, "stats", "sync_full"), info(&first, "stats", "sync_partial_ok")),
+        ("0".into(), "1".into())
+    );
+    assert_eq!(info(&first, "replication", "master_replid2"), id);
+    assert_ne!(info(&first, "replication", "master_replid"), id);
+    let mut client = first.connect();
+    ask(&mut client, &["SET", "more", "v"]);
+    assert_eq!(ask(&mut client, &["WAIT", "1", "20000"]), Value::Int(1));
+    until("what has expired goes", || genuine.ask(&["DBSIZE"]) == Value::Int(2));
+    assert_eq!(ask(&mut client, &["DBSIZE"]), Value::Int(2));
+}
+
+/// A server that ends waits for replicas that have not got everything, and writes wait with it; SHUTDOWN ABORT takes that back.
+#[test]
+fn who_ends_waits_for_lagging_replicas() {
+    let port = free_port().to_string();
+    let settings = [("port", &*port), ("save", "3600 1"), ("repl-diskless-sync-delay", "0")];
+    let mut first = Process::start("lagging", &settings);
+    let Some(mut genuine) = follower(port.parse().unwrap(), &[]) else { return };
+    until("the link is up", || is_up(&mut genuine));
+    let (mut client, mut other, mut writer) = (first.connect(), first.connect(), first.connect());
+    let lag = |client: &mut std::os::unix::net::UnixStream| {
+        genuine.connect().write_all(b"DEBUG SLEEP 1.5\r\n").unwrap();
+        thread::sleep(std::time::Duration::from_millis(100));
+        ask(client, &["INCR", "counter"]);
+    };
+    let is_waiting = |client: &mut std::os::unix::net::UnixStream| {
+        !field(&ask(client, &["INFO", "server"]), "shutdown_in_milliseconds").is_empty()
+    };
+    lag(&mut client);
+    assert!(!is_waiting(&mut client));
+    other.write_all(b"SHUTDOWN\r\n").unwrap();
+    until("it waits", || is_waiting(&mut client));
+    writer.write_all(b"INCR counter\r\n").unwrap();
+    assert_eq!(ask(&mut client, &["GET", "counter"]), Value::Bulk(b"1".to_vec()), "writes wait");
+    assert_eq!(ask(&mut client, &["SHUTDOWN", "ABORT"]), Value::Status("OK".into()));
+    assert_eq!(ask(&mut other, &["PING"]), Value::Error("ERR Errors trying to SHUTDOWN. Check logs.".into()));
+    until("writes go on", || ask(&mut client, &["GET", "counter"]) == Value::Bulk(b"2".to_vec()));
+    assert!(!is_waiting(&mut client));
+    assert_eq!(ask(&mut client, &["WAIT", "1", "20000"]), Value::Int(1), "it is awake");
+
+    lag(&mut client);
+    let counted = ask(&mut client, &["GET", "counter"]);
+    first.signal(Signal::TERM);
+    first.ended();
+    assert_eq!(genuine.ask(&["GET", "counter"]), counted, "it has what was answered");
+    let log = first.log();
+    for line in ["Waiting for replicas before shutting down.", "1 of 1 replicas are in sync when shutting down."] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    first.restart();
+    until("the link is up", || is_up(&mut genuine));
+    assert_eq!(
+        (info(&first, "stats", "sync_full"), info(&first, "stats", "sync_partial_ok")),
+        ("0".into(), "1".into())
+    );
+
+    // One that takes too long is not waited for any longer.
+    let mut client = first.connect();
+    ask(&mut client, &["CONFIG", "SET", "shutdown-timeout", "1"]);
+    genuine.connect().write_all(b"DEBUG SLEEP 4\r\n").unwrap();
+    thread::sleep(std::time::Duration::from_millis(100));
+    ask(&mut client, &["INCR", "counter"]);
+    first.signal(Signal::TERM);
+    first.ended();
+    let log = first.log();
+    for line in ["Lagging replica 127.0.0.1:", "0 of 1 replicas are in sync when shutting down."] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+}
