@@ -280,6 +280,7 @@ fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let instance = Arc::clone(instance);
     let run = move || {
+        slow::lower_priority();
         *instance.background.place_of_stand_in() = stand_in(&instance, purpose);
         if let Ok(work) = receiver.recv() {
             work(&instance);
