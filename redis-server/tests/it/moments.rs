@@ -137,24 +137,6 @@ fn wander(stream: &mut (impl Read + Write), random: &mut Random, stop: &AtomicBo
     }
 }
 
-/// A folder that goes with this value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A folder that is left behind disturbs nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// What a server has that finds these files, the first of which is a base or not.
 struct Found {
     digest: Value,
@@ -163,8 +145,8 @@ struct Found {
 }
 
 fn load(has_base: bool, files: &[&Path]) -> Found {
-    let folder = Folder::new("moments-load");
-    let parts = folder.0.join("appendonlydir");
+    let folder = tempfile::tempdir().unwrap();
+    let parts = folder.path().join("appendonlydir");
     fs::create_dir(&parts).unwrap();
     let mut manifest = String::new();
     for (number, file) in files.iter().enumerate() {
@@ -174,7 +156,7 @@ fn load(has_base: bool, files: &[&Path]) -> Found {
         manifest.push_str(&format!("file {name} seq {} type {kind}\n", number + 1));
     }
     fs::write(parts.join("appendonly.aof.manifest"), manifest).unwrap();
-    let settings = [("dir", folder.0.to_str().unwrap()), ("appendonly", "yes")];
+    let settings = [("dir", folder.path().to_str().unwrap()), ("appendonly", "yes")];
     let instance =
         Arc::new(Instance::new(Arc::new(config(&settings.map(|(name, value)| (name.into(), value.into())))), &TABLE));
     aof::start(&instance).unwrap_or_else(|error| panic!("{files:?}: {error}"));
@@ -202,7 +184,7 @@ fn assert_same(ours: &Found, expected: &Found, what: &str) {
 #[test]
 fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
     const SNAPSHOTS: usize = 12;
-    let folder = Folder::new("moments");
+    let folder = tempfile::tempdir().unwrap();
     let server = Server::shuffled();
     let instance = &server.instance;
     instance.journal.set_on(User::Aof, true);
@@ -211,7 +193,7 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
     open_accounts(&mut client.stream);
     let expected = invariant(&mut client.stream);
     let stop = AtomicBool::new(false);
-    let path = |number: usize| folder.0.join(format!("{number}.rdb"));
+    let path = |number: usize| folder.path().join(format!("{number}.rdb"));
     let cuts: Vec<u64> = thread::scope(|scope| {
         for seed in 1..=6u64 {
             let (mut client, stop) = (server.connect(), &stop);
@@ -251,7 +233,7 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
     let mut stream = Vec::new();
     reader.take(&mut stream, &mut Vec::new());
     for (number, &cut) in cuts.iter().enumerate() {
-        let said = folder.0.join("said.aof");
+        let said = folder.path().join("said.aof");
         fs::write(&said, &stream[..cut as usize]).unwrap();
         let (found, replayed) = (load(true, &[&path(number)]), load(false, &[&said]));
         assert_eq!(found.invariant, expected, "snapshot {number}");

@@ -354,7 +354,10 @@ mod tests {
             assert_eq!(answered(line), refused("PSYNC", line));
         }
         let protected = Introduction { password: Some("p".into()), ..introduction() };
-        assert_eq!(talk(&protected, &["+PONG\r\n", "-WRONGPASS\r\n"], 3).1, refused("AUTH", "-WRONGPASS"));
+        assert_eq!(
+            talk(&protected, &["+PONG\r\n", "-WRONGPASS\r\n"], 3).1,
+            Err(Refusal::Refused("Unable to AUTH to MASTER: -WRONGPASS".to_owned()))
+        );
         assert!(matches!(talk(&introduction(), &["x".repeat(100_000).as_str()], 1000).1, Err(Refusal::Refused(_))));
     }
 
