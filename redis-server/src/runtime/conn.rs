@@ -71,9 +71,9 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedCl
     let client = carried.unwrap_or_else(|| new_client(&worker, &stream, &peer, &local));
     let mut conn = Conn {
         worker,
-        stream,
         place,
         client,
+        stream,
         input: BytesMut::new(),
         pipeline: Pipeline::default(),
         output: Output::default(),
@@ -123,7 +123,6 @@ fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Co
 /// A connection that is being served.
 pub(super) struct Conn {
     pub(super) worker: Rc<Worker>,
-    pub(super) stream: Stream,
     place: Place,
     /// Input that waits: an unfinished command, or commands behind one that waits.
     pub(super) input: BytesMut,
@@ -141,8 +140,10 @@ pub(super) struct Conn {
     undurable: Option<u64>,
     /// Replies that are sent when all connections of this round have been served.
     kept: Vec<u8>,
-    /// Dropped last: when the client leaves, what waited for it is freed.
+    /// Dropped behind the others: when the client leaves, what waited for it is freed.
     pub(super) client: ConnectedClient,
+    /// Dropped last: who sees the end of the connection finds nothing of the client any more.
+    pub(super) stream: Stream,
 }
 
 /// What one batch of input has come to.

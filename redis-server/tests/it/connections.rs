@@ -248,3 +248,20 @@ fn pipelines_of_moving_clients_keep_their_order() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert!(server.handle().moved() > 10, "only {} moved", server.handle().moved());
 }
+
+/// Whoever sees the end of a connection finds nothing of its client any more.
+#[test]
+fn a_client_has_left_when_its_connection_ends() {
+    let server = Server::shuffled();
+    let mut other = server.connect();
+    for _ in 0..1000 {
+        let mut client = server.connect();
+        client.send(&["SUBSCRIBE", "news"]);
+        client.reply();
+        other.send(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        assert_eq!(other.reply(), Value::Int(1));
+        client.until_closed();
+        assert_eq!(other.ask("PUBSUB NUMSUB news"), Value::Array(vec![Value::Bulk("news".into()), Value::Int(0)]));
+        assert_eq!(server.instance.clients().len(), 1);
+    }
+}
