@@ -5,12 +5,12 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::prober::{Prober, longest};
 use super::{Figures, Plot, Subject, figure};
 use crate::isolation::Client;
-use crate::process::Server;
+use crate::process::{Server, run_quietly};
 
 /// Random overwrites, as fast as they go.
 const OVERWRITES: [&str; 8] = ["-c", "50", "--value-size", "1000", "--mix", "1:SET key:{key} {value}", "--depth", "1"];
@@ -26,7 +26,10 @@ const MARGIN: Duration = Duration::from_secs(1);
 pub(super) fn measure(subject: &Subject, plot: &mut Plot) -> Result<Figures> {
     let server = subject.start(&[])?;
     let mut client = Client::connect(server.port())?;
-    client.ask(&["DEBUG", "POPULATE", &subject.keys.to_string(), "key", "1000"])?;
+    // By the generator, so that it overwrites these keys and adds none.
+    let fill = ["--preload", "--value-size", "1000", "-n", "1", "--mix", "1:GET key:{key}"];
+    run_quietly(&mut subject.load(&server, &fill))?;
+    ensure_keys(&mut client, subject)?;
     // Without clients.
     let prober = Prober::begin(server.port())?;
     thread::sleep(MARGIN);
@@ -42,7 +45,15 @@ pub(super) fn measure(subject: &Subject, plot: &mut Plot) -> Result<Figures> {
     ];
     let rate = overwritten(subject, &server, &mut client, &mut figures)?;
     half(subject, &server, &mut client, rate / 2.0, &mut figures, plot)?;
+    ensure_keys(&mut client, subject)?;
     Ok(figures)
+}
+
+/// Memory says something only if what is overwritten is there, and nothing else comes.
+fn ensure_keys(client: &mut Client, subject: &Subject) -> Result<()> {
+    let (text, expected) = (client.text(&["INFO", "keyspace"])?, format!("db0:keys={},", subject.keys));
+    ensure!(text.contains(&expected), "there are other keys than the {} that are overwritten:\n{text}", subject.keys);
+    Ok(())
 }
 
 /// Saves in the background and waits for it.
