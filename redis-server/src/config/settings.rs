@@ -71,6 +71,7 @@ settings! {
         SCRIPT_MEMORY_LIMIT "script-memory-limit",
         ACLLOG_MAX_LEN "acllog-max-len",
         APPENDFSYNC "appendfsync",
+        OOM_SCORE_ADJ "oom-score-adj",
         AUTO_AOF_REWRITE_PERCENTAGE "auto-aof-rewrite-percentage",
         AUTO_AOF_REWRITE_MIN_SIZE "auto-aof-rewrite-min-size",
         KEY_LOAD_DELAY "key-load-delay",
@@ -128,6 +129,7 @@ settings! {
         CLIENT_OUTPUT_BUFFER_LIMIT "client-output-buffer-limit",
         LATENCY_TRACKING_INFO_PERCENTILES "latency-tracking-info-percentiles",
         SAVE "save",
+        OOM_SCORE_ADJ_VALUES "oom-score-adj-values",
     }
     Lines lines {
         RENAME_COMMAND "rename-command",

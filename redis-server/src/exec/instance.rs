@@ -21,6 +21,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::exclusive::{Exclusive, Occupation};
 use crate::exec::loading::Loading;
+use crate::exec::oom_score::OomScore;
 use crate::exec::peers::Peers;
 use crate::exec::replication::Replication;
 use crate::exec::script::Scripts;
@@ -84,6 +85,8 @@ pub struct Instance {
     pub loading: Loading,
     /// Whether it is to end.
     pub ending: Ending,
+    /// How soon the kernel ends it when memory runs out.
+    pub oom_score: OomScore,
     /// What it keeps of its changes.
     pub aof: Aof,
     /// Who follows it.
@@ -169,6 +172,7 @@ impl Instance {
             background: Background::default(),
             loading: Loading::default(),
             ending: Ending::default(),
+            oom_score: OomScore::default(),
             aof: Aof::default(),
             replication: Replication::default(),
             journal,

@@ -12,6 +12,7 @@ pub mod eviction;
 pub mod exclusive;
 pub mod instance;
 pub mod loading;
+pub mod oom_score;
 pub(crate) mod panics;
 pub mod peers;
 pub mod permission;

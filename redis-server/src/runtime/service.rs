@@ -150,6 +150,9 @@ pub fn start(config: Config, signals: Option<Signals>) -> Result<(Running, Arc<I
     let prepared = Prepared::new(places, config, &TABLE)?;
     let instance = Arc::clone(&prepared.instance);
     instance.snapshots.make_automatic();
+    if let Err(error) = instance.oom_score.apply(&instance) {
+        tracing::warn!("oom-score-adj cannot be set: {error}");
+    }
     let config = &instance.config;
     let size = if config.is_on(settings::APPENDONLY) { aof::size(config) } else { snapshot::size(config) };
     // As in the genuine server, nobody is told LOADING for little.

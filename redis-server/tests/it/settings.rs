@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
 use super::support::server::Server;
+use super::support::until;
 
 /// Asks by one line, words between spaces.
 #[track_caller]
@@ -49,4 +50,35 @@ fn places_to_listen_stay_and_say_so() {
     check("port", "7000", "Unable to listen on this port. Check server logs.");
     check("tls-port", "7000", "Unable to listen on this port. Check server logs.");
     check("bind", "192.0.2.1", "Failed to bind to specified addresses.");
+}
+
+/// `oom-score-adj`, of the process, its role, and the process that stands for a snapshot; and back again.
+#[test]
+fn the_kernel_is_told_whom_to_end_first() {
+    let score = |pid: &str| -> i32 {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
+        text.trim().parse().unwrap()
+    };
+    let process = Process::start("oom-score", &[("save", "3600 1"), ("rdb-key-save-delay", "1000000")]);
+    let own = process.pid().to_string();
+    let inherited = score(&own);
+    let mut client = process.connect();
+    let mut set = |words: &[&str], expected: i32| {
+        assert_eq!(ask(&mut client, words).text(), "OK");
+        assert_eq!(score(&own), expected, "{words:?}");
+    };
+    set(&["CONFIG", "SET", "oom-score-adj-values", "10 20 30"], inherited);
+    set(&["CONFIG", "SET", "oom-score-adj", "yes"], inherited + 10);
+    set(&["CONFIG", "SET", "oom-score-adj-values", "15 20 30"], inherited + 15);
+    set(&["REPLICAOF", "127.0.0.1", "1"], inherited + 20);
+    set(&["REPLICAOF", "NO", "ONE"], inherited + 15);
+    set(&["SET", "key", "value"], inherited + 15);
+    assert_eq!(say(&mut process.connect(), "BGSAVE"), "Background saving started");
+    until("the child has its score", || process.children().iter().any(|pid| score(&pid.to_string()) == inherited + 30));
+    let absolute = inherited + 40;
+    let values = format!("{absolute} 0 0");
+    set(&["CONFIG", "SET", "oom-score-adj", "absolute", "oom-score-adj-values", &values], absolute);
+    set(&["CONFIG", "SET", "oom-score-adj", "no"], inherited);
+    let refused = say(&mut process.connect(), "CONFIG SET oom-score-adj-values 1");
+    assert!(refused.contains("oom-score-adj-values"), "{refused}");
 }

@@ -67,6 +67,8 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
     } else if is(settings::DIR.id()) {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
+    } else if [settings::OOM_SCORE_ADJ.id(), settings::OOM_SCORE_ADJ_VALUES.id()].contains(&id) {
+        instance.oom_score.apply(instance).map_err(|error| format!("Failed to set the score: {error}"))?;
     } else if is(settings::LOGLEVEL.id()) {
         server_runtime::set_log_level(logging::level(config)).map_err(|error| error.to_string())?;
     } else if let Some(runtime) = instance.runtime().filter(|_| tls::SETTINGS.contains(&id)) {

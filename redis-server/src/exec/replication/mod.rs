@@ -409,6 +409,9 @@ impl Replication {
             state.alone_since = now;
         }
         drop(state);
+        if let Err(error) = instance.oom_score.apply(instance) {
+            tracing::warn!("oom-score-adj cannot be set for the new role: {error}");
+        }
         if follows {
             follow::begin(instance, generation);
         }

@@ -397,7 +397,10 @@ fn stand_in(instance: &Arc<Instance>, purpose: Purpose) -> Option<StandIn> {
     }
     let name = if purpose == Purpose::Snapshot { "redis-rdb-bgsave" } else { "redis-aof-rewrite" };
     let shared = Arc::clone(instance);
-    let started = StandIn::start(name, move || shared.background.is_killed.store(true, SeqCst));
+    let started = StandIn::start(name, move || shared.background.is_killed.store(true, SeqCst)).and_then(|stand_in| {
+        instance.oom_score.apply_to_child(instance, stand_in.pid())?;
+        Ok(stand_in)
+    });
     started.inspect_err(|error| tracing::warn!("no process stands for the snapshot: {error}")).ok()
 }
 

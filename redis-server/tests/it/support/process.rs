@@ -40,6 +40,10 @@ impl Process {
         until("the server listens", || UnixStream::connect(self.folder.join("socket")).is_ok());
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Starts it again, in the same folder; it has ended.
     pub(crate) fn restart(&mut self) {
         self.child = spawn(&self.folder, &self.flags);
