@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use redis_server::persistence::aof::{Manifest, Part};
+use redis_server::persistence::aof::{Manifest, Part, SEQ_MAX};
 
 #[derive(Arbitrary, Debug)]
 enum Input<'a> {
@@ -37,7 +37,7 @@ fuzz_target!(|input: Input<'_>| match input {
         check(lines.into_iter().map(line).collect::<String>().as_bytes());
     }
     Input::Files { base, history, incrs } => {
-        let part = |(name, seq): (&str, u64)| is_name(name).then(|| Part { name: name.to_owned(), seq: seq.max(1) });
+        let part = |(name, seq): (&str, u64)| is_name(name).then(|| Part { name: name.to_owned(), seq: seq.clamp(1, SEQ_MAX) });
         let base = base.and_then(part);
         let history: Vec<_> = history.into_iter().filter_map(part).collect();
         let mut seq = 0;

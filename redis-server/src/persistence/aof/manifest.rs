@@ -5,7 +5,7 @@ use std::fmt;
 use crate::protocol::split_words;
 
 /// Largest number of a file: the genuine server counts with 63 bits, and those of the files that follow must fit too.
-const SEQ_MAX: u64 = i64::MAX as u64 / 2;
+pub const SEQ_MAX: u64 = i64::MAX as u64 / 2;
 
 /// Longest line, its end included.
 const LINE_MAX: usize = 1024;
@@ -15,7 +15,7 @@ const LINE_MAX: usize = 1024;
 pub struct Part {
     /// Its name in the folder.
     pub name: String,
-    /// Its number among those of its kind.
+    /// Its number among those of its kind: 1 to [`SEQ_MAX`].
     pub seq: u64,
 }
 

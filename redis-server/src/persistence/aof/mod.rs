@@ -16,7 +16,7 @@ pub use check::{Contents, Damage, check, fix};
 pub use layout::Layout;
 pub(crate) use log::find;
 pub use log::{FindError, Log, Partial};
-pub use manifest::{Manifest, ManifestError, Part};
+pub use manifest::{Manifest, ManifestError, Part, SEQ_MAX};
 pub use plain::PlainWriter;
 pub use reader::{Batch, ReadFault, Reader};
 pub use writer::{Failed, Fsync, Policy, Writer};
