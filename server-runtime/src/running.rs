@@ -376,6 +376,8 @@ impl<C: 'static> Acceptor<C> {
             let (counters, shutdown) = (Arc::clone(&handle.counters), shutdown.clone());
             spawn_local(async move { balance::watch(&counters, runtimes, serial_nanos, shutdown).await });
         }
+        // However this ends.
+        let _told = Told(Arc::clone(&handle.stop));
         let hub = Rc::new(Hub { counters: Arc::clone(&handle.counters), workers, refusal, next: Cell::new(0) });
         let accept = |listener| spawn_local(listen::accept_all(listener, Rc::clone(&hub), shutdown.clone()));
         let tasks: Vec<_> = listeners.into_iter().map(accept).collect();
@@ -386,6 +388,15 @@ impl<C: 'static> Acceptor<C> {
                 error!("a listener failed: {error}");
             }
         }
+    }
+}
+
+/// Tells the connections, when it is dropped, that nobody listens any more.
+struct Told(Arc<Stop>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.listens_no_more();
     }
 }
 

@@ -67,8 +67,13 @@ impl Stop {
         }
     }
 
+    /// Begins the end: the acceptor closes its listeners, and [tells the connections](Stop::listens_no_more) behind that.
     pub(crate) fn drain(&self) {
         self.accept.trigger();
+    }
+
+    /// Nobody can connect any more: connections may end, and who sees that finds nobody at the address.
+    pub(crate) fn listens_no_more(&self) {
         self.workers.iter().for_each(Shutdown::trigger);
     }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use server_runtime::{Options, shutdown_on_signals};
+use server_runtime::{Listen, Options, shutdown_on_signals};
 
 use crate::support::{PATIENCE, alone, ask, connect, options, serve, until};
 
@@ -41,6 +41,22 @@ fn connections_hear_of_the_shutdown() {
     }
     drop(streams);
     assert!(!running.wait());
+}
+
+/// Whoever is told of the end can rely on it: somebody else may listen there.
+#[test]
+fn who_hears_of_the_shutdown_finds_nobody_who_listens() {
+    for _ in 0..20 {
+        let places = (0..8).map(|_| Listen::Tcp("127.0.0.1:0".parse().unwrap())).collect();
+        let running = serve(Options { listen: places, ..options() });
+        let mut stream = connect(running.local_addrs()[0]);
+        stream.write_all(b"shutdown").unwrap();
+        until("it is there", || running.connections() == 1);
+        running.shutdown_handle().trigger();
+        stream.read_exact(&mut [0; 3]).unwrap();
+        let open = running.local_addrs().iter().filter(|addr| TcpStream::connect(addr).is_ok()).count();
+        assert_eq!(open, 0, "so many places are still listened on");
+    }
 }
 
 #[test]
