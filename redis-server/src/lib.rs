@@ -5,6 +5,7 @@
 //! (handlers) → [`keyspace`] → [`types`] (data structures).
 
 pub mod clients;
+pub mod cluster;
 pub mod command;
 pub mod commands;
 pub mod config;

@@ -36,6 +36,7 @@ const MAY_NAME_TOKIO: &[&str] =
 const REDIS_FOLDERS: &[&str] = &[
     "protocol",
     "types",
+    "cluster",
     "config",
     "keyspace",
     "persistence",

@@ -1,0 +1,132 @@
+//! What a node asks of those who have sockets, files and data.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Routing, SlotSet};
+
+/// Milliseconds of Unix time, by a clock that never runs back.
+pub type Millis = u64;
+
+/// A connection to another node's bus port, or from one to ours. Numbers are not used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Link(pub u64);
+
+/// Something that is to be done. What comes later is to be done later: nothing may be sent before a file that is asked for
+/// ahead of it is written.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Connect to a bus port; then say that the link is open, or closed.
+    Connect {
+        /// Its name from now on.
+        link: Link,
+        /// An address, never a host's name.
+        ip: String,
+        /// The bus port.
+        port: u16,
+    },
+    /// Send bytes, in order. If they cannot be sent, the link is closed.
+    Send {
+        /// To whom.
+        link: Link,
+        /// A whole packet.
+        bytes: Bytes,
+    },
+    /// Close a link, of which nothing more is to be said.
+    Close {
+        /// Which one.
+        link: Link,
+    },
+    /// Replace the file of the cluster's state.
+    Save {
+        /// All of it.
+        text: String,
+        /// Whether it must be on disk, not only written, before what comes next is done.
+        sync: bool,
+    },
+    /// Follow a primary, instead of whom was followed or none.
+    Follow {
+        /// Its address.
+        ip: String,
+        /// Its port without TLS; 0 if there is none.
+        port: u16,
+        /// Its port with TLS; 0 if there is none.
+        tls_port: u16,
+    },
+    /// Be a primary: follow nobody any more, and keep the data.
+    Promote,
+    /// Delete all data (`CLUSTER RESET` of a replica).
+    DeleteAll,
+    /// Let no client write until then: a replica is about to take over.
+    PauseWrites {
+        /// When it ends of its own accord.
+        until: Millis,
+    },
+    /// Let clients write again.
+    ResumeWrites,
+    /// From now on this is who serves what.
+    Route(Arc<Routing>),
+    /// Slots have gone to others.
+    SlotsLost {
+        /// Which ones.
+        slots: Box<SlotSet>,
+        /// Whether their keys must go; otherwise all data is replaced by a primary's, or there is none.
+        delete_keys: bool,
+    },
+    /// Give a message to subscribers here.
+    Publish {
+        /// The channel.
+        channel: Bytes,
+        /// The message.
+        message: Bytes,
+        /// Whether it is for subscribers of shard channels.
+        is_sharded: bool,
+    },
+    /// A line for the log.
+    Log(Level, String),
+}
+
+/// How much a line in the log matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// For those who look for a fault in the cluster.
+    Debug,
+    /// Ordinary, and often.
+    Verbose,
+    /// What operators want to read.
+    Notice,
+    /// What they should look at.
+    Warning,
+}
+
+/// What only those know who have the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Where the stream of changes is: what was written, or what was taken from the primary.
+    pub offset: u64,
+    /// How the primary is heard.
+    pub primary_link: PrimaryLink,
+    /// Whether there are keys.
+    pub has_keys: bool,
+    /// Whether a data set is being loaded.
+    pub is_loading: bool,
+}
+
+/// How a replica hears its primary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrimaryLink {
+    /// It has not been heard since the start, or there is none.
+    #[default]
+    Never,
+    /// The stream comes.
+    Up {
+        /// When something came last.
+        heard_at: Millis,
+    },
+    /// The stream has been lost.
+    Down {
+        /// When.
+        since: Millis,
+    },
+}

@@ -1,0 +1,68 @@
+//! Who serves what, as those who run commands see it: a snapshot of the node table that never changes.
+
+use std::collections::BTreeMap;
+
+use super::{NodeId, SLOTS};
+
+/// No node.
+pub const NOBODY: u16 = u16::MAX;
+
+/// A node as clients see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its name.
+    pub id: NodeId,
+    /// Its address; empty while it is not known.
+    pub ip: String,
+    /// Its port without TLS; 0 if there is none.
+    pub port: u16,
+    /// Its port with TLS; 0 if there is none.
+    pub tls_port: u16,
+    /// Its host's name; empty if it has told none.
+    pub hostname: String,
+    /// Whose replica it is; [`NOBODY`] if it is a primary, or of an unknown one.
+    pub primary: u16,
+    /// Whether it follows another one.
+    pub is_replica: bool,
+    /// Whether the cluster agrees that it is not there.
+    pub has_failed: bool,
+}
+
+/// Who owns which slot.
+#[derive(Clone, Debug)]
+pub struct Routing {
+    /// Whether the cluster serves its slots.
+    pub is_ok: bool,
+    /// This node, among `nodes`.
+    pub me: u16,
+    /// Whom it follows; [`NOBODY`] if it is a primary.
+    pub primary: u16,
+    /// Every node that the cluster has, but for those that have only said hello.
+    pub nodes: Vec<Endpoint>,
+    /// The owner of each slot, or [`NOBODY`].
+    pub owners: Box<[u16; SLOTS]>,
+    /// Slots of this node's that are on their way to another one.
+    pub migrating: BTreeMap<u16, u16>,
+    /// Slots that are on their way from another node to this one.
+    pub importing: BTreeMap<u16, u16>,
+}
+
+impl Routing {
+    /// A node that is alone and has nothing.
+    pub fn alone(me: Endpoint) -> Self {
+        Self {
+            is_ok: false,
+            me: 0,
+            primary: NOBODY,
+            nodes: vec![me],
+            owners: vec![NOBODY; SLOTS].try_into().expect("its length is that of the array"),
+            migrating: BTreeMap::new(),
+            importing: BTreeMap::new(),
+        }
+    }
+
+    /// The node of an index that stands here; none for [`NOBODY`].
+    pub fn node(&self, index: u16) -> Option<&Endpoint> {
+        self.nodes.get(usize::from(index))
+    }
+}
