@@ -28,6 +28,14 @@ pub struct Endpoint {
     pub has_failed: bool,
 }
 
+impl Endpoint {
+    /// A node that has only a name.
+    pub fn of_new(id: NodeId) -> Self {
+        let (ip, hostname) = (String::new(), String::new());
+        Self { id, ip, port: 0, tls_port: 0, hostname, primary: NOBODY, is_replica: false, has_failed: false }
+    }
+}
+
 /// Who owns which slot.
 #[derive(Clone, Debug)]
 pub struct Routing {

@@ -43,6 +43,19 @@ impl SlotSet {
         is_new
     }
 
+    /// Adds all from `first` to `last`.
+    pub fn add_range(&mut self, first: u16, last: u16) {
+        let (from, to) = (usize::from(first) / 8, usize::from(last) / 8);
+        let (low, high) = (255 << (first & 7), 255 >> (7 - (last & 7)));
+        if from == to {
+            self.bits[from] |= low & high;
+            return;
+        }
+        self.bits[from] |= low;
+        self.bits[from + 1..to].fill(255);
+        self.bits[to] |= high;
+    }
+
     /// Takes a slot out; whether it was there.
     pub fn remove(&mut self, slot: u16) -> bool {
         let was_there = self.has(slot);
@@ -99,6 +112,70 @@ impl FromIterator<u16> for SlotSet {
     }
 }
 
+/// Slots as the ranges that they make, in order: a primary has some thousands in a row, and of a large cluster each node keeps
+/// every other one's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SlotRanges {
+    /// First and last.
+    ranges: Vec<(u16, u16)>,
+    len: usize,
+}
+
+impl SlotRanges {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        self.ranges.iter().flat_map(|(first, last)| *first..=*last)
+    }
+
+    pub(super) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u16>> + '_ {
+        self.ranges.iter().map(|(first, last)| *first..=*last)
+    }
+
+    pub(super) fn to_set(&self) -> SlotSet {
+        let mut set = SlotSet::EMPTY;
+        for (first, last) in &self.ranges {
+            set.add_range(*first, *last);
+        }
+        set
+    }
+
+    /// Adds a slot that is not there.
+    pub(super) fn add(&mut self, slot: u16) {
+        let at = self.ranges.partition_point(|(first, _)| *first < slot);
+        let joins_left = at > 0 && self.ranges[at - 1].1 + 1 == slot;
+        let joins_right = self.ranges.get(at).is_some_and(|(first, _)| *first == slot + 1);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.ranges[at - 1].1 = self.ranges[at].1;
+                self.ranges.remove(at);
+            }
+            (true, false) => self.ranges[at - 1].1 = slot,
+            (false, true) => self.ranges[at].0 = slot,
+            (false, false) => self.ranges.insert(at, (slot, slot)),
+        }
+        self.len += 1;
+    }
+
+    /// Takes out a slot that is there.
+    pub(super) fn remove(&mut self, slot: u16) {
+        let at = self.ranges.partition_point(|(first, _)| *first <= slot) - 1;
+        let (first, last) = self.ranges[at];
+        match (first == slot, last == slot) {
+            (true, true) => _ = self.ranges.remove(at),
+            (true, false) => self.ranges[at].0 += 1,
+            (false, true) => self.ranges[at].1 -= 1,
+            (false, false) => {
+                self.ranges[at].1 = slot - 1;
+                self.ranges.insert(at + 1, (slot + 1, last));
+            }
+        }
+        self.len -= 1;
+    }
+}
+
 impl fmt::Debug for SlotSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.ranges()).finish()
@@ -108,6 +185,7 @@ impl fmt::Debug for SlotSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::random::Random;
 
     #[test]
     fn sets() {
@@ -119,5 +197,26 @@ mod tests {
         assert!(!set.add(7) && set.add(9) && set.remove(9) && !set.remove(9));
         assert_eq!((SlotSet::ALL.len(), SlotSet::ALL.ranges()), (SLOTS, vec![0..=16_383]));
         assert!(SlotSet::EMPTY.is_empty() && !set.is_empty());
+    }
+
+    /// Slots that come and go by chance, against a set of bits.
+    #[test]
+    fn ranges_are_sets() {
+        let mut random = Random::new([7; 4]);
+        for bound in [10, 100, 16_384] {
+            let (mut set, mut ranges) = (SlotSet::EMPTY, SlotRanges::default());
+            for _ in 0..2000 {
+                let slot = random.below(bound) as u16;
+                if set.remove(slot) {
+                    ranges.remove(slot);
+                } else {
+                    set.add(slot);
+                    ranges.add(slot);
+                }
+                assert_eq!((ranges.len(), ranges.ranges().collect()), (set.len(), set.ranges()));
+            }
+            assert_eq!(ranges.to_set(), set);
+            assert!(ranges.iter().eq(set.iter()));
+        }
     }
 }

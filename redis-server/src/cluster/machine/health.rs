@@ -1,0 +1,56 @@
+//! Whether the cluster serves its slots, as this node sees it.
+
+use super::{Flags, Level, Machine, Millis};
+use crate::cluster::SLOTS;
+
+/// After its start a primary refuses writes for so long: others may have taken its slots meanwhile, and must get to say so.
+const WRITABLE_DELAY: Millis = 2000;
+
+/// A primary that was with the minority waits for a timeout before it takes writes again, within these bounds.
+const REJOIN_DELAY: [Millis; 2] = [500, 5000];
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Health {
+    pub(super) is_ok: bool,
+    pub(super) started_at: Millis,
+    /// When it was seen last that the majority is out of reach.
+    minority_at: Millis,
+}
+
+impl Health {
+    pub(super) fn new(now: Millis) -> Self {
+        Self { is_ok: false, started_at: now, minority_at: 0 }
+    }
+}
+
+impl Machine {
+    pub(super) fn judge_health(&mut self, now: Millis) {
+        let is_primary = self.nodes.myself().is_primary();
+        if is_primary && !self.health.is_ok && now.saturating_sub(self.health.started_at) < WRITABLE_DELAY {
+            return;
+        }
+        let (mut votes, mut reachable, mut failed_owner) = (0, 0, false);
+        for (_, node) in self.nodes.iter().filter(|(_, node)| node.slots.len() > 0) {
+            failed_owner |= node.has_failed();
+            votes += usize::from(node.has_vote());
+            reachable += usize::from(node.has_vote() && !node.flags.any(Flags::FAILED.and(Flags::MAYBE_FAILED)));
+        }
+        let is_covered = self.nodes.assigned() == SLOTS && !failed_owner;
+        let has_majority = reachable > votes / 2;
+        if !has_majority {
+            self.health.minority_at = now;
+        }
+        let is_ok = has_majority && (is_covered || !self.settings.require_full_coverage);
+        if is_ok == self.health.is_ok {
+            return;
+        }
+        let [least, most] = REJOIN_DELAY;
+        let delay = self.settings.node_timeout.clamp(least, most);
+        if is_ok && is_primary && now.saturating_sub(self.health.minority_at) < delay {
+            return;
+        }
+        self.health.is_ok = is_ok;
+        self.agenda.route = true;
+        self.log(Level::Notice, format!("Cluster state changed: {}", if is_ok { "ok" } else { "fail" }));
+    }
+}
