@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::oaths::Oaths;
 use crate::cluster::random::Random;
-use crate::cluster::{Action, Facts, Link, Machine, Millis, PrimaryLink, Routing, Settings};
+use crate::cluster::{Action, Endpoint, Facts, Link, Machine, Millis, NodeId, PrimaryLink, Routing, Settings};
 
 /// When all begins; the epoch of Unix would be mistaken for "never".
 pub(super) const START: Millis = 1_700_000_000_000;
@@ -92,30 +92,31 @@ pub(super) struct World {
     next_conn: usize,
 }
 
+impl Host {
+    fn new(at: usize, settings: &Settings) -> Self {
+        Self {
+            machine: None,
+            routing: Arc::new(Routing::alone(Endpoint::of_new(NodeId::from_random(|| 0)))),
+            offset: 1,
+            settings: Settings { announce_ip: ip(at), ..settings.clone() },
+            life: 0,
+            conns: HashMap::new(),
+            disk: [String::new(), String::new()],
+            following: None,
+            primary_link: PrimaryLink::Never,
+            paused_until: 0,
+            tick: (Millis::MAX, 0),
+            frozen_until: 0,
+        }
+    }
+}
+
 impl World {
     /// Servers that are not started yet.
     pub(super) fn new(hosts: usize, settings: &Settings, net: Net, seed: u64) -> Self {
-        let host = |at: usize| {
-            let settings = Settings { announce_ip: ip(at), ..settings.clone() };
-            let endpoint = crate::cluster::Endpoint::of_new(crate::cluster::NodeId::from_random(|| 0));
-            Host {
-                machine: None,
-                routing: Arc::new(Routing::alone(endpoint)),
-                offset: 1,
-                settings,
-                life: 0,
-                conns: HashMap::new(),
-                disk: [String::new(), String::new()],
-                following: None,
-                primary_link: PrimaryLink::Never,
-                paused_until: 0,
-                tick: (Millis::MAX, 0),
-                frozen_until: 0,
-            }
-        };
         Self {
             now: START,
-            hosts: (0..hosts).map(host).collect(),
+            hosts: (0..hosts).map(|at| Host::new(at, settings)).collect(),
             net,
             random: Random::new([seed, 2, 3, 4]),
             oaths: Oaths::default(),
@@ -127,6 +128,14 @@ impl World {
             conns: BTreeMap::new(),
             next_conn: 0,
         }
+    }
+
+    /// One more server, which is not started yet.
+    pub(super) fn add_host(&mut self, timeout: Millis) -> usize {
+        let at = self.hosts.len();
+        self.hosts.push(Host::new(at, &super::settings(timeout)));
+        self.parts.push(0);
+        at
     }
 
     /// What a server's file says.
