@@ -32,6 +32,32 @@ const MAX_LINES: usize = 800;
 const MAY_NAME_TOKIO: &[&str] =
     &["main.rs", "lib.rs", "exec/blocking.rs", "exec/session.rs", "exec/event_loop.rs", "exec/replication/sync.rs"];
 
+/// Cores of all packages: they take bytes and the time, and fetch neither.
+const CORES: &[&str] = &[
+    "http2/src/",
+    "echonet-lite/src/wire/",
+    "echonet-lite/src/class/",
+    "echonet-lite/src/node/",
+    "echonet-lite/src/controller/",
+    "echonet-lite/src/meter/",
+    "loadgen/src/codec/",
+    "redis-server/src/protocol/",
+    "redis-server/src/types/",
+    "redis-server/src/config/",
+    "redis-server/src/keyspace/",
+    "redis-server/src/persistence/",
+    "redis-server/src/journal/",
+    "redis-server/src/cluster/",
+    "redis-server/src/command/",
+    "redis-server/src/clients/",
+];
+
+/// What a core does not name: clocks, sockets, whoever waits.
+const EDGES: &[&str] = &["Instant::now", "SystemTime::now", "TcpStream", "TcpListener", "UdpSocket", "tokio"];
+
+/// Where http2 meets the crates of others, behind a feature.
+const NOT_CORE: &str = "http2/src/shared/";
+
 /// The folders of redis-server from the bottom up: a file names only its own folder and those before it.
 const REDIS_FOLDERS: &[&str] = &[
     "protocol",
@@ -179,6 +205,7 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
     if length > MAX_LINES {
         breaches.push(format!("{path}: {length} lines, more than {MAX_LINES}"));
     }
+    breaches.extend(check_core(path, text));
     let Some(inner) = path.strip_prefix("redis-server/src/") else {
         return breaches;
     };
@@ -197,6 +224,33 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
     breaches
 }
 
+/// A core has neither clock nor socket, but for its tests.
+fn check_core(path: &str, text: &str) -> Vec<String> {
+    if !CORES.iter().any(|core| path.starts_with(core)) || path.starts_with(NOT_CORE) || is_test(path) {
+        return Vec::new();
+    }
+    let mut breaches = Vec::new();
+    for (number, line) in without_tests(text).lines().enumerate() {
+        let code = line.split("//").next().unwrap_or_default();
+        for edge in EDGES.iter().filter(|edge| code.contains(**edge)) {
+            breaches.push(format!("{path}:{}: a core does not name {edge}", number + 1));
+        }
+    }
+    breaches
+}
+
+/// Whether a file has nothing but tests.
+fn is_test(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(name, "tests.rs" | "testing.rs" | "oracle.rs" | "command_oracle.rs")
+        || path.split('/').any(|part| part == "tests")
+}
+
+/// The code in front of a file's tests.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
 /// A folder of redis-server uses only those below it, but for its tests.
 fn check_order(path: &str, inner: &str, text: &str) -> Vec<String> {
     let rank = |folder: &str| REDIS_FOLDERS.iter().position(|known| *known == folder);
@@ -207,13 +261,11 @@ fn check_order(path: &str, inner: &str, text: &str) -> Vec<String> {
     let Some(own) = rank(folder) else {
         return vec![format!("{path}: the folder `{folder}` has no place in the order of redis-server's folders")];
     };
-    let is_test = |name: &str| matches!(name, "tests.rs" | "testing.rs" | "oracle.rs" | "command_oracle.rs");
-    if is_test(file.rsplit('/').next().unwrap_or(file)) || file.split('/').any(|part| part == "tests") {
+    if is_test(file) {
         return Vec::new();
     }
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
     let mut breaches = Vec::new();
-    for (number, line) in code.lines().enumerate() {
+    for (number, line) in without_tests(text).lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         let named = code.split("crate::").skip(1).filter_map(|rest| rest.split(|c: char| !is_word(c)).next());
         for other in named.filter(|other| rank(other).is_some_and(|other| other > own)) {
@@ -317,6 +369,16 @@ mod tests {
         let knows = "redis-server/src/types/a.rs:1: only keyspace/ knows the map behind the keyspace";
         check("redis-server/src/types/a.rs", "use dashmap::DashMap;", Some(knows));
         check("redis-server/src/keyspace/a.rs", "use dashmap::DashMap;", None);
+        let fetches = |path: &str| Some(format!("{path}:1: a core does not name Instant::now"));
+        for core in
+            ["http2/src/a.rs", "echonet-lite/src/node/a.rs", "loadgen/src/codec/a.rs", "redis-server/src/types/a.rs"]
+        {
+            check(core, "let now = Instant::now();", fetches(core).as_deref());
+            check(core, "// Instant::now()\n#[cfg(test)]\nmod tests {\n    let now = Instant::now();\n}", None);
+        }
+        check("http2/src/shared/a.rs", "use tokio::io::AsyncRead;", None);
+        check("redis-server/src/types/tests.rs", "let now = Instant::now();", None);
+        check("http-server/src/a.rs", "let now = Instant::now();", None);
     }
 
     #[test]
