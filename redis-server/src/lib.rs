@@ -18,5 +18,7 @@ pub mod protocol;
 pub mod runtime;
 pub mod types;
 
+pub use runtime::test;
+
 /// The version of Redis whose commands and replies are offered, as clients are told.
 pub const REDIS_VERSION: &str = "7.0.15";

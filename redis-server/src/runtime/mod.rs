@@ -12,6 +12,7 @@ mod replica;
 mod service;
 mod signals;
 mod supervise;
+pub mod test;
 
 pub use service::{Server, StartError, start, start_at};
 

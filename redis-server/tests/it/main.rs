@@ -27,6 +27,7 @@ mod scripts;
 mod settings;
 mod snapshots;
 mod support;
+mod test_server;
 mod tls;
 mod tracking;
 mod transcripts;
