@@ -29,6 +29,8 @@ mod persist;
 mod ping;
 mod receive;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

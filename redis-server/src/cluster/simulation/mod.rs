@@ -58,7 +58,7 @@ fn formed(primaries: usize, replicas: usize, timeout: Millis, net: Net, seed: u6
 /// Whether all that are up see the same: who there is, who follows whom, who has which slot, and that all is well.
 fn agree(world: &World) -> bool {
     let mut first: Option<Vec<(NodeId, bool, Option<NodeId>)>> = None;
-    let mut owners: Option<Vec<Option<NodeId>>> = None;
+    let mut owners: Option<Vec<(usize, Option<NodeId>)>> = None;
     for host in world.hosts.iter().filter(|host| host.machine.is_some()) {
         let routing = &host.routing;
         if !routing.is_ok
@@ -74,7 +74,9 @@ fn agree(world: &World) -> bool {
         if *first.get_or_insert_with(|| nodes.clone()) != nodes {
             return false;
         }
-        let seen: Vec<_> = routing.owners.iter().map(|owner| name(*owner)).collect();
+        let mut seen = vec![(0, name(routing.owners[0]))];
+        let changes = routing.owners.windows(2).enumerate().filter(|(_, pair)| pair[0] != pair[1]);
+        seen.extend(changes.map(|(at, pair)| (at + 1, name(pair[1]))));
         if *owners.get_or_insert_with(|| seen.clone()) != seen {
             return false;
         }

@@ -374,12 +374,7 @@ impl World {
             }
         }
         let at = &mut self.hosts[host];
-        let facts = Facts {
-            offset: at.offset,
-            primary_link: at.primary_link,
-            has_keys: at.routing.owners.contains(&at.routing.me),
-            is_loading: false,
-        };
+        let facts = Facts { offset: at.offset, primary_link: at.primary_link, ..Facts::default() };
         if let Some(machine) = &mut at.machine {
             machine.observe(facts);
         }

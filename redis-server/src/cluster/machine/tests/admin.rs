@@ -1,0 +1,157 @@
+//! Subcommands.
+
+use super::super::super::{Facts, Failover, SetSlot};
+use super::*;
+use crate::protocol::error::Error;
+
+fn keys() -> Facts {
+    Facts { has_keys: true, ..Facts::default() }
+}
+
+/// What is refused, in the genuine server's words.
+#[test]
+fn refusals() {
+    type Act<'a> = &'a dyn Fn(&mut Machine, Millis) -> Result<(), Error>;
+    let check = |me: char, facts: Facts, act: Act<'_>, expected: &str| {
+        let mut bench = Bench::new(me);
+        bench.machine.observe(facts);
+        let before = bench.machine.saved_text();
+        let now = bench.now;
+        let result = act(&mut bench.machine, now).map_err(|error| error.to_string());
+        assert_eq!(result, Err(expected.to_owned()));
+        assert_eq!(bench.machine.saved_text(), before, "a refusal changes nothing");
+    };
+    let none = Facts::default();
+    let [a, b, d, nine] = ['a', 'b', 'd', '9'].map(|digit| digit.to_string().repeat(40));
+    let [a, b, d, nine] = [&a, &b, &d, &nine].map(|name| name.as_bytes());
+    let unknown = format!("ERR Unknown node {}", "9".repeat(40));
+    let set = |slot: u16| -> SlotSet { [slot].into_iter().collect() };
+    check('a', none, &|m, now| m.add_slots(&set(9), now), "ERR Slot 9 is already busy");
+    check('a', none, &|m, now| m.add_slots(&set(15), now), "ERR Slot 15 is already busy");
+    check('a', none, &|m, now| m.del_slots(&set(30), now), "ERR Slot 30 is already unassigned");
+    check('a', keys(), &|m, now| m.flush_slots(now), "ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
+    let slot = |m: &mut Machine, slot, what, now| m.set_slot(slot, what, 1, now);
+    check('d', none, &|m, now| slot(m, 1, SetSlot::Stable, now), "ERR You can use SETSLOT only with masters.");
+    check('a', none, &|m, now| slot(m, 10, SetSlot::Migrating(b), now), "ERR I'm not the owner of hash slot 10");
+    check('a', none, &|m, now| slot(m, 1, SetSlot::Importing(b), now), "ERR I'm already the owner of hash slot 1");
+    let about = format!("ERR I don't know about node {}", "9".repeat(40));
+    check('a', none, &|m, now| slot(m, 1, SetSlot::Migrating(nine), now), &about);
+    check('a', none, &|m, now| slot(m, 10, SetSlot::Importing(nine), now), &about);
+    check('a', none, &|m, now| slot(m, 1, SetSlot::Migrating(d), now), "ERR Target node is not a master");
+    check('a', none, &|m, now| slot(m, 1, SetSlot::Node(nine), now), &unknown);
+    check('a', none, &|m, now| slot(m, 1, SetSlot::Node(b"x"), now), "ERR Unknown node x");
+    let held = "ERR Can't assign hashslot 1 to a different node while I still hold keys for this hash slot.";
+    check('a', none, &|m, now| slot(m, 1, SetSlot::Node(b), now), held);
+    check('a', none, &|m, now| m.forget_node(nine, now), &unknown);
+    check('a', none, &|m, now| m.forget_node(a, now), "ERR I tried hard but I can't forget myself...");
+    check('d', none, &|m, now| m.forget_node(a, now), "ERR Can't forget my master!");
+    check('a', none, &|m, now| m.replicate(nine, now), &unknown);
+    check('a', none, &|m, now| m.replicate(a, now), "ERR Can't replicate myself");
+    check('a', none, &|m, now| m.replicate(d, now), "ERR I can only replicate a master, not a replica.");
+    let not_empty = "ERR To set a master the node must be empty and without assigned slots.";
+    check('a', none, &|m, now| m.replicate(b, now), not_empty);
+    let to_replica = "ERR You should send CLUSTER FAILOVER to a replica";
+    check('a', none, &|m, now| m.failover(Failover::Ask, now), to_replica);
+    let with_keys = "ERR CLUSTER RESET can't be called with master nodes containing keys";
+    check('a', keys(), &|m, now| m.reset(true, now), with_keys);
+    check('a', none, &|m, now| m.set_config_epoch(-1, now), "ERR Invalid config epoch specified: -1");
+    let alone = "ERR The user can assign a config epoch only when the node does not know any other node.";
+    check('a', none, &|m, now| m.set_config_epoch(9, now), alone);
+    check('a', none, &|m, now| m.meet(b"host", 1, 2, now), "ERR Invalid node address specified: host:1");
+    check('a', none, &|m, now| m.meet(b"1.2.3.4", 0, 2, now), "ERR Invalid node address specified: 1.2.3.4:0");
+    check('a', none, &|m, now| m.count_failure_reports(nine, now).map(|_| ()), &unknown);
+    check('a', none, &|m, _| m.replica_lines(d, false).map(|_| ()), "ERR The specified node is not a master");
+}
+
+#[test]
+fn a_slot_moves() {
+    let mut bench = Bench::new('a');
+    let (b, now) = (id('b'), bench.now);
+    let set = |bench: &mut Bench, slot, what, keys| bench.machine.set_slot(slot, what, keys, now);
+    set(&mut bench, 1, SetSlot::Migrating(b.as_bytes()), 5).expect("it is ours");
+    let routing = bench.routing();
+    assert_eq!(routing.migrating.get(&1), Some(&routing.owners[10]));
+    assert!(bench.machine.saved_text().contains(&format!(" 0-9 [1->-{b}]")));
+    set(&mut bench, 1, SetSlot::Node(b.as_bytes()), 0).expect("it is empty");
+    assert_eq!((bench.owner(1), bench.routing().migrating.len()), (Some(b), 0));
+
+    // One comes here: a new epoch makes the others believe it.
+    set(&mut bench, 12, SetSlot::Importing(b.as_bytes()), 0).expect("it is another's");
+    bench.take();
+    set(&mut bench, 12, SetSlot::Node(id('a').as_bytes()), 3).expect("it has come");
+    let actions = bench.take();
+    assert_eq!(sent(&actions, Kind::Pong).len(), 4, "all are told at once");
+    assert!(bench.machine.saved_text().contains("myself,master - 0 0 6 "), "{}", bench.machine.saved_text());
+    assert_eq!((bench.owner(12), bench.routing().importing.len()), (Some(id('a')), 0));
+    assert_eq!(bench.machine.bump_epoch(now), "STILL 6");
+}
+
+#[test]
+fn a_forgotten_node_stays_away() {
+    let mut bench = Bench::new('a');
+    bench.machine.forget_node(id('c').as_bytes(), bench.now).expect("it is known");
+    assert_eq!(bench.machine.forget_node(id('c').as_bytes(), bench.now), Ok(()), "as Redis 7.2 says");
+    let gossip = |bench: &mut Bench| {
+        let mut draft = Word::of('b').draft(Kind::Ping);
+        draft.gossip(&super::super::super::packet::Gossip {
+            id: id('c'),
+            ping_sent: 0,
+            pong_received: 0,
+            ip: "10.0.0.3",
+            port: 6379,
+            bus_port: 16_379,
+            flags: Flags::PRIMARY,
+            other_port: 0,
+        });
+        bench.hear('b', &draft.finish());
+        bench.machine.known_nodes()
+    };
+    assert_eq!(gossip(&mut bench), 4);
+    bench.now += 61_000;
+    assert_eq!(gossip(&mut bench), 5);
+}
+
+#[test]
+fn resets() {
+    let mut bench = Bench::new('d');
+    bench.machine.observe(keys());
+    bench.machine.reset(false, bench.now).expect("replicas may");
+    let actions = bench.take();
+    assert!(actions.iter().any(|action| matches!(action, Action::DeleteAll)));
+    assert!(actions.iter().any(|action| matches!(action, Action::Promote)));
+    assert_eq!((bench.machine.known_nodes(), bench.machine.my_id()), (1, id('d')));
+    let mut bench = Bench::new('a');
+    bench.machine.reset(true, bench.now).expect("it has no keys");
+    assert!(bench.machine.my_id() != id('a') && bench.routing().owners.iter().all(|owner| *owner == u16::MAX));
+    assert!(bench.machine.saved_text().contains("vars currentEpoch 0 lastVoteEpoch 0"));
+    bench.machine.set_config_epoch(3, bench.now).expect("it is alone");
+    let again = bench.machine.set_config_epoch(4, bench.now).map_err(|error| error.to_string());
+    assert_eq!(again, Err("ERR Node config epoch is already non-zero".to_owned()));
+}
+
+#[test]
+fn keys_of_slots_that_are_not_ours() {
+    let mut bench = Bench::new('a');
+    bench.machine.data_loaded(&[1, 15, 16_000].into_iter().collect(), bench.now);
+    let routing = bench.routing();
+    assert_eq!((bench.owner(16_000), routing.importing.get(&15)), (Some(id('a')), Some(&routing.owners[15])));
+}
+
+#[test]
+fn reports() {
+    let bench = Bench::new('a');
+    let (a, b) = (id('a'), id('b'));
+    let nodes = bench.machine.nodes_text(false);
+    assert!(nodes.starts_with(&format!("{a} 10.0.0.1:6379@16379 myself,master - 0 0 1 connected 0-9\n")), "{nodes}");
+    let lines = bench.machine.replica_lines(b.as_bytes(), false).expect("it is a primary");
+    assert!(lines.len() == 1 && lines[0].contains(&format!(" slave {b} ")), "{lines:?}");
+    let info = bench.machine.info_text();
+    let first = "cluster_state:ok\r\ncluster_slots_assigned:30\r\ncluster_slots_ok:30\r\ncluster_slots_pfail:0\r\n\
+        cluster_slots_fail:0\r\ncluster_known_nodes:5\r\ncluster_size:3\r\ncluster_current_epoch:5\r\ncluster_my_epoch:1\r\n\
+        cluster_stats_messages_ping_sent:";
+    assert!(info.starts_with(first), "{info}");
+    let shards = bench.machine.shards();
+    let sizes: Vec<_> = shards.iter().map(|shard| (shard.slots.clone(), shard.nodes.len())).collect();
+    assert_eq!(sizes, [(vec![0..=9], 2), (vec![10..=19], 2), (vec![20..=29], 1)]);
+    assert_eq!(bench.machine.links().iter().filter(|link| link.is_outbound && link.node == b).count(), 1);
+}
