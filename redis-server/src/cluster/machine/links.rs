@@ -13,8 +13,11 @@ const MAX_INBOUND: usize = 2 * MAX_NODES;
 /// The longest packet of a member: a message, or a channel, may be as long as a client's argument.
 const MAX_PACKET: usize = 1 << 30;
 
-/// The longest packet of whom we do not know: a PING about 16,384 nodes.
-const MAX_HELLO: usize = 2 << 20;
+/// Of those so many may be strangers: all of a large cluster may be introduced to one node at once.
+const MAX_STRANGERS: usize = 4096;
+
+/// The longest packet of a stranger: a PING that tells of 600 nodes, as one of 6,000 does.
+const MAX_HELLO: usize = 64 << 10;
 
 /// Where the sender's name begins in a packet.
 const SENDER: usize = 40;
@@ -36,7 +39,10 @@ pub(super) struct LinkState {
 impl Machine {
     /// Somebody has connected to the bus port. None if there are too many: the connection is to be closed.
     pub fn accept(&mut self, peer_ip: &str, local_ip: &str, now: Millis) -> Option<Link> {
-        if self.links.values().filter(|link| link.is_inbound).count() >= MAX_INBOUND {
+        let inbound = self.links.values().filter(|link| link.is_inbound);
+        let (all, strangers) =
+            inbound.fold((0, 0), |(all, strangers), link| (all + 1, strangers + usize::from(link.node.is_none())));
+        if all >= MAX_INBOUND || strangers >= MAX_STRANGERS {
             return None;
         }
         let link = self.new_link(None, now);

@@ -126,6 +126,7 @@ impl Machine {
             self.ping_somebody(now);
             let orphans = self.look_after_nodes(now);
             if self.nodes.myself().is_replica() {
+                self.leave_chain();
                 self.adopt(orphans, now);
             }
             self.agenda.health |= !self.health.is_ok;

@@ -96,7 +96,7 @@ impl Machine {
     }
 
     /// A replica of a replica follows that one's primary.
-    fn leave_chain(&mut self) {
+    pub(super) fn leave_chain(&mut self) {
         let above = self.nodes.myself().primary.and_then(|primary| self.nodes.at(primary).primary);
         if let Some(above) = above.filter(|above| *above != self.nodes.me()) {
             let line = format!("I'm a sub-replica! Reconfiguring myself to follow {}", self.nodes.at(above).id);

@@ -1,10 +1,11 @@
 //! What befalls clusters.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::world::{Net, World};
-use crate::cluster::Failover;
 use crate::cluster::random::Random;
+use crate::cluster::{Failover, NOBODY, SLOTS, SetSlot};
 
 /// What may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +21,10 @@ pub(super) enum Fault {
     Slowness,
     FailoverAsked,
     FailoverForced,
+    MoveSlot,
 }
 
-const ALL: [Fault; 11] = [
+const ALL: [Fault; 12] = [
     Fault::CrashProcess,
     Fault::CrashSystem,
     Fault::CrashMany,
@@ -34,6 +36,7 @@ const ALL: [Fault; 11] = [
     Fault::Slowness,
     Fault::FailoverAsked,
     Fault::FailoverForced,
+    Fault::MoveSlot,
 ];
 
 /// How often each has happened.
@@ -111,8 +114,39 @@ impl Fault {
                     let _ = world.tell(host, |machine, now| machine.failover(how, now));
                 }
             }
+            Self::MoveSlot => move_slot(world, random),
         }
         world.run(time);
+    }
+}
+
+/// A slot goes to another primary as redis-cli moves it, or half of the way. What is left open is for an operator to close.
+fn move_slot(world: &mut World, random: &mut Random) {
+    let slot = random.below(SLOTS as u64) as u16;
+    let primaries: Vec<usize> = (0..world.hosts.len())
+        .filter(|host| world.is_up(*host) && world.hosts[*host].routing.primary == NOBODY)
+        .collect();
+    let owns = |world: &World, host: &usize| {
+        let routing = &world.hosts[*host].routing;
+        routing.owners[usize::from(slot)] == routing.me
+    };
+    let Some(from) = primaries.iter().copied().find(|host| owns(world, host)) else { return };
+    let to = primaries[random.below(primaries.len() as u64) as usize];
+    let id = |world: &World, host: usize| world.hosts[host].machine.as_ref().expect("it is up").my_id();
+    let (source, target) = (id(world, from), id(world, to));
+    let steps = [
+        (to, SetSlot::Importing(source.as_bytes())),
+        (from, SetSlot::Migrating(target.as_bytes())),
+        (to, SetSlot::Node(target.as_bytes())),
+        (from, SetSlot::Node(target.as_bytes())),
+    ];
+    let count = if random.below(3) == 0 { random.below(4) as usize } else { 4 };
+    for (host, what) in steps.into_iter().take(count).filter(|_| from != to) {
+        let _ = world.tell(host, |machine, now| machine.set_slot(slot, what, 0, now));
+        world.run(random.below(20));
+        if !world.is_up(host) {
+            return;
+        }
     }
 }
 
@@ -124,6 +158,10 @@ pub(super) fn make_peace(world: &mut World) {
         world.hosts[host].frozen_until = 0;
         if !world.is_up(host) {
             world.start(host);
+        }
+        let routing = Arc::clone(&world.hosts[host].routing);
+        for slot in routing.migrating.keys().chain(routing.importing.keys()) {
+            let _ = world.tell(host, |machine, now| machine.set_slot(*slot, SetSlot::Stable, 0, now));
         }
     }
 }

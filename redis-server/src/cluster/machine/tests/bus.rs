@@ -297,13 +297,15 @@ fn what_strangers_can_make_grow_has_limits() {
     };
     let mut long = Word::of('b').say(Kind::Publish);
     for (length, sender, closes) in
-        [(1_u32 << 20, '9', false), (3 << 20, '9', true), (3 << 20, 'b', false), (u32::MAX, 'b', true)]
+        [(60_000_u32, '9', false), (70_000, '9', true), (70_000, 'b', false), (u32::MAX, 'b', true)]
     {
         long[4..8].copy_from_slice(&length.to_be_bytes());
         long[40..80].copy_from_slice(id(sender).as_bytes());
         assert_eq!(is_closed(&mut bench, &long[..2000]), closes, "{length} of {sender}");
     }
     assert!(is_closed(&mut bench, b"GET / HTTP/1.1\r\n"));
+    let accepted = (0..5000).filter(|_| bench.machine.accept("10.9.9.9", "10.0.0.1", bench.now).is_some()).count();
+    assert!((4000..=4096).contains(&accepted), "{accepted} strangers");
     let mut word = Word::of('b');
     word.sender = id('9');
     for _ in 0..5000 {
@@ -329,4 +331,16 @@ fn messages_go_to_whom_they_concern() {
         });
         assert_eq!(arrived, Some((Bytes::from("news"), Bytes::from("text"), is_sharded)));
     }
+}
+
+/// The primary of this replica has become somebody's replica, without slots that would say so.
+#[test]
+fn nobody_follows_a_replica() {
+    let mut bench = Bench::new('d');
+    let mut word = Word::of('a');
+    (word.primary, word.slots, word.flags) = (Some(id('c')), SlotSet::EMPTY, Flags::REPLICA);
+    bench.hear('a', &word.say(Kind::Ping));
+    bench.idle('a', 200);
+    let follows = |action: &Action| matches!(action, Action::Follow { ip, .. } if ip == "10.0.0.3");
+    assert!(bench.take().iter().any(follows));
 }
