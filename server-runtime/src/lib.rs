@@ -58,6 +58,7 @@ mod shutdown;
 mod signals;
 mod socket;
 mod stream;
+mod timers;
 mod tls;
 mod workers;
 
@@ -73,4 +74,5 @@ pub use running::{Bound, Handle, Running, start};
 pub use shutdown::Shutdown;
 pub use signals::{Signals, shutdown_on_signals};
 pub use stream::{Connection, Peer, Routes, Stream};
+pub use timers::sleep;
 pub use workers::Service;

@@ -28,6 +28,7 @@ use crate::scrape;
 use crate::shutdown::{Shutdown, Stop};
 use crate::socket;
 use crate::stream::Routes;
+use crate::timers::Timers;
 use crate::tls::Tls;
 use crate::workers::{self, Arrivals, Service, Worker};
 
@@ -86,7 +87,9 @@ impl Bound {
         let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
         service.starting(&handle);
         let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
-        let (arrivals, runtimes) = running.start_workers(&options, &service)?;
+        let timers = if S::TIMERS { None } else { Some(running.start_timers()?) };
+        let (arrivals, runtimes) = running.start_workers(&options, &service, timers.as_ref())?;
+        drop(timers);
         // Read only when a scrape comes, so the figures cost nothing until then.
         let counters = Arc::clone(&running.handle.counters);
         options.metrics.collect(move |out| counters.render(out));
@@ -178,6 +181,7 @@ impl Running {
         &mut self,
         options: &Options,
         service: &Arc<S>,
+        timers: Option<&Timers>,
     ) -> Result<(Senders<S::Carried>, Vec<RuntimeMetrics>), Error> {
         let mut senders = Vec::new();
         let mut ready = Vec::new();
@@ -196,6 +200,7 @@ impl Running {
                 shutdown: shutdown.clone(),
                 now: self.handle.stop.now.clone(),
                 drain: options.drain,
+                timers: timers.cloned(),
             };
             let name = format!("worker-{index}");
             self.threads.push(spawn(&name, move || worker.run(Arrivals { accepted, moved }, tell))?);
@@ -204,6 +209,18 @@ impl Running {
         }
         let runtimes = ready.into_iter().map(|(name, told)| await_ready(name, &told)).collect::<Result<_, _>>()?;
         Ok((senders, runtimes))
+    }
+
+    /// Starts the thread that keeps time for workers who do not; it ends behind the last of them.
+    fn start_timers(&mut self) -> Result<Timers, Error> {
+        let name = "timers";
+        let (tell, told) = sync_channel(1);
+        let keep = move || {
+            Timers::keep(&tell);
+            false
+        };
+        self.threads.push(spawn(name, keep)?);
+        await_ready(name.to_owned(), &told)
     }
 
     fn start_acceptor<C: Send + 'static>(&mut self, acceptor: Acceptor<C>) -> Result<(), Error> {

@@ -23,6 +23,7 @@ use tracing::{error, info};
 
 use crate::error::Error;
 use crate::options::{ClientAuth, HANDSHAKE_TIMEOUT, TlsOptions};
+use crate::timers;
 
 /// How often the files are looked at, at most.
 const CHECK_PAUSE: Duration = Duration::from_secs(1);
@@ -211,6 +212,6 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let accept = TlsAcceptor::from(self.config).accept(TcpStream::from_std(socket)?);
-        tokio::time::timeout(self.timeout, accept).await?
+        timers::timeout(self.timeout, accept).await?
     }
 }

@@ -18,6 +18,7 @@ use crate::listen::{Accepted, Transport};
 use crate::pin::Home;
 use crate::shutdown::Shutdown;
 use crate::stream::{Connection, Peer, Routes, Stream};
+use crate::timers::{self, Timers};
 use crate::tls;
 
 /// What a server does with a connection. One value is shared by all workers.
@@ -31,6 +32,10 @@ pub trait Service: Send + Sync + 'static {
     /// Whether [`serve`](Service::serve) looks at [`Place::is_asked_to`] and follows it. If so, connections gather on
     /// as few workers as can carry them and spread when those are busy; if not, they are dealt out evenly and stay.
     const MOVES: bool = false;
+
+    /// Whether tokio's timers work on the workers. If not, only [`sleep`](crate::sleep) does, which has another thread keep the
+    /// time, and a worker that waits for its sockets spends nothing on timers.
+    const TIMERS: bool = true;
 
     /// Makes the state of a worker, on its thread and inside its runtime: `tokio::task::spawn_local` works here.
     fn worker(self: &Arc<Self>, index: usize) -> Self::Worker;
@@ -93,6 +98,8 @@ pub(crate) struct Worker<S: Service> {
     /// Ends the drain at once.
     pub(crate) now: Shutdown,
     pub(crate) drain: Duration,
+    /// Who keeps its time, if its runtime does not.
+    pub(crate) timers: Option<Timers>,
 }
 
 /// Threads of one worker for `spawn_blocking`, which reads files above all. tokio's default is 512 for each runtime, and so
@@ -101,17 +108,21 @@ const BLOCKING_THREADS: usize = 64;
 
 /// A runtime for one thread, all of whose tasks stay there.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
-    runtime_at(None)
+    runtime_at(None, true)
 }
 
 /// The same, whose threads for blocking work are not bound to the home that its own thread enters.
-fn runtime_at(home: Option<Home>) -> io::Result<LocalRuntime> {
+fn runtime_at(home: Option<Home>, keeps_time: bool) -> io::Result<LocalRuntime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.max_blocking_threads(BLOCKING_THREADS);
     if let Some(home) = home {
         builder.on_thread_start(move || home.leave());
     }
-    let runtime = builder.enable_all().build_local(Default::default())?;
+    builder.enable_io();
+    if keeps_time {
+        builder.enable_time();
+    }
+    let runtime = builder.build_local(Default::default())?;
     if let Some(home) = home {
         home.enter();
     }
@@ -120,8 +131,13 @@ fn runtime_at(home: Option<Home>) -> io::Result<LocalRuntime> {
 
 impl<S: Service> Worker<S> {
     /// Serves what arrives until the acceptor hangs up, then drains. Tells whether connections were cut.
-    pub(crate) fn run(self, mut arrivals: Arrivals<S::Carried>, ready: SyncSender<io::Result<RuntimeMetrics>>) -> bool {
-        let runtime = match runtime_at(self.home) {
+    pub(crate) fn run(
+        mut self,
+        mut arrivals: Arrivals<S::Carried>,
+        ready: SyncSender<io::Result<RuntimeMetrics>>,
+    ) -> bool {
+        let timers = self.timers.take();
+        let runtime = match runtime_at(self.home, timers.is_none()) {
             Ok(runtime) => runtime,
             Err(error) => {
                 // The starter waits for this line; if it is gone, nobody is left to be told.
@@ -129,6 +145,9 @@ impl<S: Service> Worker<S> {
                 return false;
             }
         };
+        if let Some(timers) = timers {
+            timers.enter();
+        }
         let cut = runtime.block_on(async move {
             let state = Rc::new(self.service.worker(self.index));
             let _ = ready.send(Ok(Handle::current().metrics()));
@@ -210,7 +229,7 @@ impl<S: Service> Worker<S> {
             biased;
             () = self.counters.drained(self.index) => return false,
             () = stragglers => {}
-            () = tokio::time::sleep(self.drain) => {}
+            () = timers::sleep(self.drain) => {}
             () = self.now.triggered() => {}
         }
         warn!("worker-{} cuts {} connections", self.index, self.counters.open_on(self.index));

@@ -620,7 +620,7 @@ pub(super) fn end_turn(cx: &mut Context<'_>) {
 }
 
 fn sleep_until(at: u64) -> Pin<Box<Sleep>> {
-    Box::pin(tokio::time::sleep(Duration::from_millis(at.saturating_sub(now_ms()))))
+    Box::pin(server_runtime::sleep(Duration::from_millis(at.saturating_sub(now_ms()))))
 }
 
 /// Texts of the errors that a connection may get before it has sent anything.

@@ -24,7 +24,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
     let mut expiry = Expiry::default();
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
-        tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        server_runtime::sleep(Duration::from_millis(1000 / hz)).await;
         worker.instance.stats.sample(now_ms());
         if !worker.instance.exclusive.is_loading() {
             snapshot::begin_if_due(&worker.instance);
@@ -39,7 +39,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
 pub(super) async fn evict(worker: Rc<Worker>) {
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
-        tokio::time::sleep(Duration::from_millis(1000 / hz)).await;
+        server_runtime::sleep(Duration::from_millis(1000 / hz)).await;
         while worker.instance.is_short_of_memory()
             && !worker.instance.exclusive.is_stopped()
             && eviction::make_room(&worker) == Room::Coming

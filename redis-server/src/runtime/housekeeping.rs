@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Runs until the server ends.
 pub(super) async fn run(instance: Arc<Instance>) {
     loop {
-        tokio::time::sleep(PERIOD).await;
+        server_runtime::sleep(PERIOD).await;
         look_after(&instance, now_ms());
         instance.peers.close_idle(now_ms());
     }

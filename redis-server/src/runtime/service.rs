@@ -56,6 +56,7 @@ impl Service for Server {
     type Worker = Worker;
     type Carried = ConnectedClient;
     const MOVES: bool = true;
+    const TIMERS: bool = false;
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));

@@ -14,7 +14,7 @@ where
     tokio::task::spawn_local(async move {
         while tokio::task::spawn_local(start()).await.is_err_and(|error| error.is_panic()) {
             tracing::error!(task = name, "a task panicked: it is started again");
-            tokio::time::sleep(delay).await;
+            server_runtime::sleep(delay).await;
         }
     });
 }
