@@ -107,15 +107,19 @@ impl<'a> View<'a> {
         db.loans.add(&hashes);
         let mut loan =
             Loan { db, hashes, read: Table::new(), write: Table::new(), stand_ins: Vec::new(), has_unsaved: false };
+        // What can be done without a lock is: a table that grows puts all that it has in new places.
+        sorted.iter_mut().for_each(|(key, access)| *access = loan.access(key).unwrap_or(*access));
+        let written = sorted.iter().filter(|(_, access)| *access == Access::Write).count();
+        loan.read.reserve(sorted.len() - written, db.rehash());
+        loan.write.reserve(written, db.rehash());
         for keys in sorted.chunk_by(|(a, _), (b, _)| a.shard == b.shard) {
-            let is_written = keys.iter().any(|(key, _)| loan.access(key) == Some(Access::Write));
-            let access = if is_written { Access::Write } else { Access::Read };
+            let access = keys.iter().map(|(_, access)| *access).max().unwrap_or(Access::Read);
             let mut guard = db.guard(keys[0].0.shard as usize, access);
-            for (key, _) in keys {
-                match loan.access(key) {
-                    Some(Access::Write) => loan.borrow_mut(&mut guard, key, self.now()),
-                    _ if !loan.borrow(&guard, key, self.now()) => self.meets_expired(key),
-                    _ => {}
+            for (key, access) in keys {
+                match access {
+                    Access::Write => loan.borrow_mut(&mut guard, key, self.now()),
+                    Access::Read if !loan.borrow(&guard, key, self.now()) => self.meets_expired(key),
+                    Access::Read => {}
                 }
             }
         }
