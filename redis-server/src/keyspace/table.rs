@@ -8,7 +8,7 @@
 )]
 
 use dashmap::SharedValue;
-use hashbrown::raw::RawTable;
+use hashbrown::raw::{Bucket, RawTable};
 
 use super::database::Key;
 use super::entry::Entry;
@@ -206,6 +206,22 @@ pub(super) fn live_mut<'t>(
     now: u64,
     expired: impl FnOnce(Entry),
 ) -> Option<&'t mut Entry> {
+    let bucket = live_bucket(table, key, now, expired)?;
+    // SAFETY: the bucket was found in this table, which is borrowed exclusively for 't; no other reference exists.
+    Some(unsafe { &mut bucket.as_mut().0 })
+}
+
+/// The bucket of [`live_mut`]'s entry: [`entry_at`], [`entry_at_mut`] and [`take_at`] find it there until the table changes.
+pub(super) fn live_index(table: &mut Table, key: &Key<'_>, now: u64, expired: impl FnOnce(Entry)) -> Option<usize> {
+    let bucket = live_bucket(table, key, now, expired)?;
+    // SAFETY: the bucket was found in this table, which nobody has changed since.
+    Some(unsafe { table.bucket_index(&bucket) })
+}
+
+/// The full bucket of `key`; an entry whose time is over at `now` is removed and handed to `expired`.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "measured: every SET passes here")]
+fn live_bucket(table: &mut Table, key: &Key<'_>, now: u64, expired: impl FnOnce(Entry)) -> Option<Bucket<Slot>> {
     let index = key.bucket as usize;
     let bucket = if entry_at(table, index, key.bytes).is_some() {
         // SAFETY: the bucket has just been read, so its index is below the bucket count.
@@ -213,15 +229,32 @@ pub(super) fn live_mut<'t>(
     } else {
         table.find(key.hash, |(entry, _)| entry.key() == key.bytes)?
     };
-    // SAFETY: the bucket was found in this table, which is borrowed exclusively for 't; no other reference exists.
-    let entry = unsafe { &mut bucket.as_mut().0 };
-    if !entry.is_expired(now) {
-        return Some(entry);
+    // SAFETY: the bucket is full; the reference ends with this expression.
+    if !unsafe { bucket.as_ref() }.0.is_expired(now) {
+        return Some(bucket);
     }
-    // SAFETY: the bucket is still full; `entry` is not used any more.
+    // SAFETY: the bucket is full; nothing refers to it any more.
     let ((entry, _), _) = unsafe { table.remove(bucket) };
     expired(entry);
     None
+}
+
+/// [`entry_at`], to be changed.
+#[inline]
+pub(super) fn entry_at_mut<'t>(table: &'t mut Table, index: usize, key: &[u8]) -> Option<&'t mut Entry> {
+    entry_at(table, index, key)?;
+    // SAFETY: the bucket has just been read, so it is full; the table is borrowed exclusively for 't.
+    Some(unsafe { &mut table.bucket(index).as_mut().0 })
+}
+
+/// [`take`] for the entry of `key`, if it is in bucket `index`.
+#[inline]
+pub(super) fn take_at(table: &mut Table, index: usize, key: &[u8], rehash: impl Fn(&Slot) -> u64) -> Option<Entry> {
+    entry_at(table, index, key)?;
+    // SAFETY: the bucket has just been read, so it is full; nothing refers to it.
+    let ((entry, _), _) = unsafe { table.remove(table.bucket(index)) };
+    shrink_if_sparse(table, rehash);
+    Some(entry)
 }
 
 /// The entry of `key`, made by `make` if there is none; one whose time is over at `now` is removed first and handed to
@@ -262,10 +295,15 @@ pub(super) fn take(
     rehash: impl Fn(&Slot) -> u64,
 ) -> Option<Entry> {
     let (entry, _) = table.remove_entry(hash, |(entry, _)| is_it(entry))?;
+    shrink_if_sparse(table, rehash);
+    Some(entry)
+}
+
+#[inline]
+fn shrink_if_sparse(table: &mut Table, rehash: impl Fn(&Slot) -> u64) {
     if table.len() < table.buckets() / SPARSE && table.buckets() > SHRINK_MIN {
         shrink(table, rehash);
     }
-    Some(entry)
 }
 
 /// Frees the buckets of a table without entries. With few keys, most of a database is the buckets of its many shards: eviction

@@ -27,16 +27,16 @@ static EMPTY: Table = Table::new();
 ///
 /// An entry whose time is over is never seen: reading skips it, writing removes it first.
 pub struct View<'a> {
-    db: &'a Database,
+    pub(super) db: &'a Database,
     /// In ascending order of the shards.
     guards: SmallVec<[Locked<'a>; 4]>,
     /// Every shard is locked, but there are none: this keeps others from making them.
     unmade: Option<MutexGuard<'a, ()>>,
     now: u64,
     /// Entries whose time is over by then are as good as removed.
-    expired_by: u64,
+    pub(super) expired_by: u64,
     /// What entries remember of their use.
-    trace: Trace,
+    pub(super) trace: Trace,
     /// Looks at keys by reading commands that found one, and that did not.
     hits: Cell<u32>,
     misses: Cell<u32>,
@@ -287,7 +287,7 @@ impl<'a> View<'a> {
     }
 
     #[inline]
-    fn table(&self, key: &Key<'_>) -> &Table {
+    pub(super) fn table(&self, key: &Key<'_>) -> &Table {
         match self.guards.get(self.place(key)) {
             Some(locked) => locked.guard.table(),
             None => self.table_unlocked(key),
@@ -302,7 +302,7 @@ impl<'a> View<'a> {
 
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
-    fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
+    pub(super) fn table_mut(&mut self, key: &Key<'_>) -> &mut Table {
         if self.guards.is_empty() {
             return self.table_mut_unlocked(key);
         }
@@ -466,36 +466,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Replaces only the value; the expiry stays.
-    pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
-        match self.get_mut(key) {
-            Some(entry) => {
-                if let Some(old) = entry.replace_value(value) {
-                    self.db.discard(old);
-                }
-            }
-            None => self.set(key, value, None),
-        }
-    }
-
-    /// Stores a new object under `key`, without expiry, in the place of the entry that is returned, if there was one.
-    pub fn replace(&mut self, key: &Key<'_>, value: Value<'_>) -> Option<Entry> {
-        let replaced = self.remove(key);
-        if replaced.is_none() {
-            self.db.tell(Happening::Added, key.bytes);
-        }
-        self.insert(key, self.new_entry(key, value, None));
-        replaced
-    }
-
-    fn new_entry(&self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) -> Entry {
+    pub(super) fn new_entry(&self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) -> Entry {
         let entry = Entry::new(key.bytes, value, expire_at);
         entry.set_access(self.db.usage().fresh(self.now));
         entry
     }
 
     /// Adds an entry whose key is not there.
-    fn insert(&mut self, key: &Key<'_>, entry: Entry) {
+    pub(super) fn insert(&mut self, key: &Key<'_>, entry: Entry) {
         let db = self.db;
         let expire_at = entry.expire_at();
         entry.set_epoch(db.cut.epoch());
@@ -514,52 +492,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Stores a whole entry, which was made for `key`, with its expiry, and tells nobody; false if the key is there, and
-    /// keeps what it has.
-    pub fn add(&mut self, key: &Key<'_>, entry: Entry) -> bool {
-        let is_new = !self.holds(key);
-        if is_new {
-            self.insert(key, entry);
-        }
-        is_new
-    }
-
-    /// Stores a whole entry, which was made for `key`, with its expiry; returns the one that was there. The key counts
-    /// as new in any case, as in the genuine server.
-    pub fn put(&mut self, key: &Key<'_>, entry: Entry) -> Option<Entry> {
-        let replaced = self.remove(key);
-        self.db.tell(Happening::Added, key.bytes);
-        self.insert(key, entry);
-        replaced
-    }
-
-    /// Removes a live entry and returns it.
-    pub fn remove(&mut self, key: &Key<'_>) -> Option<Entry> {
-        self.get_mut(key)?;
-        self.take(key)
-    }
-
-    fn take(&mut self, key: &Key<'_>) -> Option<Entry> {
-        let db = self.db;
-        let entry = table::take(self.table_mut(key), key.hash, |entry| entry.key() == key.bytes, db.rehash())?;
-        if entry.expire_at().is_some() {
-            self.reindex(key, true, None);
-        }
-        Some(entry)
-    }
-
-    /// Sets or clears the expiry of a live entry, in milliseconds of Unix time; false if there is none.
-    pub fn expire(&mut self, key: &Key<'_>, at: Option<u64>) -> bool {
-        let Some(entry) = self.get_mut(key) else { return false };
-        let had = entry.expire_at().is_some();
-        entry.set_expire_at(at);
-        self.reindex(key, had, at);
-        true
-    }
-
     /// [`Database::reindex`]; a loan does so when it is given back.
     #[cold]
-    fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
+    pub(super) fn reindex(&self, key: &Key<'_>, had: bool, expire_at: Option<u64>) {
         if self.loan.is_none() {
             self.db.reindex(self.table(key), (key.shard, key.hash), had, expire_at);
         }
