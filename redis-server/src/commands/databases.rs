@@ -3,7 +3,6 @@
 use crate::command::Weight;
 use crate::command::{Args, Categories, Flags, Footprint, Result};
 use crate::commands::definition::{Family, cmd};
-use crate::commands::server::snapshot::views;
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::snapshot;
@@ -31,13 +30,13 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `FLUSHALL [ASYNC|SYNC]`
 fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
-    for db in 0..cx.others.len() {
+    for db in 0..cx.instance().databases().len() {
         empty(cx, db, in_background);
     }
     tracking::flushed(cx);
-    if snapshot::flushed(cx.instance) && snapshot::save_views(cx.instance, &views(cx)).is_ok() {
+    if snapshot::flushed(cx.instance()) && snapshot::save_views(cx.instance(), &cx.views()).is_ok() {
         // What is in the file counts from here on.
-        cx.dirty.set(0);
+        cx.forget_changes();
     }
     // An empty database may have keys elsewhere.
     cx.verbatim(args);
@@ -48,7 +47,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Whether the entries are to be freed by another thread.
 fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
     match args.len() {
-        1 => Ok(cx.instance.config.is_on(settings::LAZYFREE_LAZY_USER_FLUSH)),
+        1 => Ok(cx.config().is_on(settings::LAZYFREE_LAZY_USER_FLUSH)),
         2 if args.is(1, "ASYNC") => Ok(true),
         2 if args.is(1, "SYNC") => Ok(false),
         _ => Err(Error::Syntax),
@@ -58,19 +57,14 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 /// Takes everything out of a database; transactions that watch one of its keys fail.
 pub(super) fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     cx.all_ready(db);
-    let db = view(cx, db);
+    let db = cx.view_mut(db);
     db.database().touch_where(|key| db.peek(key).is_some());
     let (database, removed) = (db.database(), db.clear());
     let keys: usize = removed.iter().map(Removed::len).sum();
-    cx.dirty.set(cx.dirty.get() + keys as u64);
+    cx.count_changes(keys as u64);
     for removed in database.save_removed(removed) {
         cx.discard_all(Garbage::Entries(removed), in_background);
     }
-}
-
-/// Database `db`, which is locked: the client's own, or any in a command that has locked everything.
-fn view<'c, 'a>(cx: &'c mut Ctx<'a>, db: usize) -> &'c mut View<'a> {
-    if db == cx.client.db { &mut cx.db } else { &mut cx.others[db] }
 }
 
 /// SWAPDB index1 index2
@@ -80,12 +74,12 @@ fn swapdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let first = number(1, "ERR invalid first DB index")?;
     let second = number(2, "ERR invalid second DB index")?;
     let index =
-        |number| usize::try_from(number).ok().filter(|&db| db < cx.instance.databases().len()).ok_or(Error::DbIndex);
+        |number| usize::try_from(number).ok().filter(|&db| db < cx.instance().databases().len()).ok_or(Error::DbIndex);
     let (first, second) = (index(first)?, index(second)?);
     if first != second {
         swap(cx, first, second);
     }
-    cx.dirty.set(cx.dirty.get() + 1);
+    cx.count_changes(1);
     cx.reply.ok();
     Ok(())
 }
@@ -93,12 +87,7 @@ fn swapdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Exchanges the entries of two databases; clients that watch or wait for a key find it changed.
 fn swap(cx: &mut Ctx<'_>, first: usize, second: usize) {
     let (low, high) = (first.min(second), first.max(second));
-    let (head, tail) = cx.others.split_at_mut(high);
-    let (a, b) = match cx.client.db {
-        current if current == low => (&mut cx.db, &mut tail[0]),
-        current if current == high => (&mut head[low], &mut cx.db),
-        _ => (&mut head[low], &mut tail[0]),
-    };
+    let (a, b) = cx.two_views(low, high);
     for db in [a.database(), b.database()] {
         // All databases hash alike: a key of one can be looked up in the other.
         // One whose time is over counts as absent on both sides.

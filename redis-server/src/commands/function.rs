@@ -21,14 +21,14 @@ pub(super) fn fcall_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 fn run(cx: &mut Ctx<'_>, args: Args<'_>, read_only: bool) -> Result {
     // Before the commands that it calls.
-    cx.worker.show_to_monitors(cx, args);
-    let scripts = &cx.instance.scripts;
+    cx.show_to_monitors(args);
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.call_function(cx, args, read_only))
 }
 
 /// The libraries have changed: that counts as a change of the data.
 fn changed(cx: &Ctx<'_>) {
-    cx.dirty.set(cx.dirty.get() + 1);
+    cx.count_changes(1);
 }
 
 /// `FUNCTION LOAD [REPLACE] code`
@@ -39,7 +39,7 @@ fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             return Err(Error::Message(format!("ERR Unknown option given: {text}")));
         }
     }
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     let code = args.at(args.len() - 1);
     let name = scripts.with_engine(|engine| engine.load_library(cx, code, args.len() > 3))?;
     cx.reply.bulk(&name);
@@ -49,7 +49,7 @@ fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `FUNCTION DELETE library`
 fn delete(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     if !scripts.with_engine(|engine| engine.remove_library(args.at(2))) {
         return Err(Error::Static("ERR Library not found"));
     }
@@ -66,7 +66,7 @@ fn flush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() == 3 && !args.is(2, "SYNC") && !args.is(2, "ASYNC") {
         return Err(Error::Static("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
     }
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.flush_libraries(cx));
     cx.reply.ok();
     changed(cx);
@@ -89,7 +89,7 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         at += 1;
     }
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| {
         let is_wanted = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name, true));
         let libraries: Vec<_> = engine.libraries().iter().filter(|library| is_wanted(&library.name)).collect();
@@ -129,7 +129,7 @@ fn show(cx: &mut Ctx<'_>, library: &Library, with_code: bool) {
 
 /// FUNCTION DUMP
 fn dump(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     let payload =
         scripts.with_engine(|engine| rdb::dump_functions(engine.libraries().iter().map(|library| &*library.code)));
     cx.reply.bulk(&payload);
@@ -153,7 +153,7 @@ fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             FunctionsRefused::Content => "ERR failed loading the given functions payload",
         })
     })?;
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.restore(cx, &codes, flush, replace))?;
     cx.reply.ok();
     changed(cx);
@@ -163,8 +163,8 @@ fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// FUNCTION STATS
 fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     use std::sync::atomic::Ordering::Relaxed;
-    let scripts = &cx.instance.scripts;
-    if cx.instance.exclusive.is_busy() && !scripts.status.is_function() {
+    let scripts = &cx.instance().scripts;
+    if cx.instance().exclusive.is_busy() && !scripts.status.is_function() {
         return Err(scripts.busy_error());
     }
     let reply = &mut *cx.reply;
@@ -195,7 +195,7 @@ fn stats(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// FUNCTION KILL
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.instance.scripts.status.kill(true)?;
+    cx.instance().scripts.status.kill(true)?;
     cx.reply.ok();
     Ok(())
 }

@@ -189,10 +189,10 @@ fn hincrbyfloat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `HRANDFIELD key [count [WITHVALUES]]`
 fn hrandfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
-    let worker = cx.worker;
+    let random = cx.random();
     if args.len() == 2 {
         let hash = cx.db.hash(key)?;
-        match hash.and_then(|hash| hash.at(worker.random_below(hash.len()))) {
+        match hash.and_then(|hash| hash.at(random.below(hash.len()))) {
             Some((field, _)) => cx.reply.bulk(&field),
             None => cx.reply.null(),
         }
@@ -204,7 +204,7 @@ fn hrandfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Ok(());
     };
     options.head(cx.reply, hash.len());
-    let below = |bound| worker.random_below(bound);
+    let below = |bound| random.below(bound);
     let at = |place| hash.at(place);
     random::sample(cx.reply, options.count, hash.iter(), at, below, |reply, (field, value)| {
         options.element_head(reply);

@@ -51,7 +51,7 @@ fn store(cx: &mut Ctx<'_>, key: &Key<'_>, bytes: Vec<u8>, encoding: Encoding) {
 fn pfadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let elements = args.from(2);
-    let max_sparse = cx.instance.config.size(settings::HLL_SPARSE_MAX_BYTES);
+    let max_sparse = cx.config().size(settings::HLL_SPARSE_MAX_BYTES);
     let found = with_own(cx, key, |bytes, encoding| (encoding == Encoding::Sparse).then(|| bytes.to_vec()))?;
     let is_new = found.is_none();
     let changed = match found {
@@ -84,7 +84,7 @@ fn pfadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     if changed > 0 {
         cx.changed(key, Event::PFADD);
-        cx.dirty.set(cx.dirty.get() + changed as u64 - 1);
+        cx.count_changes(changed as u64 - 1);
     }
     cx.reply.int((changed > 0).into());
     Ok(())
@@ -106,7 +106,7 @@ fn pfcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if is_new {
         cx.db.write_string(key, len, |bytes| hyperloglog::set_cached(bytes, Some(count)))?;
         cx.touched(key);
-        cx.dirty.set(cx.dirty.get() + 1);
+        cx.count_changes(1);
     }
     cx.reply.int(count as i64);
     Ok(())
@@ -134,7 +134,7 @@ fn pfmerge_keys(args: Args<'_>) -> KeyPositions {
 /// `PFMERGE destkey [sourcekey …]`
 fn pfmerge(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
-    let max_sparse = cx.instance.config.size(settings::HLL_SPARSE_MAX_BYTES);
+    let max_sparse = cx.config().size(settings::HLL_SPARSE_MAX_BYTES);
     let (registers, dense) = union(cx, args)?;
     let mut bytes = with_own(cx, key, |bytes, _| bytes.to_vec())?.unwrap_or_else(hyperloglog::empty);
     if dense {
@@ -184,17 +184,17 @@ fn to_dense(cx: &mut Ctx<'_>, key: &Key<'_>, mut bytes: Vec<u8>, encoding: Encod
     if encoding == Encoding::Sparse {
         hyperloglog::make_dense(&mut bytes).map_err(|_| CORRUPT)?;
         store(cx, key, bytes.clone(), Encoding::Dense);
-        cx.dirty.set(cx.dirty.get() + 1);
+        cx.count_changes(1);
     }
     Ok(bytes)
 }
 
 /// PFSELFTEST: whether both forms agree, and estimate as well as they should.
 fn pfselftest(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let max_sparse = cx.instance.config.size(settings::HLL_SPARSE_MAX_BYTES);
+    let max_sparse = cx.config().size(settings::HLL_SPARSE_MAX_BYTES);
     let (mut sparse, mut dense) = (hyperloglog::empty(), hyperloglog::empty());
     hyperloglog::make_dense(&mut dense).map_err(|_| CORRUPT)?;
-    let seed = cx.worker.random();
+    let seed = cx.random().number();
     let mut check_at = 1;
     for added in 1..=SELF_TEST {
         let element = (added ^ seed).to_le_bytes();

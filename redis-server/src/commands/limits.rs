@@ -6,21 +6,21 @@ use crate::types::{HashLimits, ListLimits, SetLimits, SortedSetLimits};
 impl Ctx<'_> {
     /// For hashes.
     pub(super) fn hash_limits(&self) -> HashLimits {
-        self.instance.config.hash_limits()
+        self.config().hash_limits()
     }
 
     /// For lists.
     pub(super) fn list_limits(&self) -> ListLimits {
-        self.instance.config.list_limits()
+        self.config().list_limits()
     }
 
     /// For sets.
     pub(super) fn set_limits(&self) -> SetLimits {
-        self.instance.config.set_limits()
+        self.config().set_limits()
     }
 
     /// For sorted sets.
     pub(super) fn sorted_set_limits(&self) -> SortedSetLimits {
-        self.instance.config.sorted_set_limits()
+        self.config().sorted_set_limits()
     }
 }

@@ -49,7 +49,7 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
         let name = Bytes::copy_from_slice(name);
         let subscriptions = cx.client.subscriptions.get_or_insert_default();
         if subscriptions.sets[kind as usize].insert(name.clone()) {
-            cx.instance.pubsub.subscribe(kind, name.clone(), &cx.client.shared);
+            cx.instance().pubsub.subscribe(kind, name.clone(), &cx.client.shared);
         }
         confirm(cx, kind, word, Some(&name));
     }
@@ -61,11 +61,11 @@ fn add(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
 /// A right that was withdrawn at this very moment was withdrawn before we were among the subscribers.
 fn recheck(cx: &mut Ctx<'_>, kind: Kind) {
     fence(SeqCst);
-    let client = &mut *cx.client;
-    if client.identity.is_cleared(&cx.instance.acl) {
+    let (acl, client) = (&cx.instance().acl, &mut *cx.client);
+    if client.identity.is_cleared(acl) {
         return;
     }
-    client.identity.refresh(&cx.instance.acl);
+    client.identity.refresh(acl);
     let names = client.subscriptions.iter().flat_map(|subscriptions| &subscriptions.sets[kind as usize]);
     let user = client.identity.user();
     client.close |= !names.into_iter().all(|name| user.may_listen(name, kind == Kind::Pattern));
@@ -87,7 +87,7 @@ fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
             |set: &mut IndexSet<Bytes>| if keeps_order { set.shift_remove(name) } else { set.swap_remove(name) };
         let subscriptions = cx.client.subscriptions.as_mut();
         if subscriptions.is_some_and(|subscriptions| remove(&mut subscriptions.sets[kind as usize])) {
-            cx.instance.pubsub.unsubscribe(kind, name, cx.client.shared.id);
+            cx.instance().pubsub.unsubscribe(kind, name, cx.client.shared.id);
             receive(cx);
         }
         confirm(cx, kind, word, Some(name));
@@ -99,7 +99,7 @@ fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
 /// Puts the messages that have been posted for this client before what is written next. Inside a transaction, where
 /// nothing may stand between the replies, they wait.
 fn receive(cx: &mut Ctx<'_>) {
-    if cx.may_block && cx.client.shared.has_mail() {
+    if cx.may_wait() && cx.client.shared.has_mail() {
         cx.client.shared.take_messages().iter().for_each(|message| cx.reply.encoded(message));
     }
 }
@@ -134,9 +134,9 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     if cx.client.is_subscribed() {
         receive(cx);
     }
-    cx.instance.replication.tell(cx.instance, args);
+    cx.instance().replication.tell(cx.instance(), args);
     let resp3 = cx.client.resp3;
-    let (instance, me, reply) = (cx.instance, &cx.client.shared, &mut *cx.reply);
+    let (instance, me, reply) = (cx.instance(), &cx.client.shared, &mut *cx.reply);
     let receivers = instance.pubsub.publish(kind, args.at(1), args.at(2), |to, message| {
         if Arc::ptr_eq(to, me) {
             // As in the genuine server, one's own message comes before the reply.
@@ -160,7 +160,7 @@ fn channels(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() > 3 {
         return Err(Error::subcommand_syntax(args));
     }
-    let names = cx.instance.pubsub.names(asked_kind(args), args.get(2));
+    let names = cx.instance().pubsub.names(asked_kind(args), args.get(2));
     cx.reply.array(names.len());
     names.iter().for_each(|name| cx.reply.bulk(name));
     Ok(())
@@ -172,14 +172,14 @@ fn numsub(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.array(names.len() * 2);
     for name in names.iter() {
         cx.reply.bulk(name);
-        cx.reply.count(cx.instance.pubsub.subscribers(kind, name));
+        cx.reply.count(cx.instance().pubsub.subscribers(kind, name));
     }
     Ok(())
 }
 
 /// PUBSUB NUMPAT
 fn numpat(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.reply.count(cx.instance.pubsub.patterns());
+    cx.reply.count(cx.instance().pubsub.patterns());
     Ok(())
 }
 

@@ -25,7 +25,7 @@ fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// The primary that this server follows wants to change places.
 fn take_over(cx: &Ctx<'_>, id: &[u8]) -> Result {
-    let replication = &cx.instance.replication;
+    let replication = &cx.instance().replication;
     if !replication.is_replica() {
         return Err(Error::Static("ERR PSYNC FAILOVER can't be sent to a master."));
     }
@@ -33,7 +33,7 @@ fn take_over(cx: &Ctx<'_>, id: &[u8]) -> Result {
         return Err(Error::Static("ERR PSYNC FAILOVER replid must match my replid."));
     }
     let _units = replication.try_between_units(PATIENCE).ok_or(BUSY)?;
-    replication.turn_to(&cx.worker.instance, None);
+    replication.turn_to(cx.instance(), None);
     tracing::info!("MASTER MODE enabled (failover request from '{}')", cx.client.shared.addr);
     Ok(())
 }
@@ -62,7 +62,7 @@ fn failover(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         at += 1;
     }
-    let (replication, instance) = (&cx.instance.replication, &cx.worker.instance);
+    let (replication, instance) = (&cx.instance().replication, cx.instance());
     if !aborts {
         replication.begin_failover(instance, request)?;
     } else if !replication.abort_failover(instance, "Failover manually aborted") {
@@ -79,13 +79,13 @@ fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// The connection becomes a replica's when what was said before is sent.
 fn ask(cx: &mut Ctx<'_>, request: SyncRequest) -> Result {
-    if !cx.may_block {
+    if !cx.may_wait() {
         return Err(Error::Static("ERR Command not allowed inside a transaction"));
     }
-    if cx.instance.replication.failover() != FailoverStage::None {
+    if cx.instance().replication.failover() != FailoverStage::None {
         return Err(Error::Static("NOMASTERLINK Can't SYNC while failing over"));
     }
-    if cx.instance.replication.is_replica() && !cx.instance.replication.is_in_sync() {
+    if cx.instance().replication.is_replica() && !cx.instance().replication.is_in_sync() {
         return Err(Error::Static("NOMASTERLINK Can't SYNC while not connected with my master"));
     }
     cx.client.shared.set_flag(flag::REPLICA, true);
@@ -140,7 +140,7 @@ fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         let port = port.ok_or(Error::Static("ERR Invalid master port"))?;
         Some((String::from_utf8_lossy(args.at(1)).into_owned(), port))
     };
-    let replication = &cx.instance.replication;
+    let replication = &cx.instance().replication;
     let follows = |primary: &Primary| target.as_ref() == Some(&(primary.host.clone(), primary.port));
     if replication.primary().as_ref().is_some_and(follows) {
         cx.reply.simple("OK Already connected to specified master");
@@ -155,28 +155,28 @@ fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Some((host, port)) => tracing::info!(client, caller, "REPLICAOF {host}:{port} enabled (user request)"),
         None => tracing::info!(client, caller, "MASTER MODE enabled (user request)"),
     }
-    replication.turn_to(&cx.worker.instance, target);
+    replication.turn_to(cx.instance(), target);
     cx.reply.ok();
     Ok(())
 }
 
 /// ROLE
 fn role(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    if let Some(Primary { host, port, stage, .. }) = cx.instance.replication.primary() {
+    if let Some(Primary { host, port, stage, .. }) = cx.instance().replication.primary() {
         cx.reply.array(5);
         cx.reply.bulk(b"slave");
         cx.reply.bulk(host.as_bytes());
         cx.reply.int(port.into());
         cx.reply.bulk(stage.name().as_bytes());
-        let offset = if stage == LinkStage::Connected { cx.instance.journal.offset() as i64 } else { -1 };
+        let offset = if stage == LinkStage::Connected { cx.instance().journal.offset() as i64 } else { -1 };
         cx.reply.int(offset);
         return Ok(());
     }
-    let mut replicas = cx.instance.replication.replicas();
+    let mut replicas = cx.instance().replication.replicas();
     replicas.retain(|replica| replica.stage() == Stage::Online);
     cx.reply.array(3);
     cx.reply.bulk(b"master");
-    cx.reply.int(cx.instance.journal.offset() as i64);
+    cx.reply.int(cx.instance().journal.offset() as i64);
     cx.reply.array(replicas.len());
     for replica in replicas {
         cx.reply.array(3);

@@ -29,14 +29,14 @@ fn evalsha_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 fn run(cx: &mut Ctx<'_>, args: Args<'_>, is_sha: bool, read_only: bool) -> Result {
     // Before the commands that it calls.
-    cx.worker.show_to_monitors(cx, args);
-    let scripts = &cx.instance.scripts;
+    cx.show_to_monitors(args);
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.eval(cx, args, is_sha, read_only))
 }
 
 /// `SCRIPT LOAD script`
 fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     let sha = scripts.with_engine(|engine| engine.add_script(cx, args.at(2), true))?;
     cx.reply.bulk(&sha);
     Ok(())
@@ -44,7 +44,7 @@ fn load(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `SCRIPT EXISTS sha1 [sha1 …]`
 fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| {
         cx.reply.array(args.len() - 2);
         for name in args.from(2).iter() {
@@ -59,7 +59,7 @@ fn flush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if !(args.len() == 2 || args.len() == 3 && (args.is(2, "SYNC") || args.is(2, "ASYNC"))) {
         return Err(Error::Static("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
     }
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.flush_scripts(cx));
     cx.reply.ok();
     Ok(())
@@ -67,7 +67,7 @@ fn flush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// SCRIPT KILL
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.instance.scripts.status.kill(false)?;
+    cx.instance().scripts.status.kill(false)?;
     cx.reply.ok();
     Ok(())
 }

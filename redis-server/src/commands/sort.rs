@@ -135,7 +135,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let mut options = Options::parse(args, may_store)?;
     options.permitted(cx, args)?;
     let source = cx.db.value(args.key(0));
-    let must_be_certain = options.stores || cx.worker.is_script;
+    let must_be_certain = options.stores || cx.is_in_script();
     if must_be_certain && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
         // A set has no order to keep: what is stored, or given to a script, is put in one that is always the same.
         options.by = None;

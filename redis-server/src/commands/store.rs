@@ -15,7 +15,7 @@ pub(super) fn store(cx: &mut Ctx<'_>, key: &Key<'_>, len: usize, collection: Obj
         cx.changed(key, Event::DEL);
     }
     if let Some(old) = old {
-        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
         cx.discard(old, in_background);
     }
 }

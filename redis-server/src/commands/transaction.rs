@@ -29,7 +29,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let Some(multi) = cx.client.multi.take() else { return Err(Error::Static("ERR EXEC without MULTI")) };
     let touched = cx.client.shared.watched.is_touched() || cx.client.watch_until.is_some_and(|until| until <= cx.now());
     // The transaction's own changes must not be looked for among the watched keys.
-    discard_transaction(&cx.worker.instance, cx.client);
+    discard_transaction(cx.instance(), cx.client);
     if multi.aborted {
         return Err(Error::Static("EXECABORT Transaction discarded because of previous errors."));
     }
@@ -38,17 +38,17 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
         return Ok(());
     }
     cx.reply.array(multi.queue.len());
-    let may_block = std::mem::replace(&mut cx.may_block, false);
-    for (row, args) in &multi.queue {
-        match permission::recheck(cx, row, args.args()) {
-            Ok(()) => window::run_queued(cx, row, args.args()),
-            Err(error) => {
-                cx.worker.refused(Some(row), &error);
-                cx.reply.error(&error);
+    cx.without_waiting(|cx| {
+        for (row, args) in &multi.queue {
+            match permission::recheck(cx, row, args.args()) {
+                Ok(()) => window::run_queued(cx, row, args.args()),
+                Err(error) => {
+                    cx.refused(row, &error);
+                    cx.reply.error(&error);
+                }
             }
         }
-    }
-    cx.may_block = may_block;
+    });
     Ok(())
 }
 
@@ -57,7 +57,7 @@ fn discard(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     if cx.client.multi.is_none() {
         return Err(Error::Static("ERR DISCARD without MULTI"));
     }
-    discard_transaction(&cx.worker.instance, cx.client);
+    discard_transaction(cx.instance(), cx.client);
     cx.reply.ok();
     Ok(())
 }
@@ -86,7 +86,7 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// UNWATCH
 fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    forget_watched(&cx.worker.instance, cx.client);
+    forget_watched(cx.instance(), cx.client);
     cx.reply.ok();
     Ok(())
 }

@@ -14,10 +14,9 @@ fn wait(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let timeout = u64::try_from(timeout).map_err(|_| Error::Static("ERR timeout is negative"))?;
     let wanted = usize::try_from(wanted).unwrap_or(0);
     let offset = cx.client.shared.journal_offset.load(Relaxed);
-    let count = cx.instance.replication.acknowledged(offset);
-    if count < wanted && cx.may_block {
-        cx.block(timeout, 0..0, false);
-        if let Some(block) = &mut cx.block {
+    let count = cx.instance().replication.acknowledged(offset);
+    if count < wanted && cx.may_wait() {
+        if let Some(block) = cx.block(timeout, 0..0, false) {
             block.in_vain = InVain::Replicas { offset, wanted };
         }
     } else {

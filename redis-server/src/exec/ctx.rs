@@ -2,12 +2,14 @@
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::Client;
 use crate::clients::notifications::{self, Event};
-use crate::command::{Args, Registry, Result};
-use crate::config::Switch;
+use crate::command::{Args, Registry, Result, Row};
+use crate::config::{Config, Switch};
+use crate::exec::aof;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::tracking;
@@ -71,32 +73,44 @@ pub struct Ready {
     pub needs: Vec<Box<[u8]>>,
 }
 
-/// Everything that a handler may touch.
+/// What a handler works on, and what it may do: three places in the open, the rest by methods.
 pub struct Ctx<'a> {
-    /// The server.
-    pub instance: &'a Instance,
-    /// The worker on whose thread the command runs.
-    pub worker: &'a Worker,
     /// The client's database: the shards of the call's keys.
     pub db: View<'a>,
-    /// The other databases by number, when the command locks everything (the current one's place is a blank view).
-    pub others: Vec<View<'a>>,
     /// Where the answer goes.
     pub reply: &'a mut Reply,
     /// Who asks.
     pub client: &'a mut Client,
-    /// Whether the command may wait: not inside a transaction.
-    pub may_block: bool,
-    /// Whether this is a waiter's command that runs again because a key became ready.
-    pub serving: bool,
+    pub(super) instance: &'a Instance,
+    /// On whose thread the command runs.
+    pub(super) worker: &'a Worker,
+    /// The other databases by number, when the command locks everything (the current one's place is a blank view).
+    pub(super) others: Vec<View<'a>>,
+    pub(super) may_block: bool,
+    pub(super) serving: bool,
     /// The handler's wish to wait.
-    pub block: Option<Block>,
+    pub(super) block: Option<Block>,
     /// Keys that became ready for those who wait for them.
-    pub ready: Vec<Ready>,
+    pub(super) ready: Vec<Ready>,
     /// Changes made since the call began.
-    pub dirty: Cell<u64>,
-    /// Whether what the call changes is written down.
-    pub journaled: bool,
+    pub(super) dirty: Cell<u64>,
+    pub(super) journaled: bool,
+}
+
+/// Where handlers get random numbers from, which are no secrets.
+#[derive(Clone, Copy, Debug)]
+pub struct Random<'a>(&'a Worker);
+
+impl Random<'_> {
+    /// Any number.
+    pub fn number(self) -> u64 {
+        self.0.random()
+    }
+
+    /// One below `bound`, which is not 0.
+    pub fn below(self, bound: usize) -> usize {
+        self.0.random_below(bound)
+    }
 }
 
 impl Drop for Ctx<'_> {
@@ -127,6 +141,126 @@ impl<'a> Ctx<'a> {
             dirty: Cell::new(0),
             journaled: worker.instance.journal.is_on(),
         }
+    }
+
+    /// The server.
+    #[inline]
+    pub fn instance(&self) -> &'a Arc<Instance> {
+        &self.worker.instance
+    }
+
+    /// Its settings.
+    #[inline]
+    pub fn config(&self) -> &'a Config {
+        &self.instance.config
+    }
+
+    /// Random numbers.
+    pub fn random(&self) -> Random<'a> {
+        Random(self.worker)
+    }
+
+    /// Whether the command may wait: not inside a transaction.
+    pub fn may_wait(&self) -> bool {
+        self.may_block
+    }
+
+    /// Runs the commands of a transaction, none of which may wait.
+    pub fn without_waiting(&mut self, run: impl FnOnce(&mut Self)) {
+        let may_block = std::mem::replace(&mut self.may_block, false);
+        run(self);
+        self.may_block = may_block;
+    }
+
+    /// Whether this is a waiter's command that runs again because a key became ready.
+    pub fn is_serving(&self) -> bool {
+        self.serving
+    }
+
+    /// Whether a script calls.
+    pub fn is_in_script(&self) -> bool {
+        self.worker.is_script
+    }
+
+    /// Whether what the call changes is written down.
+    #[inline]
+    pub fn is_journaled(&self) -> bool {
+        self.journaled
+    }
+
+    /// Counts changes that [`Ctx::changed`] is not told of.
+    pub fn count_changes(&self, changes: u64) {
+        self.dirty.set(self.dirty.get() + changes);
+    }
+
+    /// Nothing of what the call has changed counts: it is in a file.
+    pub fn forget_changes(&self) {
+        self.dirty.set(0);
+    }
+
+    /// Accounts for a command that was refused inside of a transaction.
+    pub fn refused(&self, row: &Row, error: &Error) {
+        self.worker.refused(Some(row), error);
+    }
+
+    /// Accounts for a command of somebody else that the call has made fail.
+    pub fn failed(&self, row: &Row, error: &Error) {
+        self.worker.failed(row, error);
+    }
+
+    /// Shows the call to those who monitor before what it runs itself.
+    pub fn show_to_monitors(&self, args: Args<'_>) {
+        self.worker.show_to_monitors(self, args);
+    }
+
+    /// Replaces all data by what the append-only file has, in a call that is alone with the data.
+    ///
+    /// # Errors
+    /// The file cannot be loaded.
+    pub fn reload_aof(&self) -> std::result::Result<(), aof::LoadError> {
+        aof::reload(self.worker)
+    }
+
+    /// Database `db`, if the call has locked it: the client's own, or any in a call that has locked everything.
+    pub fn view(&self, db: usize) -> Option<&View<'a>> {
+        if db == self.client.db { Some(&self.db) } else { self.others.get(db) }
+    }
+
+    /// [`Ctx::view`], to be changed.
+    ///
+    /// # Panics
+    /// The call has not locked it.
+    pub fn view_mut(&mut self, db: usize) -> &mut View<'a> {
+        if db == self.client.db { &mut self.db } else { &mut self.others[db] }
+    }
+
+    /// Two databases, `low` before `high`, in a call that has locked everything.
+    ///
+    /// # Panics
+    /// It has not.
+    pub fn two_views(&mut self, low: usize, high: usize) -> (&mut View<'a>, &mut View<'a>) {
+        let (head, tail) = self.others.split_at_mut(high);
+        match self.client.db {
+            current if current == low => (&mut self.db, &mut tail[0]),
+            current if current == high => (&mut head[low], &mut self.db),
+            _ => (&mut head[low], &mut tail[0]),
+        }
+    }
+
+    /// All databases in a call that has locked everything.
+    pub fn views(&self) -> Vec<&View<'a>> {
+        (0..self.others.len()).filter_map(|db| self.view(db)).collect()
+    }
+
+    /// Calls `work` with all databases of a call that has locked everything; the call itself has none meanwhile.
+    pub fn with_views<R>(&mut self, work: impl FnOnce(&mut Self, Vec<&mut View<'a>>) -> R) -> R {
+        let db = self.client.db;
+        let mut views = std::mem::take(&mut self.others);
+        std::mem::swap(&mut self.db, &mut views[db]);
+        let result = work(self, views.iter_mut().collect());
+        std::mem::swap(&mut self.db, &mut views[db]);
+        self.others = views;
+        result
     }
 
     /// The moment of the call, in milliseconds of Unix time.
@@ -286,8 +420,9 @@ impl<'a> Ctx<'a> {
 
     /// Removes a collection that has lost its last element; to be called after elements were taken.
     pub fn drop_if_empty(&mut self, key: &Key<'_>) {
-        if self.db.peek(key).is_some_and(|entry| entry.value().is_empty_collection()) {
-            self.db.remove(key);
+        let mut slot = self.db.slot(key);
+        if slot.entry().is_some_and(|entry| entry.value().is_empty_collection()) {
+            slot.take();
             self.changed(key, Event::DEL);
         }
     }
@@ -304,17 +439,20 @@ impl<'a> Ctx<'a> {
     }
 
     /// Leaves the wish to wait for `keys` (positions among the declared ones). Where waiting is not allowed, it answers
-    /// null at once: the null array, or the null bulk string. `timeout_ms` 0 waits for ever.
-    pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) {
+    /// null at once: the null array, or the null bulk string. `timeout_ms` 0 waits for ever. Returns the wish, for more to
+    /// be said of it.
+    pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) -> Option<&mut Block> {
         if self.may_block {
             let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
             let (replaced, in_vain, needs_stream) = (Vec::new(), InVain::Null, false);
-            self.block = Some(Block { deadline, keys, replaced, in_vain, needs_stream });
-        } else if null_array {
+            return Some(self.block.insert(Block { deadline, keys, replaced, in_vain, needs_stream }));
+        }
+        if null_array {
             self.reply.null_array();
         } else {
             self.reply.null();
         }
+        None
     }
 
     /// Whether a blocking command must leave `key` to those who have waited longer; they are looked after then.

@@ -29,4 +29,4 @@ pub mod worker;
 pub mod workers;
 
 pub use crate::clients::notifications::Event;
-pub use ctx::{Block, CommandTable, Ctx, Handler, InVain, Ready};
+pub use ctx::{Block, CommandTable, Ctx, Handler, InVain, Random, Ready};

@@ -26,7 +26,7 @@ fn bit_offset(cx: &Ctx<'_>, text: &[u8], unit: Option<u64>) -> Result<u64> {
     };
     let number = number::parse_i64(text).and_then(|number| u64::try_from(number).ok());
     let offset = number.and_then(|number| number.checked_mul(unit)).ok_or(BAD_OFFSET)?;
-    let max = cx.instance.config.uint(settings::PROTO_MAX_BULK_LEN);
+    let max = cx.config().uint(settings::PROTO_MAX_BULK_LEN);
     if offset / 8 < max { Ok(offset) } else { Err(BAD_OFFSET) }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn reply(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 pub(super) fn no_evict(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let on = on_or_off(args)?;
     cx.client.shared.set_flag(flag::NO_EVICT, on);
-    cx.instance.client_memory.look_again();
+    cx.instance().client_memory.look_again();
     cx.reply.ok();
     Ok(())
 }
@@ -110,14 +110,14 @@ pub(super) fn pause(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let timeout = args.int(2).map_err(|_| Error::Static("ERR timeout is not an integer or out of range"))?;
     let timeout = u64::try_from(timeout).map_err(|_| Error::Static("ERR timeout is negative"))?;
-    cx.instance.pause(Pause { until: cx.now().saturating_add(timeout), writes_only }, cx.now());
+    cx.instance().pause(Pause { until: cx.now().saturating_add(timeout), writes_only }, cx.now());
     cx.reply.ok();
     Ok(())
 }
 
 /// CLIENT UNPAUSE
 pub(super) fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.instance.unpause();
+    cx.instance().unpause();
     cx.reply.ok();
     Ok(())
 }
@@ -135,7 +135,7 @@ pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Some(_) => return Err(Error::Static("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
     };
     let id = args.int(2)?;
-    let target = u64::try_from(id).ok().and_then(|id| cx.instance.client(id));
+    let target = u64::try_from(id).ok().and_then(|id| cx.instance().client(id));
     let parked = target.and_then(|target| target.blocked().clone());
     let done = parked.is_some_and(|parked| {
         if !with_error {
@@ -143,7 +143,7 @@ pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         let done = parked.fail(&UNBLOCKED);
         if done {
-            cx.worker.failed(parked.row(), &UNBLOCKED);
+            cx.failed(parked.row(), &UNBLOCKED);
         }
         done
     });

@@ -45,24 +45,24 @@ impl Class {
 /// `CLIENT LIST [TYPE type | ID client-id [client-id …]]`
 pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let clients = match args.len() {
-        2 => cx.instance.clients(),
+        2 => cx.instance().clients(),
         4 if args.is(2, "type") => {
             let class = Class::parse(args.at(3))?;
-            let mut clients = cx.instance.clients();
+            let mut clients = cx.instance().clients();
             clients.retain(|client| Class::of(client) == class);
             clients
         }
         4.. if args.is(2, "id") => {
             let ids: Result<Vec<i64>> = (3..args.len()).map(|at| args.int(at)).collect();
             let ids = ids.map_err(|_| Error::Static("ERR Invalid client ID"))?;
-            ids.into_iter().filter_map(|id| cx.instance.client(u64::try_from(id).ok()?)).collect()
+            ids.into_iter().filter_map(|id| cx.instance().client(u64::try_from(id).ok()?)).collect()
         }
         _ => return Err(Error::Syntax),
     };
     let mut text = String::new();
     for client in &clients {
         let asks = Arc::ptr_eq(client, &cx.client.shared).then_some(args);
-        text.push_str(&describe(cx.instance, client, cx.now(), asks));
+        text.push_str(&describe(cx.instance(), client, cx.now(), asks));
     }
     cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
@@ -70,7 +70,7 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLIENT INFO
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let text = describe(cx.instance, &cx.client.shared, cx.now(), Some(args));
+    let text = describe(cx.instance(), &cx.client.shared, cx.now(), Some(args));
     cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
@@ -133,12 +133,12 @@ pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let filters = if old_form {
         Filters { addr: Some(args.at(2)), with_me: true, ..Filters::default() }
     } else {
-        Filters::parse(&cx.instance.acl, args)?
+        Filters::parse(&cx.instance().acl, args)?
     };
     let mut killed = 0;
-    for client in cx.instance.clients().iter().filter(|client| filters.select(client)) {
+    for client in cx.instance().clients().iter().filter(|client| filters.select(client)) {
         if !Arc::ptr_eq(client, &cx.client.shared) {
-            cx.instance.kill_client(client);
+            cx.instance().kill_client(client);
         } else if filters.with_me {
             cx.client.close = true;
         } else {

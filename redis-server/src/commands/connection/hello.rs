@@ -39,7 +39,7 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             return Err(Error::Message(format!("ERR Syntax error in HELLO option '{option}'")));
         }
     }
-    if !cx.client.identity.may_enter(&cx.instance.acl) {
+    if !cx.client.identity.may_enter(&cx.instance().acl) {
         return Err(HELLO_NEEDS_AUTH);
     }
     set_protocol(cx, resp3);
@@ -78,7 +78,7 @@ fn set_protocol(cx: &mut Ctx<'_>, resp3: bool) {
 /// `AUTH [username] password`
 pub(super) fn auth(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match args.len() {
-        2 if cx.instance.acl.default_account().user().has_no_password() => return Err(NO_PASSWORD),
+        2 if cx.instance().acl.default_account().user().has_no_password() => return Err(NO_PASSWORD),
         2 => authenticate(cx, args, b"default", args.at(1))?,
         3 => authenticate(cx, args, args.at(1), args.at(2))?,
         _ => return Err(Error::Syntax),
@@ -89,18 +89,18 @@ pub(super) fn auth(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// Makes the client act for a user, if the password is right; `args` is the call that says so.
 fn authenticate(cx: &mut Ctx<'_>, args: Args<'_>, user: &[u8], password: &[u8]) -> Result {
-    let acl = &cx.instance.acl;
+    let acl = &cx.instance().acl;
     let Some(account) = acl.authenticate(user, password) else {
         let entry = Entry {
             reason: Reason::Auth,
-            context: if cx.may_block { Context::Toplevel } else { Context::Multi },
+            context: if cx.may_wait() { Context::Toplevel } else { Context::Multi },
             object: args.at(0).to_vec(),
             user: user.to_vec(),
-            client: describe(cx.instance, &cx.client.shared, cx.now(), Some(args)),
+            client: describe(cx.instance(), &cx.client.shared, cx.now(), Some(args)),
             count: 1,
             time: cx.now(),
         };
-        acl.log(entry, &cx.instance.config);
+        acl.log(entry, cx.config());
         return Err(WRONG_PASSWORD);
     };
     cx.client.become_user(Identity::new(acl, account, true));
@@ -121,15 +121,15 @@ pub(super) fn label(text: &[u8]) -> Option<String> {
 
 /// RESET
 pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    session::leave(&cx.worker.instance, cx.client);
+    session::leave(cx.instance(), cx.client);
     cx.select(0);
     set_protocol(cx, false);
-    let client = &mut *cx.client;
-    client.become_user(Identity::newcomer(&cx.instance.acl));
+    let (instance, client) = (cx.instance(), &mut *cx.client);
+    client.become_user(Identity::newcomer(&instance.acl));
     client.reply_mode = ReplyMode::On;
     client.no_touch = false;
     client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);
-    cx.instance.client_memory.look_again();
+    instance.client_memory.look_again();
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");
     Ok(())

@@ -37,7 +37,7 @@ fn echo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// SELECT index
 fn select(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = i32::try_from(args.int(1)?).map_err(|_| Error::NotInt32)?;
-    let index = usize::try_from(index).ok().filter(|&index| index < cx.instance.databases().len());
+    let index = usize::try_from(index).ok().filter(|&index| index < cx.instance().databases().len());
     cx.select(index.ok_or(Error::DbIndex)?);
     cx.reply.ok();
     Ok(())

@@ -27,7 +27,7 @@ impl Options {
                 if options.redirect.is_some() {
                     return Err(Error::Static("ERR A client can only redirect to a single other client"));
                 }
-                let target = u64::try_from(args.int(at)?).ok().and_then(|id| cx.instance.client(id));
+                let target = u64::try_from(args.int(at)?).ok().and_then(|id| cx.instance().client(id));
                 let missing = Error::Static("ERR The client ID you want redirect to does not exist");
                 options.redirect = Some(target.ok_or(missing)?);
             } else if args.is(at, "prefix") && has_value {
@@ -86,9 +86,9 @@ pub(super) fn tracking(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(cx, args)?;
     if args.is(2, "on") {
         options.check(cx.client.tracking.as_deref())?;
-        tracking::start(cx.instance, cx.client, options.mode, options.redirect.as_ref(), options.prefixes);
+        tracking::start(cx.instance(), cx.client, options.mode, options.redirect.as_ref(), options.prefixes);
     } else if args.is(2, "off") {
-        tracking::stop(cx.instance, cx.client);
+        tracking::stop(cx.instance(), cx.client);
     } else {
         return Err(Error::Syntax);
     }

@@ -69,7 +69,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         sorted_set: cx.sorted_set_limits(),
     };
     let loaded =
-        rdb::restore(args.at(3), &limits, cx.instance.snapshots.checks_sums()).map_err(|refused| match refused {
+        rdb::restore(args.at(3), &limits, cx.instance().snapshots.checks_sums()).map_err(|refused| match refused {
             Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
             Refused::Content => {
                 tracing::warn!("RESTORE: {} integrity check failed", kind(args.at(3)));
@@ -79,7 +79,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let old = cx.db.remove(key);
     let is_replaced = old.is_some();
     if let Some(old) = old {
-        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
         cx.discard(old, in_background);
     }
     let now = cx.now();
@@ -106,7 +106,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     remember_use(cx, args, &options);
     cx.changed(key, Event::RESTORE);
-    if let Some(at) = expire_at.filter(|_| cx.journaled && !options.absolute) {
+    if let Some(at) = expire_at.filter(|_| cx.is_journaled() && !options.absolute) {
         let at = IntText::new(at as i64);
         let mut words: Vec<&[u8]> = args.iter().collect();
         words[2] = &at;

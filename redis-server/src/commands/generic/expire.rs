@@ -82,11 +82,13 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
     let at = args.int(2)?.checked_mul(unit).and_then(|at| at.checked_add(base as i64));
     let at = at.ok_or(Error::InvalidExpire(name))?;
     let key = args.key(0);
-    let allowed = cx.db.get_mut(key).is_some_and(|entry| condition.allows(entry.expire_at(), at));
+    let lasts = u64::try_from(at).ok().filter(|&at| !cx.db.is_over(at));
+    let slot = cx.db.slot(key);
+    let allowed = slot.entry().is_some_and(|entry| condition.allows(entry.expire_at(), at));
     if allowed {
-        match u64::try_from(at).ok().filter(|&at| !cx.db.is_over(at)) {
+        match lasts {
             Some(at) => {
-                cx.db.expire(key, Some(at));
+                slot.expire(Some(at));
                 cx.changed(key, Event::EXPIRE);
                 cx.instead(&[b"PEXPIREAT", key.bytes, &IntText::new(at as i64)]);
             }
@@ -99,7 +101,7 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
 
 /// Removes a key whose new time is over already.
 fn remove(cx: &mut Ctx<'_>, key: &Key<'_>) {
-    let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_EXPIRE);
+    let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_EXPIRE);
     if let Some(entry) = cx.db.remove(key) {
         cx.discard(entry, in_background);
         cx.changed(key, Event::DEL);
@@ -110,9 +112,10 @@ fn remove(cx: &mut Ctx<'_>, key: &Key<'_>) {
 /// PERSIST key
 pub(super) fn persist(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
-    let expires = cx.db.get_mut(key).is_some_and(|entry| entry.expire_at().is_some());
+    let slot = cx.db.slot(key);
+    let expires = slot.entry().is_some_and(|entry| entry.expire_at().is_some());
     if expires {
-        cx.db.expire(key, None);
+        slot.expire(None);
         cx.changed(key, Event::PERSIST);
     }
     cx.reply.int(expires.into());

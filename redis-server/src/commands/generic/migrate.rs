@@ -134,14 +134,14 @@ pub(super) fn migrate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let address = options.address(args);
     let mut may_retry = true;
     let refusal = loop {
-        let kept = cx.instance.peers.take(&address);
+        let kept = cx.instance().peers.take(&address);
         let mut peer = kept.map_or_else(|| connect(args, &options), Ok)?;
         let mut refusal = None;
         match converse(cx, &mut peer, args, &options, &keys, &mut refusal) {
             Ok(()) => {
                 // What a refused one works on is not certain.
                 peer.db = refusal.is_none().then_some(options.db);
-                cx.instance.peers.put(address, peer, now_ms());
+                cx.instance().peers.put(address, peer, now_ms());
                 break refusal;
             }
             Err(_) if refusal.is_some() => break refusal,
@@ -256,7 +256,7 @@ fn answer(
 
 fn delete(cx: &mut Ctx<'_>, key: &Key<'_>) {
     if let Some(entry) = cx.db.remove(key) {
-        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
         cx.discard(entry, in_background);
         cx.changed(key, Event::DEL);
         cx.instead(&[b"DEL", key.bytes]);

@@ -19,7 +19,7 @@ use crate::protocol::glob;
 
 /// `DEL key [key …]`
 fn del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_USER_DEL);
+    let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_USER_DEL);
     delete(cx, args, in_background)
 }
 
@@ -80,8 +80,8 @@ fn keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// RANDOMKEY
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let worker = cx.worker;
-    match cx.db.random_key(|| worker.random()) {
+    let random = cx.random();
+    match cx.db.random_key(|| random.number()) {
         Some(key) => cx.reply.bulk(&key),
         None => cx.reply.null(),
     }

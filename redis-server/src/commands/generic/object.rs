@@ -29,7 +29,7 @@ pub(super) fn encoding(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// OBJECT REFCOUNT key
 pub(super) fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let config = &cx.instance.config;
+    let config = cx.config();
     let shares = config.uint(settings::MAXMEMORY) == 0 || !eviction::is_by_use(config);
     with_entry(cx, args, |reply, entry| match entry.value() {
         ValueRef::Str(StrRef::Int(value)) if shares && SHARED_INTS.contains(&value) => reply.int(SHARED_COUNT),

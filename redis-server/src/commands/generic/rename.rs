@@ -41,7 +41,7 @@ fn move_to(cx: &mut Ctx<'_>, args: Args<'_>, replace: bool) -> Result<bool> {
 /// Stores an entry; what was there is freed as the configuration says.
 fn put(cx: &mut Ctx<'_>, key: &Key<'_>, entry: Entry) {
     if let Some(replaced) = cx.db.put(key, entry) {
-        let in_background = cx.instance.config.is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
+        let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
         cx.discard(replaced, in_background);
     }
 }
@@ -126,5 +126,5 @@ fn in_database<R>(cx: &mut Ctx<'_>, db: usize, run: impl FnOnce(&mut Ctx<'_>) ->
 /// Argument `index` as the number of a database.
 fn database(cx: &Ctx<'_>, args: Args<'_>, index: usize) -> Result<usize> {
     let number = i32::try_from(args.int(index)?).map_err(|_| Error::NotInt32)?;
-    usize::try_from(number).ok().filter(|&db| db < cx.instance.databases().len()).ok_or(Error::DbIndex)
+    usize::try_from(number).ok().filter(|&db| db < cx.instance().databases().len()).ok_or(Error::DbIndex)
 }

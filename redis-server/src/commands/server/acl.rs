@@ -27,7 +27,7 @@ fn whoami(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// ACL LIST
 fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let accounts = cx.instance.acl.accounts();
+    let accounts = cx.instance().acl.accounts();
     cx.reply.array(accounts.len());
     accounts.iter().for_each(|account| cx.reply.bulk(&Table::line(account)));
     Ok(())
@@ -35,7 +35,7 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// ACL USERS
 fn users(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let accounts = cx.instance.acl.accounts();
+    let accounts = cx.instance().acl.accounts();
     cx.reply.array(accounts.len());
     accounts.iter().for_each(|account| cx.reply.bulk(account.name()));
     Ok(())
@@ -43,7 +43,7 @@ fn users(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// ACL GETUSER username
 fn getuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let Some(account) = cx.instance.acl.account(args.at(2)) else {
+    let Some(account) = cx.instance().acl.account(args.at(2)) else {
         cx.reply.null();
         return Ok(());
     };
@@ -81,18 +81,18 @@ fn setuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("ERR Usernames can't contain spaces or null characters"));
     }
     let rules: Vec<&[u8]> = args.from(3).iter().collect();
-    let change = cx.instance.acl.change(name, &rules, &cx.instance.config);
+    let change = cx.instance().acl.change(name, &rules, cx.config());
     let change = change.map_err(|error| Error::Message(format!("ERR {error}")))?;
-    permission::withdraw(cx.instance, cx.client, &change);
+    permission::withdraw(cx.instance(), cx.client, &change);
     cx.reply.ok();
     Ok(())
 }
 
 /// `ACL DELUSER username [username …]`
 fn deluser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let gone = cx.instance.acl.remove(args.from(2).iter());
+    let gone = cx.instance().acl.remove(args.from(2).iter());
     let gone = gone.ok_or(Error::Static("ERR The 'default' user cannot be removed"))?;
-    permission::disconnect(cx.instance, cx.client, &gone);
+    permission::disconnect(cx.instance(), cx.client, &gone);
     cx.reply.count(gone.len());
     Ok(())
 }
@@ -151,13 +151,13 @@ fn log(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         _ if args.len() > 3 => return Err(Error::subcommand_syntax(args)),
         None => LOG_ENTRIES,
         Some(_) if args.is(2, "reset") => {
-            cx.instance.acl.lock_log().clear();
+            cx.instance().acl.lock_log().clear();
             cx.reply.ok();
             return Ok(());
         }
         Some(_) => usize::try_from(args.int(2)?).unwrap_or(0),
     };
-    let entries = cx.instance.acl.lock_log().latest(most);
+    let entries = cx.instance().acl.lock_log().latest(most);
     let now = cx.now();
     cx.reply.array(entries.len());
     for entry in entries {
@@ -184,10 +184,10 @@ fn log(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `ACL DRYRUN username command [arg …]`
 fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let account = cx.instance.acl.account(args.at(2));
+    let account = cx.instance().acl.account(args.at(2));
     let account = account.ok_or_else(|| Error::Message(format!("ERR User '{}' not found", shown(args.at(2)))))?;
     let call = args.from(3);
-    let row = dispatch::resolve(cx.instance, call).map_err(|error| match error {
+    let row = dispatch::resolve(cx.instance(), call).map_err(|error| match error {
         Error::WrongArity(_) => error,
         _ => Error::Message(format!("ERR Command '{}' not found", shown(args.at(3)))),
     })?;
@@ -211,17 +211,17 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// ACL LOAD
 fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let loaded = cx.instance.acl.load(&cx.instance.config);
+    let loaded = cx.instance().acl.load(cx.config());
     let (gone, default) = loaded.map_err(|error| Error::Message(format!("ERR {error}")))?;
-    permission::disconnect(cx.instance, cx.client, &gone);
-    permission::withdraw(cx.instance, cx.client, &default);
+    permission::disconnect(cx.instance(), cx.client, &gone);
+    permission::withdraw(cx.instance(), cx.client, &default);
     cx.reply.ok();
     Ok(())
 }
 
 /// ACL SAVE
 fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.instance.acl.save(&cx.instance.config).map_err(|error| match error {
+    cx.instance().acl.save(cx.config()).map_err(|error| match error {
         acl::FileError::None => Error::Message(format!("ERR {error}")),
         error => {
             tracing::warn!("ACL SAVE: {error}");

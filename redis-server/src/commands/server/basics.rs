@@ -27,7 +27,7 @@ pub(super) fn lolwut(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
         for _ in 0..COLUMNS {
             let shades: Vec<char> = " .:*#".chars().collect();
             let most = (row * shades.len()).div_ceil(ROWS).max(1);
-            text.push(shades[cx.worker.random_below(most)]);
+            text.push(shades[cx.random().below(most)]);
         }
         text.push('\n');
     }
@@ -45,7 +45,7 @@ pub(super) fn monitor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let client = &cx.client.shared;
     if client.flags.load(Relaxed) & flag::MONITOR == 0 {
         client.set_flag(flag::MONITOR, true);
-        cx.instance.observers.add_monitor(&cx.instance.config, client);
+        cx.instance().observers.add_monitor(cx.config(), client);
     }
     cx.reply.ok();
     Ok(())

@@ -175,7 +175,7 @@ type Found<'a> = (&'a [u8], &'static str);
 
 /// The keys of the call in `args`.
 fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
-    let row = match dispatch::resolve(cx.instance, args) {
+    let row = match dispatch::resolve(cx.instance(), args) {
         Ok(row) => row,
         Err(Error::WrongArity(_)) => {
             return Err(Error::Static("ERR Invalid number of arguments specified for command"));

@@ -16,7 +16,7 @@ use crate::protocol::error::Error;
 /// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let patterns: Vec<&[u8]> = args.from(2).iter().collect();
-    let found = cx.instance.config.get(&patterns);
+    let found = cx.config().get(&patterns);
     cx.reply.map(found.len());
     for (name, value) in found {
         cx.reply.bulk(name.as_bytes());
@@ -31,7 +31,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Syntax);
     }
     let pairs: Vec<(&[u8], &[u8])> = (2..args.len()).step_by(2).map(|at| (args.at(at), args.at(at + 1))).collect();
-    let instance = &cx.worker.instance;
+    let instance = cx.instance();
     let is_denied =
         |(name, _): &(&[u8], &[u8])| [&b"appendonly"[..], b"dir"].iter().any(|it| name.eq_ignore_ascii_case(it));
     if instance.exclusive.is_loading() && pairs.iter().any(is_denied) {
@@ -105,17 +105,17 @@ const FIXED: [(Id, &str); 3] = [
 
 /// CONFIG REWRITE
 fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let users = cx.instance.acl.config_lines(&cx.instance.config);
-    cx.instance.config.rewrite(&users).map_err(refused)?;
+    let users = cx.instance().acl.config_lines(cx.config());
+    cx.config().rewrite(&users).map_err(refused)?;
     cx.reply.ok();
     Ok(())
 }
 
 /// CONFIG RESETSTAT
 fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.instance.stats.reset(cx.instance.totals());
-    cx.instance.reaper.reset();
-    cx.instance.shortage.reset();
+    cx.instance().stats.reset(cx.instance().totals());
+    cx.instance().reaper.reset();
+    cx.instance().shortage.reset();
     cx.reply.ok();
     Ok(())
 }

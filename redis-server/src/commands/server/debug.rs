@@ -37,8 +37,8 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         | (b"replicate", 4..) => cx.reply.ok(),
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
         (b"config-rewrite-force-all", 2) => {
-            let users = cx.instance.acl.config_lines(&cx.instance.config);
-            cx.instance.config.rewrite_all(&users).map_err(|error| Error::Message(format!("ERR {error}")))?;
+            let users = cx.instance().acl.config_lines(cx.config());
+            cx.config().rewrite_all(&users).map_err(|error| Error::Message(format!("ERR {error}")))?;
             cx.reply.ok();
         }
         (b"digest", 2) => digest(cx),
@@ -49,7 +49,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (b"htstats-key", 3) => value_table_stats(cx, args)?,
         (b"loadaof", 2) => super::snapshot::load_aof(cx)?,
         (b"pause-cron", 3) => {
-            cx.instance.ending.hold(leading_number(args.at(2)) as i64 != 0);
+            cx.instance().ending.hold(leading_number(args.at(2)) as i64 != 0);
             cx.reply.ok();
         }
         (b"listpack", 3) => describe(cx, args, "Listpack", "listpack")?,
@@ -66,15 +66,15 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (b"reload", _) => super::snapshot::reload(cx, args)?,
         (b"sdslen", 3) => string_lengths(cx, args)?,
         (b"set-disable-deny-scripts", 3) => {
-            cx.instance.scripts.set_allow_all(leading_number(args.at(2)) as i64 != 0);
+            cx.instance().scripts.set_allow_all(leading_number(args.at(2)) as i64 != 0);
             cx.reply.ok();
         }
         (b"set-active-expire", 3) => {
-            cx.instance.set_active_expire(leading_number(args.at(2)) as i64 != 0);
+            cx.instance().set_active_expire(leading_number(args.at(2)) as i64 != 0);
             cx.reply.ok();
         }
         (b"set-skip-checksum-validation", 3) => {
-            cx.instance.snapshots.set_skips_sums(leading_number(args.at(2)) as i64 != 0);
+            cx.instance().snapshots.set_skips_sums(leading_number(args.at(2)) as i64 != 0);
             cx.reply.ok();
         }
         (b"sleep", 3) => {
@@ -96,7 +96,7 @@ fn locks(args: Args<'_>) -> Footprint {
 fn is_allowed(cx: &Ctx<'_>) -> bool {
     const YES: i64 = 1;
     const LOCAL: i64 = 2;
-    match cx.instance.config.int(settings::ENABLE_DEBUG_COMMAND) {
+    match cx.config().int(settings::ENABLE_DEBUG_COMMAND) {
         YES => true,
         LOCAL => caller(cx) == Caller::Local,
         _ => false,
@@ -112,8 +112,8 @@ fn leading_number(text: &[u8]) -> f64 {
 /// DEBUG DIGEST: of all databases.
 fn digest(cx: &mut Ctx<'_>) {
     let mut digest = Digest::default();
-    for db in 0..cx.instance.databases().len() {
-        let view = if db == cx.client.db { &cx.db } else { &cx.others[db] };
+    for db in 0..cx.instance().databases().len() {
+        let view = cx.view(db).expect("DEBUG has locked everything");
         let mut is_empty = true;
         view.for_each(|entry| {
             if std::mem::take(&mut is_empty) {
@@ -156,7 +156,7 @@ fn object(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if let ValueRef::List(list) = value
         && list.encoding() == "quicklist"
     {
-        let limit = cx.instance.config.int(settings::LIST_MAX_LISTPACK_SIZE);
+        let limit = cx.config().int(settings::LIST_MAX_LISTPACK_SIZE);
         text.push_str(&format!(
             " ql_nodes:1 ql_avg_node:{}.00 ql_listpack_max:{limit} ql_compressed:0 ql_uncompressed_size:{}",
             list.len(),
@@ -193,9 +193,9 @@ fn string_lengths(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// DEBUG HTSTATS dbid
 fn table_stats(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let db = usize::try_from(args.int(2)?).ok().filter(|&db| db < cx.instance.databases().len());
+    let db = usize::try_from(args.int(2)?).ok().filter(|&db| db < cx.instance().databases().len());
     let db = db.ok_or(Error::Static("ERR Out of range database"))?;
-    let view = if db == cx.client.db { &cx.db } else { &cx.others[db] };
+    let view = cx.view(db).expect("DEBUG has locked everything");
     let section = |elements: usize| match elements {
         0 => "No stats available for empty dictionaries\n".to_owned(),
         _ => format!(" table size: {}\n number of elements: {elements}\n", elements.next_power_of_two()),

@@ -13,6 +13,7 @@ use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::exec::replication::{LinkStage, Primary};
 use crate::exec::snapshot::Purpose;
+use crate::keyspace::View;
 use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
 
@@ -99,8 +100,8 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 fn server(cx: &Ctx<'_>, fields: &mut Fields) {
-    let config = &cx.instance.config;
-    let uptime = cx.now().saturating_sub(cx.instance.started_at) / 1000;
+    let config = cx.config();
+    let uptime = cx.now().saturating_sub(cx.instance().started_at) / 1000;
     let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     fields.add("redis_version", crate::REDIS_VERSION);
     fields.add("server_name", env!("CARGO_PKG_NAME"));
@@ -111,7 +112,7 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("multiplexing_api", "epoll");
     fields.add("process_id", std::process::id());
     fields.add("process_supervised", "no");
-    fields.add("run_id", &cx.instance.run_id);
+    fields.add("run_id", &cx.instance().run_id);
     fields.add("tcp_port", config.int(settings::PORT));
     fields.add("server_time_usec", cx.now() * 1000);
     fields.add("uptime_in_seconds", uptime);
@@ -121,23 +122,23 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lru_clock", (cx.now() / 1000) & 0xff_ffff);
     fields.add("executable", std::env::current_exe().unwrap_or_default().display());
     fields.add("config_file", config.file().map(|path| path.display().to_string()).unwrap_or_default());
-    if let Some(until) = cx.instance.ending.until() {
+    if let Some(until) = cx.instance().ending.until() {
         fields.add("shutdown_in_milliseconds", until.saturating_sub(cx.now()));
     }
-    fields.add("worker_threads", cx.instance.runtime().map_or(1, |runtime| runtime.connections_by_worker().len()));
+    fields.add("worker_threads", cx.instance().runtime().map_or(1, |runtime| runtime.connections_by_worker().len()));
 }
 
 fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
-    let clients = cx.instance.clients();
+    let clients = cx.instance().clients();
     let most =
         |figure: fn(&crate::clients::client::ClientShared) -> u64| clients.iter().map(|c| figure(c)).max().unwrap_or(0);
     fields.add("connected_clients", clients.len());
     fields.add("cluster_connections", 0);
-    fields.add("maxclients", cx.instance.config.int(settings::MAXCLIENTS));
+    fields.add("maxclients", cx.config().int(settings::MAXCLIENTS));
     fields.add("client_recent_max_input_buffer", most(|client| client.input.load(Relaxed)));
     fields.add("client_recent_max_output_buffer", most(|client| client.output.load(Relaxed)));
-    fields.add("blocked_clients", cx.instance.blocked_clients(0));
-    fields.add("tracking_clients", cx.instance.tracking.figures().clients);
+    fields.add("blocked_clients", cx.instance().blocked_clients(0));
+    fields.add("tracking_clients", cx.instance().tracking.figures().clients);
     let timed = clients.iter().filter(|client| client.flags.load(Relaxed) & flag::BLOCKED != 0).count();
     fields.add("clients_in_timeout_table", timed);
 }
@@ -151,14 +152,14 @@ pub(super) fn used_memory() -> u64 {
 }
 
 fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
-    let config = &cx.instance.config;
+    let config = cx.config();
     let (used, resident) = (fields.used, memory::resident());
     let peak = memory::peak().max(used);
     fields.bytes("used_memory", used);
     fields.bytes("used_memory_rss", resident);
     fields.bytes("used_memory_peak", peak);
     let overhead = super::memory::overhead(cx);
-    let startup = cx.instance.startup_memory.load(Relaxed);
+    let startup = cx.instance().startup_memory.load(Relaxed);
     let dataset = used.saturating_sub(overhead);
     let percent = dataset as f64 * 100.0 / used.saturating_sub(startup).max(1) as f64;
     fields.add("used_memory_overhead", overhead);
@@ -172,20 +173,20 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("maxmemory_policy", config.word(settings::MAXMEMORY_POLICY));
     fields.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
     fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
-    fields.add("lazyfree_pending_objects", cx.instance.reaper.pending());
-    fields.add("lazyfreed_objects", cx.instance.reaper.freed());
-    fields.add("mem_not_counted_for_evict", cx.instance.memory_on_its_way());
+    fields.add("lazyfree_pending_objects", cx.instance().reaper.pending());
+    fields.add("lazyfreed_objects", cx.instance().reaper.freed());
+    fields.add("mem_not_counted_for_evict", cx.instance().memory_on_its_way());
     // They share what the journal keeps for the slowest of them.
-    let has_replicas = !cx.instance.replication.replicas().is_empty();
-    fields.add("mem_clients_slaves", if has_replicas { cx.instance.journal.beyond_backlog() } else { 0 });
-    fields.add("mem_clients_normal", client_buffers(cx.instance));
+    let has_replicas = !cx.instance().replication.replicas().is_empty();
+    fields.add("mem_clients_slaves", if has_replicas { cx.instance().journal.beyond_backlog() } else { 0 });
+    fields.add("mem_clients_normal", client_buffers(cx.instance()));
     fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
 }
 
 /// What scripts and functions take, as it was when the last one ended.
 fn scripts(cx: &Ctx<'_>, fields: &mut Fields) {
-    let figures = &cx.instance.scripts.figures;
+    let figures = &cx.instance().scripts.figures;
     let (eval, functions) = (figures.eval_vm.load(Relaxed), figures.functions_vm.load(Relaxed));
     let (scripts, libraries) = (figures.scripts_bytes.load(Relaxed), figures.libraries_bytes.load(Relaxed));
     fields.bytes("used_memory_lua", eval);
@@ -206,9 +207,9 @@ pub(super) fn client_buffers(instance: &Instance) -> u64 {
 }
 
 fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
-    fields.add("loading", u8::from(cx.instance.exclusive.is_loading()));
+    fields.add("loading", u8::from(cx.instance().exclusive.is_loading()));
     fields.add("async_loading", 0);
-    let (status, background) = (&cx.instance.snapshots, &cx.instance.background);
+    let (status, background) = (&cx.instance().snapshots, &cx.instance().background);
     let last_load = status.last_load();
     let running = background.running();
     let kept = if running.is_some() { background.handed_over() } else { 0 };
@@ -222,7 +223,7 @@ fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
     );
     fields.add("current_save_keys_processed", saved);
     fields.add("current_save_keys_total", all);
-    fields.add("rdb_changes_since_last_save", status.unsaved(cx.instance.changes()));
+    fields.add("rdb_changes_since_last_save", status.unsaved(cx.instance().changes()));
     let saves = running.is_some_and(|running| running.purpose == Purpose::Snapshot);
     fields.add("rdb_bgsave_in_progress", u8::from(saves));
     fields.add("rdb_last_save_time", status.saved_at());
@@ -238,7 +239,7 @@ fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
 }
 
 fn append_only(cx: &Ctx<'_>, fields: &mut Fields) {
-    let aof = &cx.instance.aof;
+    let aof = &cx.instance().aof;
     let figures = &aof.figures;
     let is_rewriting = figures.is_rewriting.load(Relaxed);
     let seconds = (cx.now() / 1000).saturating_sub(figures.began.load(Relaxed)) as i64;
@@ -261,8 +262,8 @@ fn append_only(cx: &Ctx<'_>, fields: &mut Fields) {
         fields.add("aof_pending_bio_fsync", 0);
         fields.add("aof_delayed_fsync", figures.delayed.load(Relaxed));
     }
-    if cx.instance.exclusive.is_loading() {
-        let progress = cx.instance.loading.progress();
+    if cx.instance().exclusive.is_loading() {
+        let progress = cx.instance().loading.progress();
         fields.add("loading_start_time", progress.began);
         fields.add("loading_total_bytes", progress.total);
         fields.add("loading_rdb_used_mem", progress.memory);
@@ -273,7 +274,7 @@ fn append_only(cx: &Ctx<'_>, fields: &mut Fields) {
 }
 
 fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    let instance = cx.instance;
+    let instance = cx.instance();
     let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
     let totals = instance.stats.since_reset(instance.totals());
     let rate = instance.stats.rate();
@@ -308,15 +309,15 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
 }
 
 fn replication(cx: &Ctx<'_>, fields: &mut Fields) {
-    let (replication, journal) = (&cx.instance.replication, &cx.instance.journal);
+    let (replication, journal) = (&cx.instance().replication, &cx.instance().journal);
     let (ids, replicas) = (replication.ids(), replication.replicas());
     match replication.primary() {
         None => fields.add("role", "master"),
         Some(primary) => following(cx, &primary, fields),
     }
     fields.add("connected_slaves", replicas.len());
-    let most = cx.instance.config.uint(settings::MIN_REPLICAS_MAX_LAG);
-    if cx.instance.config.uint(settings::MIN_REPLICAS_TO_WRITE) > 0 && most > 0 {
+    let most = cx.config().uint(settings::MIN_REPLICAS_MAX_LAG);
+    if cx.config().uint(settings::MIN_REPLICAS_TO_WRITE) > 0 && most > 0 {
         fields.add("min_slaves_good_slaves", replication.good(most, cx.now()));
     }
     for (number, replica) in replicas.iter().enumerate() {
@@ -336,16 +337,16 @@ fn replication(cx: &Ctx<'_>, fields: &mut Fields) {
     let has_backlog = replication.has_backlog();
     let kept = if has_backlog { journal.kept() } else { 0..0 };
     fields.add("repl_backlog_active", u8::from(has_backlog));
-    fields.add("repl_backlog_size", cx.instance.config.uint(settings::REPL_BACKLOG_SIZE));
+    fields.add("repl_backlog_size", cx.config().uint(settings::REPL_BACKLOG_SIZE));
     fields.add("repl_backlog_first_byte_offset", if has_backlog { kept.start + 1 } else { 0 });
     fields.add("repl_backlog_histlen", kept.end - kept.start);
 }
 
 fn following(cx: &Ctx<'_>, primary: &Primary, fields: &mut Fields) {
-    let (config, now) = (&cx.instance.config, cx.now());
+    let (config, now) = (cx.config(), cx.now());
     let is_up = primary.stage == LinkStage::Connected;
     let since = |at: u64| (now.saturating_sub(at) / 1000) as i64;
-    let offset = cx.instance.journal.offset();
+    let offset = cx.instance().journal.offset();
     fields.add("role", "slave");
     fields.add("master_host", &primary.host);
     fields.add("master_port", primary.port);
@@ -392,7 +393,7 @@ fn cpu_seconds() -> Option<[f64; 4]> {
 }
 
 fn command_stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    let workers = cx.instance.stats.workers();
+    let workers = cx.instance().stats.workers();
     for row in REGISTRY.rows() {
         let sum = |figure: fn(&crate::observe::stats::CommandStats) -> u64| -> u64 {
             workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum()
@@ -413,7 +414,7 @@ fn command_stats(cx: &Ctx<'_>, fields: &mut Fields) {
 }
 
 fn error_stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    for (code, count) in cx.instance.stats.errors().iter() {
+    for (code, count) in cx.instance().stats.errors().iter() {
         fields.add(format_args!("errorstat_{code}"), format_args!("count={count}"));
     }
 }
@@ -426,17 +427,17 @@ pub(super) fn durations(instance: &Instance, row: &Row) -> Vec<u64> {
 }
 
 fn latency_stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    if !cx.instance.config.is_on(settings::LATENCY_TRACKING) {
+    if !cx.config().is_on(settings::LATENCY_TRACKING) {
         return;
     }
-    let percentiles = cx.instance.config.words(settings::LATENCY_TRACKING_INFO_PERCENTILES);
+    let percentiles = cx.config().words(settings::LATENCY_TRACKING_INFO_PERCENTILES);
     let percentiles: Vec<(String, f64)> = percentiles
         .iter()
         .map(|word| String::from_utf8_lossy(word).into_owned())
         .filter_map(|word| word.parse().ok().map(|value| (word, value)))
         .collect();
     for row in REGISTRY.rows() {
-        let durations = durations(cx.instance, row);
+        let durations = durations(cx.instance(), row);
         if durations.iter().all(|&count| count == 0) {
             continue;
         }
@@ -467,13 +468,9 @@ fn percentile(durations: &[u64], percent: f64) -> f64 {
 }
 
 fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
-    for (index, database) in cx.instance.databases().iter().enumerate() {
+    for (index, database) in cx.instance().databases().iter().enumerate() {
         // What the call has locked must be asked by its view.
-        let keys = match cx.others.get(index) {
-            _ if index == cx.client.db => cx.db.len(),
-            Some(view) => view.len(),
-            None => database.len(),
-        };
+        let keys = cx.view(index).map_or_else(|| database.len(), View::len);
         if keys > 0 {
             let expires = database.expiring();
             let ttl = database.average_ttl(cx.now());

@@ -17,7 +17,7 @@ const GRAPH_COLUMNS: usize = 80;
 
 /// LATENCY LATEST
 fn latest(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let events = cx.instance.observers.events();
+    let events = cx.instance().observers.events();
     cx.reply.array(events.len());
     for (event, series) in events {
         let (time, last) = series.samples.back().copied().unwrap_or_default();
@@ -43,14 +43,14 @@ fn history(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 fn series(cx: &Ctx<'_>, event: &[u8]) -> Option<Series> {
-    cx.instance.observers.events().into_iter().find(|(name, _)| name.as_bytes() == event).map(|(_, series)| series)
+    cx.instance().observers.events().into_iter().find(|(name, _)| name.as_bytes() == event).map(|(_, series)| series)
 }
 
 /// `LATENCY RESET [event …]`
 fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let named = args.from(2);
     let wanted = |event: &str| named.is_empty() || named.iter().any(|name| name == event.as_bytes());
-    let count = cx.instance.observers.reset_events(wanted);
+    let count = cx.instance().observers.reset_events(wanted);
     cx.reply.count(count);
     Ok(())
 }
@@ -110,8 +110,8 @@ fn age(seconds: u64) -> String {
 
 /// LATENCY DOCTOR
 fn doctor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let config = &cx.instance.config;
-    let events = cx.instance.observers.events();
+    let config = cx.config();
+    let events = cx.instance().observers.events();
     let text = if config.int(settings::LATENCY_MONITOR_THRESHOLD) == 0 {
         "Latency monitoring is off. Turn it on with CONFIG SET latency-monitor-threshold <milliseconds>.\n".to_owned()
     } else if events.is_empty() {
@@ -154,7 +154,7 @@ fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mark = cx.reply.mark();
     let mut count = 0;
     for row in rows {
-        let durations = info::durations(cx.instance, row);
+        let durations = info::durations(cx.instance(), row);
         let calls: u64 = durations.iter().sum();
         if calls == 0 {
             continue;

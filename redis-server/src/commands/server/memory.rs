@@ -53,10 +53,9 @@ fn tables(cx: &Ctx<'_>) -> Vec<Tables> {
         let (main, expires) = view.overhead();
         Tables { index, keys: view.len(), main, expires }
     };
-    let all = (0..cx.instance.databases().len()).map(|index| match cx.others.get(index) {
-        _ if index == cx.client.db => of(index, &cx.db),
+    let all = (0..cx.instance().databases().len()).map(|index| match cx.view(index) {
         Some(view) => of(index, view),
-        None => of(index, &cx.instance.database(index).lock_none(cx.now())),
+        None => of(index, &cx.instance().database(index).lock_none(cx.now())),
     });
     all.filter(|tables| tables.keys > 0).collect()
 }
@@ -68,7 +67,7 @@ pub(super) fn overhead(cx: &Ctx<'_>) -> u64 {
 
 fn overhead_with(cx: &Ctx<'_>, tables: &[Tables]) -> u64 {
     let tables: usize = tables.iter().map(|tables| tables.main + tables.expires).sum();
-    cx.instance.startup_memory.load(Relaxed) + tables as u64 + client_buffers(cx.instance)
+    cx.instance().startup_memory.load(Relaxed) + tables as u64 + client_buffers(cx.instance())
 }
 
 /// MEMORY STATS
@@ -77,7 +76,7 @@ fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let peak = memory::peak().max(used);
     let tables = tables(cx);
     let keys: u64 = tables.iter().map(|tables| tables.keys as u64).sum();
-    let startup = cx.instance.startup_memory.load(Relaxed);
+    let startup = cx.instance().startup_memory.load(Relaxed);
     let overhead = overhead_with(cx, &tables);
     let (dataset, net) = (used.saturating_sub(overhead), used.saturating_sub(startup));
     let before: [(&str, u64); 8] = [
@@ -86,7 +85,7 @@ fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
         ("startup.allocated", startup),
         ("replication.backlog", 0),
         ("clients.slaves", 0),
-        ("clients.normal", client_buffers(cx.instance)),
+        ("clients.normal", client_buffers(cx.instance())),
         ("cluster.links", 0),
         ("aof.buffer", 0),
     ];
@@ -152,7 +151,7 @@ fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let text = format!(
         "{used} bytes in use, {} at most, {} about to be freed, {} resident\n{}\n{}",
         memory::peak().max(used),
-        cx.instance.memory_on_its_way(),
+        cx.instance().memory_on_its_way(),
         memory::resident(),
         memory::allocator_version(),
         memory::allocator_report()
@@ -165,7 +164,7 @@ fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 /// once for this thread, and for the other workers as soon as they get to it.
 fn purge(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     memory::give_back();
-    cx.instance.workers.purge();
+    cx.instance().workers.purge();
     cx.reply.ok();
     Ok(())
 }

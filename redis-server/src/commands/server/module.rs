@@ -29,7 +29,7 @@ fn unload(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// Whether `enable-module-command` lets this client.
 fn permitted(cx: &Ctx<'_>) -> Result {
-    match cx.instance.config.word(settings::ENABLE_MODULE_COMMAND) {
+    match cx.config().word(settings::ENABLE_MODULE_COMMAND) {
         "yes" => Ok(()),
         "local" if caller(cx) == Caller::Local => Ok(()),
         _ => Err(Error::Static(

@@ -20,7 +20,7 @@ fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         },
         _ => return Err(Error::subcommand_syntax(args)),
     };
-    let calls = cx.instance.observers.slow_calls(most);
+    let calls = cx.instance().observers.slow_calls(most);
     cx.reply.array(calls.len());
     for call in calls {
         cx.reply.array(6);
@@ -37,13 +37,13 @@ fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// SLOWLOG LEN
 fn len(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.reply.count(cx.instance.observers.slow_len());
+    cx.reply.count(cx.instance().observers.slow_len());
     Ok(())
 }
 
 /// SLOWLOG RESET
 fn reset(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.instance.observers.reset_slow();
+    cx.instance().observers.reset_slow();
     cx.reply.ok();
     Ok(())
 }

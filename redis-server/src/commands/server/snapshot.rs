@@ -5,27 +5,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::command::{Args, Result};
 use crate::commands::databases::empty;
 use crate::exec::Ctx;
-use crate::exec::aof;
 use crate::exec::exclusive::Occupation;
 use crate::exec::snapshot::{self, Merge, Occupied, Purpose, SaveAtEnd, Shutdown};
 use crate::exec::tracking;
-use crate::keyspace::View;
 use crate::protocol::error::Error;
 
 /// SAVE
 pub(super) fn save(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    if cx.instance.background.is_running(Purpose::Snapshot) {
+    if cx.instance().background.is_running(Purpose::Snapshot) {
         return Err(IN_PROGRESS);
     }
-    snapshot::save_views(cx.instance, &views(cx)).map_err(|_| Error::Static("ERR"))?;
+    snapshot::save_views(cx.instance(), &cx.views()).map_err(|_| Error::Static("ERR"))?;
     cx.reply.ok();
     Ok(())
-}
-
-/// All databases in a call that has locked everything.
-pub(in crate::commands) fn views<'c, 'a>(cx: &'c Ctx<'a>) -> Vec<&'c View<'a>> {
-    let view = |(number, view): (usize, &'c View<'a>)| if number == cx.client.db { &cx.db } else { view };
-    cx.others.iter().enumerate().map(view).collect()
 }
 
 const IN_PROGRESS: Error = Error::Static("ERR Background save already in progress");
@@ -38,17 +30,17 @@ pub(super) fn bgsave(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         _ => return Err(Error::Syntax),
     };
     // Inside of a transaction, what it changes behind this must not be in the file, nor what it changed before be missing.
-    let is_in_exec = !cx.may_block;
-    let begun = match cx.instance.background.running() {
+    let is_in_exec = !cx.may_wait();
+    let begun = match cx.instance().background.running() {
         Some(running) => Err(Occupied(running.purpose)),
         None if is_in_exec => Err(Occupied(Purpose::AofBase)),
-        None => snapshot::begin_now(&cx.worker.instance),
+        None => snapshot::begin_now(cx.instance()),
     };
     match begun {
         Ok(()) => cx.reply.simple("Background saving started"),
         Err(Occupied(Purpose::Snapshot | Purpose::Replicas)) => return Err(IN_PROGRESS),
         Err(Occupied(Purpose::AofBase)) if schedules || is_in_exec => {
-            cx.instance.snapshots.schedule();
+            cx.instance().snapshots.schedule();
             cx.reply.simple("Background saving scheduled");
         }
         Err(Occupied(Purpose::AofBase)) => {
@@ -62,19 +54,19 @@ pub(super) fn bgsave(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// LASTSAVE
 pub(super) fn last_save(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.reply.int(cx.instance.snapshots.saved_at() as i64);
+    cx.reply.int(cx.instance().snapshots.saved_at() as i64);
     Ok(())
 }
 
 /// BGREWRITEAOF
 pub(super) fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let aof = &cx.instance.aof;
+    let aof = &cx.instance().aof;
     if aof.figures.is_rewriting.load(Relaxed) {
         return Err(Error::Static("ERR Background append only file rewriting already in progress"));
     }
     // Inside of a transaction it begins when that has ended.
-    let is_put_off = !cx.may_block || cx.instance.background.running().is_some();
-    aof.rewrite(&cx.worker.instance, is_put_off).map_err(|error| {
+    let is_put_off = !cx.may_wait() || cx.instance().background.running().is_some();
+    aof.rewrite(cx.instance(), is_put_off).map_err(|error| {
         tracing::warn!("BGREWRITEAOF: {error}");
         Error::Static(
             "ERR Can't execute an AOF background rewriting. Please check the server logs for more information.",
@@ -87,9 +79,9 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 
 /// DEBUG LOADAOF: the caller is alone with the data.
 pub(super) fn load_aof(cx: &mut Ctx<'_>) -> Result {
-    let scripts = &cx.instance.scripts;
+    let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.flush_libraries(cx));
-    aof::reload(cx.worker).map_err(|error| {
+    cx.reload_aof().map_err(|error| {
         tracing::warn!("DEBUG LOADAOF: {error}");
         Error::Static("ERR Error trying to load the AOF files, check server logs.")
     })?;
@@ -113,36 +105,25 @@ pub(super) fn reload(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
     }
     if saves {
-        snapshot::save_views(cx.instance, &views(cx)).map_err(|_| Error::Static("ERR"))?;
+        snapshot::save_views(cx.instance(), &cx.views()).map_err(|_| Error::Static("ERR"))?;
     }
     if flushes {
-        (0..cx.others.len()).for_each(|db| empty(cx, db, false));
+        (0..cx.instance().databases().len()).for_each(|db| empty(cx, db, false));
         tracking::flushed(cx);
-        let scripts = &cx.instance.scripts;
+        let scripts = &cx.instance().scripts;
         scripts.with_engine(|engine| engine.flush_libraries(cx));
     }
-    let path = snapshot::path(&cx.instance.config);
-    let loaded = with_views(cx, |cx, views| snapshot::load(cx, views, &path, merge));
+    let path = snapshot::path(cx.config());
+    let loaded = cx.with_views(|cx, views| snapshot::load(cx, views, &path, merge));
     if let Err(error) = loaded {
         tracing::warn!("DEBUG RELOAD: {}: {error}", path.display());
         return Err(Error::Static("ERR Error trying to load the RDB dump, check server logs."));
     }
     tracing::warn!("DB reloaded by DEBUG RELOAD");
     // What is here is what the file says.
-    cx.dirty.set(0);
+    cx.forget_changes();
     cx.reply.ok();
     Ok(())
-}
-
-/// Calls `work` with all databases of a call that has locked everything; the call itself has none meanwhile.
-fn with_views<'a, R>(cx: &mut Ctx<'a>, work: impl FnOnce(&mut Ctx<'a>, Vec<&mut View<'a>>) -> R) -> R {
-    let db = cx.client.db;
-    let mut views = std::mem::take(&mut cx.others);
-    std::mem::swap(&mut cx.db, &mut views[db]);
-    let result = work(cx, views.iter_mut().collect());
-    std::mem::swap(&mut cx.db, &mut views[db]);
-    cx.others = views;
-    result
 }
 
 /// `SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT]`
@@ -162,32 +143,33 @@ pub(super) fn shutdown(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Syntax);
     }
     if abort {
-        if !cx.instance.ending.take_back() {
+        if !cx.instance().ending.take_back() {
             return Err(Error::Static("ERR No shutdown in progress."));
         }
         tracing::info!("Shutdown manually aborted.");
         cx.reply.ok();
         return Ok(());
     }
-    let Some(runtime) = cx.instance.runtime() else { return Err(snapshot::GOES_ON) };
+    let Some(runtime) = cx.instance().runtime() else { return Err(snapshot::GOES_ON) };
     tracing::info!("User requested shutdown, by {}", cx.client.shared.addr);
     let save = match (save, nosave) {
         (true, _) => SaveAtEnd::Always,
         (_, true) => SaveAtEnd::Never,
         _ => SaveAtEnd::Configured,
     };
-    let (is_busy, saves) = (cx.instance.exclusive.occupation() == Some(Occupation::Script), save.is_due(cx.instance));
+    let (is_busy, saves) =
+        (cx.instance().exclusive.occupation() == Some(Occupation::Script), save.is_due(cx.instance()));
     if is_busy && saves {
-        return Err(cx.instance.busy_error());
+        return Err(cx.instance().busy_error());
     }
-    let has_replicas = !cx.instance.replication.replicas().is_empty();
-    if cx.may_block && !is_busy && (saves || has_replicas && !now) {
+    let has_replicas = !cx.instance().replication.replicas().is_empty();
+    if cx.may_wait() && !is_busy && (saves || has_replicas && !now) {
         let shutdown = Shutdown { save, force, now };
-        snapshot::shut_down(&cx.worker.instance, shutdown, &cx.client.shared).map_err(|_| snapshot::GOES_ON)?;
+        snapshot::shut_down(cx.instance(), shutdown, &cx.client.shared).map_err(|_| snapshot::GOES_ON)?;
         cx.block(0, 0..0, false);
         return Ok(());
     }
-    cx.instance.background.abort_and_wait();
+    cx.instance().background.abort_and_wait();
     cx.client.close = true;
     // Every command has run to its end; idle connections have nothing to wait for.
     runtime.abort();

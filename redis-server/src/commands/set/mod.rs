@@ -114,12 +114,13 @@ fn spop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 fn pop_one(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
+    let mut popped = Popped::new(cx.is_journaled());
+    let random = cx.random();
     let Some(set) = cx.db.set_mut(key)? else {
         cx.reply.null();
         return Ok(());
     };
-    let place = cx.worker.random_below(set.len());
-    let mut popped = Popped::new(cx.journaled);
+    let place = random.below(set.len());
     set.pop_at(place, |member| {
         cx.reply.bulk(member);
         popped.add(member);
@@ -138,6 +139,7 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let count = number::parse_i64(args.at(2)).and_then(|count| usize::try_from(count).ok()).ok_or(invalid)?;
     let key = args.key(0);
     let limits = cx.set_limits();
+    let (random, journaled) = (cx.random(), cx.is_journaled());
     let set = match cx.db.set_mut(key)? {
         Some(set) if count > 0 => set,
         _ => {
@@ -151,7 +153,7 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let stay = set.len() - count;
     cx.reply.set(count);
-    let mut popped = Popped::new(cx.journaled);
+    let mut popped = Popped::new(journaled);
     let reply = &mut *cx.reply;
     let mut take = |member: &[u8]| {
         reply.bulk(member);
@@ -160,13 +162,13 @@ fn pop_many(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if stay * KEEP_SHARE <= count {
         let mut kept = Set::default();
         for _ in 0..stay {
-            set.pop_at(cx.worker.random_below(set.len()), |member| kept.add(member, limits));
+            set.pop_at(random.below(set.len()), |member| kept.add(member, limits));
         }
         std::mem::swap(set, &mut kept);
         kept.iter().for_each(|member| take(&member));
     } else {
         for _ in 0..count {
-            set.pop_at(cx.worker.random_below(set.len()), &mut take);
+            set.pop_at(random.below(set.len()), &mut take);
         }
     }
     cx.changed(key, Event::SPOP);
@@ -213,13 +215,13 @@ fn pop_all(cx: &mut Ctx<'_>, key: &Key<'_>) {
 /// `SRANDMEMBER key [count]`
 fn srandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
-    let worker = cx.worker;
+    let random = cx.random();
     if args.len() > 3 {
         return Err(Error::Syntax);
     }
     if args.len() == 2 {
         let set = cx.db.set_at(key)?;
-        match set.and_then(|set| set.at(worker.random_below(set.len()))) {
+        match set.and_then(|set| set.at(random.below(set.len()))) {
             Some(member) => cx.reply.bulk(&member),
             None => cx.reply.null(),
         }
@@ -231,7 +233,7 @@ fn srandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Ok(());
     };
     cx.reply.array(count.of(set.len()));
-    let below = |bound| worker.random_below(bound);
+    let below = |bound| random.below(bound);
     let at = |place| set.at(place);
     random::sample(cx.reply, count, set.iter(), at, below, |reply, member| reply.bulk(member))
 }

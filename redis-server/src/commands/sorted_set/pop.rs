@@ -62,7 +62,7 @@ pub(super) fn bzmpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let timeout_ms = cx.timeout(args, 1)?;
     match first_of(cx, args.keys(), true)? {
         Some(key) => pop_with_key(cx, key, end, count),
-        None => cx.block(timeout_ms, all(args), true),
+        None => _ = cx.block(timeout_ms, all(args), true),
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ fn bzpop(cx: &mut Ctx<'_>, args: Args<'_>, end: End) -> Result {
             pop(cx, key, end, 1, false);
             cx.instead(&[end.command(), key.bytes]);
         }
-        None => cx.block(timeout_ms, all(args), true),
+        None => _ = cx.block(timeout_ms, all(args), true),
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ fn first_of<'k>(cx: &mut Ctx<'_>, keys: &'k [Key<'k>], waits: bool) -> Result<Op
             Ok(false) => {}
             Ok(true) if waits && cx.others_wait(key) => {}
             Ok(true) => return Ok(Some(key)),
-            Err(_) if waits && cx.serving => {}
+            Err(_) if waits && cx.is_serving() => {}
             Err(error) => return Err(error),
         }
     }

@@ -7,9 +7,9 @@ use crate::exec::Ctx;
 
 /// `ZRANDMEMBER key [count [WITHSCORES]]`
 pub(super) fn zrandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let worker = cx.worker;
+    let random = cx.random();
     if args.len() == 2 {
-        match cx.db.sorted_set(args.key(0))?.and_then(|set| set.any(worker.random_below(set.len()))) {
+        match cx.db.sorted_set(args.key(0))?.and_then(|set| set.any(random.below(set.len()))) {
             Some((member, _)) => cx.reply.bulk(&member),
             None => cx.reply.null(),
         }
@@ -22,7 +22,7 @@ pub(super) fn zrandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     options.head(cx.reply, set.len());
     let nested = cx.reply.is_resp3();
-    let below = |bound| worker.random_below(bound);
+    let below = |bound| random.below(bound);
     let any = |place| set.any(place);
     random::sample(cx.reply, options.count, set.iter(), any, below, |reply, (member, score)| {
         if options.with {

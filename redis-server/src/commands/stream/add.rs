@@ -50,7 +50,7 @@ pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamId>) -> Result {
     let approximate = options.trim.as_ref().filter(|trim| trim.approximate);
     let is_certain = approximate.is_none() && matches!(options.id, None | Some((NewId::Given(_), _)));
-    if !cx.journaled || is_certain {
+    if !cx.is_journaled() || is_certain {
         return Ok(());
     }
     let (id, mut left) = (id.map(|id| id.to_string()), None);
@@ -123,7 +123,7 @@ fn deleted_some(cx: &mut Ctx<'_>, args: Args<'_>, deleted: u64, event: Event) {
         // Nobody waits for entries to go.
         cx.noticed(args.key(0), event);
         cx.touched(args.key(0));
-        cx.dirty.set(cx.dirty.get() + deleted - 1);
+        cx.count_changes(deleted - 1);
     }
     cx.reply.int(deleted as i64);
 }

@@ -57,8 +57,8 @@ impl Claim<'_> {
         let Some((log, group)) = found else { return Ok(Claimed::No) };
         if log.get(id).is_none() {
             let lost = group.acknowledge(id);
-            cx.dirty.set(cx.dirty.get() + u64::from(lost));
-            if lost && cx.journaled {
+            cx.count_changes(u64::from(lost));
+            if lost && cx.is_journaled() {
                 cx.instead(&[b"XACK", self.key.bytes, self.group, id.to_string().as_bytes()]);
             }
             return Ok(if lost { Claimed::Lost } else { Claimed::No });
@@ -85,7 +85,7 @@ impl Claim<'_> {
             Some(entry) if !self.just_id => reply_entry(cx.reply, entry),
             _ => reply_id(cx.reply, id),
         }
-        cx.dirty.set(cx.dirty.get() + 1);
+        cx.count_changes(1);
         say_pending(cx, self.key, self.group, id)?;
         Ok(Claimed::Yes)
     }
@@ -151,7 +151,7 @@ pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let is_moved = options.last_id > group.last_id;
     if is_moved {
         group.last_id = options.last_id;
-        cx.dirty.set(cx.dirty.get() + 1);
+        cx.count_changes(1);
     }
     // A time that makes no sense is taken for now: clients may compute it from a clock of their own.
     let delivered_at = options.delivered_at.filter(|at| (0..=now).contains(at)).unwrap_or(now) as u64;

@@ -163,7 +163,7 @@ pub(super) fn xack(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let ids = parse::ids(args, 3)?;
     let acknowledged = ids.into_iter().filter(|&id| group.acknowledge(id)).count();
-    cx.dirty.set(cx.dirty.get() + acknowledged as u64);
+    cx.count_changes(acknowledged as u64);
     cx.reply.count(acknowledged);
     Ok(())
 }

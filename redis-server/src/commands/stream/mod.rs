@@ -64,7 +64,7 @@ fn group_mut<'s>(stream: &'s mut Stream, name: &[u8]) -> Option<(&'s Log, &'s mu
 
 /// Has the journal told who has which entry of a group, since when, and how often it was delivered.
 fn say_pending(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], id: StreamId) -> Result {
-    if !cx.journaled {
+    if !cx.is_journaled() {
         return Ok(());
     }
     let Some(found) = cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get(group)) else { return Ok(()) };
@@ -92,7 +92,7 @@ fn say_pending(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], id: StreamId) -> R
 
 /// Has the journal told how far a group has read.
 fn say_position(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8]) -> Result {
-    if !cx.journaled {
+    if !cx.is_journaled() {
         return Ok(());
     }
     let Some(found) = cx.db.stream_mut(key)?.and_then(|stream| stream.groups.get(group)) else { return Ok(()) };

@@ -170,7 +170,7 @@ fn new_id(text: &[u8]) -> Result<NewId> {
 impl Ctx<'_> {
     /// How large the blocks of streams get, from the configuration.
     pub(super) fn stream_limits(&self) -> StreamLimits {
-        let config = &self.instance.config;
+        let config = self.config();
         StreamLimits {
             node_max_bytes: config.size(settings::STREAM_NODE_MAX_BYTES),
             node_max_entries: config.uint(settings::STREAM_NODE_MAX_ENTRIES),

@@ -2,7 +2,7 @@
 
 use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply_id, say_pending, say_position, see};
 use crate::command::{Args, KeyPositions, Result};
-use crate::exec::Ctx;
+use crate::exec::{Block, Ctx};
 use crate::keyspace::{Access, Key};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
@@ -35,7 +35,7 @@ struct Options<'a> {
 impl<'a> Options<'a> {
     /// Scripts cannot wait, and are told so.
     fn permitted(&self, cx: &Ctx<'_>, args: Args<'_>) -> Result {
-        if self.block.is_none() || !cx.worker.is_script {
+        if self.block.is_none() || !cx.is_in_script() {
             return Ok(());
         }
         let name = String::from_utf8_lossy(args.at(0)).into_owned();
@@ -127,7 +127,7 @@ fn keys(args: Args<'_>, is_group: bool, access: Access) -> KeyPositions {
 pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, false)?;
     options.permitted(cx, args)?;
-    if cx.serving {
+    if cx.is_serving() {
         return serve(cx, args, &options);
     }
     let (mut after, mut latest) = (Vec::new(), Vec::new());
@@ -156,23 +156,22 @@ pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         begin_streams(cx, mark, count);
         return Ok(());
     }
-    wait(cx, args, &options);
     // `$` is the end of the stream at this moment, not when something has come.
-    if let Some(block) = &mut cx.block {
+    if let Some(block) = wait(cx, args, &options) {
         block.replaced = latest;
     }
     Ok(())
 }
 
 /// Parks the client, or answers that there is nothing.
-fn wait(cx: &mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) {
-    match options.block {
-        Some(timeout) => cx.block(timeout, 0..args.keys().len(), true),
-        None => cx.reply.null_array(),
-    }
-    if let Some(block) = &mut cx.block {
-        block.needs_stream = options.reader.is_some();
-    }
+fn wait<'c>(cx: &'c mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) -> Option<&'c mut Block> {
+    let Some(timeout) = options.block else {
+        cx.reply.null_array();
+        return None;
+    };
+    let block = cx.block(timeout, 0..args.keys().len(), true)?;
+    block.needs_stream = options.reader.is_some();
+    Some(block)
 }
 
 /// Writes the head of one stream's part of the answer.
@@ -221,7 +220,7 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, true)?;
     options.permitted(cx, args)?;
     let Some(reader) = options.reader else { return Err(Error::Syntax) };
-    if cx.serving {
+    if cx.is_serving() {
         return serve(cx, args, &options);
     }
     let mut after = Vec::new();
@@ -280,7 +279,7 @@ fn read_group(
     }
     head(cx.reply, key);
     let is_new = see(cx, key, reader.group, reader.consumer)?;
-    cx.dirty.set(cx.dirty.get() + 1);
+    cx.count_changes(1);
     let given = match after {
         Some(after) => history(cx, key, reader, after, count)?,
         None => deliver(cx, key, reader, count, no_ack)?,
@@ -302,7 +301,7 @@ fn read_group(
 /// Appends the entries behind the group's last one, which are the consumer's from now on. Returns those that the journal
 /// has to be told of.
 fn deliver(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, count: u64, no_ack: bool) -> Result<Vec<StreamId>> {
-    let (now, journaled, mut given) = (cx.now(), cx.journaled, Vec::new());
+    let (now, journaled, mut given) = (cx.now(), cx.is_journaled(), Vec::new());
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
         return Ok(given);
     };

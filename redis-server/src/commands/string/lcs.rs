@@ -53,7 +53,7 @@ pub(super) fn lcs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     let (a, b) = (string(0)?, string(1)?);
     let options = Options::parse(args)?;
-    check_size(a.len(), b.len(), cx.instance.config.uint(settings::PROTO_MAX_BULK_LEN))?;
+    check_size(a.len(), b.len(), cx.config().uint(settings::PROTO_MAX_BULK_LEN))?;
     a.with(|a| b.with(|b| answer(cx.reply, a, b, &options)));
     Ok(())
 }

@@ -12,10 +12,11 @@ use crate::protocol::error::Error;
 pub(super) fn append(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let tail = args.at(2);
+    let instance = cx.instance();
     let len = match cx.db.string_mut(key)? {
         Some(entry) => {
             let old = entry.string().map_or(0, StrRef::len);
-            check_len(cx.instance, old as u64 + tail.len() as u64)?;
+            check_len(instance, old as u64 + tail.len() as u64)?;
             entry.append(tail).ok_or(Error::WrongType)?
         }
         None => {
@@ -33,13 +34,14 @@ pub(super) fn setrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let value = args.at(3);
     let offset = u64::try_from(args.int(2)?).map_err(|_| Error::Static("ERR offset is out of range"))?;
+    let instance = cx.instance();
     let found = cx.db.string_mut(key)?;
     let old = found.as_ref().and_then(|entry| entry.string()).map_or(0, StrRef::len);
     if value.is_empty() {
         cx.reply.count(old);
         return Ok(());
     }
-    check_len(cx.instance, offset.saturating_add(value.len() as u64))?;
+    check_len(instance, offset.saturating_add(value.len() as u64))?;
     let range = offset as usize..offset as usize + value.len();
     let len = range.end.max(old);
     match found {

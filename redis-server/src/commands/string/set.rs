@@ -41,7 +41,7 @@ fn set_with_options(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     } else {
         store(cx, args, 2, expire_at);
     }
-    if cx.journaled && options.get && expire_at.is_none() {
+    if cx.is_journaled() && options.get && expire_at.is_none() {
         let is_said = |(at, word): &(usize, &[u8])| *at < 3 || !word.eq_ignore_ascii_case(b"GET");
         let words: Vec<&[u8]> = args.iter().enumerate().filter(is_said).map(|(_, word)| word).collect();
         cx.instead(&words);
