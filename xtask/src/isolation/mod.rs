@@ -3,6 +3,7 @@
 
 mod client;
 mod disturbance;
+mod record;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::process::{Server, free_port, run_quietly};
 pub(crate) use client::Client;
 use disturbance::{ALL, Disturbance};
+use record::Row;
 
 /// What the bystanders do: half of them read, half write, keys of their own.
 const BYSTANDERS: [&str; 12] = [
@@ -64,15 +66,15 @@ pub(crate) struct Options {
     /// Divides all sizes, to try the harness.
     #[arg(long, default_value_t = 1)]
     shrink: usize,
-}
-
-/// Latencies of the bystanders, and how often the disturbance happened meanwhile.
-struct Figures {
-    p99: f64,
-    p999: f64,
-    max: f64,
-    rate: f64,
-    rounds: u64,
+    /// By how much the one more client gives way to the others, all of which share this machine's processors.
+    #[arg(long, default_value_t = 0)]
+    nice: i32,
+    /// Keeps the rows in benches/record/isolation.jsonl.
+    #[arg(long, conflicts_with = "shrink")]
+    record: bool,
+    /// Measures nothing: prints the table of redis-server/README.md and draws its plot, from the record.
+    #[arg(long, exclusive = true)]
+    render: bool,
 }
 
 /// Runs the command.
@@ -80,21 +82,29 @@ struct Figures {
 /// # Errors
 /// A server or the generator cannot be started, or fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.render {
+        return record::render();
+    }
     let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
     let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
     let folder = crate::target_dir().join("isolation");
-    let mut subjects = vec![("ours", command(&ours, &["--workers", "2"])?)];
+    let [our_name, their_name] = record::SERVERS;
+    let mut subjects = vec![(our_name, command(&ours, &["--workers", "2"])?)];
     if !options.ours_only {
-        subjects.push(("redis", command(&options.genuine, &[])?));
+        subjects.push((their_name, command(&options.genuine, &[])?));
     }
     println!("| one more client | server | p99 | p99.9 | max (ms) | answers/s | rounds |");
     println!("|---|---|--:|--:|--:|--:|--:|");
     let is_wanted = |row: &&Disturbance| options.only.as_ref().is_none_or(|only| row.name.contains(only.as_str()));
     for row in ALL.iter().filter(is_wanted) {
         for (name, command) in &subjects {
-            match measure(options, row, command, &loadgen, &folder) {
-                Ok(Figures { p99, p999, max, rate, rounds }) => {
-                    println!("| {} | {name} | {p99:.2} | {p999:.2} | {max:.1} | {rate:.0} | {rounds} |", row.name);
+            match measure(options, row, (name, command), &loadgen, &folder) {
+                Ok(row) => {
+                    let Row { disturbance, p99, p999, max, rate, rounds, .. } = &row;
+                    println!("| {disturbance} | {name} | {p99:.2} | {p999:.2} | {max:.1} | {rate:.0} | {rounds} |");
+                    if options.record {
+                        record::keep(&row)?;
+                    }
                 }
                 // The others are worth knowing all the same.
                 Err(error) => {
@@ -115,7 +125,13 @@ fn command(program: &Path, more: &[&str]) -> Result<Vec<String>> {
     Ok(words.chain(flags.iter().chain(more).map(|flag| (*flag).to_owned())).collect())
 }
 
-fn measure(options: &Options, row: &Disturbance, command: &[String], loadgen: &Path, folder: &Path) -> Result<Figures> {
+fn measure(
+    options: &Options,
+    row: &Disturbance,
+    (name, command): (&str, &[String]),
+    loadgen: &Path,
+    folder: &Path,
+) -> Result<Row> {
     let port = free_port()?;
     let mut command = command.to_vec();
     command.extend(["--port".to_owned(), port.to_string()]);
@@ -125,8 +141,9 @@ fn measure(options: &Options, row: &Disturbance, command: &[String], loadgen: &P
     (row.prepare)(&mut client, size)?;
     let (over, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let disturbing = {
-        let (over, rounds, disturb) = (Arc::clone(&over), Arc::clone(&rounds), row.disturb);
+        let (over, rounds, disturb, nice) = (Arc::clone(&over), Arc::clone(&rounds), row.disturb, options.nice);
         thread::spawn(move || {
+            give_way(nice);
             while !over.load(Relaxed) && disturb(&mut client, size, &over).is_ok() {
                 rounds.fetch_add(1, Relaxed);
             }
@@ -154,12 +171,23 @@ fn measure(options: &Options, row: &Disturbance, command: &[String], loadgen: &P
     ran?;
     let result: Value = serde_json::from_str(&fs::read_to_string(&record)?).context("the generator's result")?;
     fs::remove_file(&record)?;
-    figures(&result, rounds).context("the generator's result has other names")
+    let all = &result["summary"]["all"];
+    let figure = |name: &str| all[name].as_f64().with_context(|| format!("the generator's result has no {name}"));
+    Ok(Row {
+        disturbance: row.name.to_owned(),
+        server: name.to_owned(),
+        p99: 1e3 * figure("p99")?,
+        p999: 1e3 * figure("p99.9")?,
+        max: 1e3 * figure("max")?,
+        rate: figure("per_second")?,
+        rounds,
+        seconds: options.seconds,
+        commit: loadgen::compare::commit(&crate::root()),
+    })
 }
 
-fn figures(result: &Value, rounds: u64) -> Option<Figures> {
-    let all = &result["summary"]["all"];
-    let millis = |name: &str| all[name].as_f64().map(|seconds| seconds * 1e3);
-    let rate = all["per_second"].as_f64()?;
-    Some(Figures { p99: millis("p99")?, p999: millis("p99.9")?, max: millis("max")?, rate, rounds })
+/// Lowers this thread's priority: a client elsewhere would have processors of its own.
+fn give_way(nice: i32) {
+    // A refusal is no harm: it then takes its share.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), nice);
 }
