@@ -81,20 +81,20 @@ pub struct Ctx<'a> {
     pub reply: &'a mut Reply,
     /// Who asks.
     pub client: &'a mut Client,
-    pub(super) instance: &'a Instance,
+    pub(crate) instance: &'a Instance,
     /// On whose thread the command runs.
-    pub(super) worker: &'a Worker,
+    pub(crate) worker: &'a Worker,
     /// The other databases by number, when the command locks everything (the current one's place is a blank view).
-    pub(super) others: Vec<View<'a>>,
-    pub(super) may_block: bool,
-    pub(super) serving: bool,
+    pub(crate) others: Vec<View<'a>>,
+    pub(crate) may_block: bool,
+    pub(crate) serving: bool,
     /// The handler's wish to wait.
-    pub(super) block: Option<Block>,
+    pub(crate) block: Option<Block>,
     /// Keys that became ready for those who wait for them.
-    pub(super) ready: Vec<Ready>,
+    pub(crate) ready: Vec<Ready>,
     /// Changes made since the call began.
-    pub(super) dirty: Cell<u64>,
-    pub(super) journaled: bool,
+    pub(crate) dirty: Cell<u64>,
+    pub(crate) journaled: bool,
 }
 
 /// Where handlers get random numbers from, which are no secrets.
