@@ -274,6 +274,8 @@ pub mod flag {
     pub const REPLICA: u32 = 1 << 25;
     /// A command of its own runs elsewhere, or waits for one that does.
     pub const AWAITS: u32 = 1 << 24;
+    /// Is woken when the disk has more.
+    pub const AWAITS_DISK: u32 = 1 << 26;
 }
 
 /// Index into [`ClientShared::counts`].

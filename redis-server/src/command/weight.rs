@@ -10,6 +10,8 @@ pub enum Weight {
     Little,
     /// Much, whatever they meet.
     Much,
+    /// Much, whatever they meet, or little, as the function says of their arguments.
+    MuchIf(fn(Args<'_>) -> bool),
     /// What the function finds under the locks of the call, in elements that are looked at, moved or freed.
     Of(fn(&View<'_>, Args<'_>) -> usize),
 }

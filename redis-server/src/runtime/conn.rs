@@ -429,7 +429,7 @@ impl Conn {
     fn awaits_disk(&mut self) -> bool {
         let Some(offset) = self.undurable else { return false };
         let instance = &self.worker.instance;
-        instance.aof.wait(&self.client.shared);
+        instance.aof.wait(&self.client.shared, offset);
         self.undurable = instance.aof.holds_at(instance, offset);
         self.undurable.is_some()
     }

@@ -54,9 +54,17 @@ fn clients_are_told_until_everything_is_there() {
         }
         assert_eq!(said(&mut stream, "CONFIG SET appendonly no"), refused);
         assert_eq!(said(&mut stream, "CONFIG SET dir /"), refused);
-        for line in
-            ["SELECT 1", "MULTI", "DISCARD", "SUBSCRIBE c", "UNSUBSCRIBE c", "CONFIG GET save", "CLIENT ID", "ROLE"]
-        {
+        for line in [
+            "SELECT 1",
+            "MULTI",
+            "DISCARD",
+            "SUBSCRIBE c",
+            "UNSUBSCRIBE c",
+            "CONFIG GET save",
+            "CLIENT ID",
+            "ROLE",
+            "DEBUG LOG x",
+        ] {
             assert!(!said(&mut stream, line).is_error(), "{line}");
         }
         assert_eq!(said(&mut stream, "MULTI").text(), "OK");

@@ -32,9 +32,13 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let name = args.at(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
-        (b"change-repl-id" | b"client-eviction" | b"stringmatch-test", 2)
-        | (b"aof-flush-sleep" | b"leak", 3)
-        | (b"replicate", 4..) => cx.reply.ok(),
+        (b"change-repl-id" | b"client-eviction" | b"stringmatch-test", 2) | (b"leak", 3) | (b"replicate", 4..) => {
+            cx.reply.ok()
+        }
+        (b"aof-flush-sleep", 3) => {
+            cx.instance.aof.set_delay(leading_number(args.at(2)) as u64);
+            cx.reply.ok();
+        }
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
         (b"config-rewrite-force-all", 2) => {
             let users = cx.instance().acl.config_lines(cx.config());
@@ -90,7 +94,26 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// SLEEP is there to see what a server looks like from outside that answers nobody. LOADAOF runs commands.
 fn locks(args: Args<'_>) -> Footprint {
     let is_alone = args.len() > 1 && (args.is(1, "sleep") || args.is(1, "loadaof"));
-    if is_alone { Footprint::Alone } else { Footprint::Everything }
+    match is_alone {
+        true => Footprint::Alone,
+        false if looks_at_data(args) => Footprint::Everything,
+        false => Footprint::Keys,
+    }
+}
+
+/// Whether it has to do with keys; the others are answered at once, also while data is loaded.
+fn looks_at_data(args: Args<'_>) -> bool {
+    const OTHERS: [&str; 8] = [
+        "aof-flush-sleep",
+        "error",
+        "help",
+        "leak",
+        "log",
+        "pause-cron",
+        "set-active-expire",
+        "set-skip-checksum-validation",
+    ];
+    !OTHERS.iter().any(|name| args.len() > 1 && args.is(1, name))
 }
 
 fn is_allowed(cx: &Ctx<'_>) -> bool {
@@ -337,6 +360,8 @@ fn packed_threshold(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 const HELP: &[&str] = &[
+    "AOF-FLUSH-SLEEP <microseconds>",
+    "    Every write to the append-only file takes so much longer.",
     "CHANGE-REPL-ID, REPLYBUFFER <option> <value>, STRINGMATCH-TEST",
     "    Accepted without effect.",
     "CONFIG-REWRITE-FORCE-ALL",
@@ -391,4 +416,4 @@ const HELP: &[&str] = &[
 
 /// The row.
 pub(super) const COMMAND: Definition =
-    cmd("debug", -2, debug, ADMIN, &[]).locks(Footprint::Depends(locks)).weighs(Weight::Much);
+    cmd("debug", -2, debug, ADMIN, &[]).locks(Footprint::Depends(locks)).weighs(Weight::MuchIf(looks_at_data));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use super::{Aof, base, lock, policy};
@@ -18,6 +18,8 @@ use crate::persistence::aof::{Fsync, Log, Writer};
 
 /// How long it gathers what is not waited for, before it writes again.
 const GATHER: Duration = Duration::from_millis(1);
+/// How long it lets clients gather under `always` at most: who is to come does so within that, or comes too late for its turn.
+const GATHER_MAX: Duration = Duration::from_millis(1);
 /// How often it looks at what grows with time: what is to be forced to disk, whether files are to be rewritten.
 const LOOK: Duration = Duration::from_millis(100);
 /// Rewrites that may fail one after the other before the next one waits, and for how many seconds at most.
@@ -59,6 +61,9 @@ pub(super) struct Keeper {
     /// What among that is for replicas only.
     apart: Vec<Range<u64>>,
     journal: Reader,
+    /// Clients that waited when it had written last, those included that had come meanwhile, and how long that took.
+    waited: usize,
+    took: Duration,
 }
 
 /// How far a rewrite is.
@@ -105,6 +110,8 @@ impl Keeper {
             at: 0,
             apart: Vec::new(),
             journal,
+            waited: 0,
+            took: Duration::ZERO,
         };
         thread::Builder::new().name("aof".to_owned()).spawn(move || while keeper.turn() {})
     }
@@ -128,7 +135,11 @@ impl Keeper {
             }
             self.obey(order);
         }
+        let began = Instant::now();
         let is_idle = self.write();
+        if !is_idle {
+            self.took = began.elapsed();
+        }
         self.look();
         self.publish(now);
         let wakes_at_once = policy(&self.instance.config).fsync == Fsync::Always;
@@ -137,7 +148,29 @@ impl Keeper {
         } else if !self.aof().bell.has_rung.load(Acquire) {
             thread::park_timeout(LOOK);
         }
+        if wakes_at_once && self.aof().bell.has_rung.load(Acquire) {
+            self.gather();
+        }
         true
+    }
+
+    /// Waits until as many clients wait as did the last time, but no longer than the disk takes: so nobody waits longer than twice
+    /// as long as without, and where many wait, one write is for all of them.
+    fn gather(&self) {
+        let waiters = &self.instance.aof.waiters;
+        // One that is alone has come.
+        if self.waited < 2 || waiters.await_all(self.waited) {
+            return;
+        }
+        let until = Instant::now() + self.took.min(GATHER_MAX);
+        while waiters.is_awaiting() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::park_timeout(left);
+        }
+        waiters.give_up();
     }
 
     fn obey(&mut self, order: Order) {
@@ -147,8 +180,9 @@ impl Keeper {
                 if matches!(self.rewrite, Rewrite::Running { .. }) {
                     self.rewrite = Rewrite::Abandoned { again: true };
                 }
-                // The stream may have become another one since.
+                // The stream may have become another one since; who waits for offsets of the old one looks again.
                 self.journal = reader(&self.instance);
+                self.instance.aof.waiters.release(u64::MAX);
                 self.bytes.clear();
                 (self.begun, self.writer) = (Some(log), None);
                 self.begin_rewrite();
@@ -176,6 +210,7 @@ impl Keeper {
         let Some(writer) = &mut self.writer else { return true };
         let is_idle = self.bytes.is_empty();
         if !is_idle {
+            thread::sleep(Duration::from_micros(self.instance.aof.delay.load(Relaxed)));
             pass_on((&mut self.bytes, &mut self.apart), self.at, writer);
         }
         let mut policy = policy(&self.instance.config);
@@ -219,12 +254,9 @@ impl Keeper {
             *lock(&aof.failure) = failure.clone().unwrap_or_default();
             aof.is_failing.store(failure.is_some(), Relaxed);
         }
-        self.wake();
-    }
-
-    fn wake(&self) {
-        let waiters = mem::take(&mut *lock(&self.aof().waiters));
-        waiters.iter().for_each(|client| client.wake());
+        // Otherwise replies may leave that show more.
+        let may_leave = if policy.fsync == Fsync::Always && failure.is_none() { durable } else { u64::MAX };
+        self.waited = aof.waiters.release(may_leave);
     }
 
     /// Ends a rewrite that can end, and begins one where the files have grown.
@@ -288,7 +320,9 @@ impl Keeper {
         let ended = |instance: &Instance, written| instance.aof.order(Order::Base(written));
         if base::begin(&instance, &disk, &layout, is_rdb, cut, ended).is_err() {
             // A snapshot is in the making.
-            self.aof().figures.is_scheduled.store(true, Relaxed);
+            if !self.aof().figures.is_scheduled.swap(true, Relaxed) {
+                tracing::warn!("A snapshot is in the making. An AOF background was scheduled to start when possible.");
+            }
             return self.set_rewriting(false);
         }
         self.aof().figures.is_scheduled.store(false, Relaxed);
@@ -408,7 +442,7 @@ impl Keeper {
         instance.aof.figures.is_scheduled.store(false, Relaxed);
         instance.aof.is_failing.store(false, Relaxed);
         instance.aof.durable.store(instance.journal.offset(), Release);
-        self.wake();
+        instance.aof.waiters.release(u64::MAX);
     }
 }
 

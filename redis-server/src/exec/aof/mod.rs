@@ -3,7 +3,9 @@
 //! One thread, the **keeper**, takes what the journal has, writes it, forces it to disk, and does whatever is done with the files. No
 //! worker waits for a disk. A reply that shows what must not be lost waits instead, in its connection's output, until
 //! the keeper has said that the journal is on disk up to where it was when the reply was made: under `always` every one, and under `everysec`
-//! those that are made while the disk has not answered for two seconds. So one fdatasync serves all who wait.
+//! those that are made while the disk has not answered for two seconds. So one fdatasync serves all who wait. Under `always` the keeper
+//! lets as many gather as waited the last time, or came meanwhile, but no longer than the disk takes: where fifty clients wait, an fdatasync
+//! for the first five has the others wait for two.
 //!
 //! A rewrite begins with a **cut**: alone with the data, one notes where the journal is. What it says from there on goes to the next file;
 //! everything before is in the base, which a thread of its own writes. Only when the base is on disk does the manifest name it.
@@ -13,6 +15,7 @@ mod keeper;
 mod load;
 #[cfg(test)]
 mod tests;
+mod waiters;
 
 pub use load::LoadError;
 
@@ -35,6 +38,7 @@ use crate::keyspace::Access;
 use crate::persistence::aof::{Fsync, Layout, Log, Policy, find};
 use crate::persistence::disk::{Disk, RealDisk};
 use keeper::{Keeper, Order};
+use waiters::Waiters;
 
 /// How long a disk may take under `everysec` before replies wait for it, in milliseconds.
 const PATIENCE: u64 = 2000;
@@ -48,10 +52,12 @@ pub struct Aof {
     /// What was said before this moment is on disk, in milliseconds of Unix time.
     durable_at: AtomicU64,
     /// Clients whose replies wait.
-    waiters: Mutex<Vec<Arc<ClientShared>>>,
+    waiters: Waiters,
     is_failing: AtomicBool,
     failure: Mutex<String>,
     bell: Arc<Bell>,
+    /// Microseconds by which every write takes longer, so that one can see what a slow disk does.
+    delay: AtomicU64,
     orders: Mutex<Vec<Order>>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     /// What INFO tells.
@@ -92,9 +98,13 @@ struct Bell {
 
 impl Bell {
     fn ring(&self) {
-        if !self.has_rung.swap(true, Release)
-            && let Some(thread) = self.thread.get()
-        {
+        if !self.has_rung.swap(true, Release) {
+            self.unpark();
+        }
+    }
+
+    fn unpark(&self) {
+        if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
@@ -203,7 +213,8 @@ impl Aof {
 
     /// `offset`, if a reply that shows what the journal says up to there has to wait.
     pub fn holds_at(&self, instance: &Instance, offset: u64) -> Option<u64> {
-        if !self.is_on() || self.durable.load(Acquire) >= offset {
+        // An offset that the journal does not have is one of another stream, which nothing is kept of any more.
+        if !self.is_on() || self.durable.load(Acquire) >= offset || offset > instance.journal.offset() {
             return None;
         }
         let must_wait = match policy(&instance.config).fsync {
@@ -219,9 +230,16 @@ impl Aof {
         must_wait.then_some(offset)
     }
 
-    /// Has the client woken when there is more on disk. To be looked at again behind this.
-    pub fn wait(&self, client: &Arc<ClientShared>) {
-        lock(&self.waiters).push(Arc::clone(client));
+    /// Has the client woken when the journal may be on disk up to `offset`. To be looked at again behind this.
+    pub fn wait(&self, client: &Arc<ClientShared>, offset: u64) {
+        if self.waiters.add(client, offset) {
+            self.bell.unpark();
+        }
+    }
+
+    /// Has every write take so many microseconds longer.
+    pub fn set_delay(&self, micros: u64) {
+        self.delay.store(micros, Relaxed);
     }
 
     /// Begins to keep what changes, from some moment soon on. The files count when there is a base.

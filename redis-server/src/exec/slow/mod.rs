@@ -18,7 +18,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::clients::client::Client;
-use crate::command::Weight;
+use crate::command::{Args, Weight};
 use crate::exec::Ready;
 use crate::exec::blocking;
 use crate::exec::dispatch::{Call, Passed};
@@ -35,12 +35,17 @@ pub const LIMIT: usize = 2048;
 
 /// Whether a call is slow whatever it meets, or has that many arguments.
 pub fn is_slow(client: &Client, call: &Call<'_>) -> bool {
-    let is_slow = |weight: Weight, args: usize| args > LIMIT || matches!(weight, Weight::Much);
+    let is_much = |weight: Weight, args: Args<'_>| match weight {
+        Weight::Much => true,
+        Weight::MuchIf(is_much) => is_much(args),
+        Weight::Little | Weight::Of(_) => false,
+    };
     let queued = window::queue_of(std::slice::from_ref(call), client);
-    is_slow(call.row.command.weight, call.args.len())
+    call.args.len() > LIMIT
+        || is_much(call.row.command.weight, call.args)
         || queued.is_some_and(|multi| {
             let args: usize = multi.queue.iter().map(|(_, args)| args.args().len()).sum();
-            args > LIMIT || multi.queue.iter().any(|(row, _)| matches!(row.command.weight, Weight::Much))
+            args > LIMIT || multi.queue.iter().any(|(row, args)| is_much(row.command.weight, args.args()))
         })
 }
 
@@ -64,7 +69,7 @@ fn queue_meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
             let is_here = keys.iter().all(|key| view.is_locked(key));
             if is_here { weight(view, args.args().with_keys(&keys)) } else { 0 }
         }
-        Weight::Little | Weight::Much => 0,
+        Weight::Little | Weight::Much | Weight::MuchIf(_) => 0,
     });
     weight.fold(0, usize::saturating_add) > LIMIT
 }

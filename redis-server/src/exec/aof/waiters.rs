@@ -1,0 +1,121 @@
+//! Clients whose replies wait for the disk.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use smallvec::SmallVec;
+
+use super::lock;
+use crate::clients::client::{ClientShared, flag};
+
+/// Clients, each with the offset up to which the journal must be on disk before it is sent anything.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    list: Mutex<Vec<(u64, Arc<ClientShared>)>>,
+    /// So many are awaited; 0: none.
+    awaited: AtomicUsize,
+}
+
+impl Waiters {
+    /// Adds a client, which stands here once at most: it looks again whenever it is woken. Returns whether those are complete now who
+    /// are awaited.
+    pub(super) fn add(&self, client: &Arc<ClientShared>, offset: u64) -> bool {
+        let mut list = lock(&self.list);
+        if client.has_flag(flag::AWAITS_DISK) {
+            return false;
+        }
+        client.set_flag(flag::AWAITS_DISK, true);
+        list.push((offset, Arc::clone(client)));
+        let awaited = self.awaited.load(Relaxed);
+        let is_complete = awaited != 0 && list.len() >= awaited;
+        if is_complete {
+            self.awaited.store(0, Relaxed);
+        }
+        is_complete
+    }
+
+    /// Wakes those for whom it is enough that the disk has the journal up to `durable`. Returns how many there were, the others included.
+    pub(super) fn release(&self, durable: u64) -> usize {
+        let mut list = lock(&self.list);
+        let count = list.len();
+        let released: SmallVec<[_; 64]> = list.extract_if(.., |(offset, _)| *offset <= durable).collect();
+        released.iter().for_each(|(_, client)| client.set_flag(flag::AWAITS_DISK, false));
+        drop(list);
+        released.iter().for_each(|(_, client)| client.wake());
+        count
+    }
+
+    /// Awaits `count` clients. Returns whether so many are there.
+    pub(super) fn await_all(&self, count: usize) -> bool {
+        let list = lock(&self.list);
+        let is_complete = list.len() >= count;
+        if !is_complete {
+            self.awaited.store(count, Relaxed);
+        }
+        is_complete
+    }
+
+    /// Whether some are still awaited.
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.awaited.load(Relaxed) != 0
+    }
+
+    /// Awaits nobody any more.
+    pub(super) fn give_up(&self) {
+        self.awaited.store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clients(count: u64) -> Vec<Arc<ClientShared>> {
+        let client = |id| Arc::new(ClientShared::new(id, String::new(), String::new(), -1, 0));
+        (0..count).map(client).collect()
+    }
+
+    fn waiting(clients: &[Arc<ClientShared>]) -> Vec<bool> {
+        clients.iter().map(|client| client.has_flag(flag::AWAITS_DISK)).collect()
+    }
+
+    #[test]
+    fn those_are_woken_for_whom_the_disk_has_enough() {
+        let (waiters, clients) = (Waiters::default(), clients(4));
+        for (client, offset) in clients.iter().zip([10, 30, 20, 30]) {
+            waiters.add(client, offset);
+        }
+        for (durable, count, left) in [
+            (9, 4, [true; 4]),
+            (20, 4, [false, true, false, true]),
+            (29, 2, [false, true, false, true]),
+            (u64::MAX, 2, [false; 4]),
+            (u64::MAX, 0, [false; 4]),
+        ] {
+            assert_eq!((waiters.release(durable), waiting(&clients)), (count, left.to_vec()), "{durable}");
+        }
+    }
+
+    #[test]
+    fn a_client_stands_there_once_until_it_is_woken() {
+        let (waiters, clients) = (Waiters::default(), clients(1));
+        waiters.add(&clients[0], 10);
+        waiters.add(&clients[0], 20);
+        assert_eq!(waiters.release(10), 1);
+        waiters.add(&clients[0], 20);
+        assert_eq!((waiters.release(10), waiting(&clients)), (1, vec![true]));
+    }
+
+    #[test]
+    fn the_last_of_those_who_are_awaited_says_so() {
+        let (waiters, clients) = (Waiters::default(), clients(4));
+        assert!(!waiters.add(&clients[0], 1), "nobody is awaited");
+        assert!(waiters.await_all(1) && !waiters.is_awaiting());
+        assert!(!waiters.await_all(3) && waiters.is_awaiting());
+        assert_eq!([1, 1, 2, 3].map(|at| waiters.add(&clients[at], 1)), [false, false, true, false]);
+        assert!(!waiters.is_awaiting());
+        assert!(!waiters.await_all(5));
+        waiters.give_up();
+        assert!(!waiters.is_awaiting());
+    }
+}
