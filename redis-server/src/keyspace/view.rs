@@ -557,9 +557,13 @@ impl<'a> View<'a> {
 
     /// Calls `visit` with every live entry, shard by shard, until it returns false.
     pub fn for_each(&self, mut visit: impl FnMut(&Entry) -> bool) {
+        self.for_each_stored(|entry| entry.is_expired(self.expired_by) || visit(entry));
+    }
+
+    /// The same with those that have expired, and that nobody has met yet.
+    pub fn for_each_stored(&self, mut visit: impl FnMut(&Entry) -> bool) {
         for shard in self.used_shards() {
-            let visit = |entry: &Entry| entry.is_expired(self.expired_by) || visit(entry);
-            let more = self.with_shard(shard, |table| table::entries(table).all(visit));
+            let more = self.with_shard(shard, |table| table::entries(table).all(&mut visit));
             if !more {
                 return;
             }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::disk::{Disk, DiskFile, Open, folder_of};
 
-/// Bytes after which what was written is forced to disk, so that the end need not wait for all of it.
-const SYNC_EACH: usize = 4 * 1024 * 1024;
+/// Bytes after which what was written is on its way to the disk, so that the end need not wait for all of it.
+const SYNC_EACH: u64 = 4 * 1024 * 1024;
 
 /// A file in the making, under a name of its own: a reader, or a crash, meets the old file or the new one.
 #[derive(Debug)]
@@ -18,7 +18,9 @@ pub struct SnapshotFile {
     path: PathBuf,
     /// Whether it is forced to disk as it grows.
     incremental: bool,
-    unsynced: usize,
+    len: u64,
+    /// Bytes of it that the system was asked to force to disk.
+    synced: u64,
     is_whole: bool,
 }
 
@@ -30,7 +32,7 @@ impl SnapshotFile {
     pub fn create(disk: &Arc<dyn Disk>, temporary: &Path, path: &Path, incremental: bool) -> io::Result<Self> {
         let file = disk.open(temporary, Open::Create)?;
         let (disk, temporary, path) = (Arc::clone(disk), temporary.to_owned(), path.to_owned());
-        Ok(Self { disk, file, temporary, path, incremental, unsynced: 0, is_whole: false })
+        Ok(Self { disk, file, temporary, path, incremental, len: 0, synced: 0, is_whole: false })
     }
 
     /// Puts the file in its place. When this returns, it is there after a crash too.
@@ -48,10 +50,11 @@ impl SnapshotFile {
 impl Write for SnapshotFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.unsynced += written;
-        if self.incremental && self.unsynced >= SYNC_EACH {
-            self.file.sync()?;
-            self.unsynced = 0;
+        self.len += written as u64;
+        if self.incremental && self.len - self.synced >= SYNC_EACH {
+            // Whoever writes a snapshot is waited for, by what is handed over to it.
+            self.file.begin_sync(self.synced..self.len);
+            self.synced = self.len;
         }
         Ok(written)
     }

@@ -14,6 +14,7 @@ use super::support::resp::Value;
 use super::support::until;
 
 const DUMP: &str = "dump.rdb";
+const LONG: usize = 4096;
 
 fn ok(stream: &mut UnixStream, line: &str) {
     let words: Vec<_> = line.split(' ').collect();
@@ -25,6 +26,13 @@ fn field(stream: &mut UnixStream, name: &str) -> String {
     let info = ask(stream, &["INFO", "persistence"]).text();
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("INFO has no {name}")).to_owned()
+}
+
+/// For how many microseconds all have stood still for the last snapshot, rounded up, and how many there were.
+fn forks(stream: &mut UnixStream) -> (u64, u64) {
+    let info = ask(stream, &["INFO", "stats"]).text();
+    let figure = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.parse().ok()).unwrap();
+    (figure("latest_fork_usec:"), figure("total_forks:"))
 }
 
 /// Files of snapshots that are not whole.
@@ -93,21 +101,34 @@ fn nothing_is_changed_while_snapshots_cannot_be_written() {
 fn a_snapshot_in_the_making_is_alone_and_can_be_ended() {
     let mut server = Process::start("in-the-making", &[("save", "3600 1")]);
     let mut stream = server.connect();
-    for key in 0..50 {
+    for key in 0..48 {
         ok(&mut stream, &format!("SET key:{key} value"));
+    }
+    for key in 1..=2 {
+        ok(&mut stream, &format!("SET long:{key} {}", "v".repeat(LONG)));
     }
     ok(&mut stream, "SAVE");
     ok(&mut stream, "CONFIG SET rdb-key-save-delay 10000000");
+    assert_eq!(forks(&mut stream).1, 0);
     ok(&mut stream, "BGSAVE");
     assert_eq!(field(&mut stream, "rdb_bgsave_in_progress"), "1");
+    until("the cut is made", || forks(&mut stream).0 > 0);
+    assert_eq!(forks(&mut stream).1, 1);
     assert_eq!(field(&mut stream, "current_save_keys_total"), "50");
     let in_progress = Value::Error("ERR Background save already in progress".into());
     assert_eq!(ask(&mut stream, &["BGSAVE"]), in_progress);
     assert_eq!(ask(&mut stream, &["SAVE"]), in_progress);
     assert_eq!(ask(&mut stream, &["BGSAVE", "LATER"]), Value::Error("ERR syntax error".into()));
-    // Old values are kept as they are overwritten, each once.
-    ok(&mut stream, "SET key:1 other");
-    until("it is noticed", || field(&mut stream, "current_cow_size") != "0");
+    // Old values are kept as they are overwritten, each once, and count in full, however well they compress. One of all keys is saved.
+    let size = |stream: &mut UnixStream| field(stream, "current_cow_size").parse::<usize>().unwrap();
+    for line in ["SET key:1 other", "SET key:2 other", "SET long:1 other", "SET long:2 other"] {
+        ok(&mut stream, line);
+    }
+    until("it is noticed", || size(&mut stream) >= LONG);
+    let before = size(&mut stream);
+    ok(&mut stream, "SET long:1 another");
+    ok(&mut stream, "SET long:2 another");
+    assert!(size(&mut stream) < before + LONG);
     // What FLUSHALL has thrown away is in no file afterwards.
     ok(&mut stream, "FLUSHALL");
     until("it is ended", || field(&mut stream, "rdb_bgsave_in_progress") == "0");

@@ -296,8 +296,10 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("current_eviction_exceeded_time", instance.shortage.present(cx.now()));
     fields.add("keyspace_hits", sum(|worker| worker.hits.get()));
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
-    fields.add("latest_fork_usec", 0);
-    fields.add("total_forks", 0);
+    // Nothing is forked: how long everybody has stood still for the last snapshot, and how many there were.
+    let (cut, snapshots) = instance.background.cuts();
+    fields.add("latest_fork_usec", cut.as_nanos().div_ceil(1000));
+    fields.add("total_forks", snapshots);
     fields.add("migrate_cached_sockets", instance.peers.count());
     let tracking = instance.tracking.figures();
     fields.add("tracking_total_keys", tracking.keys);

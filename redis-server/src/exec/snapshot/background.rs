@@ -89,6 +89,9 @@ pub struct Background {
     entries: AtomicU64,
     /// Bytes of old values that were handed over, now or of the last one.
     handed_over: AtomicU64,
+    /// Snapshots that were begun so far, and for how long everybody has stood still for the last cut, in nanoseconds.
+    begun: AtomicU64,
+    stood_still: AtomicU64,
 }
 
 /// What is known of a snapshot in the making.
@@ -151,6 +154,11 @@ impl Background {
         self.handed_over.load(Relaxed)
     }
 
+    /// For how long everybody has stood still for the last cut, and how many snapshots were begun so far.
+    pub fn cuts(&self) -> (Duration, u64) {
+        (Duration::from_nanos(self.stood_still.load(Relaxed)), self.begun.load(Relaxed))
+    }
+
     fn state(&self) -> MutexGuard<'_, Option<Running>> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -167,6 +175,7 @@ impl Background {
         self.saved.store(0, Relaxed);
         self.entries.store(0, Relaxed);
         self.handed_over.store(0, Relaxed);
+        self.begun.fetch_add(1, Relaxed);
         Ok(())
     }
 
@@ -303,6 +312,7 @@ struct Moment {
 
 /// Makes the cut: the caller is alone with the data.
 fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) -> Moment {
+    let began = Instant::now();
     instance.background.has_cut.store(true, SeqCst);
     let databases = instance.databases();
     let sizes: Vec<_> = databases.iter().map(|database| (database.len(), database.expiring())).collect();
@@ -325,6 +335,7 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     instance.background.is_walking.store(true, SeqCst);
     at_cut(instance);
     let position = instance.replication.position(instance);
+    instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
     Moment { handover, purpose, at, sizes, libraries, position }
 }
 
@@ -360,10 +371,10 @@ impl Saver for Handover {
     fn save(&self, db: usize, entry: &Entry) {
         let state = &mut *self.state();
         if !state.is_closed {
-            let before = state.records.len();
+            let before = state.records.plain_len();
             self.add(&mut state.records, db, entry);
             state.entries += 1;
-            state.bytes += (state.records.len() - before) as u64;
+            state.bytes += state.records.plain_len() - before;
         }
     }
 

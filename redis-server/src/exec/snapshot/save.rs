@@ -96,7 +96,7 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: 
         let (database, now) = (view.database(), view.now());
         let told = Told::of(config.word(settings::MAXMEMORY_POLICY), database);
         writer.database(number, view.len(), database.expiring());
-        view.for_each(|entry| {
+        view.for_each_stored(|entry| {
             writer.record(entry.key(), entry.value(), entry.expire_at(), told.access(entry, now));
             if let Some(delay) = delay {
                 std::thread::sleep(delay);

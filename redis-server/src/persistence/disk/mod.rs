@@ -8,6 +8,7 @@ pub use real::RealDisk;
 
 use std::fmt;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// How a file is opened to be written.
@@ -70,6 +71,9 @@ pub trait DiskFile: fmt::Debug + Send {
     /// # Errors
     /// The system's.
     fn sync(&mut self) -> io::Result<()>;
+    /// Has the system begin to force these bytes to the disk, which nobody waits for: [`DiskFile::sync`] has less to do then, and
+    /// says whether it has worked.
+    fn begin_sync(&mut self, bytes: Range<u64>);
     /// Cuts the file off.
     ///
     /// # Errors

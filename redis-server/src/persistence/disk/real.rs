@@ -2,7 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::Path;
+
+use rustix::fs::{Advice, fadvise};
 
 use super::{Disk, DiskFile, Open};
 
@@ -55,6 +59,11 @@ impl DiskFile for File {
     fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         self.sync_data()
+    }
+
+    fn begin_sync(&mut self, bytes: Range<u64>) {
+        // Whoever wants its pages back has them written first, and waits for nothing. A refusal is no harm.
+        let _ = fadvise(&*self, bytes.start, NonZeroU64::new(bytes.end - bytes.start), Advice::DontNeed);
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {

@@ -10,6 +10,10 @@ use crate::keyspace::ValueRef;
 
 /// Bytes that go to the file at once.
 const BUFFER: usize = 256 * 1024;
+/// Bytes that are not copied into that buffer, but written behind it.
+const DIRECT: usize = BUFFER / 4;
+/// Bytes of room that a buffer of records keeps.
+const KEPT: usize = 1024 * 1024;
 /// Strings up to this length are not worth compressing, and how many bytes it must save.
 const COMPRESS_MIN: usize = 20;
 const COMPRESS_SAVES: usize = 4;
@@ -81,11 +85,15 @@ impl<W: Write> Writer<W> {
     }
 
     fn packed(&mut self) -> Compressing<'_, Out<W>> {
-        Compressing { out: &mut self.out, compressor: self.compressor.as_mut() }
+        Compressing { out: &mut self.out, compressor: self.compressor.as_mut(), saved: 0 }
     }
 
     /// What [`Records`] have been made of.
     pub fn records(&mut self, records: &[u8]) {
+        if records.len() >= DIRECT {
+            self.out.flush();
+            return self.out.write(records);
+        }
         self.out.put(records);
     }
 
@@ -122,12 +130,14 @@ pub struct Records {
     bytes: Vec<u8>,
     database: Option<usize>,
     compressor: Option<Compressor>,
+    /// Bytes that compressing has saved so far.
+    saved: u64,
 }
 
 impl Records {
     /// None yet, and whether strings are compressed in them.
     pub fn new(compress: bool) -> Self {
-        Self { bytes: Vec::new(), database: None, compressor: compress.then(Compressor::default) }
+        Self { bytes: Vec::new(), database: None, compressor: compress.then(Compressor::default), saved: 0 }
     }
 
     /// A key of database `number` with its value: see [`Writer::record`].
@@ -136,8 +146,14 @@ impl Records {
             self.database = Some(number);
             database(&mut self.bytes, number);
         }
-        let out = &mut Compressing { out: &mut self.bytes, compressor: self.compressor.as_mut() };
+        let out = &mut Compressing { out: &mut self.bytes, compressor: self.compressor.as_mut(), saved: 0 };
         record(out, key, value, expire_at, access);
+        self.saved += out.saved;
+    }
+
+    /// How many bytes those that are there would take without compression, more than there are of any that were taken out.
+    pub fn plain_len(&self) -> u64 {
+        self.bytes.len() as u64 + self.saved
     }
 
     /// Their bytes.
@@ -153,6 +169,8 @@ impl Records {
     /// Takes them out for [`Writer::records`]; `buffer` takes those to come.
     pub fn take(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
         buffer.clear();
+        // What has once been much is not kept for as long as the file is written.
+        buffer.shrink_to(KEPT);
         self.database = None;
         std::mem::replace(&mut self.bytes, buffer)
     }
@@ -185,6 +203,8 @@ fn record(out: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expire_at: Optio
 struct Compressing<'a, S> {
     out: &'a mut S,
     compressor: Option<&'a mut Compressor>,
+    /// Bytes less than there were.
+    saved: u64,
 }
 
 impl<S: Sink> Sink for Compressing<'_, S> {
@@ -200,6 +220,7 @@ impl<S: Sink> Sink for Compressing<'_, S> {
             self.out.put(&[ENCODED]);
             len(self.out, packed.len() as u64);
             len(self.out, text.len() as u64);
+            self.saved += (text.len() - packed.len()) as u64;
             return self.out.put(packed);
         }
         self.out.put_string(text);

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex};
@@ -97,6 +98,10 @@ impl DiskFile for HangingFile {
         gate.waiting -= 1;
         drop(gate);
         self.0.sync()
+    }
+
+    fn begin_sync(&mut self, bytes: Range<u64>) {
+        self.0.begin_sync(bytes);
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
