@@ -79,8 +79,10 @@ impl Request {
                 return Ok(Self::CheckFile(PathBuf::from(OsString::from_vec(file.to_vec()))));
             }
             Some(b"--fix") => {
-                let yes = arguments.last().is_some_and(|last| last == "--yes");
-                let [_, file] = &arguments[..arguments.len() - usize::from(yes)] else {
+                let all = arguments.len();
+                arguments.retain(|argument| argument != "--yes");
+                let yes = arguments.len() < all;
+                let [_, file] = arguments.as_slice() else {
                     return Err(misplaced(b"--fix", Reason::FixWhat));
                 };
                 return Ok(Self::FixFile { path: PathBuf::from(OsString::from_vec(file.to_vec())), yes });

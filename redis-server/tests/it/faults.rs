@@ -1,7 +1,10 @@
 //! Files and folders that are damaged, gone, or in the way: the server says so, what is in memory stays, and it goes on when it can.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -11,7 +14,7 @@ use redis_server::exec::snapshot;
 use rustix::process::Signal;
 
 use super::support::process::{Process, ask};
-use super::support::resp::Value;
+use super::support::resp::{Value, parse, request};
 use super::support::server::config;
 use super::support::until;
 
@@ -52,7 +55,7 @@ fn is_the_same_after_a_restart(server: &mut Process) {
 /// Every byte at which a snapshot can end, and every bit of it: never is a part taken for the whole, and never does it panic.
 #[test]
 fn no_damaged_snapshot_is_loaded() {
-    let server = Process::start("damaged", &[("save", "")]);
+    let server = Process::start("damaged-bits", &[("save", "")]);
     for line in [
         "SET text some-text",
         "SET number 70000 EX 100000",
@@ -136,25 +139,139 @@ fn a_rename_that_is_refused() {
     assert!(path.is_file());
 }
 
+/// A file system of its own, as small as it says, which is gone with this value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`, and a line that says so, where none can be made.
+    fn mount(folder: PathBuf, megabytes: usize) -> Option<Self> {
+        fs::create_dir(&folder).unwrap();
+        let disk = Self(folder);
+        if disk.mount_with(&format!("size={megabytes}m")) {
+            return Some(disk);
+        }
+        test_peers::skip("no file system can be mounted here");
+        None
+    }
+
+    fn mount_with(&self, options: &str) -> bool {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(&self.0).output();
+        mounted.is_ok_and(|output| output.status.success())
+    }
+
+    /// A server whose files are here from now on.
+    fn take_over(&self, server: &mut Process) {
+        server.signal(Signal::TERM);
+        server.ended();
+        server.add_flags(&["--dir", self.0.to_str().unwrap(), "--unixsocket", "../socket"]);
+        server.restart();
+    }
+
+    /// Leaves no room but for so many kilobytes.
+    fn fill(&self, left: usize) {
+        let room = rustix::fs::statvfs(&self.0).unwrap();
+        let free = (room.f_bavail * room.f_bsize) as usize;
+        fs::write(self.0.join("ballast"), vec![0; free.saturating_sub(left * 1024)]).unwrap();
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.0.join("ballast")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // The server that still has files on it is ended behind this.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+/// Sets keys of a kilobyte from `first` on until one is refused, or the server has ended; how many were acknowledged, and what was
+/// said to the last.
+fn set_until_refused(server: &Process, first: usize) -> (usize, Option<String>) {
+    let (mut stream, value) = (server.connect(), "v".repeat(1024));
+    for number in first.. {
+        let words = ["SET", &format!("key:{number}"), &value];
+        match replies(&mut stream, &request(&words)) {
+            Some(Value::Status(_)) => {}
+            other => return (number, other.map(|reply| reply.text())),
+        }
+    }
+    unreachable!("the disk is small")
+}
+
+/// The reply; `None`, when the server has ended.
+fn replies(stream: &mut UnixStream, bytes: &[u8]) -> Option<Value> {
+    stream.write_all(bytes).ok()?;
+    let mut input = Vec::new();
+    loop {
+        if let Some((value, _)) = parse(&input).unwrap() {
+            return Some(value);
+        }
+        let mut chunk = [0; 4096];
+        let count = stream.read(&mut chunk).ok().filter(|&count| count > 0)?;
+        input.extend_from_slice(&chunk[..count]);
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_has_writes_refused_until_there_is_room() {
+    let mut server = Process::start("full", &[("save", ""), ("rdbcompression", "no"), DEBUG]);
+    let Some(disk) = SmallDisk::mount(server.folder.join("small"), 4) else { return };
+    server.add_flags(&["--appendonly", "yes"]);
+    disk.take_over(&mut server);
+    let mut acknowledged = 0;
+    for _ in 0..3 {
+        disk.fill(200);
+        let (count, refused) = set_until_refused(&server, acknowledged);
+        acknowledged = count;
+        assert!(refused.unwrap().starts_with("MISCONF Errors writing to the AOF file: No space left"));
+        assert!(said(&server, "PING").starts_with("MISCONF"));
+        assert_eq!(said(&server, "DBSIZE"), acknowledged.to_string());
+        assert_eq!(said(&server, "STRLEN key:0"), "1024");
+        assert_eq!(info(&server, "aof_last_write_status"), "err");
+        // Neither is there room for a snapshot, or a new base.
+        assert_eq!((save(&server), rewrite(&server)), ("err".into(), "err".into()));
+        disk.make_room();
+        until("it writes again", || said(&server, "PING") == "PONG");
+        assert_eq!(said(&server, "SET behind 1"), "OK");
+        assert_eq!(said(&server, "DEL behind"), "1");
+        until("everything is written", || info(&server, "aof_buffer_length") == "0");
+        is_the_same_after_a_restart(&mut server);
+        assert_eq!(said(&server, "DBSIZE"), acknowledged.to_string());
+        assert_eq!((save(&server), rewrite(&server)), ("ok".into(), "ok".into()));
+    }
+    assert!(acknowledged > 100, "{acknowledged}");
+}
+
+#[test]
+fn a_disk_that_is_full_ends_the_server_under_always_and_nothing_is_lost() {
+    let mut server = Process::start("full-always", &[("save", ""), DEBUG]);
+    let Some(disk) = SmallDisk::mount(server.folder.join("small"), 4) else { return };
+    server.add_flags(&["--appendonly", "yes", "--appendfsync", "always"]);
+    disk.take_over(&mut server);
+    disk.fill(200);
+    let (acknowledged, refused) = set_until_refused(&server, 0);
+    assert_eq!(refused, None);
+    assert!(!server.ended().success());
+    let log = server.log();
+    assert!(log.contains("Can't recover from AOF write error when the AOF fsync policy is 'always'"), "{log}");
+    disk.make_room();
+    server.restart();
+    let found: usize = said(&server, "DBSIZE").parse().unwrap();
+    // One may have come in and not been answered.
+    assert!((acknowledged..=acknowledged + 1).contains(&found) && acknowledged > 50, "{found} of {acknowledged}");
+    assert_eq!(said(&server, &format!("EXISTS key:{}", acknowledged - 1)), "1");
+}
+
 #[test]
 fn a_disk_that_may_only_be_read() {
     let mut server = Process::start("read-only", &[("save", ""), DEBUG]);
-    let folder = server.folder.join("small");
-    fs::create_dir(&folder).unwrap();
-    let mount = |options: &str| {
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(&folder).output();
-        mounted.is_ok_and(|output| output.status.success())
-    };
-    if !mount("size=1m") {
-        return test_peers::skip("no file system can be mounted here");
-    }
-    server.signal(Signal::TERM);
-    server.ended();
-    server.add_flags(&["--dir", folder.to_str().unwrap(), "--unixsocket", "../socket"]);
-    server.restart();
+    let Some(disk) = SmallDisk::mount(server.folder.join("small"), 1) else { return };
+    disk.take_over(&mut server);
     assert_eq!(said(&server, "SET a 1"), "OK");
     assert_eq!(save(&server), "ok");
-    assert!(mount("remount,ro"));
+    assert!(disk.mount_with("remount,ro"));
     assert_eq!(said(&server, "SET b 2"), "OK");
     assert_eq!(save(&server), "err");
     assert!(said(&server, "SAVE").starts_with("ERR"));
@@ -170,5 +287,4 @@ fn a_disk_that_may_only_be_read() {
     server.add_flags(&["--appendonly", "yes"]);
     let (status, last) = server.fail_to_start();
     assert!(!status.success() && last.contains("Can't open or create append-only files"), "{last}");
-    assert!(Command::new("umount").arg(&folder).status().unwrap().success());
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -91,7 +92,7 @@ fn fill(stream: &mut (impl Read + Write)) {
 }
 
 /// Whether `redis-check-rdb`, where there is one, finds the file sound.
-fn assert_sound(path: &std::path::Path) {
+fn assert_sound(path: &Path) {
     match Command::new("redis-check-rdb").arg(path).output() {
         Err(error) => skip(&format!("there is no redis-check-rdb: {error}")),
         Ok(output) => {
@@ -103,9 +104,15 @@ fn assert_sound(path: &std::path::Path) {
 
 #[test]
 fn files_of_the_genuine_server_are_loaded_and_those_of_ours_by_it() {
+    for program in Genuine::programs() {
+        exchange_snapshots(&program);
+    }
+}
+
+fn exchange_snapshots(program: &Path) {
     for policy in ["noeviction", "allkeys-lru", "allkeys-lfu"] {
         let settings = [("maxmemory-policy".to_owned(), policy.to_owned())];
-        let Some(genuine) = Genuine::start(&settings) else { return };
+        let Some(genuine) = Genuine::of(program, &settings, None) else { return };
         let mut theirs = genuine.connect();
         fill(&mut theirs);
         let expected = digest(&mut theirs);
@@ -125,7 +132,7 @@ fn files_of_the_genuine_server_are_loaded_and_those_of_ours_by_it() {
         assert_eq!(digest(&mut stream), expected, "{policy}");
         assert_sound(&ours.folder.join(DUMP));
 
-        let again = Genuine::with_file(&settings, Some(&ours.folder.join(DUMP))).unwrap();
+        let again = Genuine::of(program, &settings, Some(&ours.folder.join(DUMP))).unwrap();
         assert_eq!(digest(&mut again.connect()), expected, "{policy}");
     }
 }

@@ -24,7 +24,7 @@ pub struct Part {
 pub struct Manifest {
     /// Everything up to some moment: what was rewritten last.
     pub base: Option<Part>,
-    /// What is no longer needed, and may or may not be there.
+    /// What is no longer needed, and may or may not be there; what was needed last stands in front.
     pub history: Vec<Part>,
     /// What came behind the base, in order.
     pub incrs: Vec<Part>,
@@ -144,9 +144,9 @@ impl Manifest {
 
     /// Makes this the base, and files of what the last so many are the only ones behind it.
     pub fn rebase(&mut self, base: Part, kept: usize) {
-        self.history.extend(self.base.replace(base));
         let kept = self.incrs.split_off(self.incrs.len() - kept);
-        self.history.append(&mut self.incrs);
+        let past = self.incrs.drain(..).chain(self.base.replace(base));
+        self.history.splice(..0, past);
         self.incrs = kept;
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         )
         .unwrap();
         manifest.rebase(Part { name: "b.2".into(), seq: 2 }, 1);
-        let expected = "file b.2 seq 2 type b\nfile b.1 seq 1 type h\nfile i.1 seq 1 type h\nfile i.2 seq 2 type h\nfile i.3 seq 3 type i\n";
+        let expected = "file b.2 seq 2 type b\nfile i.1 seq 1 type h\nfile i.2 seq 2 type h\nfile b.1 seq 1 type h\nfile i.3 seq 3 type i\n";
         assert_eq!(manifest.to_text(), expected);
     }
 }

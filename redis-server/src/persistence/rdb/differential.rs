@@ -97,6 +97,8 @@ fn old_forms() -> Vec<Vec<u8>> {
         packed(kind::SORTED_SET_ZIPLIST, &[]),
         packed(kind::LIST_QUICKLIST, &[1]),
     ];
+    let zipmap = b"\x02\x03foo\x03\x00bar\x05hello\x05\x00world\xff";
+    forms.push([&[kind::HASH_ZIPMAP, zipmap.len() as u8][..], zipmap].concat());
     forms.push(vec![kind::LIST, 3, 1, b'a', 2, b'b', b'c', 0xc0, 5]);
     forms.push(vec![kind::SORTED_SET_TEXT, 2, 1, b'a', 3, b'1', b'.', b'5', 1, b'b', 254]);
     forms.push(vec![kind::HASH, 2, 1, b'a', 1, b'b', 1, b'c', 1, b'd']);

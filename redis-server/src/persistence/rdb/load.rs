@@ -97,7 +97,8 @@ fn list(kind: u8, reader: &mut Reader<'_>, limits: ListLimits) -> Option<Object>
         let container = if kind == kind::LIST_QUICKLIST_2 { reader.len()? } else { PACKED };
         match container {
             _ if kind == kind::LIST => list.push_back(&reader.string()?, limits),
-            PLAIN => list.push_back(&reader.string()?, limits),
+            // Only what is large stands alone.
+            PLAIN => list.push_back(reader.string().as_deref().filter(|element| !element.is_empty())?, limits),
             PACKED => packed(kind, reader)?.iter().for_each(|element| list.push_back(element, limits)),
             _ => return None,
         }
@@ -149,8 +150,9 @@ fn pairs(kind: u8, reader: &mut Reader<'_>, mut add: impl FnMut(&[u8], &[u8]) ->
 
 fn hash(kind: u8, reader: &mut Reader<'_>, limits: HashLimits) -> Option<Object> {
     let mut hash = Hash::default();
-    // As in the genuine server, what was compact stays so, however long its elements are.
-    let max_listpack_value = if kind == kind::HASH { limits.max_listpack_value } else { usize::MAX };
+    // As in the genuine server, what was compact stays so, however long its elements are, but for zipmaps.
+    let is_limited = matches!(kind, kind::HASH | kind::HASH_ZIPMAP);
+    let max_listpack_value = if is_limited { limits.max_listpack_value } else { usize::MAX };
     let limits = HashLimits { max_listpack_value, ..limits };
     pairs(kind, reader, |field, value| hash.set(field, value, limits))?;
     Some(Object::Hash(Box::new(hash)))

@@ -19,14 +19,16 @@ pub(super) fn entries(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
         entries.push(rest.split_off(..value)?.to_vec());
         rest.split_off(..free)?;
     }
-    let fits = counted >= LONG || usize::from(counted) == entries.len() / 2;
+    let fits = counted == LONG || usize::from(counted) == entries.len() / 2;
     (rest.len() == 1 && fits).then_some(entries)
 }
 
 fn len(rest: &mut &[u8]) -> Option<usize> {
     match *rest.split_off_first()? {
         END => None,
-        LONG => Some(u32::from_le_bytes(rest.split_off(..4)?.try_into().ok()?) as usize),
+        // As in the genuine server, what fits into one byte stands in one.
+        LONG => Some(u32::from_le_bytes(rest.split_off(..4)?.try_into().ok()?) as usize)
+            .filter(|&len| len >= usize::from(LONG)),
         len => Some(usize::from(len)),
     }
 }
@@ -37,9 +39,15 @@ fn fields_and_values_are_read() {
     let map = b"\x02\x03foo\x03\x00bar\x05hello\x05\x00world\xff";
     assert_eq!(entries(map).unwrap(), [&b"foo"[..], b"bar", b"hello", b"world"]);
     assert_eq!(entries(b"\x01\x01f\x01\x02v..\xff").unwrap(), [b"f", b"v"]);
-    for bad in
-        [&b""[..], b"\x00", b"\x01\xff", b"\x01\x03foo\x03\x00ba\xff", b"\x00\xff\xff", b"\x01\x01f\x01\x09v\xff"]
-    {
+    for bad in [
+        &b""[..],
+        b"\x00",
+        b"\x01\xff",
+        b"\x01\x03foo\x03\x00ba\xff",
+        b"\x00\xff\xff",
+        b"\x01\x01f\x01\x09v\xff",
+        b"\x01\xfe\x01\0\0\0f\x01\0v\xff",
+    ] {
         assert_eq!(entries(bad), None, "{bad:?}");
     }
 }

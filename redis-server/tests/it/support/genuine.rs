@@ -34,6 +34,20 @@ impl Genuine {
 
     /// One that loads this snapshot, or has this folder of its append-only file.
     pub(crate) fn with_file(settings: &[(String, String)], snapshot: Option<&Path>) -> Option<Self> {
+        Self::of(Path::new("redis-server"), settings, snapshot)
+    }
+
+    /// The genuine server, and those of other versions and descent that `OTHER_REDIS_SERVERS` names, as `PATH` does folders.
+    pub(crate) fn programs() -> Vec<PathBuf> {
+        let others = std::env::var_os("OTHER_REDIS_SERVERS").unwrap_or_default();
+        if others.is_empty() {
+            println!("only with redis-server: OTHER_REDIS_SERVERS names no others");
+        }
+        [PathBuf::from("redis-server")].into_iter().chain(std::env::split_paths(&others)).collect()
+    }
+
+    /// [`Genuine::with_file`], of this program.
+    pub(crate) fn of(program: &Path, settings: &[(String, String)], snapshot: Option<&Path>) -> Option<Self> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("genuine-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -43,7 +57,7 @@ impl Genuine {
             None => {}
         }
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
-        let started = Command::new("redis-server")
+        let started = Command::new(program)
             .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])
             .args(flags)
@@ -54,7 +68,7 @@ impl Genuine {
         let mut process = match started {
             Ok(process) => process,
             Err(error) => {
-                skip(&format!("there is no redis-server to compare with: {error}"));
+                skip(&format!("there is no {} to compare with: {error}", program.display()));
                 return None;
             }
         };
