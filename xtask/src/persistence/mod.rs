@@ -3,6 +3,7 @@
 mod append;
 mod load;
 mod prober;
+mod record;
 mod save;
 
 use std::collections::BTreeMap;
@@ -10,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use loadgen::compare::Machine;
 use serde_json::Value;
 
-use crate::compare::stats::{median, paired_ratio};
 use crate::process::{Server, free_port, run_quietly};
+use record::Topic;
 
 /// Options of `cargo xtask persistence`.
 #[derive(clap::Args)]
@@ -36,9 +38,12 @@ pub(crate) struct Options {
     /// Keys; with values of 1,000 bytes where snapshots are measured.
     #[arg(long, default_value_t = 1_000_000)]
     keys: usize,
-    /// Where a drawing of latency over time goes, during a snapshot of the last round.
+    /// Where the outcome goes, in the place of what is there of the same topics.
     #[arg(long)]
-    plot: Option<PathBuf>,
+    record: Option<PathBuf>,
+    /// Measure nothing: print this record, and draw its latencies during snapshots to the file of its name that ends in svg.
+    #[arg(long)]
+    render: Option<PathBuf>,
 }
 
 /// What a round showed of one server, by the names of its rows.
@@ -101,6 +106,9 @@ fn figure(summary: &Value, name: &str) -> Result<f64> {
 /// # Errors
 /// A server or the generator cannot be started, or fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if let Some(path) = &options.render {
+        return record::render(path);
+    }
     let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
     let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
     let subject = |name, program: &Path| -> Result<Subject> {
@@ -110,37 +118,31 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Ok(Subject { name, program, loadgen: std::path::absolute(&loadgen)?, folder, keys: options.keys })
     };
     let subjects = [subject("ours", &ours)?, subject("redis", &options.genuine)?];
-    let plot = options.plot.as_deref();
-    println!("| figure | ours | redis | ours / redis | 95 % |");
-    println!("|---|--:|--:|--:|---|");
     for (name, measure) in TOPICS {
         if options.only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
             continue;
         }
-        let mut drawing = Plot::default();
-        let mut found: BTreeMap<usize, (&str, [Vec<f64>; 2])> = BTreeMap::new();
+        let mut latencies = Plot::default();
+        let mut found: Vec<(String, [Vec<f64>; 2])> = Vec::new();
         for round in 0..options.rounds {
-            drawing = Plot::default();
             for at in [round % 2, 1 - round % 2] {
-                let figures = measure(&subjects[at], &mut drawing).with_context(|| format!("{name}, {at}"))?;
+                let figures = measure(&subjects[at], &mut latencies).with_context(|| format!("{name}, {at}"))?;
                 for (row, (name, value)) in figures.into_iter().enumerate() {
-                    found.entry(row).or_insert_with(|| (name, Default::default())).1[at].push(value);
+                    if row == found.len() {
+                        found.push((name.to_owned(), Default::default()));
+                    }
+                    found[row].1[at].push(value);
                 }
             }
         }
-        found.values().for_each(|(name, values)| print_row(name, values));
-        if let Some(path) = plot.filter(|_| !drawing.is_empty()) {
-            prober::draw(&drawing, path)?;
+        record::print_figures(&found);
+        if let Some(path) = &options.record {
+            let (topic, commit, machine) = (name.to_owned(), loadgen::compare::commit(crate::root()), Machine::this());
+            record::add(path, Topic { topic, commit, machine, keys: options.keys, figures: found, latencies })?;
         }
     }
     Ok(())
 }
 
-/// Latencies over time, by the name of the server.
-type Plot = BTreeMap<&'static str, Vec<prober::Sample>>;
-
-fn print_row(name: &str, [ours, theirs]: &[Vec<f64>; 2]) {
-    let ratio = paired_ratio(ours, theirs);
-    let (low, high) = ratio.interval;
-    println!("| {name} | {:.2} | {:.2} | {:.3} | {low:.3} to {high:.3} |", median(ours), median(theirs), ratio.mean);
-}
+/// Latencies over time, by the name of the server: seconds, and the longest answer then in milliseconds.
+type Plot = BTreeMap<String, Vec<(f64, f64)>>;

@@ -69,24 +69,28 @@ pub(super) fn longest(samples: &[Sample], from: f64, to: f64) -> f64 {
     within.map(|sample| sample.took).fold(0.0, f64::max)
 }
 
-/// Draws the longest answers over time to a file.
+/// The longest answers over time, from the first sample on: seconds, and milliseconds.
+pub(super) fn points(samples: &[Sample]) -> Vec<(f64, f64)> {
+    let from = samples.first().map_or(0.0, |sample| sample.at);
+    let end = samples.last().map_or(0.0, |sample| sample.at);
+    let rounded = |value: f64| (value * 1e4).round() / 1e4;
+    let point = |at: f64| (rounded(at - from), rounded(1e3 * longest(samples, at, at + BUCKET)));
+    let count = ((end - from) / BUCKET).ceil() as usize;
+    (0..count).map(|number| point(from + number as f64 * BUCKET)).filter(|(_, took)| *took > 0.0).collect()
+}
+
+/// Draws them to a file.
 pub(super) fn draw(plot: &Plot, path: &Path) -> Result<()> {
-    let end = plot.values().flatten().map(|sample| sample.at).fold(0.0, f64::max);
-    let buckets = |samples: &[Sample]| -> Vec<(f64, f64)> {
-        let from = samples.first().map_or(0.0, |sample| sample.at);
-        let count = ((end - from) / BUCKET).ceil() as usize;
-        let point = |at: f64| (at - from, 1e3 * longest(samples, at, at + BUCKET));
-        (0..count).map(|number| point(from + number as f64 * BUCKET)).filter(|(_, took)| *took > 0.0).collect()
-    };
     let series: Vec<Series> = plot
         .iter()
         .enumerate()
-        .map(|(colour, (name, samples))| Series { name: (*name).to_owned(), points: buckets(samples), colour })
+        .map(|(colour, (name, points))| Series { name: name.clone(), points: points.clone(), colour })
         .collect();
-    let most = series.iter().flat_map(|series| &series.points).map(|(_, took)| *took).fold(0.0, f64::max);
+    let points = || series.iter().flat_map(|series| &series.points);
+    let (end, most) = points().fold((0.0, 0.0), |(end, most), (at, took)| (f64::max(end, *at), f64::max(most, *took)));
     let chart = LineChart {
         title: "Longest answer in 10 ms during a snapshot that begins at 1 s".to_owned(),
-        x: Axis { label: "seconds", scale: Scale::from_zero(end + 1.0), write: |value| format!("{value}") },
+        x: Axis { label: "seconds", scale: Scale::from_zero(end), write: |value| format!("{value}") },
         y: Axis { label: "milliseconds", scale: Scale::around(0.02, most), write: |value| format!("{value}") },
         series,
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::prober::{Prober, longest};
+use super::prober::{Prober, longest, points};
 use super::{Figures, Plot, Subject, figure};
 use crate::isolation::Client;
 use crate::process::{Server, run_quietly};
@@ -42,6 +42,7 @@ pub(super) fn measure(subject: &Subject, plot: &mut Plot) -> Result<Figures> {
         ("save MB/s, no clients but one", megabytes / took),
         ("longest answer within 100 ms of BGSAVE, ms", 1e3 * longest(&samples, 0.0, START)),
         ("longest answer in 1 s before, ms", 1e3 * longest(&samples, -1.0, -0.01)),
+        ("standing still for the cut, or in fork, ms", info(&mut client, "stats", "latest_fork_usec")? / 1e3),
     ];
     let rate = overwritten(subject, &server, &mut client, &mut figures)?;
     half(subject, &server, &mut client, rate / 2.0, &mut figures, plot)?;
@@ -151,7 +152,7 @@ fn half(
         let summary = load.join().expect("a run of the generator does not panic")?;
         Ok((began, figure(&summary, "p99.9")?))
     })?;
-    plot.insert(subject.name, prober.end(began)?);
+    plot.insert(subject.name.to_owned(), points(&prober.end(began)?));
     figures.push(("p99.9 at half of that rate, no save, ms", 1e3 * without));
     figures.push(("p99.9 at half of that rate, saving, ms", 1e3 * with));
     figures.push(("the same, times that without", with / without));
