@@ -53,6 +53,8 @@ pub struct Follower {
     pub knows_second_ids: bool,
     /// Whether it wants no more than a snapshot (`rdb-only`).
     pub wants_snapshot_only: bool,
+    /// Whether that is to have the function libraries, and no data (`rdb-filter-only functions`).
+    pub wants_functions_only: bool,
     /// What it has asked for: its connection serves that from then on.
     pub request: Option<SyncRequest>,
 }
@@ -276,6 +278,8 @@ pub mod flag {
     pub const AWAITS: u32 = 1 << 24;
     /// Is woken when the disk has more.
     pub const AWAITS_DISK: u32 = 1 << 26;
+    /// It is the server that this one follows.
+    pub const PRIMARY: u32 = 1 << 27;
 }
 
 /// Index into [`ClientShared::counts`].

@@ -126,6 +126,11 @@ fn configure(follower: &mut Follower, args: Args<'_>, at: usize) -> Result {
         // What it can do beside, and which version it has, makes no difference.
         b"capa" | b"version" => {}
         b"rdb-only" => follower.wants_snapshot_only = args.int(value)? != 0,
+        b"rdb-filter-only" if args.is(value, "functions") => follower.wants_functions_only = true,
+        b"rdb-filter-only" => {
+            let words = shown(args.at(value));
+            return Err(Error::Message(format!("ERR Unsupported rdb-filter-only option: {words}")));
+        }
         _ => return Err(Error::Message(format!("ERR Unrecognized REPLCONF option: {}", shown(args.at(at))))),
     }
     Ok(())

@@ -80,11 +80,14 @@ settings! {
         SHUTDOWN_ON_SIGINT "shutdown-on-sigint",
         SHUTDOWN_ON_SIGTERM "shutdown-on-sigterm",
         ACL_PUBSUB_DEFAULT "acl-pubsub-default",
+        REPL_DISKLESS_LOAD "repl-diskless-load",
     }
     Switch switch {
         REPLICA_READ_ONLY "replica-read-only",
         REPLICA_SERVE_STALE_DATA "replica-serve-stale-data",
         REPLICA_ANNOUNCED "replica-announced",
+        TLS_REPLICATION "tls-replication",
+        REPLICA_REFUSE_EMPTY_PRIMARY "replica-refuse-empty-primary",
         REPL_DISKLESS_SYNC "repl-diskless-sync",
         PROTECTED_MODE "protected-mode",
         APPENDONLY "appendonly",

@@ -101,9 +101,7 @@ impl Parked {
         reply.set_resp3(self.resp3);
         match self.in_vain {
             InVain::Null => reply.null_array(),
-            InVain::Replicas { offset, .. } => {
-                reply.int(self.instance.replication.acknowledged(offset) as i64);
-            }
+            InVain::Copies(copies) => _ = copies.answer(&self.instance, &mut reply, true),
         }
         reply.to_vec()
     }
@@ -255,8 +253,8 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         database.park(key, parked.ticket, Arc::clone(&parked) as Arc<dyn Waiter>);
     }
     *client.shared.blocked() = Some(Arc::clone(&parked) as Arc<dyn Unblock>);
-    if let InVain::Replicas { offset, wanted } = block.in_vain {
-        instance.replication.wait(instance, &parked, offset, wanted);
+    if let InVain::Copies(copies) = block.in_vain {
+        instance.replication.wait(instance, &parked, copies);
     }
     Waiting { parked, answer, deadline: block.deadline }
 }

@@ -57,6 +57,7 @@ fn flags(client: &ClientShared) -> String {
     let touched = client.watched.is_touched();
     let letters = [
         (bits & flag::REPLICA != 0, 'S'),
+        (bits & flag::PRIMARY != 0, 'M'),
         (bits & flag::PUBSUB != 0, 'P'),
         (bits & flag::MULTI != 0, 'x'),
         (bits & flag::BLOCKED != 0, 'b'),

@@ -69,6 +69,11 @@ impl Clock {
     pub(super) fn tick(&self) -> u64 {
         let now = Tick::now();
         let nanos = now.nanos_since(self.tick.replace(now));
+        #[cfg(test)]
+        if let Some(time) = virtual_time::get() {
+            self.now_ms.set(time);
+            return nanos;
+        }
         let (at, base) = self.base.get();
         let mut time = base + now.nanos_since(at);
         if time - base > REBASE {
@@ -105,5 +110,27 @@ pub fn now_ms() -> u64 {
 
 /// The time since the Unix epoch, in nanoseconds.
 fn time_of_day() -> u64 {
+    #[cfg(test)]
+    if let Some(time) = virtual_time::get() {
+        return time * NANOS_PER_MILLI;
+    }
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+}
+
+/// The time that a test has made up for its thread, in milliseconds of Unix time.
+#[cfg(test)]
+pub(crate) mod virtual_time {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NOW: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    pub(super) fn get() -> Option<u64> {
+        NOW.get()
+    }
+
+    pub(crate) fn set(now: Option<u64>) {
+        NOW.set(now);
+    }
 }

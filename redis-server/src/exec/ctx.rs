@@ -12,6 +12,7 @@ use crate::config::{Config, Switch};
 use crate::exec::aof;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
+use crate::exec::replication::Copies;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::journal;
@@ -53,13 +54,8 @@ pub struct Block {
 pub enum InVain {
     /// The null array.
     Null,
-    /// How many replicas have the stream of changes up to `offset`; so many are waited for.
-    Replicas {
-        /// Where it must end.
-        offset: u64,
-        /// How many.
-        wanted: usize,
-    },
+    /// How many copies there are of what was changed.
+    Copies(Copies),
 }
 
 /// A key that has changed while somebody waited for it.
@@ -326,6 +322,9 @@ impl<'a> Ctx<'a> {
     /// and the change is counted.
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
+        if self.instance.replication.is_replica() && !self.worker.loads {
+            self.instance.replication.note_local(self.client.db, key.bytes);
+        }
         if notifications::is_on(&self.instance.config) || self.db.database().is_of_interest() {
             return self.changed_in(self.client.db, key, event);
         }

@@ -173,6 +173,9 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
     if instance.replication.is_read_only(&instance.config) && may_write(instance, row, client, args) {
         return Some(Error::READ_ONLY);
     }
+    if row.command.flags.has(Flags::NO_ASYNC_LOADING) && instance.loading.is_aside() {
+        return Some(Error::Loading);
+    }
     let is_stale = instance.replication.is_stale(&instance.config);
     let masterdown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
     (is_stale && !flags_of(instance, row, args).has(Flags::STALE)).then_some(Error::Static(masterdown))

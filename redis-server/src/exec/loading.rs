@@ -1,7 +1,7 @@
 //! The load of a server's files at its start: how far it is, and what has become of it.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::exec::clock::now_ms;
@@ -20,6 +20,8 @@ pub struct Loading {
     loaded: AtomicU64,
     /// What the server used that has written the snapshot.
     memory: AtomicU64,
+    /// Whether another server's snapshot is loaded beside the data, which is served meanwhile.
+    is_aside: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -106,6 +108,16 @@ impl Loading {
         self.told.store(now, Relaxed);
         self.memory.store(0, Relaxed);
         self.expect(bytes);
+    }
+
+    /// Whether another server's snapshot is loaded beside the data, which is served meanwhile (`repl-diskless-load swapdb`).
+    pub fn is_aside(&self) -> bool {
+        self.is_aside.load(Relaxed)
+    }
+
+    /// It is from now on, or no longer.
+    pub(crate) fn set_aside(&self, on: bool) {
+        self.is_aside.store(on, Relaxed);
     }
 
     /// A load has ended; says so to those who wait.

@@ -140,11 +140,15 @@ impl Journal {
         }
     }
 
-    /// What comes next says which database it is for, whatever came before. Returns the offset at which it will stand.
-    pub fn reset_db(&self) -> u64 {
+    /// What comes next says which database it is for, whatever came before. Returns the offset at which it will stand. A stream
+    /// that is another server's cannot be told to say so: its database is returned, too.
+    pub fn reset_db(&self) -> (u64, Option<usize>) {
         let mut stream = self.stream();
+        if self.users.load(Relaxed) & FOLLOWS != 0 {
+            return (self.offset(), stream.db);
+        }
         stream.db = None;
-        self.offset()
+        (self.offset(), None)
     }
 
     /// The database of the command that comes next, if nothing else is said there.
@@ -164,7 +168,7 @@ impl Journal {
     /// [`Journal::reader`] for what stands at `offset` and behind it, if that is still there.
     pub fn reader_from(self: &Arc<Self>, offset: u64, wake: impl Fn() + Send + Sync + 'static) -> Option<Reader> {
         let mut stream = self.stream();
-        if !(stream.begin()..=self.offset()).contains(&offset) {
+        if !(stream.backlog_begin()..=self.offset()).contains(&offset) {
             return None;
         }
         let id = stream.join(offset, Arc::new(wake));
@@ -181,7 +185,7 @@ impl Journal {
     /// What is there of the stream: where it begins, and its end.
     pub fn kept(&self) -> Range<u64> {
         let stream = self.stream();
-        stream.begin()..self.offset()
+        stream.backlog_begin()..self.offset()
     }
 
     /// Bytes that are there only because a reader is behind.

@@ -13,6 +13,9 @@ const PIECE: usize = 64 * 1024;
 /// Pieces up to this length are put together: each costs some fifty bytes besides.
 const SMALL: usize = 4 * 1024;
 
+/// The least that a backlog has, as in a genuine server.
+const BACKLOG_MIN: u64 = 16 * 1024;
+
 /// Wakes a reader.
 pub(super) type Wake = Arc<dyn Fn() + Send + Sync>;
 pub(super) type Wakers = SmallVec<[Wake; 4]>;
@@ -74,6 +77,11 @@ impl Stream {
         self.pieces.front().map_or(self.tail_begin, |piece| piece.begin)
     }
 
+    /// The first offset from which somebody who comes back can go on.
+    pub(super) fn backlog_begin(&self) -> u64 {
+        self.begin().max(self.end().saturating_sub(self.backlog))
+    }
+
     /// Bytes that are kept for readers alone.
     pub(super) fn beyond_backlog(&self) -> u64 {
         (self.end() - self.begin()).saturating_sub(self.backlog)
@@ -88,7 +96,7 @@ impl Stream {
     }
 
     pub(super) fn keep_backlog(&mut self, bytes: u64) {
-        self.backlog = bytes;
+        self.backlog = if bytes == 0 { 0 } else { bytes.max(BACKLOG_MIN) };
         self.trim();
     }
 

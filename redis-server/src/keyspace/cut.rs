@@ -103,6 +103,15 @@ impl Side {
         Self { cut, ..Self::default() }
     }
 
+    /// That of a database whose entries are to take the place of this one's, before the next cut.
+    pub(super) fn sibling(&self) -> Self {
+        Self {
+            cut: Arc::clone(&self.cut),
+            epoch: AtomicU32::new(self.epoch()),
+            number: AtomicUsize::new(self.number.load(SeqCst)),
+        }
+    }
+
     /// What entries are compared with.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {

@@ -138,6 +138,13 @@ impl Database {
         }
     }
 
+    /// An empty one that can change its entries with this one: [`Database::swap`].
+    pub fn sibling(&self) -> Self {
+        let database = Self { cut: self.cut.sibling(), ..Self::new(self.count, self.hasher.clone()) };
+        database.set_usage(self.usage());
+        database.with_reaper(Arc::clone(&self.reaper))
+    }
+
     /// The same with a reaper that others use too.
     pub fn with_reaper(self, reaper: Arc<Reaper>) -> Self {
         Self { reaper, ..self }
@@ -389,6 +396,11 @@ impl Database {
             self.deadlines(shard).put_back(lent);
         }
         removed
+    }
+
+    /// Removes the entry of a key if its time is over, unless somebody holds the shard's lock.
+    pub fn expire_key(&self, key: &Key<'_>, now: u64) {
+        self.expire_found(key.shard(), key.hash(), now);
     }
 
     /// Removes an entry that a reader found expired, unless somebody holds the shard's lock: the periodic removal

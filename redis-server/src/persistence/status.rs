@@ -115,6 +115,12 @@ impl Status {
         self.expired.store(outcome.expired, Relaxed);
     }
 
+    /// So many keys of what was loaded were over, and were removed.
+    pub fn expired_behind_load(&self, keys: u64) {
+        self.loaded.fetch_sub(keys, Relaxed);
+        self.expired.fetch_add(keys, Relaxed);
+    }
+
     /// When the last snapshot was written.
     pub fn saved_at(&self) -> u64 {
         self.saved_at.load(Relaxed)

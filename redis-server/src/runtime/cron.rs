@@ -70,7 +70,13 @@ impl Expiry {
         let all = shards * instance.databases().len();
         let mut visited = 0;
         while visited < all {
-            if instance.paused(now_ms()).is_some() || !instance.active_expire() || instance.replication.is_replica() {
+            if instance.replication.is_replica() {
+                if let Some(_inside) = instance.exclusive.try_enter(&worker.activity) {
+                    instance.replication.expire_local(instance, now_ms());
+                }
+                return;
+            }
+            if instance.paused(now_ms()).is_some() || !instance.active_expire() {
                 return;
             }
             let (database, shard) = (instance.database(self.next / shards), self.next % shards);

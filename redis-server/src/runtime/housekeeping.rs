@@ -35,7 +35,8 @@ fn look_after(instance: &Instance, now: u64) {
         let idle = now.saturating_sub(client.active_at.load(Relaxed)) / 1000;
         if timeout > 0
             && idle > timeout
-            && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR | flag::AWAITS | flag::REPLICA)
+            && !client.has_flag(flag::BLOCKED | flag::PUBSUB | flag::MONITOR | flag::AWAITS)
+            && !client.has_flag(flag::REPLICA | flag::PRIMARY)
         {
             tracing::debug!(id = client.id, addr = client.addr, "closing idle client");
             instance.kill_client(&client);

@@ -1,9 +1,14 @@
 //! The server's figures for Prometheus; they are read when somebody asks, and cost nothing until then.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use server_runtime::metrics::{family, sample};
 
 use crate::commands::REGISTRY;
+use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::replication::{LinkStage, Replica};
 use crate::observe::memory;
 use crate::observe::stats::{CommandStats, WorkerStats};
 
@@ -12,6 +17,8 @@ const NANOS: f64 = 1e9;
 
 /// What reads one figure of a command.
 type Figure = fn(&CommandStats) -> f64;
+/// What reads one figure of a replica, of the stream's end and of the time.
+type ReplicaFigure = fn(&Replica, u64, u64) -> f64;
 
 /// Appends all figures in Prometheus' text format.
 pub(crate) fn render(instance: &Instance, out: &mut String) {
@@ -42,6 +49,52 @@ pub(crate) fn render(instance: &Instance, out: &mut String) {
         sample(out, name, &[], value as f64);
     }
     keys(instance, out);
+    replication(instance, out);
+}
+
+/// Who follows, whom this server follows, and how far they are.
+fn replication(instance: &Instance, out: &mut String) {
+    let (replication, now) = (&instance.replication, now_ms());
+    let figure = |figure: &AtomicU64| figure.load(Relaxed) as f64;
+    let figures = &replication.figures;
+    for (name, help, value) in [
+        ("redis_replication_full_syncs_total", "Replicas that were sent a snapshot.", figure(&figures.full)),
+        ("redis_replication_partial_syncs_total", "Replicas that went on where they were.", figure(&figures.partial)),
+        ("redis_replication_refused_partial_syncs_total", "Replicas that could not.", figure(&figures.refused)),
+        ("redis_replication_offset_bytes", "The end of the stream of changes.", instance.journal.offset() as f64),
+    ] {
+        family(out, name, help, if name.ends_with("_total") { "counter" } else { "gauge" });
+        sample(out, name, &[], value);
+    }
+    let (kept, replicas) = (instance.journal.kept(), replication.replicas());
+    let primary = replication.primary();
+    let is_up = primary.as_ref().is_some_and(|primary| primary.stage == LinkStage::Connected);
+    let heard = primary.as_ref().map_or(0, |primary| now.saturating_sub(primary.heard_at));
+    for (name, help, value) in [
+        ("redis_replication_is_replica", "Whether it follows another server.", f64::from(u8::from(primary.is_some()))),
+        ("redis_replication_link_up", "Whether the primary's stream comes.", f64::from(u8::from(is_up))),
+        ("redis_replication_link_silent_seconds", "Since the primary has spoken.", heard as f64 / 1e3),
+        ("redis_replication_backlog_bytes", "What is kept of the stream.", (kept.end - kept.start) as f64),
+        ("redis_replication_unread_bytes", "Kept for slow replicas alone.", instance.journal.beyond_backlog() as f64),
+        ("redis_replication_replicas", "Replicas, those included that wait for a snapshot.", replicas.len() as f64),
+    ] {
+        family(out, name, help, "gauge");
+        sample(out, name, &[], value);
+    }
+    let figures: [(&str, &str, ReplicaFigure); 2] = [
+        ("redis_replica_behind_bytes", "What a replica has not acknowledged.", |replica, end, _| {
+            end.saturating_sub(replica.acknowledged()) as f64
+        }),
+        ("redis_replica_silent_seconds", "Since a replica has spoken.", |replica, _, now| replica.lag(now) as f64),
+    ];
+    for (name, help, figure) in figures {
+        family(out, name, help, "gauge");
+        for replica in &replicas {
+            let labels = (replica.address(), replica.follower.port.to_string(), replica.stage().name());
+            let labels = [("ip", labels.0.as_str()), ("port", labels.1.as_str()), ("state", labels.2)];
+            sample(out, name, &labels, figure(replica, kept.end, now));
+        }
+    }
 }
 
 /// Calls, failures, refusals and time by command, of those that were called at all.

@@ -170,3 +170,29 @@ fn another_certificate_serves_the_next_clients() {
     assert!(secure.serves(&next, None) && !secure.serves(&secure.identity, None));
     assert_eq!(ask(&mut admin, &["PING"]), Value::Status("PONG".into()), "who is connected stays");
 }
+
+/// A replica follows over TLS whom its authority has signed, and nobody else.
+#[test]
+fn a_replica_follows_over_tls() {
+    let primary = Secure::start("replicated", &[("tls-auth-clients", "no"), ("repl-diskless-sync-delay", "0")]);
+    let folder = primary.folder.join("replica");
+    fs::create_dir_all(&folder).unwrap();
+    let (good, bad) = (primary.file("cert.pem"), primary.file("client.pem"));
+    for (authority, is_trusted) in [(&good, true), (&bad, false)] {
+        let settings = [("tls-replication", "yes"), ("tls-ca-cert-file", authority), ("dir", folder.to_str().unwrap())];
+        let replica = Server::with(&settings);
+        let mut client = replica.connect();
+        // By its address, for which the certificate is not made out.
+        client.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.server.addr.port()));
+        let is_up = || {
+            let info = replica.connect().ask("INFO replication").text();
+            info.contains("master_link_status:up")
+        };
+        if is_trusted {
+            until("the link is up", is_up);
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            assert!(!is_up(), "nobody has signed its certificate");
+        }
+    }
+}

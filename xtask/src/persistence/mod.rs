@@ -4,6 +4,7 @@ mod append;
 mod load;
 mod prober;
 mod record;
+mod replicate;
 mod save;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use record::Topic;
 /// Options of `cargo xtask persistence`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only topics whose name contains this: save, load, append.
+    /// Only topics whose name contains this: save, load, append, replicate.
     #[arg(long)]
     only: Option<String>,
     /// Our server; built when not given.
@@ -52,7 +53,8 @@ type Figures = Vec<(&'static str, f64)>;
 /// Measures one server; what is to be drawn of it goes to the plot.
 type Measure = fn(&Subject, &mut Plot) -> Result<Figures>;
 
-const TOPICS: [(&str, Measure); 3] = [("save", save::measure), ("load", load::measure), ("append", append::measure)];
+const TOPICS: [(&str, Measure); 4] =
+    [("save", save::measure), ("load", load::measure), ("append", append::measure), ("replicate", replicate::measure)];
 
 /// One server, and what it is measured with.
 struct Subject {

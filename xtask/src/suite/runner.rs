@@ -19,10 +19,10 @@ const STALL_SECONDS: u64 = 60;
 /// A file in which more tests than this hang is given up.
 const HANGS_PER_FILE: usize = 3;
 
-/// What needs replication or writes to disk is left out by the suite's own tags, for every server alike.
+/// What replicates or writes to disk is left out by the suite's own tags, for every server alike.
 const EXTERNAL_TAGS: &str = "-needs:repl -needs:save";
 /// Where the suite starts its servers, they write.
-const STARTED_TAGS: &str = "-needs:repl -repl -cluster";
+const STARTED_TAGS: &str = "-cluster";
 
 /// Left out for every server: kills the child process of a BGSAVE, which an external run cannot know, and when it fails
 /// half-way it leaves settings behind that break the tests after it.

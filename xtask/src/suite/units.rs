@@ -54,16 +54,29 @@ pub(super) const EXTERNAL: &[&str] = &[
 /// Of them, those that start servers in any case.
 pub(super) const ALONE: &[&str] = &["unit/acl", "unit/acl-v2", "unit/auth"];
 
-/// Those that are run with servers that the suite starts: the longest first. All that it has, but for replication, clusters, modules,
+/// Those that are run with servers that the suite starts: the longest first. All that it has, but for clusters, modules,
 /// TLS (whose certificates it makes by a script), and what only prints the version.
 pub(super) const STARTED: &[&str] = &[
     "unit/type/list",
     "unit/type/zset",
+    "integration/replication",
+    "integration/replication-psync",
     "unit/aofrw",
     "integration/corrupt-dump-fuzzer",
     "integration/aof",
     "integration/aof-multi-part",
     "integration/rdb",
+    "integration/psync2",
+    "integration/replication-4",
+    "integration/block-repl",
+    "integration/psync2-reg",
+    "integration/replication-2",
+    "integration/psync2-pingoff",
+    "integration/replication-3",
+    "integration/psync2-master-restart",
+    "integration/replication-buffer",
+    "integration/failover",
+    "unit/wait",
     "unit/maxmemory",
     "unit/obuf-limits",
     "unit/client-eviction",

@@ -16,7 +16,7 @@ enum Class {
     PubSub,
     /// Who follows this server.
     Replica,
-    /// Whom this server follows: nobody.
+    /// Whom this server follows.
     Master,
 }
 
@@ -34,6 +34,8 @@ impl Class {
     fn of(client: &ClientShared) -> Self {
         if client.has_flag(flag::REPLICA) {
             Self::Replica
+        } else if client.has_flag(flag::PRIMARY) {
+            Self::Master
         } else if client.has_flag(flag::PUBSUB) {
             Self::PubSub
         } else {

@@ -8,7 +8,7 @@ use crate::protocol;
 use crate::protocol::oracle::{Oracle, Reply};
 
 /// Commands that came after the version compared with (7.0), each on purpose.
-const NEWER: &[&str] = &["client|no-touch", "client|setinfo"];
+const NEWER: &[&str] = &["client|no-touch", "client|setinfo", "waitaof"];
 
 /// Commands that take more arguments since: `WITHSCORE`.
 const LONGER: &[&str] = &["zrank", "zrevrank"];

@@ -32,8 +32,10 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let name = args.at(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
-        (b"change-repl-id" | b"client-eviction" | b"stringmatch-test", 2) | (b"leak", 3) | (b"replicate", 4..) => {
-            cx.reply.ok()
+        (b"change-repl-id" | b"client-eviction" | b"stringmatch-test", 2) | (b"leak", 3) => cx.reply.ok(),
+        (b"replicate", 3..) => {
+            cx.instance().journal.tell_replicas(&args.iter().skip(2).collect::<Vec<_>>());
+            cx.reply.ok();
         }
         (b"aof-flush-sleep", 3) => {
             cx.instance.aof.set_delay(leading_number(args.at(2)) as u64);

@@ -295,6 +295,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("unsubscribe", "2.0.0", "O(N)", "Listens no longer to channels", "[channel...]"),
     doc("unwatch", "2.2.0", "O(1)", "Forgets the watched keys", ""),
     doc("wait", "3.0.0", "O(1)", "Waits until replicas have what this connection wrote", "numreplicas:i timeout:i"),
+    doc("waitaof", "7.2.0", "O(1)", "Waits until what this connection wrote is on disk, here and on replicas", "numlocal:i numreplicas:i timeout:i"),
     doc("watch", "2.2.0", "O(N)", "Makes EXEC fail if one of the keys changes before", "key:k..."),
     doc("xack", "5.0.0", "O(1)", "Acknowledges entries that a group was given", "key:k group id..."),
     doc("xadd", "5.0.0", "O(1)", "Adds an entry to a stream", "key:k [NOMKSTREAM] [trim=<strategy=(MAXLEN|MINID) [operator=(=|~)] threshold [LIMIT count:i]>] id_or_auto=(*|id) field_value=<field value>..."),

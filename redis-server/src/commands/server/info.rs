@@ -208,7 +208,7 @@ pub(super) fn client_buffers(instance: &Instance) -> u64 {
 
 fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("loading", u8::from(cx.instance().exclusive.is_loading()));
-    fields.add("async_loading", 0);
+    fields.add("async_loading", u8::from(cx.instance().loading.is_aside()));
     let (status, background) = (&cx.instance().snapshots, &cx.instance().background);
     let last_load = status.last_load();
     let running = background.running();
@@ -224,7 +224,7 @@ fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("current_save_keys_processed", saved);
     fields.add("current_save_keys_total", all);
     fields.add("rdb_changes_since_last_save", status.unsaved(cx.instance().changes()));
-    let saves = running.is_some_and(|running| running.purpose == Purpose::Snapshot);
+    let saves = running.is_some_and(|running| matches!(running.purpose, Purpose::Snapshot | Purpose::Replicas));
     fields.add("rdb_bgsave_in_progress", u8::from(saves));
     fields.add("rdb_last_save_time", status.saved_at());
     fields.add("rdb_last_bgsave_status", if status.has_failed() { "err" } else { "ok" });

@@ -38,7 +38,7 @@ pub(super) fn bgsave(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     };
     match begun {
         Ok(()) => cx.reply.simple("Background saving started"),
-        Err(Occupied(Purpose::Snapshot | Purpose::Replicas)) => return Err(IN_PROGRESS),
+        Err(Occupied(Purpose::Snapshot | Purpose::Replicas | Purpose::Load)) => return Err(IN_PROGRESS),
         Err(Occupied(Purpose::AofBase)) if schedules || is_in_exec => {
             cx.instance().snapshots.schedule();
             cx.reply.simple("Background saving scheduled");

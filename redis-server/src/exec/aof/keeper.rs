@@ -35,8 +35,8 @@ pub(super) enum Order {
     Begin(Box<Log>),
     /// To rewrite the files.
     Rewrite,
-    /// The base in the making has its cut at this offset.
-    Cut(u64),
+    /// The base in the making has its cut at this offset, in this database, if what comes there does not say it.
+    Cut(u64, Option<usize>),
     /// The base in the making is whole, or will never be.
     Base(io::Result<()>),
     /// To remove what belongs to no state any more.
@@ -188,7 +188,7 @@ impl Keeper {
                 self.begin_rewrite();
             }
             Order::Rewrite => self.begin_rewrite(),
-            Order::Cut(offset) => self.cut(offset),
+            Order::Cut(offset, db) => self.cut(offset, db),
             Order::Base(written) => self.base(written),
             Order::RemoveHistory(done) => {
                 if let Some(writer) = &mut self.writer {
@@ -209,6 +209,7 @@ impl Keeper {
     fn write(&mut self) -> bool {
         let Some(writer) = &mut self.writer else { return true };
         let is_idle = self.bytes.is_empty();
+        writer.belongs_to(self.instance.replication.name_of_stream(&self.instance));
         if !is_idle {
             thread::sleep(Duration::from_micros(self.instance.aof.delay.load(Relaxed)));
             pass_on((&mut self.bytes, &mut self.apart), self.at, writer);
@@ -242,6 +243,7 @@ impl Keeper {
         let failure = writer.failure().map(str::to_owned);
         if durable > aof.durable.load(Relaxed) {
             aof.durable.store(durable, Release);
+            self.instance.replication.serve_waits(&self.instance);
         }
         if durable == writer.end() {
             aof.durable_at.store(now, Relaxed);
@@ -315,7 +317,8 @@ impl Keeper {
             if turns_on {
                 instance.journal.set_on(User::Aof, true);
             }
-            instance.aof.order(Order::Cut(instance.journal.reset_db()));
+            let (offset, db) = instance.journal.reset_db();
+            instance.aof.order(Order::Cut(offset, db));
         };
         let ended = |instance: &Instance, written| instance.aof.order(Order::Base(written));
         if base::begin(&instance, &disk, &layout, is_rdb, cut, ended).is_err() {
@@ -338,13 +341,16 @@ impl Keeper {
         self.writer = Some(Writer::new(log, offset));
     }
 
-    fn cut(&mut self, offset: u64) {
+    fn cut(&mut self, offset: u64, db: Option<usize>) {
         let Rewrite::Running { is_cut, .. } = &mut self.rewrite else { return };
         *is_cut = true;
         if let Some(log) = self.begun.take() {
             self.keep(*log, offset);
+            if let Some(writer) = &mut self.writer {
+                writer.begin_in(db);
+            }
         } else if let Some(writer) = &mut self.writer {
-            writer.switch_at(offset);
+            writer.switch_at(offset, db);
         }
     }
 
@@ -430,6 +436,7 @@ impl Keeper {
             log.abandon();
         }
         if let Some(mut writer) = self.writer.take() {
+            writer.belongs_to(instance.replication.name_of_stream(&instance));
             pass_on((&mut self.bytes, &mut self.apart), self.at, &mut writer);
             self.at = self.journal.take(&mut self.bytes, &mut self.apart);
             pass_on((&mut self.bytes, &mut self.apart), self.at, &mut writer);

@@ -13,11 +13,12 @@ use crate::clients::client::Client;
 use crate::command::{Args, Role, Row};
 use crate::config::settings;
 use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::replication::Position;
 use crate::exec::script;
 use crate::exec::snapshot;
 use crate::exec::window::{self, WINDOW};
 use crate::exec::worker::Worker;
-use crate::persistence::aof::{Batch, FindError, Layout, Manifest, ReadFault, Reader, find};
+use crate::persistence::aof::{Batch, FindError, Layout, Manifest, Mark, ReadFault, Reader, find};
 use crate::persistence::disk::{Disk, Open};
 use crate::protocol::Reply;
 use crate::protocol::error::shown;
@@ -46,8 +47,9 @@ impl From<FindError> for LoadError {
     }
 }
 
-/// Loads the files into an empty server that does not serve yet, or with whose data this worker is alone; says which there are.
-pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<Manifest, LoadError> {
+/// Loads the files into an empty server that does not serve yet, or with whose data this worker is alone; says which there are, and
+/// which place of a stream of changes they end at, if they say so.
+pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<(Manifest, Option<Position>), LoadError> {
     let instance = &Arc::clone(&worker.instance);
     let layout = layout(&instance.config);
     let manifest = find(&**disk, &layout)?;
@@ -68,13 +70,14 @@ pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<Manifest, Loa
     // What ends early is cut off, if nothing stands behind it.
     let last = sizes.iter().rposition(|&size| size > 0);
     let mut replay = Replay::new(worker, Arc::clone(disk), layout);
+    let mut position = None;
     for (number, part) in manifest.parts().enumerate().filter(|(number, _)| sizes[*number] > 0) {
         let began = Instant::now();
-        replay.file(&part.name, &replay.layout.path(part), Some(number) >= last)?;
+        position = replay.file(&part.name, &replay.layout.path(part), Some(number) >= last)?;
         let kind = if manifest.base.as_ref() == Some(part) { "base" } else { "incr" };
         tracing::info!("DB loaded from {kind} file {}: {:.3} seconds", part.name, began.elapsed().as_secs_f64());
     }
-    Ok(manifest)
+    Ok((manifest, position))
 }
 
 /// A session that says again what was said, and is not answered.
@@ -94,8 +97,8 @@ impl Replay {
         Self { worker, client, reply: Reply::default(), disk, layout, multi: 0 }
     }
 
-    /// Reads a file to its end. The `last` one may end early.
-    fn file(&mut self, name: &str, path: &Path, is_last: bool) -> Result<(), LoadError> {
+    /// Reads a file to its end. The `last` one may end early. Returns where in a stream it ends, if it says so.
+    fn file(&mut self, name: &str, path: &Path, is_last: bool) -> Result<Option<Position>, LoadError> {
         let unreadable =
             |error: io::Error| LoadError(format!("Unrecoverable error reading the append only file {name}: {error}"));
         // What comes next says which database it is for.
@@ -116,7 +119,10 @@ impl Replay {
                     self.worker.instance.loading.advance(bytes as u64);
                     self.worker.instance.loading.tell();
                 }
-                Ok(None) if self.client.multi.is_none() => return Ok(()),
+                Ok(None) if self.client.multi.is_none() => {
+                    let mark = reader.mark().cloned();
+                    return Ok(mark.map(|Mark { stream: id, offset }| Position { id, offset, db: self.client.db }));
+                }
                 Ok(None) => break reader.offset(),
                 Err(ReadFault::Short(offset)) => break offset,
                 Err(ReadFault::Io(error)) => return Err(unreadable(error)),
@@ -129,7 +135,7 @@ impl Replay {
             }
         };
         drop(reader);
-        self.short(name, path, end, is_last)
+        self.short(name, path, end, is_last).map(|()| None)
     }
 
     /// Cuts off what is not whole, from `end` on.

@@ -145,7 +145,7 @@ pub fn start(instance: &Arc<Instance>) -> Result<(), LoadError> {
 }
 
 fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadError> {
-    let manifest = load::load(Worker::of_loader(Arc::clone(instance)), &disk)?;
+    let (manifest, position) = load::load(Worker::of_loader(Arc::clone(instance)), &disk)?;
     if manifest.parts().next().is_none() && snapshot::path(&instance.config).exists() {
         tracing::warn!(
             "appendonly is on, and there is no append-only file yet: the data of {} is not loaded, and the next snapshot \
@@ -156,6 +156,10 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     let is_rdb = instance.config.is_on(settings::AOF_USE_RDB_PREAMBLE);
     let log = Log::open(disk, layout(&instance.config), manifest, is_rdb, |file| base::write_empty(is_rdb, file));
     let log = log.map_err(|error| LoadError::opening(&error))?;
+    if let Some(position) = position {
+        let is_replica = !instance.config.words(settings::REPLICAOF).is_empty();
+        instance.replication.go_on_from(instance, position, is_replica);
+    }
     instance.journal.set_on(User::Aof, true);
     let offset = instance.journal.offset();
     instance.aof.is_on.store(true, Relaxed);
@@ -191,6 +195,11 @@ impl Aof {
     #[inline]
     pub fn is_on(&self) -> bool {
         self.is_on.load(Relaxed)
+    }
+
+    /// Up to where the journal is on disk, if it is kept.
+    pub fn durable(&self) -> Option<u64> {
+        self.is_on().then(|| self.durable.load(Acquire))
     }
 
     /// Why nothing can be written at present; then nothing must be changed.

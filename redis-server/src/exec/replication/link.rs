@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 
 use super::sync::{Feed, Part};
-use super::{Replica, Stage, wait};
+use super::{Replica, Stage};
 use crate::command::Args;
 use crate::config::settings;
 use crate::exec::clock::now_ms;
@@ -39,8 +39,8 @@ pub enum Next {
 
 #[derive(Debug)]
 enum Phase {
-    /// It waits for a snapshot; it was sent something last at this time.
-    Waits(u64),
+    /// It waits for a snapshot.
+    Waits,
     /// It is sent a snapshot, and the stream behind it.
     Receives(Feed),
     /// It has a snapshot without a length; the stream follows when it has said so.
@@ -60,6 +60,8 @@ pub struct Link {
     ready: VecDeque<Bytes>,
     /// What is begun of a command.
     input: Vec<u8>,
+    /// When it was sent something last while it waits for a snapshot, in milliseconds of Unix time.
+    told_at: u64,
     /// When it took something last, or had nothing to take, in milliseconds of Unix time.
     moved_at: u64,
 }
@@ -75,9 +77,15 @@ impl Link {
                 replica.acknowledged.store(reader.offset(), Relaxed);
                 Phase::Online(reader)
             }
-            None => Phase::Waits(now),
+            None => Phase::Waits,
         };
-        Self { instance, replica, phase, ready, input: Vec::new(), moved_at: now }
+        Self { instance, replica, phase, ready, input: Vec::new(), moved_at: now, told_at: now }
+    }
+
+    /// Its connection's client.
+    #[cfg(test)]
+    pub(super) fn client(&self) -> &Arc<crate::clients::client::ClientShared> {
+        &self.replica.client
     }
 
     /// What is to be sent next; pending, if there is nothing. `cx` is woken by the snapshot, its client by all else.
@@ -88,20 +96,20 @@ impl Link {
             }
             let phase = std::mem::replace(&mut self.phase, Phase::Done);
             let (phase, goes_on) = match phase {
-                Phase::Waits(told_at) => match self.replica.take_feed() {
+                Phase::Waits => match self.replica.take_feed() {
                     Some(mut feed) => {
                         let head = std::mem::take(&mut feed.head);
                         self.ready.extend((!head.is_empty()).then(|| head.into()));
                         (Phase::Receives(feed), true)
                     }
-                    None if now.saturating_sub(told_at) >= QUIET => {
-                        self.ready.push_back(Bytes::from_static(b"\n"));
-                        (Phase::Waits(now), true)
-                    }
-                    None => (Phase::Waits(told_at), false),
+                    None => (Phase::Waits, self.is_comforted(now)),
                 },
                 Phase::Receives(mut feed) => match feed.parts.poll_recv(cx) {
-                    Poll::Pending => (Phase::Receives(feed), false),
+                    // Of a file nothing is sent before it is whole.
+                    Poll::Pending => {
+                        let waits = self.replica.stage() == Stage::Promised;
+                        (Phase::Receives(feed), waits && self.is_comforted(now))
+                    }
                     Poll::Ready(Some(Part::Bytes(bytes))) => {
                         self.ready.push_back(bytes);
                         (Phase::Receives(feed), true)
@@ -128,6 +136,16 @@ impl Link {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Sends a sign of life if there has been none for a while; says whether it does.
+    fn is_comforted(&mut self, now: u64) -> bool {
+        let is_due = now.saturating_sub(self.told_at) >= QUIET;
+        if is_due {
+            self.told_at = now;
+            self.ready.push_back(Bytes::from_static(b"\n"));
+        }
+        is_due
     }
 
     fn online(&self, reader: Reader) -> Phase {
@@ -158,28 +176,33 @@ impl Link {
             spans.clear();
             let Some(end) = Parser::default().parse(&self.input, used, &mut spans, &limits)? else { break };
             let args = Args::new(&self.input, &spans);
+            let number = |at: usize| args.int(at).ok().and_then(|offset| u64::try_from(offset).ok());
             let is_answer = args.len() > 2 && args.is(0, "replconf") && args.is(1, "ack");
-            let offset = if is_answer { args.int(2).ok().and_then(|offset| u64::try_from(offset).ok()) } else { None };
+            let offset = if is_answer { number(2) } else { None };
+            let durable = if args.len() > 4 && args.is(3, "fack") { number(4) } else { None };
             used = end;
             if let Some(offset) = offset {
-                self.acknowledge(offset, now);
+                self.acknowledge(offset, durable, now);
             }
         }
         self.input.drain(..used);
         Ok(())
     }
 
-    fn acknowledge(&mut self, offset: u64, now: u64) {
+    fn acknowledge(&mut self, offset: u64, durable: Option<u64>, now: u64) {
         let replica = &self.replica;
         replica.acknowledged_at.store(now, Relaxed);
-        let grown = offset > replica.acknowledged.fetch_max(offset, Relaxed);
+        let mut grown = offset > replica.acknowledged.fetch_max(offset, Relaxed);
+        if let Some(durable) = durable {
+            grown |= durable.saturating_add(1) > replica.durable.fetch_max(durable.saturating_add(1), Relaxed);
+        }
         if matches!(self.phase, Phase::Silent(_))
             && let Phase::Silent(reader) = std::mem::replace(&mut self.phase, Phase::Done)
         {
             self.phase = self.online(reader);
         }
         if grown {
-            wait::serve(&self.instance.replication);
+            self.instance.replication.serve_waits(&self.instance);
         }
     }
 
@@ -207,7 +230,7 @@ impl Link {
             Phase::Receives(Feed { stream, .. }) | Phase::Silent(stream) | Phase::Online(stream) => {
                 self.instance.journal.offset().saturating_sub(stream.offset())
             }
-            Phase::Waits(_) | Phase::Done => 0,
+            Phase::Waits | Phase::Done => 0,
         }
     }
 }

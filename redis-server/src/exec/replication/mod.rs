@@ -13,6 +13,7 @@ mod failover;
 mod farewell;
 mod follow;
 mod link;
+mod local;
 mod restart;
 mod sync;
 mod wait;
@@ -29,11 +30,11 @@ use std::time::{Duration, Instant};
 pub use failover::{FailoverRequest, FailoverStage};
 pub use follow::{LinkStage, Primary};
 pub use link::{Link, Next};
+pub use wait::Copies;
 
 use crate::clients::client::{ClientShared, Follower, SyncRequest};
 use crate::command::Args;
 use crate::config::{Config, settings};
-use crate::exec::blocking::Parked;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::journal::User;
@@ -51,6 +52,9 @@ pub struct Replication {
     /// The database of the next command behind the snapshot that was loaded last.
     database: AtomicU64,
     waiting: Mutex<Vec<wait::Wait>>,
+    /// Those whom the snapshot in the making is sent to.
+    receivers: Mutex<sync::Receivers>,
+    local: local::LocalKeys,
     /// What INFO tells.
     pub figures: Figures,
 }
@@ -91,6 +95,8 @@ struct State {
 pub enum Stage {
     /// There is no snapshot for it yet.
     Waits,
+    /// One is made, of which it will be sent the file.
+    Promised,
     /// It is sent a snapshot.
     Receives,
     /// It gets the stream.
@@ -101,7 +107,7 @@ impl Stage {
     /// As INFO and ROLE call it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Waits => "wait_bgsave",
+            Self::Waits | Self::Promised => "wait_bgsave",
             Self::Receives => "send_bulk",
             Self::Online => "online",
         }
@@ -121,6 +127,8 @@ pub struct Replica {
     asked_at: u64,
     stage: AtomicU8,
     acknowledged: AtomicU64,
+    /// The offset up to which it has it on disk, plus one; 0: it has said nothing of that.
+    durable: AtomicU64,
     /// When it said so, in milliseconds of Unix time.
     acknowledged_at: AtomicU64,
     feed: Mutex<Option<sync::Feed>>,
@@ -131,7 +139,8 @@ impl Replica {
     pub fn stage(&self) -> Stage {
         match self.stage.load(Relaxed) {
             0 => Stage::Waits,
-            1 => Stage::Receives,
+            1 => Stage::Promised,
+            2 => Stage::Receives,
             _ => Stage::Online,
         }
     }
@@ -185,6 +194,8 @@ impl Default for Replication {
             units: Mutex::default(),
             database: AtomicU64::new(0),
             waiting: Mutex::default(),
+            receivers: Mutex::default(),
+            local: local::LocalKeys::default(),
             figures: Figures::default(),
         }
     }
@@ -248,6 +259,7 @@ impl Replication {
             asked_at: now,
             stage: AtomicU8::new(Stage::Waits as u8),
             acknowledged: AtomicU64::new(0),
+            durable: AtomicU64::new(0),
             acknowledged_at: AtomicU64::new(now),
             feed: Mutex::default(),
         });
@@ -275,6 +287,10 @@ impl Replication {
         offset: i64,
     ) -> Option<link::Resumed> {
         let known = |offset: u64| {
+            #[cfg(test)]
+            if follow::tests::is_broken(follow::tests::Defect::OldNamesAreGoodForEver) {
+                return state.second.as_ref().is_some_and(|(second, _)| second == id) || id == state.id;
+            }
             id.eq_ignore_ascii_case(&state.id)
                 || state
                     .second
@@ -356,6 +372,17 @@ impl Replication {
         self.is_replica.load(Relaxed)
     }
 
+    /// A client of this replica, which is writable, has changed a key.
+    #[cold]
+    pub(crate) fn note_local(&self, db: usize, key: &[u8]) {
+        self.local.note(db, key);
+    }
+
+    /// Removes keys whose time is over and of which the primary knows nothing; the caller is at work with the data.
+    pub fn expire_local(&self, instance: &Instance, now: u64) {
+        self.local.expire(instance, now);
+    }
+
     /// Whether clients change nothing, as it follows another (`replica-read-only`).
     pub fn is_read_only(&self, config: &Config) -> bool {
         self.is_replica() && config.is_on(settings::REPLICA_READ_ONLY)
@@ -382,16 +409,32 @@ impl Replication {
             let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
             let host = String::from_utf8_lossy(host).into_owned();
             self.follow(instance, port.map(|port| (host, port)));
+            let mut state = self.state();
+            let knows_stream = state.has_backlog;
+            if let Some(primary) = &mut state.primary {
+                primary.had_stream = knows_stream;
+            }
         }
     }
 
     /// Follows another server from now on, or none any more. The caller is [between units](Replication::between_units).
     pub fn follow(&self, instance: &Arc<Instance>, target: Option<(String, u16)>) {
+        let Some(generation) = self.set_primary(instance, target) else { return };
+        if let Err(error) = instance.oom_score.apply(instance) {
+            tracing::warn!("oom-score-adj cannot be set for the new role: {error}");
+        }
+        if self.is_replica() {
+            follow::begin(instance, generation);
+        }
+    }
+
+    /// Says whom this server follows from now on. Returns which of those whom it has followed that is, if it is another one.
+    fn set_primary(&self, instance: &Instance, target: Option<(String, u16)>) -> Option<u64> {
         let mut state = self.state();
         if state.primary.as_ref().map(|primary| (&primary.host, primary.port))
             == target.as_ref().map(|(host, port)| (host, *port))
         {
-            return;
+            return None;
         }
         state.generation += 1;
         let generation = state.generation;
@@ -400,6 +443,7 @@ impl Replication {
         state.replicas.values().for_each(|replica| replica.client.kill());
         state.primary = target.map(|(host, port)| Primary::new(host, port, generation, now));
         let follows = state.primary.is_some();
+        self.local.forget();
         self.is_replica.store(follows, Relaxed);
         instance.journal.follow(follows);
         if was_replica && !follows {
@@ -408,13 +452,16 @@ impl Replication {
             state.second = Some((id, instance.journal.offset()));
             state.alone_since = now;
         }
-        drop(state);
-        if let Err(error) = instance.oom_score.apply(instance) {
-            tracing::warn!("oom-score-adj cannot be set for the new role: {error}");
+        Some(generation)
+    }
+
+    /// What the stream is called, if others can go on with it.
+    pub fn name_of_stream(&self, instance: &Instance) -> Option<String> {
+        if !instance.journal.is_on_for(User::Replicas) {
+            return None;
         }
-        if follows {
-            follow::begin(instance, generation);
-        }
+        let state = self.state();
+        state.has_backlog.then(|| state.id.clone())
     }
 
     /// The stream that is here, and its end, where it is worth going on with.
@@ -436,6 +483,7 @@ impl Replication {
     /// Alone with the data, which is the primary's now: the stream begins here.
     fn begin_as(&self, instance: &Instance, id: &str, offset: u64) {
         let db = self.database(instance);
+        self.local.forget();
         let mut state = self.state();
         state.replicas.values().for_each(|replica| replica.client.kill());
         (state.id, state.second, state.has_backlog) = (id.to_owned(), None, true);
@@ -464,14 +512,20 @@ impl Replication {
         }
         instance.journal.keep_backlog(instance.config.uint(settings::REPL_BACKLOG_SIZE));
         // A primary's stream goes on in the database in which it is, which the snapshot says.
-        let offset = if self.is_replica() { instance.journal.offset() } else { instance.journal.reset_db() };
+        let (offset, _) = instance.journal.reset_db();
         (state.id.clone(), offset)
     }
 
     /// What is done some times a second: a snapshot is begun for those who wait, replicas are sent a sign of life, and what is
     /// kept for nobody goes.
     pub fn run(&self, instance: &Arc<Instance>, now: u64) {
+        sync::end_if_useless(instance);
         sync::begin_if_due(instance, now);
+        self.tick(instance, now);
+    }
+
+    /// Replicas are sent a sign of life, and what is kept for nobody goes.
+    fn tick(&self, instance: &Instance, now: u64) {
         let mut state = self.state();
         let ping = instance.config.uint(settings::REPL_PING_REPLICA_PERIOD) * 1000;
         if self.is_replica() {
@@ -505,6 +559,14 @@ impl Replication {
         self.state().replicas.values().filter(has).count()
     }
 
+    /// How many replicas have the stream up to `offset` on disk.
+    pub fn durable(&self, offset: u64) -> usize {
+        let has = |replica: &&Arc<Replica>| {
+            replica.is_online() && replica.durable.load(Relaxed).checked_sub(1).is_some_and(|durable| durable >= offset)
+        };
+        self.state().replicas.values().filter(has).count()
+    }
+
     /// How many replicas have spoken within so many seconds.
     pub fn good(&self, most: u64, now: u64) -> usize {
         self.state().replicas.values().filter(|replica| replica.is_online() && replica.lag(now) <= most).count()
@@ -526,11 +588,5 @@ impl Replication {
     /// Whether there are too few replicas for writes at present.
     pub fn refuses_writes(&self, config: &Config, now: u64) -> bool {
         self.good(config.uint(settings::MIN_REPLICAS_MAX_LAG), now) < config.size(settings::MIN_REPLICAS_TO_WRITE)
-    }
-
-    /// Has a parked WAIT answered when `wanted` replicas have the stream up to `offset`; asks them.
-    pub fn wait(&self, instance: &Instance, parked: &Arc<Parked>, offset: u64, wanted: usize) {
-        wait::join(self, parked, offset, wanted);
-        instance.journal.tell_replicas(&[b"REPLCONF", b"GETACK", b"*"]);
     }
 }

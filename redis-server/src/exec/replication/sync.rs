@@ -37,12 +37,29 @@ pub(super) struct Feed {
 }
 
 /// Those whom one snapshot is sent to.
-type Receivers = Arc<Mutex<Vec<Sender<Part>>>>;
+pub(super) type Receivers = Arc<Mutex<Vec<(Sender<Part>, Arc<Replica>)>>>;
+
+/// Ends the snapshot in the making if all whom it is for have left, unless there is a file to be made anyway.
+pub(super) fn end_if_useless(instance: &Instance) {
+    let Some(running) = instance.background.running() else { return };
+    let mut current = instance.replication.receivers.lock().unwrap_or_else(PoisonError::into_inner);
+    // One who is slow has the sender wait, and that is looked at again.
+    let is_useless = current
+        .try_lock()
+        .is_ok_and(|receivers| !receivers.is_empty() && receivers.iter().all(|(sender, _)| sender.is_closed()));
+    let wants_file = running.purpose == Purpose::Snapshot && !instance.config.save_points().is_empty();
+    if is_useless && !wants_file {
+        tracing::info!("Diskless rdb transfer, last replica dropped, killing fork child.");
+        instance.background.abort(running.purpose);
+        *current = Receivers::default();
+    }
+}
 
 /// Begins a snapshot for those who wait for one, unless more are still to be waited for.
 pub(super) fn begin_if_due(instance: &Arc<Instance>, now: u64) {
-    let waiting: Vec<_> =
-        instance.replication.replicas().into_iter().filter(|replica| replica.stage() == Stage::Waits).collect();
+    let mut waiting = instance.replication.replicas();
+    waiting.retain(|replica| replica.stage() == Stage::Waits);
+    waiting.retain(|replica| !replica.follower.wants_functions_only || !send_functions(instance, replica));
     let Some(asked_at) = waiting.iter().map(|replica| replica.asked_at).min() else { return };
     if instance.background.running().is_some() {
         return;
@@ -56,9 +73,31 @@ pub(super) fn begin_if_due(instance: &Arc<Instance>, now: u64) {
         return;
     }
     let receivers = Receivers::default();
+    *instance.replication.receivers.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&receivers);
     let job = if is_direct { direct(&receivers) } else { by_file(instance, &receivers) };
     // Another one that has begun meanwhile is waited for.
     let _ = snapshot::start(instance, job);
+}
+
+/// Sends the function libraries to who wants nothing else; says whether it does.
+fn send_functions(instance: &Instance, replica: &Replica) -> bool {
+    if !replica.follower.wants_snapshot_only {
+        return false;
+    }
+    let snapshot = snapshot::functions_only(instance);
+    let length = snapshot.len();
+    let (sender, parts) = channel(2);
+    let client = Arc::clone(&replica.client);
+    let stream = instance.journal.reader(move || client.wake());
+    let head = if replica.is_told { format!("+FULLRESYNC {} 0\r\n", super::new_id()) } else { String::new() };
+    // There is room for both, and the receiver is here.
+    let _ = sender.try_send(Part::Bytes(snapshot.into()));
+    let _ = sender.try_send(Part::End { is_measured: true });
+    let head = format!("{head}${length}\r\n");
+    *replica.feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Feed { head, parts, stream });
+    replica.set_stage(Stage::Receives);
+    replica.client.wake();
+    true
 }
 
 /// The cut of a snapshot: all who wait now are sent it.
@@ -75,10 +114,10 @@ fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool) {
         let stream = instance.journal.reader(move || client.wake());
         let head = if replica.is_told { format!("+FULLRESYNC {id} {offset}\r\n") } else { String::new() };
         *replica.feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Feed { head, parts, stream });
-        replica.set_stage(Stage::Receives);
+        replica.set_stage(if is_direct { Stage::Receives } else { Stage::Promised });
         replication.figures.full.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         replica.client.wake();
-        senders.push(sender);
+        senders.push((sender, replica));
     }
 }
 
@@ -86,6 +125,18 @@ impl Replica {
     pub(super) fn take_feed(&self) -> Option<Feed> {
         self.feed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Sends a snapshot to those who wait for one, made at once by this thread: for tests in which there is no other.
+#[cfg(test)]
+pub(super) fn send_now(instance: &Instance) -> io::Result<()> {
+    let receivers = Receivers::default();
+    cut(instance, &receivers, true);
+    let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::new_id() };
+    let head = format!("$EOF:{}\r\n", fan.mark);
+    fan.write_all(head.as_bytes())?;
+    fan.write_all(&snapshot::whole(instance)?)?;
+    Box::new(fan).commit()
 }
 
 /// A snapshot that goes to its receivers as it is made.
@@ -98,11 +149,14 @@ fn direct(receivers: &Receivers) -> Job {
             let mut fan = Fan { receivers: targets, buffer: Vec::with_capacity(CHUNK), mark };
             let head = format!("$EOF:{}\r\n", fan.mark);
             fan.write_all(head.as_bytes())?;
+            // They know then that it has begun, however long the first part takes.
+            fan.send_buffer()?;
             Ok(Box::new(fan) as Box<dyn Target>)
         }),
         at_cut: Box::new(move |instance| {
             cut(instance, &at_cut, true);
-            tracing::info!("Background RDB transfer started");
+            let pid = instance.background.stand_in().unwrap_or_else(std::process::id);
+            tracing::info!("Background RDB transfer started by pid {pid}");
         }),
         ended: Box::new(|_, written| match written {
             Ok(()) => tracing::info!("Background RDB transfer terminated with success"),
@@ -137,6 +191,9 @@ fn by_file(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
 
 fn send_file(mut file: File, receivers: Receivers) -> io::Result<()> {
     let length = file.metadata()?.len();
+    for (_, replica) in receivers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        replica.set_stage(Stage::Receives);
+    }
     let mut fan = Fan { receivers, buffer: Vec::with_capacity(CHUNK), mark: String::new() };
     fan.write_all(format!("${length}\r\n").as_bytes())?;
     let copied = io::copy(&mut Read::by_ref(&mut file).take(length), &mut fan)?;
@@ -158,8 +215,12 @@ struct Fan {
 impl Fan {
     fn send(&self, part: impl Fn() -> Part) -> io::Result<()> {
         let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
-        receivers.retain(|receiver| receiver.blocking_send(part()).is_ok());
-        if receivers.is_empty() { Err(io::Error::other("all replicas are gone")) } else { Ok(()) }
+        receivers.retain(|(receiver, _)| receiver.blocking_send(part()).is_ok());
+        if receivers.is_empty() {
+            tracing::warn!("Diskless rdb transfer, last replica dropped, killing fork child.");
+            return Err(io::Error::other("all replicas are gone"));
+        }
+        Ok(())
     }
 
     fn send_buffer(&mut self) -> io::Result<()> {
@@ -194,6 +255,10 @@ impl Target for Fan {
     fn commit(mut self: Box<Self>) -> io::Result<()> {
         let mark = std::mem::take(&mut self.mark);
         self.write_all(mark.as_bytes())?;
-        self.end(false)
+        let receivers = Arc::clone(&self.receivers);
+        self.end(false)?;
+        let left = receivers.lock().unwrap_or_else(PoisonError::into_inner).len();
+        tracing::info!("Diskless rdb transfer, done reading from pipe, {left} replicas still up.");
+        Ok(())
     }
 }

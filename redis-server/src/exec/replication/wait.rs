@@ -1,38 +1,82 @@
-//! WAIT (<https://redis.io/docs/latest/commands/wait/>): who waits until replicas have what was written.
+//! WAIT and WAITAOF (<https://redis.io/docs/latest/commands/waitaof/>): who waits until what was written is elsewhere, or on disk.
 
 use std::sync::{Arc, PoisonError, Weak};
 
 use super::Replication;
 use crate::exec::blocking::Parked;
+use crate::exec::instance::Instance;
 use crate::protocol::Reply;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// The stream up to here.
+    pub offset: u64,
+    /// How many replicas are to have it.
+    pub replicas: usize,
+    /// Whether on disk, and whether on this server's too.
+    pub on_disk: Option<bool>,
+}
+
+impl Copies {
+    /// How many there are: whether it is on this server's disk, and how many replicas have it.
+    fn count(&self, instance: &Instance) -> (bool, usize) {
+        let replication = &instance.replication;
+        match self.on_disk {
+            None => (false, replication.acknowledged(self.offset)),
+            Some(_) => {
+                let is_here = instance.aof.durable().is_some_and(|durable| durable >= self.offset);
+                (is_here, replication.durable(self.offset))
+            }
+        }
+    }
+
+    /// Answers with how many there are; false if there are too few, unless it is the `last` chance.
+    pub fn answer(&self, instance: &Instance, reply: &mut Reply, last: bool) -> bool {
+        let (is_here, replicas) = self.count(instance);
+        let is_enough = replicas >= self.replicas && (is_here || self.on_disk != Some(true));
+        if !is_enough && !last {
+            return false;
+        }
+        if self.on_disk.is_some() {
+            reply.array(2);
+            reply.int(is_here.into());
+        }
+        reply.int(replicas as i64);
+        true
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Wait {
     parked: Weak<Parked>,
-    offset: u64,
-    wanted: usize,
+    copies: Copies,
 }
 
-pub(super) fn join(replication: &Replication, parked: &Arc<Parked>, offset: u64, wanted: usize) {
-    let wait = Wait { parked: Arc::downgrade(parked), offset, wanted };
-    replication.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(wait);
-    // Some may have said so in between.
-    serve(replication);
-}
-
-/// Answers those whose wait is over.
-pub(super) fn serve(replication: &Replication) {
-    let mut waiting = replication.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.retain(|wait| {
-        // It is gone when its connection has ended the wait.
-        let Some(parked) = wait.parked.upgrade() else { return false };
-        let count = replication.acknowledged(wait.offset);
-        if count < wait.wanted {
-            return true;
+impl Replication {
+    /// Has a parked WAIT answered when there are the copies; asks for them.
+    pub fn wait(&self, instance: &Instance, parked: &Arc<Parked>, copies: Copies) {
+        let wait = Wait { parked: Arc::downgrade(parked), copies };
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(wait);
+        // Some may have said so in between.
+        self.serve_waits(instance);
+        if copies.replicas > 0 {
+            instance.journal.tell_replicas(&[b"REPLCONF", b"GETACK", b"*"]);
         }
-        let mut reply = Reply::default();
-        reply.int(count as i64);
-        parked.finish(reply.to_vec());
-        false
-    });
+    }
+
+    /// Answers those whose wait is over: a replica has said how far it is, or there is more on disk.
+    pub fn serve_waits(&self, instance: &Instance) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|wait| {
+            // It is gone when its connection has ended the wait.
+            let Some(parked) = wait.parked.upgrade() else { return false };
+            let mut reply = Reply::default();
+            let is_over = wait.copies.answer(instance, &mut reply, false);
+            if is_over {
+                parked.finish(reply.to_vec());
+            }
+            !is_over
+        });
+    }
 }

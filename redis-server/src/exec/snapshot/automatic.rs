@@ -99,6 +99,7 @@ pub fn job(instance: &Instance) -> Job {
 /// must not come back: whether it is to be written anew, at once.
 pub fn flushed(instance: &Instance) -> bool {
     instance.background.abort(Purpose::Snapshot);
+    instance.background.abort(Purpose::Replicas);
     instance.snapshots.is_automatic() && !instance.config.save_points().is_empty()
 }
 

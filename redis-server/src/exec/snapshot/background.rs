@@ -43,6 +43,8 @@ pub enum Purpose {
     AofBase,
     /// Replicas, which are sent it as it is made.
     Replicas,
+    /// None: another server's snapshot is loaded beside the data, and no cut may be made meanwhile ([`Background::keep_out`]).
+    Load,
 }
 
 /// A file in the making that takes its place when it is complete, and leaves nothing behind if it is dropped before.
@@ -94,6 +96,16 @@ pub struct Background {
     stood_still: AtomicU64,
 }
 
+/// While this is there, no snapshot begins.
+#[derive(Debug)]
+pub struct NoSnapshot<'b>(&'b Background);
+
+impl Drop for NoSnapshot<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// What is known of a snapshot in the making.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
@@ -136,6 +148,13 @@ impl Background {
             }
             thread::sleep(NAP);
         }
+    }
+
+    /// Has no snapshot begin until what this returns is dropped; the one in the making is [aborted](Background::abort_and_wait).
+    /// `None`: one is about to begin, it is to be tried again.
+    pub fn keep_out(&self) -> Option<NoSnapshot<'_>> {
+        self.abort_and_wait();
+        self.begin(Purpose::Load).ok().map(|()| NoSnapshot(self))
     }
 
     /// Whether there are entries of the cut that wait to be saved.
@@ -406,7 +425,11 @@ fn stand_in(instance: &Arc<Instance>, purpose: Purpose) -> Option<StandIn> {
     if !instance.snapshots.is_automatic() {
         return None;
     }
-    let name = if purpose == Purpose::Snapshot { "redis-rdb-bgsave" } else { "redis-aof-rewrite" };
+    let name = match purpose {
+        Purpose::Snapshot | Purpose::Load => "redis-rdb-bgsave",
+        Purpose::AofBase => "redis-aof-rewrite",
+        Purpose::Replicas => "redis-rdb-to-slaves",
+    };
     let shared = Arc::clone(instance);
     let started = StandIn::start(name, move || shared.background.is_killed.store(true, SeqCst)).and_then(|stand_in| {
         instance.oom_score.apply_to_child(instance, stand_in.pid())?;

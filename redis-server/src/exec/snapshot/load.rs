@@ -29,6 +29,8 @@ use crate::protocol::error::{Error, shown};
 
 /// Batches for each thread that wait to be decoded, so that none waits for the reader.
 const QUEUED: usize = 4;
+/// Keys for which room is made at once, of a source that is no file.
+const ROOM: u64 = 1 << 22;
 /// The shortest record: type, and two empty strings.
 const RECORD_MIN: u64 = 3;
 
@@ -85,12 +87,20 @@ pub fn load_at_start(instance: &Arc<Instance>) -> Result<(), LoadError> {
     if !path.exists() {
         return Ok(());
     }
+    begin_from(instance, &RealDisk, &path)
+}
+
+/// Loads a snapshot into a server that serves nobody yet, and goes on with the stream at whose end it was made.
+///
+/// # Errors
+/// [`LoadError`].
+pub(crate) fn begin_from(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path) -> Result<(), LoadError> {
     let began = Instant::now();
     let worker = Worker::new(Arc::clone(instance));
-    instance.loading.expect(path.metadata().map_err(LoadError::Io)?.len());
-    let position = position(&RealDisk, &path, limits(&instance.config));
+    instance.loading.expect(disk.len(path).map_err(LoadError::Io)?);
+    let position = position(disk, path, limits(&instance.config));
     // Whoever goes on with the stream must be told of what goes: it expires when everybody is served.
-    load_alone(&worker, &RealDisk, &path, position.is_none())?;
+    load_alone(&worker, disk, path, position.is_none())?;
     if let Some(position) = position {
         let is_replica = !instance.config.words(settings::REPLICAOF).is_empty();
         instance.replication.go_on_from(instance, position, is_replica);
@@ -117,10 +127,10 @@ pub(crate) fn load_alone(worker: &Worker, disk: &dyn Disk, path: &Path, expires:
 ///
 /// # Errors
 /// [`LoadError`]. What stood in front of the fault has been loaded then.
-pub fn load_in_place(instance: &Arc<Instance>, path: &Path) -> Result<(), LoadError> {
+pub fn load_in_place(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path) -> Result<(), LoadError> {
     let worker = Worker::of_loader(Arc::clone(instance));
     empty_by(&worker);
-    load_alone(&worker, &RealDisk, path, false).map(drop)
+    load_alone(&worker, disk, path, false).map(drop)
 }
 
 /// Removes all data, and the function libraries: the caller is alone with them.
@@ -151,18 +161,94 @@ pub fn load(cx: &mut Ctx<'_>, views: Vec<&mut View<'_>>, path: &Path, merge: Mer
     load_to(cx, Place::Locked(views), (&RealDisk, path), (merge, true)).map(|(outcome, _)| outcome)
 }
 
+/// Data that was loaded and is not served yet.
+pub struct Aside {
+    databases: Vec<Database>,
+    functions: Vec<Vec<u8>>,
+    outcome: Outcome,
+    end: u64,
+}
+
+/// Loads what another server sends, at most so many bytes, beside the data, which is served meanwhile; no snapshot may
+/// [begin](super::Background::keep_out) until it has taken the data's place.
+///
+/// # Errors
+/// [`LoadError`]. The data is as it was.
+pub fn load_aside(instance: &Arc<Instance>, source: Box<dyn io::Read>, most: u64) -> Result<Aside, LoadError> {
+    let databases: Vec<_> = instance.databases().iter().map(Database::sibling).collect();
+    let file = File::of(source, most, limits(&instance.config), checks(instance));
+    let (outcome, end, functions) =
+        load_file(instance, Place::Shared(&databases), (file, None), (Merge::Refuse, false))?;
+    Ok(Aside { databases, functions, outcome, end })
+}
+
+impl Aside {
+    /// Whether it has no key.
+    pub fn is_empty(&self) -> bool {
+        self.databases.iter().all(Database::is_empty)
+    }
+
+    /// Takes the place of all data: the caller is alone with that, or nobody is served.
+    ///
+    /// # Errors
+    /// Its libraries cannot be taken: there are none then.
+    pub fn take_place(self, instance: &Arc<Instance>) -> Result<(), LoadError> {
+        let worker = &Worker::of_loader(Arc::clone(instance));
+        let mut client = script::nobody(worker);
+        let mut reply = Reply::default();
+        let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
+        for (database, aside) in instance.databases().iter().zip(&self.databases) {
+            let (mut old, mut new) =
+                (database.lock_all(Access::Write, now_ms()), aside.lock_all(Access::Write, now_ms()));
+            // Who watches a key finds it changed.
+            database.touch_where(|_| true);
+            Database::swap(&mut old, &mut new);
+            new.clear().into_iter().for_each(|removed| cx.discard_all(Garbage::Entries(removed), false));
+        }
+        tracking::flushed(&mut cx);
+        instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
+        finish(&mut cx, &self.functions, (self.outcome, self.end), Merge::Refuse)
+    }
+}
+
+/// Whether this snapshot has no key; one that cannot be read has, for all that is known.
+pub fn is_empty(instance: &Instance, path: &Path) -> bool {
+    let Ok(mut file) = File::open(&RealDisk, path, limits(&instance.config), false) else { return false };
+    loop {
+        match file.next(|item| matches!(item, Item::Record(_))) {
+            Ok(Some(false)) => {}
+            Ok(Some(true)) | Err(_) => return false,
+            Ok(None) => return true,
+        }
+    }
+}
+
+fn checks(instance: &Instance) -> bool {
+    instance.config.is_on(settings::RDBCHECKSUM) && instance.snapshots.checks_sums()
+}
+
 fn load_to(
     cx: &mut Ctx<'_>,
     place: Place<'_, '_>,
     (disk, path): (&dyn Disk, &Path),
     (merge, expires): (Merge, bool),
 ) -> Result<(Outcome, u64), LoadError> {
-    let config = &*cx.instance.config;
-    let limits = limits(config);
-    let terms = Terms { instance: cx.instance, limits, merge, now: now_ms(), expires };
-    let checks = config.is_on(settings::RDBCHECKSUM) && cx.instance.snapshots.checks_sums();
-    let file = File::open(disk, path, limits, checks)?;
-    let mut load = Load { file, terms, disk, path, database: 0, functions: Vec::new() };
+    let file = File::open(disk, path, limits(&cx.instance.config), checks(cx.instance))?;
+    let (outcome, end, functions) = load_file(cx.instance, place, (file, Some((disk, path))), (merge, expires))?;
+    finish(cx, &functions, (outcome, end), merge)?;
+    Ok((outcome, end))
+}
+
+/// Puts what a file says into its place. Returns what that was, where it ends, and the code of its libraries.
+fn load_file(
+    instance: &Instance,
+    place: Place<'_, '_>,
+    (file, again): (File, Option<(&dyn Disk, &Path)>),
+    (merge, expires): (Merge, bool),
+) -> Result<(Outcome, u64, Vec<Vec<u8>>), LoadError> {
+    let config = &*instance.config;
+    let terms = Terms { instance, limits: limits(config), merge, now: now_ms(), expires };
+    let mut load = Load { file, terms, again, database: 0, functions: Vec::new() };
     let outcome = match place {
         // Who is delayed for tests is so key by key.
         Place::Shared(databases) if super::delay(config, settings::KEY_LOAD_DELAY).is_none() => {
@@ -170,18 +256,26 @@ fn load_to(
         }
         place => load.in_order(place)?,
     };
-    if cx.instance.is_ending() {
+    if instance.is_ending() {
         return Err(LoadError::Ends);
     }
-    let end = load.file.offset();
-    add_functions(cx, &load.functions, merge)
+    Ok((outcome, load.file.offset(), load.functions))
+}
+
+fn finish(
+    cx: &mut Ctx<'_>,
+    functions: &[Vec<u8>],
+    (outcome, end): (Outcome, u64),
+    merge: Merge,
+) -> Result<(), LoadError> {
+    add_functions(cx, functions, merge)
         .map_err(|error| LoadError::Record(end, format!("Failed creating the function library: {error}")))?;
     cx.instance.snapshots.loaded(outcome);
     tracing::info!("Done loading RDB, keys loaded: {}, keys expired: {}.", outcome.loaded, outcome.expired);
     if outcome.empty > 0 {
         tracing::warn!("empty keys skipped: {}.", outcome.empty);
     }
-    Ok((outcome, end))
+    Ok(())
 }
 
 fn limits(config: &Config) -> Limits {
@@ -213,8 +307,8 @@ fn add_functions(cx: &mut Ctx<'_>, codes: &[Vec<u8>], merge: Merge) -> Result<()
 struct Load<'l> {
     file: File,
     terms: Terms<'l>,
-    disk: &'l dyn Disk,
-    path: &'l Path,
+    /// Where the file can be read again, if it can.
+    again: Option<(&'l dyn Disk, &'l Path)>,
     /// Which one is next.
     database: usize,
     functions: Vec<Vec<u8>>,
@@ -295,13 +389,15 @@ impl<'l> Load<'l> {
         room: impl Fn(usize, usize),
         mut hand: impl FnMut(Batch, usize) -> bool,
     ) -> Result<(), LoadError> {
+        // Of what comes by a connection nobody knows that there will be as much as it says.
+        let most = if self.again.is_some() { u64::MAX } else { ROOM };
         loop {
             let (left, instance) = (self.file.left(), self.terms.instance);
             let (database, functions) = (&mut self.database, &mut self.functions);
             let taken = self.file.next_part(|part| match part {
                 Part::Records(batch) => Ok(hand(batch, *database)),
                 Part::Item(Item::Sizes { keys, .. }) => {
-                    room(*database, keys.min(left / RECORD_MIN) as usize);
+                    room(*database, keys.min(left / RECORD_MIN).min(most) as usize);
                     Ok(true)
                 }
                 Part::Item(Item::Function(code)) => {
@@ -336,12 +432,18 @@ impl<'l> Load<'l> {
     /// # Errors
     /// What is wrong.
     fn find_first(&self, twice: &[&Twice]) -> Result<(), LoadError> {
+        let Some((disk, path)) = self.again else {
+            return twice
+                .iter()
+                .min_by_key(|twice| twice.end)
+                .map_or(Ok(()), |twice| Err(is_twice(&twice.key, twice.end)));
+        };
         let mut suspects: HashMap<usize, HashSet<&[u8]>> = HashMap::new();
         for twice in twice {
             suspects.entry(twice.database).or_default().insert(&twice.key);
         }
         let (mut database, mut seen) = (0, HashSet::new());
-        let mut file = File::open(self.disk, self.path, self.terms.limits, false)?;
+        let mut file = File::open(disk, path, self.terms.limits, false)?;
         loop {
             let again = file.next(|item| match item {
                 Item::Database(number) => {

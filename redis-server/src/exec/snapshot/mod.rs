@@ -15,11 +15,16 @@ mod stand_in;
 
 pub use automatic::{begin_if_due, begin_now, flushed, job, refuses_writes};
 pub use background::{
-    Background, Create, Ended, Job, Occupied, Purpose, Running, Still, Target, stand_still, start, start_alone,
+    Background, Create, Ended, Job, NoSnapshot, Occupied, Purpose, Running, Still, Target, stand_still, start,
+    start_alone,
 };
+#[cfg(test)]
+pub(crate) use load::begin_from;
 pub(crate) use load::load_alone;
-pub use load::{LoadError, Merge, empty, load, load_at_start, load_in_place};
-pub(crate) use save::{libraries, write_empty};
+pub use load::{Aside, LoadError, Merge, empty, is_empty, load, load_aside, load_at_start, load_in_place};
+#[cfg(test)]
+pub(crate) use save::whole;
+pub(crate) use save::{functions_only, libraries, write_empty};
 pub use save::{locked, save_views};
 pub use shutdown::{Ending, GOES_ON, Leave, SaveAtEnd, Shutdown, forget_temporary, prepare_shutdown, shut_down};
 pub use stand_in::{ARGUMENT as STAND_IN, run as stand_in};

@@ -77,6 +77,22 @@ pub(crate) fn libraries(instance: &Instance) -> Vec<Box<[u8]>> {
     instance.scripts.with_engine(|engine| engine.libraries().iter().map(|library| library.code.clone()).collect())
 }
 
+/// A snapshot of all data, in which nobody changes anything meanwhile.
+#[cfg(test)]
+pub(crate) fn whole(instance: &Instance) -> io::Result<Vec<u8>> {
+    let views = locked(instance);
+    let position = instance.replication.position(instance);
+    write(instance, &views.iter().collect::<Vec<_>>(), Vec::new(), position.as_ref())
+}
+
+/// A snapshot of the function libraries alone.
+pub(crate) fn functions_only(instance: &Instance) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), options(&instance.config));
+    write_notes(&mut writer, now_ms(), false);
+    libraries(instance).iter().for_each(|code| writer.function(code));
+    writer.finish().expect("memory does not fail")
+}
+
 /// Writes a snapshot without data, as the base of an append-only file.
 pub(crate) fn write_empty(file: &mut SnapshotFile) -> io::Result<()> {
     let mut writer = Writer::new(file, WriteOptions { compress: false, checksum: true });

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use super::writer::Mark;
 use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 
 /// Bytes that are read at once.
@@ -64,13 +65,30 @@ pub struct Reader<R> {
     parser: Parser,
     spans: Vec<Span>,
     ends: arrayvec::ArrayVec<(usize, usize), COMMANDS>,
+    /// What the last mark says, and where it ends.
+    mark: Option<(Mark, u64)>,
 }
 
 impl<R: Read> Reader<R> {
     /// What `source` holds, the first byte of which stands at `offset`.
     pub fn new(source: R, offset: u64) -> Self {
         let (parser, ends) = (Parser::default(), arrayvec::ArrayVec::new());
-        Self { source, buffer: Vec::new(), at: 0, offset, is_at_end: false, parser, spans: Vec::new(), ends }
+        Self {
+            source,
+            buffer: Vec::new(),
+            at: 0,
+            offset,
+            is_at_end: false,
+            parser,
+            spans: Vec::new(),
+            ends,
+            mark: None,
+        }
+    }
+
+    /// The place in a stream of changes that what was cut so far has reached, if nothing stands behind what says so.
+    pub fn mark(&self) -> Option<&Mark> {
+        self.mark.as_ref().filter(|(_, end)| *end == self.offset()).map(|(mark, _)| mark)
     }
 
     /// Bytes that were cut so far, counted from the beginning of the file.
@@ -109,7 +127,9 @@ impl<R: Read> Reader<R> {
             let end = rest.iter().position(|&byte| byte == b'\n');
             return match end {
                 Some(end) if end < NOTE_MAX => {
+                    let mark = Mark::parse(&rest[..end]);
                     self.at += end + 1;
+                    self.mark = mark.map(|mark| (mark, self.offset())).or_else(|| self.mark.take());
                     Ok(true)
                 }
                 None if rest.len() < NOTE_MAX => Ok(false),
@@ -265,6 +285,25 @@ mod tests {
         let long = format!("*2\r\n$3\r\nGET\r\n$3000000\r\n{}\r\n", "x".repeat(3_000_000));
         let (found, ended) = read(&[long.as_bytes(), GET].concat(), usize::MAX);
         assert_eq!((found[0].len(), found[1].as_str(), ended.as_str()), (3_000_004, "GET k", "whole"));
+    }
+
+    #[test]
+    fn marks_count_where_nothing_stands_behind_them() {
+        const GET: &str = "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
+        let mark = |offset| Mark { stream: "0123456789abcdef0123456789abcdef01234567".to_owned(), offset };
+        for (text, expected) in [
+            (format!("{GET}{}", mark(7)), Some(mark(7))),
+            (format!("{}{GET}{}{}", mark(7), mark(8), mark(9)), Some(mark(9))),
+            (format!("{}{GET}", mark(7)), None),
+            (format!("{}#TS:1\r\n", mark(7)), None),
+            (format!("{GET}#REPL:short:7\r\n"), None),
+            (format!("{GET}#REPL:{}:x\r\n", "0".repeat(40)), None),
+            (GET.to_owned(), None),
+        ] {
+            let mut reader = Reader::new(text.as_bytes(), 0);
+            while reader.next_batch().unwrap().is_some() {}
+            assert_eq!(reader.mark(), expected.as_ref(), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is written and forced to disk when.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::ops::Range;
 
@@ -35,6 +36,32 @@ pub struct Policy {
     pub timestamps: bool,
 }
 
+/// A line that says which place of which stream the file has reached: `#REPL:<id>:<offset>`. It counts only where nothing stands behind it,
+/// as whoever else writes to the file does not say so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The stream's name.
+    pub stream: String,
+    /// Everything before this offset is in the files.
+    pub offset: u64,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#REPL:{}:{}\r\n", self.stream, self.offset)
+    }
+}
+
+impl Mark {
+    /// What such a line says.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?.trim_end().strip_prefix("#REPL:")?;
+        let (stream, offset) = line.split_once(':')?;
+        (stream.len() == 40).then_some(())?;
+        Some(Self { stream: stream.to_owned(), offset: offset.parse().ok()? })
+    }
+}
+
 /// Nothing that is acknowledged may go on being acknowledged: `always` cannot be kept.
 #[derive(Debug)]
 pub struct Failed(pub String);
@@ -50,8 +77,8 @@ pub struct Writer {
     written: u64,
     /// Everything before is on disk.
     durable: u64,
-    /// Where the next file begins.
-    switch_at: Option<u64>,
+    /// Where the next file begins, and in which database, if what comes there does not say it.
+    switch_at: Option<(u64, Option<usize>)>,
     synced_at: u64,
     /// What fails, and when it is tried again.
     failure: Option<(String, u64)>,
@@ -60,6 +87,10 @@ pub struct Writer {
     telling: Vec<u8>,
     /// Why there is no next file, where one was wanted.
     no_switch: Option<io::Error>,
+    /// What the stream is called, if others may go on with it.
+    stream: Option<String>,
+    /// Of what place in which stream the file says last that it is there.
+    marked: Option<(String, u64)>,
 }
 
 impl Writer {
@@ -77,6 +108,8 @@ impl Writer {
             told: 0,
             telling: Vec::new(),
             no_switch: None,
+            stream: None,
+            marked: None,
         }
     }
 
@@ -110,9 +143,23 @@ impl Writer {
         self.pending.len()
     }
 
-    /// What stands in the stream from `offset` on goes to the next file.
-    pub fn switch_at(&mut self, offset: u64) {
-        self.switch_at = Some(offset);
+    /// The stream is another server's, and is in this database where the file begins.
+    pub fn begin_in(&mut self, db: Option<usize>) {
+        if let Some(db) = db {
+            let db = db.to_string();
+            self.telling.extend_from_slice(format!("*2\r\n$6\r\nSELECT\r\n${}\r\n{db}\r\n", db.len()).as_bytes());
+        }
+    }
+
+    /// Says behind what is written from now on which place of which stream that is, or of none: a server that starts from the
+    /// files can go on with it.
+    pub fn belongs_to(&mut self, stream: Option<String>) {
+        self.stream = stream;
+    }
+
+    /// What stands in the stream from `offset` on goes to the next file; in this database, if it does not say so itself.
+    pub fn switch_at(&mut self, offset: u64, db: Option<usize>) {
+        self.switch_at = Some((offset, db));
         // That of an earlier one concerns nobody any more.
         self.no_switch = None;
     }
@@ -175,20 +222,44 @@ impl Writer {
     }
 
     fn write(&mut self, now: u64, policy: Policy) -> io::Result<()> {
-        if let Some(at) = self.switch_at {
+        if let Some((at, db)) = self.switch_at {
             self.write_up_to(at, now, policy)?;
             if self.written == at {
                 self.force(now)?;
                 self.switch_at = None;
                 self.no_switch = self.log.switch().err();
+                if self.no_switch.is_none() {
+                    self.begin_in(db);
+                    self.marked = None;
+                }
             }
         }
-        if self.pending.is_empty() {
+        if !self.pending.is_empty() {
+            self.write_up_to(u64::MAX, now, policy)?;
+            self.pending.shrink_to(KEPT);
+        }
+        self.mark()
+    }
+
+    /// Says where in the stream the file ends.
+    fn mark(&mut self) -> io::Result<()> {
+        let Some(stream) = &self.stream else { return Ok(()) };
+        if self.marked.as_ref().is_some_and(|(name, offset)| name == stream && *offset == self.written) {
             return Ok(());
         }
-        self.write_up_to(u64::MAX, now, policy)?;
-        self.pending.shrink_to(KEPT);
-        Ok(())
+        self.telling.extend_from_slice(Mark { stream: stream.clone(), offset: self.written }.to_string().as_bytes());
+        self.marked = Some((stream.clone(), self.written));
+        self.tell()
+    }
+
+    fn tell(&mut self) -> io::Result<()> {
+        if self.telling.is_empty() {
+            return Ok(());
+        }
+        let told = self.log.append(&self.telling);
+        let kept = told.as_ref().map_or_else(|partial| partial.kept, |()| self.telling.len());
+        self.telling.drain(..kept);
+        told.map_err(|partial| partial.error)
     }
 
     fn write_up_to(&mut self, end: u64, now: u64, policy: Policy) -> io::Result<()> {
@@ -197,12 +268,7 @@ impl Writer {
             self.told = now / 1000;
             self.telling.extend_from_slice(format!("#TS:{}\r\n", self.told).as_bytes());
         }
-        if !self.telling.is_empty() {
-            let told = self.log.append(&self.telling);
-            let kept = told.as_ref().map_or_else(|partial| partial.kept, |()| self.telling.len());
-            self.telling.drain(..kept);
-            told.map_err(|partial| partial.error)?;
-        }
+        self.tell()?;
         let mut done = 0;
         let mut failed = None;
         while done < wanted && failed.is_none() {

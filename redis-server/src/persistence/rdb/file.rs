@@ -95,15 +95,13 @@ impl File {
     /// The disk's.
     pub fn open(disk: &dyn Disk, path: &Path, limits: Limits, checks: bool) -> Result<Self, ReadError> {
         let file = disk.read(path).map_err(ReadError::Io)?;
-        let beyond = disk.len(path).map_err(ReadError::Io)?;
-        Ok(Self {
-            file,
-            decoder: Decoder::new(limits, checks),
-            buffer: Arc::default(),
-            spare: Vec::new(),
-            at: 0,
-            beyond,
-        })
+        Ok(Self::of(file, disk.len(path).map_err(ReadError::Io)?, limits, checks))
+    }
+
+    /// What `source` gives, which is so many bytes at most.
+    pub fn of(source: Box<dyn Read>, most: u64, limits: Limits, checks: bool) -> Self {
+        let decoder = Decoder::new(limits, checks);
+        Self { file: source, decoder, buffer: Arc::default(), spare: Vec::new(), at: 0, beyond: most }
     }
 
     /// Bytes of the items so far.
@@ -169,11 +167,12 @@ impl File {
         Batch { buffer: Arc::clone(&self.buffer), range: self.at - len..self.at, offset }
     }
 
-    /// Reads at least `missing` bytes more, which the file has.
+    /// Reads some of the `missing` bytes, which the file is said to have, and maybe more.
     fn read(&mut self, missing: usize) -> io::Result<()> {
         let left = self.buffer.len() - self.at;
-        // What is begun is looked at from its beginning again: twice as much each time makes that twice the work at most.
-        let wanted = missing.max(left).max(WINDOW);
+        // What is begun is looked at from its beginning again: twice as much each time makes that twice the work at most. Room is
+        // made for no more than that, as of a source that is no file nobody knows how much it has.
+        let wanted = left.max(WINDOW);
         let buffer = match Arc::get_mut(&mut self.buffer) {
             Some(buffer) => {
                 buffer.drain(..self.at);
@@ -196,7 +195,7 @@ impl File {
         self.at = 0;
         let read = (&mut self.file).take(wanted as u64).read_to_end(buffer)? as u64;
         self.beyond = self.beyond.saturating_sub(read);
-        if read < missing as u64 {
+        if read < missing.min(wanted) as u64 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file was cut while it was read"));
         }
         Ok(())

@@ -1,8 +1,12 @@
 //! Replication with genuine servers, both ways, and among ours.
 
+mod copies;
+mod cuts;
+mod empty;
 mod failover;
 mod loading;
 mod restarts;
+mod valkey;
 
 use std::fs;
 use std::io::Write;

@@ -138,3 +138,84 @@ fn who_ends_waits_for_lagging_replicas() {
         assert!(log.contains(line), "{line}: {log}");
     }
 }
+
+/// With an append-only file a server goes on as well: its end says where in the stream it is.
+#[test]
+fn a_restarted_replica_goes_on_from_its_append_only_file() {
+    let settings = [("repl-diskless-sync-delay", "0")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let Some(mut genuine) = Genuine::start(&settings) else { return };
+    let target = format!("127.0.0.1 {}", genuine.listen().port());
+    let mut replica = Process::start(
+        "replica-with-aof",
+        &[("replicaof", &target), ("save", ""), ("appendonly", "yes"), ("enable-debug-command", "yes")],
+    );
+    let is_up = |replica: &Process| info(replica, "replication", "master_link_status") == "up";
+    until("the link is up", || is_up(&replica));
+    genuine.ask(&["SELECT", "3"]);
+    for (round, signal) in [Signal::TERM, Signal::KILL, Signal::KILL].into_iter().enumerate() {
+        // A file begins in the middle of a stream that does not say for which database it is.
+        genuine.ask(&["INCR", "counter"]);
+        assert_eq!(genuine.ask(&["WAIT", "1", "20000"]), Value::Int(1));
+        until("it is rewritten", || {
+            let rewrites = info(&replica, "persistence", "aof_rewrite_in_progress") == "0";
+            rewrites && !ask(&mut replica.connect(), &["BGREWRITEAOF"]).is_error()
+        });
+        until("it is", || info(&replica, "persistence", "aof_rewrite_in_progress") == "0");
+        genuine.ask(&["INCR", "counter"]);
+        genuine.ask(&["PUBLISH", "news", "which no file keeps"]);
+        assert_eq!(genuine.ask(&["WAIT", "1", "20000"]), Value::Int(1));
+        until("the file has it", || info(&replica, "persistence", "aof_buffer_length") == "0");
+        thread::sleep(std::time::Duration::from_millis(50));
+        replica.signal(signal);
+        replica.ended();
+        genuine.ask(&["INCR", "counter"]);
+        replica.restart();
+        until("the link is up", || is_up(&replica));
+        let stats = genuine.ask(&["INFO", "stats"]);
+        assert_eq!(
+            (field(&stats, "sync_full"), field(&stats, "sync_partial_ok")),
+            ("1".to_owned(), (round + 1).to_string()),
+            "after {signal:?}"
+        );
+        assert_eq!(genuine.ask(&["WAIT", "1", "20000"]), Value::Int(1));
+        assert_eq!(ask(&mut replica.connect(), &["DEBUG", "DIGEST"]), genuine.ask(&["DEBUG", "DIGEST"]));
+    }
+    // What ours has said beside the commands disturbs nobody.
+    let manifest = replica.folder.join("appendonlydir/appendonly.aof.manifest");
+    match Command::new("redis-check-aof").arg(&manifest).output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+        Err(error) => skip(&format!("there is no redis-check-aof: {error}")),
+    }
+}
+
+#[test]
+fn a_restarted_primary_with_an_append_only_file_takes_its_replicas_back() {
+    let port = free_port().to_string();
+    let settings = [("port", &*port), ("save", ""), ("appendonly", "yes"), ("repl-diskless-sync-delay", "0")];
+    let mut first = Process::start("primary-with-aof", &settings);
+    let Some(mut genuine) = follower(port.parse().unwrap(), &[]) else { return };
+    until("the link is up", || is_up(&mut genuine));
+    for (round, signal) in [Signal::TERM, Signal::KILL, Signal::TERM].into_iter().enumerate() {
+        let mut client = first.connect();
+        ask(&mut client, &["SELECT", "2"]);
+        ask(&mut client, &["INCR", "counter"]);
+        assert_eq!(ask(&mut client, &["WAIT", "1", "20000"]), Value::Int(1));
+        until("the file has it", || info(&first, "persistence", "aof_buffer_length") == "0");
+        thread::sleep(std::time::Duration::from_millis(50));
+        first.signal(signal);
+        first.ended();
+        until("its link is down", || !is_up(&mut genuine));
+        first.restart();
+        until("the link is up", || is_up(&mut genuine));
+        assert_eq!(
+            (info(&first, "stats", "sync_full"), info(&first, "stats", "sync_partial_ok")),
+            ("0".into(), "1".into()),
+            "round {round}, after {signal:?}"
+        );
+    }
+    let mut client = first.connect();
+    ask(&mut client, &["SET", "k", "v"]);
+    assert_eq!(ask(&mut client, &["WAIT", "1", "20000"]), Value::Int(1));
+    genuine.ask(&["SELECT", "2"]);
+    assert_eq!(genuine.ask(&["GET", "counter"]), Value::Bulk(b"3".to_vec()));
+}

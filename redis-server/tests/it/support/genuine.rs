@@ -32,6 +32,12 @@ impl Genuine {
         Self::with_file(settings, None)
     }
 
+    /// A Valkey, where `VALKEY_SERVER` names one, or one is installed.
+    pub(crate) fn valkey(settings: &[(String, String)]) -> Option<Self> {
+        let program = std::env::var("VALKEY_SERVER").unwrap_or_else(|_| "valkey-server".to_owned());
+        Self::of(Path::new(&program), settings, None)
+    }
+
     /// One that loads this snapshot, or has this folder of its append-only file.
     pub(crate) fn with_file(settings: &[(String, String)], snapshot: Option<&Path>) -> Option<Self> {
         Self::of(Path::new("redis-server"), settings, snapshot)

@@ -127,7 +127,7 @@ impl Life {
     pub(super) fn start(disk: &SimulatedDisk, is_rdb: bool, acknowledged: u64, most: u64) -> io::Result<Self> {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let instance = instance(&[]);
-        let manifest = load(Worker::of_loader(Arc::clone(&instance)), &shared).map_err(|error| {
+        let (manifest, _) = load(Worker::of_loader(Arc::clone(&instance)), &shared).map_err(|error| {
             assert!(disk.is_unsound(), "the start must be unattended: {error}");
             io::Error::other(error)
         })?;
@@ -199,7 +199,7 @@ impl Life {
 
     /// Rewrites the files while more is said. `Ok(false)`: the server has to end; an error: there is no new base.
     pub(super) fn try_rewrite(&mut self, fsync: Fsync) -> io::Result<bool> {
-        self.writer.switch_at(self.offset);
+        self.writer.switch_at(self.offset, None);
         let written = self.write_base();
         self.say();
         if !self.write(fsync) {

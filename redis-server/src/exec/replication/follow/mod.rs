@@ -2,25 +2,29 @@
 
 mod apply;
 mod handshake;
+mod snapshot;
+mod transport;
 
-use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use apply::Applier;
-use handshake::{Agreed, Body, Handshake, Introduction, Length, Refusal, say};
+use handshake::{Agreed, Handshake, Introduction, Refusal, say};
+use snapshot::Incoming;
+use transport::Transport;
 
 use super::{FailoverStage, State};
+use crate::clients::client::{ClientShared, End, flag};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
-use crate::exec::snapshot;
+use crate::exec::snapshot::stand_still;
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);
@@ -71,6 +75,8 @@ pub struct Primary {
     pub down_since: u64,
     /// Bytes of the snapshot that comes, and how many have come.
     pub sync: (u64, u64),
+    /// Whether this server has had its stream, and the data is what it said.
+    pub(super) had_stream: bool,
     /// Which of those whom it has followed: a thread that follows another one ends.
     generation: u64,
 }
@@ -105,7 +111,16 @@ pub(super) fn begin(instance: &Arc<Instance>, generation: u64) {
 
 impl Primary {
     pub(super) fn new(host: String, port: u16, generation: u64, now: u64) -> Self {
-        Self { host, port, stage: LinkStage::Connect, heard_at: now, down_since: now, sync: (0, 0), generation }
+        Self {
+            host,
+            port,
+            stage: LinkStage::Connect,
+            heard_at: now,
+            down_since: now,
+            sync: (0, 0),
+            had_stream: false,
+            generation,
+        }
     }
 }
 
@@ -118,9 +133,12 @@ impl Link {
     fn run(self) {
         let mut applier = Applier::new(&self.instance);
         // Windows that began before this server followed anybody are over then.
-        if snapshot::stand_still(&self.instance, || {
-            if self.is_obsolete() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
-        })
+        if stand_still(
+            &self.instance,
+            || {
+                if self.is_obsolete() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+            },
+        )
         .is_err()
         {
             return;
@@ -133,18 +151,17 @@ impl Link {
                 Ended::Lost(why) => tracing::warn!("Connection with master lost: {why}"),
             }
             applier.cut();
-            if self
-                .with_primary(|primary| {
-                    if primary.stage == LinkStage::Connected {
-                        primary.down_since = now_ms();
-                    }
-                    primary.stage = LinkStage::Connect;
-                })
-                .is_none()
-            {
-                return;
-            }
-            let until = Instant::now() + RETRY;
+            let was_connected = self.with_primary(|primary| {
+                let was_connected = primary.stage == LinkStage::Connected;
+                if was_connected {
+                    primary.down_since = now_ms();
+                }
+                primary.stage = LinkStage::Connect;
+                was_connected
+            });
+            let Some(was_connected) = was_connected else { return };
+            // A link that was up is likely to be up again at once.
+            let until = Instant::now() + if was_connected { TICK } else { RETRY };
             while Instant::now() < until {
                 if self.is_obsolete() {
                     return;
@@ -190,28 +207,21 @@ impl Link {
             }
             Agreed::Full { id, offset, length } => {
                 tracing::info!("Full resync from master: {id}:{offset}");
-                self.synchronize(&mut wire, applier, (&id, offset), length, &rest)?
+                let rest = self.synchronize(&mut wire, &Incoming { id: &id, offset, length, first: &rest })?;
+                applier.begin();
+                tracing::info!("MASTER <-> REPLICA sync: Finished with success");
+                rest
             }
         };
-        self.with_primary(|primary| primary.stage = LinkStage::Connected).ok_or(Ended::Obsolete)?;
+        self.with_primary(|primary| (primary.stage, primary.had_stream) = (LinkStage::Connected, true))
+            .ok_or(Ended::Obsolete)?;
         self.acknowledge(&mut wire)?;
         self.stream(&mut wire, applier, &rest)
     }
 
     fn agree(&self, wire: &mut Wire<'_>) -> Result<(Agreed, Vec<u8>), Ended> {
-        let config = &self.instance.config;
-        let announced = config.uint(settings::REPLICA_ANNOUNCE_PORT);
-        let port = if announced > 0 { announced } else { config.uint(settings::PORT) };
-        let introduction = Introduction {
-            user: config.string(settings::MASTERUSER),
-            password: config.string(settings::MASTERAUTH),
-            port: u16::try_from(port).unwrap_or(0),
-            address: config.string(settings::REPLICA_ANNOUNCE_IP),
-            known: self.instance.replication.known(&self.instance),
-            takes_over: self.instance.replication.failover() == FailoverStage::InProgress,
-        };
         let mut output = Vec::new();
-        let mut handshake = Handshake::new(introduction, &mut output);
+        let mut handshake = Handshake::new(introduction(&self.instance), &mut output);
         let mut buffer = vec![0; 4096];
         loop {
             wire.write(&output)?;
@@ -231,87 +241,6 @@ impl Link {
         }
     }
 
-    /// Receives a snapshot, and takes it for all data. Returns what has come behind it.
-    fn synchronize(
-        &self,
-        wire: &mut Wire<'_>,
-        applier: &mut Applier,
-        (id, offset): (&str, u64),
-        length: Length,
-        first: &[u8],
-    ) -> Result<Vec<u8>, Ended> {
-        self.with_primary(|primary| {
-            primary.stage = LinkStage::Sync;
-            primary.sync = (if let Length::Bytes(length) = length { length } else { 0 }, 0);
-        });
-        let folder = snapshot::path(&self.instance.config);
-        let folder = folder.parent().unwrap_or_else(|| Path::new("."));
-        let number = rustix::thread::gettid().as_raw_nonzero();
-        let temporary = Temporary(folder.join(format!("temp-{}.{number}.rdb", now_ms() / 1000)));
-        let mut file = File::create(&temporary.0)?;
-        let mut body = Body::new(length);
-        let mut buffer = vec![0; READ];
-        let mut rest = body.receive(first, |bytes| file.write_all(bytes))?.map(<[u8]>::to_vec);
-        while rest.is_none() {
-            let count = wire.read(&mut buffer)?;
-            rest = body.receive(&buffer[..count], |bytes| file.write_all(bytes))?.map(<[u8]>::to_vec);
-            self.with_primary(|primary| primary.sync.1 = body.received()).ok_or(Ended::Obsolete)?;
-        }
-        drop(file);
-        self.load(&temporary.0, id, offset)?;
-        applier.begin();
-        tracing::info!("MASTER <-> REPLICA sync: Finished with success");
-        Ok(rest.unwrap_or_default())
-    }
-
-    /// Takes a snapshot for all data, alone with it.
-    fn load(&self, path: &Path, id: &str, offset: u64) -> Result<(), Ended> {
-        let instance = &self.instance;
-        // What they write is of no use any more.
-        instance.background.abort_and_wait();
-        let keeps = instance.aof.is_on();
-        if keeps {
-            instance.aof.turn_off();
-        }
-        let alone = loop {
-            if self.is_obsolete() {
-                return Err(Ended::Obsolete);
-            }
-            match Exclusive::stop_after_slow_calls(instance) {
-                Ok(alone) => break alone,
-                Err(_) => thread::sleep(TICK),
-            }
-        };
-        // As at the start, nobody is told LOADING for little.
-        let size = path.metadata()?.len();
-        let is_told = size >= instance.config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES);
-        instance.loading.begin_again(size);
-        if is_told {
-            instance.exclusive.begin_loading();
-        }
-        tracing::info!("MASTER <-> REPLICA sync: Flushing old data");
-        tracing::info!("MASTER <-> REPLICA sync: Loading DB in memory");
-        instance.replication.note_database(0);
-        let loaded = snapshot::load_in_place(instance, path);
-        match &loaded {
-            Ok(()) => instance.replication.begin_as(instance, id, offset),
-            // What there is belongs to no stream.
-            Err(_) => {
-                instance.replication.forget(instance);
-                snapshot::empty(instance);
-            }
-        }
-        drop(alone);
-        // What is here when the server ends must not be saved for all that there was.
-        if is_told && !instance.is_ending() {
-            instance.exclusive.end_loading();
-        }
-        if keeps && let Err(error) = instance.aof.turn_on(instance) {
-            tracing::error!("the append-only file cannot be begun anew: {error}");
-        }
-        loaded.map_err(|error| Ended::Lost(format!("the primary's snapshot cannot be loaded: {error}")))
-    }
-
     fn apply(&self, applier: &mut Applier, bytes: &[u8]) -> Result<(), Ended> {
         let _units = self.instance.replication.between_units();
         if self.is_obsolete() {
@@ -320,10 +249,18 @@ impl Link {
         applier.receive(bytes).map_err(Ended::Lost)
     }
 
-    fn acknowledge(&self, wire: &mut Wire<'_>) -> Result<(), Ended> {
+    /// Says how far this server is; returns whether the disk has all of that too, where it keeps what it is told.
+    fn acknowledge(&self, wire: &mut Wire<'_>) -> Result<bool, Ended> {
+        let (offset, durable) = (self.instance.journal.offset(), self.instance.aof.durable());
         let mut output = Vec::new();
-        say(&mut output, &["REPLCONF", "ACK", &self.instance.journal.offset().to_string()]);
-        wire.write(&output)
+        match durable {
+            Some(durable) => {
+                say(&mut output, &["REPLCONF", "ACK", &offset.to_string(), "FACK", &durable.min(offset).to_string()])
+            }
+            None => say(&mut output, &["REPLCONF", "ACK", &offset.to_string()]),
+        }
+        wire.write(&output)?;
+        Ok(durable.is_none_or(|durable| durable >= offset))
     }
 
     fn stream(
@@ -334,33 +271,79 @@ impl Link {
     ) -> Result<std::convert::Infallible, Ended> {
         let mut buffer = vec![0; READ];
         let mut told = Instant::now();
+        // Up to where the disk must have what the primary has asked for.
+        let mut owed: Option<u64> = None;
         self.apply(applier, rest)?;
         loop {
             if let Some(count) = wire.try_read(&mut buffer)? {
                 self.apply(applier, &buffer[..count])?;
             }
-            if applier.is_asked() || told.elapsed() >= ACKNOWLEDGE {
+            let is_paid = |owed: u64| self.instance.aof.durable().is_none_or(|durable| durable >= owed);
+            let is_asked = applier.is_asked();
+            if is_asked || owed.is_some_and(is_paid) || told.elapsed() >= ACKNOWLEDGE {
                 told = Instant::now();
-                self.acknowledge(wire)?;
+                let is_durable = self.acknowledge(wire)?;
+                owed = if is_durable {
+                    None
+                } else if is_asked {
+                    Some(self.instance.journal.offset())
+                } else {
+                    owed
+                };
             }
         }
     }
 }
 
-/// A file that is removed when this is dropped.
-struct Temporary(std::path::PathBuf);
+/// What this server says of itself.
+fn introduction(instance: &Instance) -> Introduction {
+    let config = &instance.config;
+    let announced = config.uint(settings::REPLICA_ANNOUNCE_PORT);
+    let own = if config.is_on(settings::TLS_REPLICATION) { settings::TLS_PORT } else { settings::PORT };
+    let port = if announced > 0 { announced } else { config.uint(own) };
+    Introduction {
+        user: config.string(settings::MASTERUSER),
+        password: config.string(settings::MASTERAUTH),
+        port: u16::try_from(port).unwrap_or(0),
+        address: config.string(settings::REPLICA_ANNOUNCE_IP),
+        known: instance.replication.known(instance),
+        takes_over: instance.replication.failover() == FailoverStage::InProgress,
+    }
+}
 
-impl Drop for Temporary {
+/// The primary as a client: others see it listed, and can end its connection.
+struct Listed {
+    instance: Arc<Instance>,
+    client: Arc<ClientShared>,
+}
+
+impl Listed {
+    fn new(instance: &Arc<Instance>, stream: &TcpStream) -> Self {
+        let text = |addr: io::Result<SocketAddr>| addr.map_or_else(|_| String::new(), |addr| addr.to_string());
+        let id = instance.next_client_id();
+        let (addr, laddr) = (text(stream.peer_addr()), text(stream.local_addr()));
+        let client = Arc::new(ClientShared::new(id, addr, laddr, stream.as_raw_fd(), now_ms()));
+        client.set_flag(flag::PRIMARY, true);
+        instance.add_client(&client);
+        Self { instance: Arc::clone(instance), client }
+    }
+
+    fn is_killed(&self) -> bool {
+        self.client.has_mail() && self.client.take_mail().end != End::No
+    }
+}
+
+impl Drop for Listed {
     fn drop(&mut self) {
-        // It may not have been made; there is nobody to tell.
-        let _ = fs::remove_file(&self.0);
+        self.instance.client_left(&self.client);
     }
 }
 
 /// The connection to the primary; it is given up when it is silent for `repl-timeout`, or nobody wants it any more.
 struct Wire<'l> {
     link: &'l Link,
-    stream: TcpStream,
+    stream: Transport,
+    listed: Listed,
     heard: Instant,
 }
 
@@ -371,9 +354,12 @@ impl<'l> Wire<'l> {
             match TcpStream::connect_timeout(&addr, link.timeout()) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(TICK))?;
+                    stream.set_read_timeout(Some(link.timeout()))?;
                     stream.set_write_timeout(Some(link.timeout()))?;
-                    return Ok(Self { link, stream, heard: Instant::now() });
+                    let stream = Transport::of(stream, host, &link.instance.config)?;
+                    stream.socket().set_read_timeout(Some(TICK))?;
+                    let listed = Listed::new(&link.instance, stream.socket());
+                    return Ok(Self { link, stream, listed, heard: Instant::now() });
                 }
                 Err(error) => failure = Some(error),
             }
@@ -390,11 +376,16 @@ impl<'l> Wire<'l> {
         if self.link.is_obsolete() {
             return Err(Ended::Obsolete);
         }
+        if self.listed.is_killed() {
+            return Err(Ended::Lost("a client has ended it".to_owned()));
+        }
         match self.stream.read(buffer) {
             Ok(0) => Err(Ended::Lost("the primary has closed the connection".to_owned())),
             Ok(count) => {
                 self.heard = Instant::now();
-                self.link.with_primary(|primary| primary.heard_at = now_ms());
+                let now = now_ms();
+                self.listed.client.active_at.store(now, Relaxed);
+                self.link.with_primary(|primary| primary.heard_at = now);
                 Ok(Some(count))
             }
             Err(error)
@@ -404,7 +395,7 @@ impl<'l> Wire<'l> {
                 ) =>
             {
                 if self.heard.elapsed() > self.link.timeout() {
-                    return Err(Ended::Lost("MASTER timeout: no data nor PING received".to_owned()));
+                    return Err(Ended::Lost(self.link.silence().to_owned()));
                 }
                 Ok(None)
             }
@@ -422,7 +413,19 @@ impl<'l> Wire<'l> {
 }
 
 impl Link {
+    /// What it means that the primary has been silent for too long.
+    fn silence(&self) -> &'static str {
+        match self.with_primary(|primary| primary.stage) {
+            Some(LinkStage::Connected) => "MASTER timeout: no data nor PING received...",
+            Some(LinkStage::Sync) => "Timeout receiving bulk data from MASTER...",
+            Some(LinkStage::Connect | LinkStage::Handshake) | None => "Timeout connecting to the MASTER...",
+        }
+    }
+
     fn timeout(&self) -> Duration {
         Duration::from_secs(self.instance.config.uint(settings::REPL_TIMEOUT))
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;
