@@ -182,7 +182,7 @@ fn measure(
         rate: figure("per_second")?,
         rounds,
         seconds: options.seconds,
-        commit: loadgen::compare::commit(&crate::root()),
+        commit: loadgen::compare::commit(crate::root()),
     })
 }
 

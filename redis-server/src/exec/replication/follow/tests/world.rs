@@ -87,8 +87,8 @@ impl World {
         let mut random = Rng::new(seed);
         let count = 2 + random.below(3);
         let mut nodes: Vec<_> = (0..count).map(|number| Node::new(seed * 8 + number as u64)).collect();
-        for number in 1..count {
-            nodes[number].follow(Some(random.below(number)));
+        for (number, node) in nodes.iter_mut().enumerate().skip(1) {
+            node.follow(Some(random.below(number)));
         }
         Self {
             random,
