@@ -20,7 +20,7 @@ use crate::types::testing::Rng;
 const BEGIN: u64 = 1_700_000_000_000;
 /// Milliseconds from one step to the next, and steps in which everything can happen.
 const STEP: u64 = 50;
-const STEPS: usize = 120;
+const STEPS: usize = 250;
 /// Steps within which all must be well when nothing happens any more.
 const PATIENCE: usize = 4000;
 
@@ -124,7 +124,7 @@ impl World {
     pub(super) fn live(&mut self) {
         for _ in 0..STEPS {
             self.write();
-            match self.random.below(40) {
+            match self.random.below(90) {
                 0..=3 => self.cut_one(),
                 4 => self.save_one(),
                 5 => self.end_one(true),
@@ -177,13 +177,6 @@ impl World {
             self.count("two primaries write");
         }
         for number in primaries {
-            for _ in 0..self.random.below(4) {
-                let words = self.command();
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                for command in words.split(|word| *word == ";") {
-                    self.nodes[number].ask(command);
-                }
-            }
             self.serial += 1;
             let serial = self.serial;
             let node = &mut self.nodes[number];
@@ -192,6 +185,14 @@ impl World {
             if number == self.primary {
                 let end = node.offset();
                 self.written.push((serial, end));
+            }
+            // Behind that, so that the stream stops in any database.
+            for _ in 0..self.random.below(4) {
+                let words = self.command();
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                for command in words.split(|word| *word == ";") {
+                    self.nodes[number].ask(command);
+                }
             }
         }
     }
@@ -424,7 +425,7 @@ impl World {
         });
         drop(connection);
         self.nodes[number].applier.cut();
-        self.nodes[number].connects_at = self.now + self.random.below(3000) as u64;
+        self.nodes[number].connects_at = self.now + self.random.below(1000) as u64;
         self.stage(number, LinkStage::Connect);
     }
 
