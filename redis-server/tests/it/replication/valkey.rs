@@ -47,6 +47,8 @@ fn valkey_follows_ours() {
         // A chain of three: ours follows it.
         let third = Replica::of(valkey.listen().port(), &format!("behind-valkey-{diskless}"));
         until("the link is up", || third.is_up());
+        // It has looked at another database last.
+        client.ask("SELECT 0");
         client.ask("SET last two");
         until("the third has it", || third.server.connect().ask("GET last") == Value::Bulk(b"two".to_vec()));
         assert_eq!(third.server.connect().ask("DEBUG DIGEST"), first.connect().ask("DEBUG DIGEST"));

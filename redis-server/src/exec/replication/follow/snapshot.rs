@@ -186,8 +186,9 @@ impl Link {
         match (received, loaded) {
             (Ok(rest), Ok(aside)) => Ok((rest, aside)),
             (Err(Ended::Obsolete), _) => Err(Ended::Obsolete),
-            (Err(Ended::Lost(why)), _) => {
-                tracing::warn!("Internal error in RDB: it ends early, {why}");
+            (Err(Ended::Lost(why)), loaded) => {
+                let error = loaded.err().map_or_else(String::new, |error| format!(": {error}"));
+                tracing::warn!("Internal error in RDB: {why}{error}");
                 Err(Ended::Lost(why))
             }
             (Ok(_), Err(error)) => {
@@ -199,6 +200,10 @@ impl Link {
 
     /// Waits for room: the primary waits too, then.
     fn hand_on(&self, sender: &SyncSender<Vec<u8>>, bytes: &[u8]) -> Result<(), Ended> {
+        if bytes.is_empty() {
+            // That would be the end for who reads, who may have left by then.
+            return Ok(());
+        }
         let mut piece = bytes.to_vec();
         while let Err(error) = sender.try_send(piece) {
             match error {
