@@ -31,6 +31,25 @@ pub enum ReplyMode {
     Skip,
 }
 
+/// How far what `ASKING` has said is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Asking {
+    /// It was not said.
+    #[default]
+    No,
+    /// It has just been said.
+    Said,
+    /// It holds for the next command.
+    Holds,
+}
+
+impl Asking {
+    /// Whether it holds.
+    pub fn is_on(self) -> bool {
+        self != Self::No
+    }
+}
+
 /// A transaction that is being put together.
 #[derive(Debug, Default)]
 pub struct Multi {
@@ -112,6 +131,10 @@ pub struct Client {
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
+    /// Whether its next command may use a slot that is on its way to this node (`ASKING`).
+    pub asking: Asking,
+    /// Whether a replica may answer what it reads (`READONLY`).
+    pub reads_from_replicas: bool,
     /// Since when a command waits that has to be alone, in milliseconds of Unix time.
     pub held_since: Option<u64>,
     /// What it has said of itself as a replica.
@@ -135,6 +158,8 @@ impl Client {
             tracking: None,
             reply_mode: ReplyMode::On,
             no_touch: false,
+            asking: Asking::No,
+            reads_from_replicas: false,
             held_since: None,
             follower: None,
             close: false,
@@ -145,6 +170,15 @@ impl Client {
     pub fn become_user(&mut self, identity: Identity) {
         self.shared.labels().account = Some(Arc::clone(identity.account()));
         self.identity = identity;
+    }
+
+    /// A command has run: ASKING held for it, or holds until the transaction ends that has begun.
+    pub fn end_asking(&mut self) {
+        self.asking = match self.asking {
+            Asking::Said => Asking::Holds,
+            Asking::Holds if self.multi.is_some() => Asking::Holds,
+            Asking::Holds | Asking::No => Asking::No,
+        };
     }
 
     /// Shows others which command ran last.
@@ -177,6 +211,8 @@ pub trait Unblock: std::fmt::Debug + Send + Sync {
     fn fail(&self, error: &Error) -> bool;
     /// The command.
     fn row(&self) -> &'static Row;
+    /// Calls `visit` with each key that is waited for.
+    fn for_each_key(&self, visit: &mut dyn FnMut(&[u8]));
 }
 
 /// What other threads see of a client, and how they reach it.
@@ -274,6 +310,10 @@ pub mod flag {
     pub const GONE: u32 = 1 << 23;
     /// Is a replica, which follows this server.
     pub const REPLICA: u32 = 1 << 25;
+    /// Came by TLS.
+    pub const TLS: u32 = 1 << 26;
+    /// Has said READONLY.
+    pub const READONLY: u32 = 1 << 27;
     /// A command of its own runs elsewhere, or waits for one that does.
     pub const AWAITS: u32 = 1 << 24;
     /// Is woken when the disk has more.
@@ -305,6 +345,8 @@ pub struct Mailbox {
     pub messages: Vec<Bytes>,
     /// Their bytes.
     pub bytes: usize,
+    /// Shard channels of which another node has the slot now.
+    pub lost_channels: Vec<Bytes>,
     /// Whether the connection is to be closed.
     pub end: End,
 }
@@ -367,6 +409,12 @@ impl ClientShared {
         drop(mailbox);
         self.ring();
         bytes
+    }
+
+    /// Ends a subscription to a shard channel, as another node has its slot now.
+    pub fn lose_channel(&self, name: Bytes) {
+        self.mailbox().lost_channels.push(name);
+        self.ring();
     }
 
     /// Asks the connection to close at once; what waits here is dropped.

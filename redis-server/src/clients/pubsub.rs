@@ -145,6 +145,15 @@ impl PubSub {
         count
     }
 
+    /// Takes away all subscriptions to the shard channels that are `wanted`.
+    pub fn end_shard_channels(&self, wanted: impl Fn(&[u8]) -> bool) -> Vec<(Bytes, BTreeMap<u64, Arc<ClientShared>>)> {
+        let mut ended = Vec::new();
+        for shard in &self.shard_channels.shards {
+            ended.extend(lock(shard).extract_if(|name, _| wanted(name)));
+        }
+        ended
+    }
+
     /// The channels that anybody has subscribed to, or those that match a pattern.
     pub fn names(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Bytes> {
         self.channels(kind).names(pattern)

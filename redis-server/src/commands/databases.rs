@@ -69,6 +69,9 @@ pub(super) fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
 
 /// SWAPDB index1 index2
 fn swapdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.instance.cluster.is_enabled() {
+        return Err(Error::Static("ERR SWAPDB is not allowed in cluster mode"));
+    }
     let number =
         |index, text| args.int(index).ok().and_then(|number| i32::try_from(number).ok()).ok_or(Error::Static(text));
     let first = number(1, "ERR invalid first DB index")?;

@@ -53,6 +53,7 @@ pub const FAMILIES: &[&Family] = &[
     &script::FAMILY,
     &connection::FAMILY,
     &cluster::FAMILY,
+    &cluster::NODE,
     &server::FAMILY,
     &replication::FAMILY,
 ];

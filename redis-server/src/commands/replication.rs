@@ -40,6 +40,9 @@ fn take_over(cx: &Ctx<'_>, id: &[u8]) -> Result {
 
 /// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`
 fn failover(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.instance.cluster.is_enabled() {
+        return Err(Error::Static("ERR FAILOVER not allowed in cluster mode."));
+    }
     let (mut request, mut aborts, mut at) = (FailoverRequest::default(), false, 1);
     while at < args.len() {
         let left = args.len() - at - 1;
@@ -138,6 +141,9 @@ fn configure(follower: &mut Follower, args: Args<'_>, at: usize) -> Result {
 
 /// `REPLICAOF host port`, `REPLICAOF NO ONE`
 fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.instance.cluster.is_enabled() {
+        return Err(Error::Static("ERR REPLICAOF not allowed in cluster mode."));
+    }
     let target = if args.is(1, "no") && args.is(2, "one") {
         None
     } else {

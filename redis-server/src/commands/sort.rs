@@ -57,9 +57,15 @@ impl<'a> Options<'a> {
                 options.stores = true;
                 at += 1;
             } else if args.is(at, "BY") && more > 0 {
+                if is_node && args.at(at + 1).contains(&b'*') {
+                    return Err(Error::Static("ERR BY option of SORT denied in cluster mode."));
+                }
                 options.by = Some(args.at(at + 1));
                 at += 1;
             } else if args.is(at, "GET") && more > 0 {
+                if is_node {
+                    return Err(Error::Static("ERR GET option of SORT denied in cluster mode."));
+                }
                 options.get.push(args.at(at + 1));
                 at += 1;
             } else {

@@ -160,12 +160,12 @@ fn files_include_files() {
 
 #[test]
 fn what_has_no_effect_is_said() {
-    let words = ["--cluster-enabled", "yes", "--rdbcompression", "yes", "--tls-key-file-pass", "secret"];
+    let words = ["--activedefrag", "yes", "--rdbcompression", "yes", "--tls-key-file-pass", "secret"];
     let (_, warnings) = start(&words, &[("REDIS_MAXCLIENT", "1"), ("REDIS_PORT", "tcp://10.0.0.1:6379")]).unwrap();
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     assert!(warnings[0].contains("REDIS_MAXCLIENTS"), "{warnings:?}");
     assert!(warnings[1].contains("another server"), "{warnings:?}");
-    assert!(warnings[2].contains("cluster-enabled"), "{warnings:?}");
+    assert!(warnings[2].contains("activedefrag"), "{warnings:?}");
     assert!(!warnings[3].contains("secret"), "{warnings:?}");
 }
 

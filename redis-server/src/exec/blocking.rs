@@ -193,6 +193,10 @@ impl Unblock for Parked {
     fn row(&self) -> &'static Row {
         self.row
     }
+
+    fn for_each_key(&self, visit: &mut dyn FnMut(&[u8])) {
+        self.keys().for_each(visit);
+    }
 }
 
 /// What a client is told that waits for a group's entries when the stream is gone.

@@ -67,6 +67,7 @@ fn flags(client: &ClientShared) -> String {
         (touched, 'd'),
         (bits & flag::CLOSING != 0, 'c'),
         (bits & flag::UNIX != 0, 'U'),
+        (bits & flag::READONLY != 0, 'r'),
         (bits & flag::NO_EVICT != 0, 'e'),
         (bits & flag::NO_TOUCH != 0, 'T'),
     ];

@@ -6,6 +6,7 @@ use crate::clients::client::{Client, ReplyMode, count};
 use crate::command::{Args, Flags, Footprint, Recent, Role, Row};
 use crate::exec::blocking::Waiting;
 use crate::exec::clock::now_ms;
+use crate::exec::cluster;
 use crate::exec::eviction::{self, Room};
 use crate::exec::exclusive::Held;
 use crate::exec::instance::Instance;
@@ -85,6 +86,7 @@ pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
         && (client.resp3 || !client.is_subscribed())
         && !instance.may_be_paused()
         && client.multi.is_none()
+        && !client.asking.is_on()
         && !instance.has_renamed()
         && !instance.snapshots.has_failed()
         && !instance.replication.limits_writes(&instance.config)
@@ -108,6 +110,11 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     let flags = command.flags;
     if !client.identity.is_cleared(&worker.instance.acl)
         && let Err(error) = permission::check_command(worker, client, row, args)
+    {
+        return Admission::Refuse(error, Some(row));
+    }
+    if worker.routes
+        && let Err(error) = cluster::judge_on_admission(&worker.instance, client, &Call { row, args })
     {
         return Admission::Refuse(error, Some(row));
     }
@@ -203,7 +210,7 @@ fn may_write(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) ->
 
 /// The flags of a call: a script's own, where it has declared some.
 #[inline]
-fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
+pub(crate) fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
     match row.command.footprint {
         Footprint::Alone => instance.scripts.flags_of_call(row, args),
         _ => row.command.flags,
@@ -243,6 +250,14 @@ pub enum Passed {
 
 /// Does what admission has decided about a command that runs alone.
 pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Args<'_>, reply: &mut Reply) -> Passed {
+    let passed = pass_on(worker, client, admission, args, reply);
+    if client.asking.is_on() && !matches!(passed, Passed::Held(_) | Passed::Paused(_)) {
+        client.end_asking();
+    }
+    passed
+}
+
+fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Args<'_>, reply: &mut Reply) -> Passed {
     match admission {
         Admission::Run(row) => {
             client.note_command(row);
@@ -303,6 +318,9 @@ pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static 
 fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
     if row.is_some_and(|row| row.command.role == Role::Exec) {
         discard_transaction(instance, client);
+        if matches!(error, Error::Elsewhere(_)) {
+            return error;
+        }
         let text = error.to_string();
         let text = text.strip_prefix("ERR ").unwrap_or(&text);
         return Error::Message(format!("EXECABORT Transaction discarded because of: {text}"));

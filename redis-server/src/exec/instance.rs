@@ -18,6 +18,7 @@ use crate::config::{Config, settings};
 use crate::exec::aof::Aof;
 use crate::exec::client_eviction::ClientMemory;
 use crate::exec::clock::now_ms;
+use crate::exec::cluster::Cluster;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::exclusive::{Exclusive, Occupation};
 use crate::exec::loading::Loading;
@@ -91,6 +92,8 @@ pub struct Instance {
     pub aof: Aof,
     /// Who follows it.
     pub replication: Replication,
+    /// Who serves which keys, if it is a node of a cluster.
+    pub cluster: Cluster,
     /// What calls have changed, for those who keep it elsewhere.
     pub journal: Arc<Journal>,
     /// The workers.
@@ -152,8 +155,10 @@ impl Instance {
         for (number, database) in databases.iter().enumerate() {
             listen(database, number, (&config, &pubsub, &tracking, &journal));
         }
+        let cluster = Cluster::new(&config);
         Ok(Self {
             acl,
+            cluster,
             config,
             registry: &commands.registry,
             handlers: commands.handlers,
@@ -416,9 +421,11 @@ fn databases(config: &Config, reaper: &Arc<Reaper>) -> Box<[Database]> {
         // DashMap has two shards at least.
         shards => shards.max(2),
     };
+    let is_node = config.is_on(settings::CLUSTER_ENABLED);
     let (hasher, cut) = (RandomState::default(), Arc::<Cut>::default());
     let database = |_| {
-        let database = Database::new(shards, hasher.clone());
+        let hasher = hasher.clone();
+        let database = if is_node { Database::by_slot(hasher) } else { Database::new(shards, hasher) };
         database.set_usage(eviction::usage(config));
         database.with_reaper(Arc::clone(reaper)).with_cut(Arc::clone(&cut))
     };

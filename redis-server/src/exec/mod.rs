@@ -5,6 +5,7 @@ pub mod blocking;
 pub mod client_eviction;
 pub mod client_list;
 pub mod clock;
+pub mod cluster;
 mod ctx;
 pub mod dispatch;
 pub mod event_loop;

@@ -140,6 +140,7 @@ impl Runner<'_> {
             let admission = (!spans.is_empty()).then(|| dispatch::admit(self.worker, self.client, args));
             if let Some(Admission::Run(row)) = admission
                 && row.command.batches(args.len())
+                && !self.client.asking.is_on()
             {
                 window.push(Call { row, args });
                 continue;

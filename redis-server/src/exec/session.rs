@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::clients::acl::Identity;
@@ -99,6 +100,23 @@ impl ConnectedClient {
         client.close |= self.client.close;
         self.running = None;
         self.client = client;
+        self.client.end_asking();
+    }
+
+    /// Is told of shard channels whose slots other nodes have now: it has not subscribed to them any more.
+    pub(crate) fn lose_channels(&mut self, names: Vec<Bytes>, reply: &mut Reply) {
+        reply.set_resp3(self.resp3);
+        for name in names {
+            let Some(subscriptions) = &mut self.client.subscriptions else { break };
+            let set = &mut subscriptions.sets[Kind::Shard as usize];
+            if set.swap_remove(&name) {
+                reply.push(3);
+                reply.bulk(b"sunsubscribe");
+                reply.bulk(&name);
+                reply.count(set.len());
+            }
+        }
+        self.client.note_subscriptions();
     }
 
     /// Forgets that CLIENT PAUSE holds it back.

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::clients::client::{Client, Multi, ReplyMode};
 use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::exec::blocking::{self, Waiting};
+use crate::exec::cluster;
 use crate::exec::dispatch::{Call, Passed, refuse};
 use crate::exec::eviction;
 use crate::exec::exclusive::{Busy, Inside};
@@ -128,6 +129,13 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
         let database = db.database();
         slow::lend(&mut db, &declared_keys(database, client, call));
     }
+    if worker.routes
+        && let Err(error) = cluster::judge_locked(&worker.instance, client, call, &db, &keys)
+    {
+        drop((db, others));
+        refuse(worker, client, Some(call.row), error, reply);
+        return Window { done: 1, ready: Vec::new(), waiting: None };
+    }
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
     let call = Call { args: call.args.with_keys(&keys), ..*call };
     if worker.goes_on.get()
@@ -158,10 +166,20 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     }
     let mut db = database.lock_keys(&mut keys, worker.now_ms());
     prepare(&mut db, worker, client);
+    let mut calls = calls;
+    if worker.routes {
+        let keys = keys.iter().map(|(key, access)| (key, *access));
+        match worker.instance.cluster.served(client, keys) {
+            0 => {
+                drop(db);
+                return run_one(worker, client, &calls[0], reply);
+            }
+            served => calls = &calls[..served],
+        }
+    }
     if calls.len() > 1 {
         db.prefetch(&mut keys);
     }
-    let mut calls = calls;
     if worker.goes_on.get() && worker.instance.background.is_walking() {
         calls = &calls
             [..keys.iter().take_while(|(key, access)| *access == Access::Read || !db.saves_vast_first(key)).count()];
@@ -213,7 +231,7 @@ fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
     }
 }
 
-type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
+pub(crate) type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
 
 /// Appends the keys of a call, hashed, with what it does to them.
 #[inline]
@@ -228,7 +246,7 @@ fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
 }
 
 /// The keys of a call, or of all those that EXEC will run, hashed.
-fn declared_keys<'a>(database: &Database, client: &'a Client, call: &Call<'a>) -> Keys<'a> {
+pub(crate) fn declared_keys<'a>(database: &Database, client: &'a Client, call: &Call<'a>) -> Keys<'a> {
     let mut keys = Keys::new();
     match queue_of(std::slice::from_ref(call), client) {
         Some(multi) => multi.queue.iter().for_each(|(row, args)| {

@@ -45,6 +45,8 @@ pub struct Worker {
     pub is_slow: bool,
     /// Whether it runs what scripts call.
     pub is_script: bool,
+    /// Whether it asks of each call if this node of a cluster serves its keys.
+    pub routes: bool,
     /// Whether it runs what others have said, who alone say what goes when: files that are loaded, or a primary.
     pub loads: bool,
     /// What runs scripts, between two of them.
@@ -87,9 +89,11 @@ impl Worker {
         let seed = foldhash::fast::RandomState::default();
         let random = std::hash::BuildHasher::hash_one(&seed, now_ms()) | 1;
         let activity = instance.exclusive.activity();
+        let routes = instance.cluster.is_enabled();
         Self {
             instance,
             stats,
+            routes,
             scratch: RefCell::new(scratch),
             evictor: RefCell::default(),
             changed_keys: RefCell::default(),
@@ -118,17 +122,17 @@ impl Worker {
     /// One that loads an append-only file, which counts for nobody.
     pub(crate) fn of_loader(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.aside();
-        Self { loads: true, ..Self::counting(instance, stats, Scratch::default()) }
+        Self { loads: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
     }
 
     /// [`Worker::alone`], for files that are loaded again.
     pub(crate) fn reloading(&self) -> Self {
-        Self { loads: true, ..self.alone() }
+        Self { loads: true, routes: false, ..self.alone() }
     }
 
     /// One that runs what a primary says.
     pub(crate) fn of_link(instance: Arc<Instance>) -> Self {
-        Self { loads: true, ..Self::new(instance) }
+        Self { loads: true, routes: false, ..Self::new(instance) }
     }
 
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.
@@ -148,6 +152,8 @@ impl Worker {
             is_slow: false,
             is_script: self.is_alone,
             loads: self.loads,
+            // What runs alone is judged before it does, and what a script calls by the script.
+            routes: false,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),

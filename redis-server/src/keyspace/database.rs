@@ -16,6 +16,7 @@ use super::shards::{Deadlines, Guard, Shards};
 use super::table::{self, Table};
 use super::usage::{self, Usage};
 use super::view::View;
+use crate::cluster::{SLOTS, slot_of};
 
 /// Expiring keys per shard, and shards, that the estimated mean time to live looks at.
 const TTL_SAMPLE: usize = 8;
@@ -74,6 +75,8 @@ pub struct Database {
     hasher: RandomState,
     /// Number of shards, a power of two.
     count: usize,
+    /// Whether a key's shard is its hash slot.
+    by_slot: bool,
     shards: OnceLock<Shards>,
     /// Whether `shards` are to be used: a little later than they are there, when whoever has locked the database before
     /// they were there has locked them.
@@ -123,6 +126,7 @@ impl Database {
         Self {
             hasher,
             count: shards,
+            by_slot: false,
             shards: OnceLock::new(),
             made: AtomicBool::new(false),
             making: Mutex::default(),
@@ -140,9 +144,15 @@ impl Database {
 
     /// An empty one that can change its entries with this one: [`Database::swap`].
     pub fn sibling(&self) -> Self {
-        let database = Self { cut: self.cut.sibling(), ..Self::new(self.count, self.hasher.clone()) };
+        let database = Self { cut: self.cut.sibling(), by_slot: self.by_slot, ..Self::new(self.count, self.hasher.clone()) };
         database.set_usage(self.usage());
         database.with_reaper(Arc::clone(&self.reaper))
+    }
+
+    /// An empty database of a cluster's node: it has a shard for each hash slot, so that a slot's keys are counted, listed and
+    /// removed as a whole.
+    pub fn by_slot(hasher: RandomState) -> Self {
+        Self { by_slot: true, ..Self::new(SLOTS, hasher) }
     }
 
     /// The same with a reaper that others use too.
@@ -219,6 +229,9 @@ impl Database {
     #[inline]
     pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
         let hash = self.hash(bytes);
+        if self.by_slot {
+            return Key::new(bytes, hash, slot_of(bytes).into());
+        }
         // The tables of the shards use the highest seven bits, and the lowest ones.
         let shard = ((hash << 7 >> 32) * self.count as u64) >> 32;
         Key::new(bytes, hash, shard as u32)
@@ -234,6 +247,14 @@ impl Database {
     /// Locks one shard, unless that has to be waited for.
     pub(super) fn try_guard(&self, shard: usize, access: Access) -> Option<Guard<'_>> {
         self.made_or_make().try_guard(shard, access)
+    }
+
+    /// Whether there is an entry of `key`, even one whose time is over; `None` if that cannot be known without waiting for its
+    /// shard's lock.
+    pub fn holds_now(&self, key: &Key<'_>) -> Option<bool> {
+        let Some(shards) = self.made() else { return Some(false) };
+        let guard = shards.try_guard(key.shard as usize, Access::Read)?;
+        Some(guard.table().get(key.hash, |(entry, _)| entry.key() == key.bytes).is_some())
     }
 
     /// Locks one shard.

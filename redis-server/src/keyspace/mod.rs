@@ -13,6 +13,7 @@ mod loan;
 mod reaper;
 mod shards;
 mod slot;
+mod slots;
 mod table;
 mod usage;
 mod value;

@@ -12,13 +12,15 @@ use super::shards::{Guard, Shards};
 use super::table::{self, Table};
 use super::usage::Trace;
 use super::value::{Value, ValueRef};
+use crate::cluster::SLOTS;
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
 const MET_MAX: usize = 1024;
 
-/// Up to so many shards, a window's are sorted in a bit set, of which one word tells what other words are used.
-const SORTED_BY_BITS: usize = WORDS * 64;
-const WORDS: usize = 64;
+/// Most shards that are sorted in a bit set of 64 words, of which one word more tells what words are used.
+const SORTED_BY_BITS: usize = 64 * 64;
+/// Words for as many shards as there are hash slots.
+const SLOT_WORDS: usize = SLOTS / 64;
 
 /// The table of every shard that is locked before there are any.
 static EMPTY: Table = Table::new();
@@ -114,39 +116,54 @@ impl Database {
             view.guards.push(Locked { shard: key.shard, guard });
             return view;
         }
-        if self.shards() > SORTED_BY_BITS {
-            let view = self.lock(keys.iter().map(|(key, access)| (key.shard, *access)), now);
-            keys.iter_mut().for_each(|(key, _)| key.guard = view.place(key) as u32);
-            return view;
+        match self.shards() {
+            ..=SORTED_BY_BITS => self.lock_sorted::<64, 1>(keys, now),
+            SLOTS => self.lock_sorted::<SLOT_WORDS, { SLOT_WORDS / 64 }>(keys, now),
+            _ => {
+                let view = self.lock(keys.iter().map(|(key, access)| (key.shard, *access)), now);
+                keys.iter_mut().for_each(|(key, _)| key.guard = view.place(key) as u32);
+                view
+            }
         }
-        // One bit per shard sorts the shards and drops repetitions.
+    }
+
+    /// [`Database::lock_keys`] for up to `64 * WORDS` shards, of which `64 * BLOCKS` words have a bit each. One bit per shard sorts
+    /// the shards and drops repetitions.
+    #[inline]
+    fn lock_sorted<'a, const WORDS: usize, const BLOCKS: usize>(
+        &'a self,
+        keys: &mut [(Key<'_>, Access)],
+        now: u64,
+    ) -> View<'a> {
         let shards = self.made_or_make();
-        let (mut wanted, mut exclusive, mut used) = ([0u64; WORDS], [0u64; WORDS], 0u64);
+        let (mut wanted, mut exclusive, mut used) = ([0u64; WORDS], [0u64; WORDS], [0u64; BLOCKS]);
         for (key, access) in keys.iter() {
-            let (word, bit) = split(key.shard);
+            let (word, bit) = split::<WORDS>(key.shard);
             wanted[word] |= bit;
             exclusive[word] |= if *access == Access::Write { bit } else { 0 };
-            used |= 1 << word;
+            used[word / 64 % BLOCKS] |= 1 << (word % 64);
         }
         let mut view = self.lock_none(now);
         view.guards = SmallVec::with_capacity(keys.len());
         // Guards in front of each word's.
         let mut before = [0u16; WORDS];
-        while used != 0 {
-            let word = used.trailing_zeros() as usize;
-            used &= used - 1;
-            before[word] = view.guards.len() as u16;
-            let mut bits = wanted[word];
-            while bits != 0 {
-                let shard = word as u32 * 64 + bits.trailing_zeros();
-                let is_exclusive = exclusive[word] & bits & bits.wrapping_neg() != 0;
-                let access = if is_exclusive { Access::Write } else { Access::Read };
-                view.guards.push(Locked { shard, guard: shards.guard(shard as usize, access) });
-                bits &= bits - 1;
+        for (block, mut used) in used.into_iter().enumerate() {
+            while used != 0 {
+                let word = (block * 64 + used.trailing_zeros() as usize) % WORDS;
+                used &= used - 1;
+                before[word] = view.guards.len() as u16;
+                let mut bits = wanted[word];
+                while bits != 0 {
+                    let shard = word as u32 * 64 + bits.trailing_zeros();
+                    let is_exclusive = exclusive[word] & bits & bits.wrapping_neg() != 0;
+                    let access = if is_exclusive { Access::Write } else { Access::Read };
+                    view.guards.push(Locked { shard, guard: shards.guard(shard as usize, access) });
+                    bits &= bits - 1;
+                }
             }
         }
         for (key, _) in keys {
-            let (word, bit) = split(key.shard);
+            let (word, bit) = split::<WORDS>(key.shard);
             let lower = wanted[word] & (bit - 1);
             // Mostly there is none, and counting takes a dozen instructions where the processor may have none for it.
             key.guard = u32::from(before[word]) + if lower == 0 { 0 } else { lower.count_ones() };
@@ -184,7 +201,7 @@ impl Database {
 
 /// The word and the bit of a shard.
 #[inline]
-fn split(shard: u32) -> (usize, u64) {
+fn split<const WORDS: usize>(shard: u32) -> (usize, u64) {
     (shard as usize / 64 % WORDS, 1 << (shard % 64))
 }
 

@@ -44,6 +44,8 @@ pub enum Error {
     SnapshotsFail,
     /// The data is not there yet.
     Loading,
+    /// A node of a cluster says who serves the keys, or why nobody does; complete with its code.
+    Elsewhere(String),
     /// Any other, complete with its code.
     Static(&'static str),
     /// Any other that names something, complete with its code.
@@ -73,7 +75,7 @@ impl fmt::Display for Error {
             }
             Self::Loading => "LOADING Redis is loading the dataset in memory",
             Self::Static(text) => text,
-            Self::Message(text) => text,
+            Self::Elsewhere(text) | Self::Message(text) => text,
         })
     }
 }

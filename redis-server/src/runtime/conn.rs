@@ -117,6 +117,7 @@ fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Co
     let fd = stream.as_raw_fd();
     let shared = ClientShared::new(instance.next_client_id(), peer.to_string(), local.to_string(), fd, now_ms());
     shared.set_flag(flag::UNIX, matches!(peer, Peer::Unix(_)));
+    shared.set_flag(flag::TLS, stream.is_tls());
     ConnectedClient::new(instance, shared)
 }
 
@@ -346,6 +347,14 @@ impl Conn {
             self.send(cx, scratch)?;
         } else {
             mail.messages.into_iter().for_each(|message| self.output.push(message));
+        }
+        if !mail.lost_channels.is_empty() {
+            self.client.lose_channels(mail.lost_channels, &mut scratch.reply);
+            if self.output.is_empty() {
+                self.send(cx, scratch)?;
+            } else {
+                self.output.push(Bytes::from(std::mem::take(&mut scratch.reply).to_vec()));
+            }
         }
         if mail.end == End::Now {
             // What the client was told before must still reach it, if its socket takes it.

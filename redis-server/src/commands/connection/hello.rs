@@ -1,7 +1,7 @@
 //! Who the client is, and which protocol it speaks.
 
 use crate::clients::acl::{Context, Entry, Identity, Reason};
-use crate::clients::client::{ReplyMode, flag};
+use crate::clients::client::{Asking, ReplyMode, flag};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::exec::client_list::describe;
@@ -52,7 +52,9 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.int(if resp3 { 3 } else { 2 });
     cx.reply.bulk(b"id");
     cx.reply.int(cx.client.shared.id as i64);
-    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+    let mode = if cx.instance.cluster.is_enabled() { "cluster" } else { "standalone" };
+    let role = if cx.instance.replication.is_replica() { "replica" } else { "master" };
+    for (name, value) in [("mode", mode), ("role", role)] {
         cx.reply.bulk(name.as_bytes());
         cx.reply.bulk(value.as_bytes());
     }
@@ -128,7 +130,9 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     client.become_user(Identity::newcomer(&instance.acl));
     client.reply_mode = ReplyMode::On;
     client.no_touch = false;
-    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH, false);
+    client.asking = Asking::No;
+    client.reads_from_replicas = false;
+    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::READONLY, false);
     instance.client_memory.look_again();
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");

@@ -37,6 +37,9 @@ fn echo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// SELECT index
 fn select(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = i32::try_from(args.int(1)?).map_err(|_| Error::NotInt32)?;
+    if index != 0 && cx.instance().cluster.is_enabled() {
+        return Err(Error::Static("ERR SELECT is not allowed in cluster mode"));
+    }
     let index = usize::try_from(index).ok().filter(|&index| index < cx.instance().databases().len());
     cx.select(index.ok_or(Error::DbIndex)?);
     cx.reply.ok();

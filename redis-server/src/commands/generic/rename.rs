@@ -83,6 +83,9 @@ pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// MOVE key db
 pub(super) fn move_key(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.instance.cluster.is_enabled() {
+        return Err(Error::Static("ERR MOVE is not allowed in cluster mode"));
+    }
     let key = args.key(0);
     let db = database(cx, args, 2)?;
     if db == cx.client.db {

@@ -43,7 +43,7 @@ const SECTIONS: &[Section] = &[
     section("Commandstats", false, command_stats),
     section("Errorstats",   true,  error_stats),
     section("Latencystats", false, latency_stats),
-    section("Cluster",      true,  |_, fields| fields.add("cluster_enabled", 0)),
+    section("Cluster",      true,  |cx, fields| fields.add("cluster_enabled", u8::from(cx.instance.cluster.is_enabled()))),
     section("Keyspace",     true,  keyspace),
 ];
 
@@ -106,7 +106,7 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("redis_version", crate::REDIS_VERSION);
     fields.add("server_name", env!("CARGO_PKG_NAME"));
     fields.add("server_version", env!("CARGO_PKG_VERSION"));
-    fields.add("redis_mode", "standalone");
+    fields.add("redis_mode", if cx.instance.cluster.is_enabled() { "cluster" } else { "standalone" });
     fields.add("os", format_args!("Linux {} {}", system.trim(), std::env::consts::ARCH));
     fields.add("arch_bits", usize::BITS);
     fields.add("multiplexing_api", "epoll");

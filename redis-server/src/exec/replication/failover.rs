@@ -140,8 +140,10 @@ impl Replication {
     /// Follows another server from now on, or none; who waits for keys is told, and the configuration. The caller is
     /// [between units](Replication::between_units).
     pub fn turn_to(&self, instance: &Arc<Instance>, target: Option<(String, u16)>) {
-        let words = target.as_ref().map_or_else(String::new, |(host, port)| format!("{host} {port}"));
-        instance.config.note(settings::REPLICAOF, &words);
+        if !instance.cluster.is_enabled() {
+            let words = target.as_ref().map_or_else(String::new, |(host, port)| format!("{host} {port}"));
+            instance.config.note(settings::REPLICAOF, &words);
+        }
         if target.is_some() && !self.is_replica() {
             let unblocked = Error::Static(
                 "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",

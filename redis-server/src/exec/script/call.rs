@@ -10,10 +10,12 @@ use super::status::Slow;
 use super::{ScriptFlags, raw};
 use crate::clients::acl::{self, Identity};
 use crate::clients::client::{Client, ClientShared, ReplyMode};
+use crate::cluster::slot_of;
 use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::settings;
 use crate::exec::clock::Tick;
-use crate::exec::dispatch;
+use crate::exec::cluster;
+use crate::exec::dispatch::{self, Call};
 use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
@@ -57,6 +59,10 @@ pub(super) struct Running {
     is_dirty: bool,
     is_slow: bool,
     has_read: bool,
+    /// The slot of the keys so far, where this is a node of a cluster.
+    slot: Option<u16>,
+    /// Whether its commands may have keys of different slots.
+    crosses_slots: bool,
     began: Tick,
     name: String,
     command: OwnedArgs,
@@ -158,6 +164,8 @@ impl Running {
             is_dirty: false,
             is_slow: false,
             has_read: false,
+            slot: None,
+            crosses_slots: false,
             began: Tick::now(),
             name: String::new(),
             command: OwnedArgs::default(),
@@ -183,6 +191,8 @@ impl Running {
         self.allow_oom = flags.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_OOM));
         self.is_short_of_memory = cx.instance.is_short_of_memory();
         (self.is_dirty, self.is_slow, self.has_read) = (false, false, false);
+        (self.slot, self.crosses_slots) =
+            (None, flags.is_none_or(|flags| flags.has(ScriptFlags::ALLOW_CROSS_SLOT)));
         self.began = cx.worker.ticked();
         self.name.clear();
         self.name.push_str(name);
@@ -192,6 +202,11 @@ impl Running {
     /// Remembers the command that runs the script, for FUNCTION STATS.
     pub(super) fn called_by(&mut self, args: Args<'_>) {
         self.command.copy_from(args);
+        if self.worker.instance.cluster.is_enabled() {
+            let row = dispatch::find(&self.worker.instance, args);
+            let first = row.and_then(|row| row.command.key_positions(args).first().map(|(at, _)| args.at(*at)));
+            self.slot = first.map(slot_of);
+        }
     }
 
     /// Puts the client back in its place, with what it has chosen.
@@ -342,6 +357,11 @@ impl Running {
         if let Some(error) = refusal {
             self.worker.refused(Some(row), &error);
             return Err(error);
+        }
+        if instance.cluster.is_enabled() && !self.worker.loads {
+            let call = Call { row, args };
+            let judged = cluster::judge_script_call(instance, &self.client, &call, self.slot, self.crosses_slots);
+            self.slot = judged.inspect_err(|error| self.worker.refused(Some(row), error))?;
         }
         if writes && !self.is_dirty {
             if !instance.scripts.status.begin_write() {

@@ -497,6 +497,9 @@ fn number_of_keys(args: Args<'_>, not_a_number: Error) -> Result<usize> {
 /// Whether a script that has declared flags may run.
 fn may_run(cx: &Ctx<'_>, flags: Option<ScriptFlags>, read_only: bool) -> Result {
     let Some(flags) = flags else { return Ok(()) };
+    if flags.has(ScriptFlags::NO_CLUSTER) && cx.instance.cluster.is_enabled() {
+        return Err(Error::Static("ERR Can not run script on cluster, 'no-cluster' flag is set."));
+    }
     let writes = !flags.has(ScriptFlags::NO_WRITES);
     if writes && read_only {
         return Err(Error::Static("ERR Can not execute a script with write flag using *_ro command."));

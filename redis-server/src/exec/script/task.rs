@@ -19,6 +19,7 @@ use crate::command::Row;
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::clock::now_ms;
+use crate::exec::cluster;
 use crate::exec::dispatch::{self, Call, Passed};
 use crate::exec::exclusive::{Alone, Exclusive, Held, Hindered};
 use crate::exec::instance::Instance;
@@ -99,6 +100,13 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
             return Passed::Done;
         }
     };
+    if worker.routes
+        && let Err(error) = cluster::judge_alone(instance, client, &call)
+    {
+        drop(alone);
+        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        return Passed::Done;
+    }
     worker.tick();
     if client.tracking.is_some() {
         tracking::deliver(client, reply);

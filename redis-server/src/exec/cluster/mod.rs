@@ -1,0 +1,103 @@
+//! A node of a cluster: who serves which slot, and what a client is told that asks the wrong one.
+//!
+//! A slot is a shard of database 0, so whoever has locked its keys decides about them alone. A call is judged on admission, where
+//! the genuine server does so, among all other reasons to refuse it; and again under its locks, because slots leave and keys move
+//! in between. For nearly all calls the second judgement is one bit for each key.
+
+mod clients;
+mod file;
+mod judge;
+mod node;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub(crate) use judge::{judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred};
+pub use node::{DISABLED, bus_port, settings_of};
+
+use crate::clients::client::Client;
+use crate::cluster::{Endpoint, NOBODY, NodeId, Routing, SLOTS};
+use crate::config::{Config, settings};
+use crate::keyspace::{Access, Key};
+
+/// Words with a bit for each slot.
+const WORDS: usize = SLOTS / 64;
+
+/// A set of slots that threads read while one writes it.
+type Slots = Box<[AtomicU64]>;
+
+/// What a server knows of its cluster, if it is a node of one.
+#[derive(Debug)]
+pub struct Cluster {
+    is_enabled: bool,
+    routing: RwLock<Arc<Routing>>,
+    /// Slots whose calls this node serves whatever they are.
+    served: Slots,
+    /// Slots whose reads it serves for clients that have said READONLY.
+    readable: Slots,
+    node: node::Node,
+}
+
+impl Cluster {
+    /// Nobody has any slot yet.
+    pub fn new(config: &Config) -> Self {
+        let is_enabled = config.is_on(settings::CLUSTER_ENABLED);
+        let slots = || (0..if is_enabled { WORDS } else { 0 }).map(|_| AtomicU64::new(0)).collect();
+        let me = Endpoint {
+            id: NodeId::from_random(|| 0),
+            ip: String::new(),
+            port: 0,
+            tls_port: 0,
+            hostname: String::new(),
+            primary: NOBODY,
+            is_replica: false,
+            has_failed: false,
+        };
+        let routing = RwLock::new(Arc::new(Routing::alone(me)));
+        Self { is_enabled, routing, served: slots(), readable: slots(), node: node::Node::default() }
+    }
+
+    /// Whether this server is a node of a cluster.
+    #[inline]
+    pub fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+
+    /// Who has which slot.
+    pub fn routing(&self) -> Arc<Routing> {
+        Arc::clone(&self.routing.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on this is who has which slot.
+    ///
+    /// Calls that have locked keys of a slot before are not waited for: whoever wants to be sure that no more of them run locks it
+    /// once.
+    pub fn route(&self, routing: Arc<Routing>) {
+        let (mut served, mut readable) = (vec![0u64; WORDS], vec![0u64; WORDS]);
+        for (slot, owner) in routing.owners.iter().enumerate().filter(|_| routing.is_ok) {
+            let (word, bit) = (slot / 64, 1 << (slot % 64));
+            if *owner == routing.me && !routing.migrating.contains_key(&(slot as u16)) {
+                served[word] |= bit;
+                readable[word] |= bit;
+            } else if *owner == routing.primary {
+                readable[word] |= bit;
+            }
+        }
+        *self.routing.write().unwrap_or_else(PoisonError::into_inner) = routing;
+        for (words, bits) in [(&self.served, served), (&self.readable, readable)] {
+            words.iter().zip(bits).for_each(|(word, bits)| word.store(bits, SeqCst));
+        }
+    }
+
+    /// How many of these calls' keys, one each, are served without a further question, from the first on; they are locked.
+    #[inline]
+    pub(crate) fn served<'k>(&self, client: &Client, keys: impl Iterator<Item = (&'k Key<'k>, Access)>) -> usize {
+        let reads = if client.reads_from_replicas { &self.readable } else { &self.served };
+        let is_served = |(key, access): &(&Key<'_>, Access)| {
+            let slots = if *access == Access::Read { reads } else { &self.served };
+            slots[key.shard() as usize / 64].load(Relaxed) >> (key.shard() % 64) & 1 != 0
+        };
+        keys.take_while(is_served).count()
+    }
+}

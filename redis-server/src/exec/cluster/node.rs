@@ -1,0 +1,265 @@
+//! This node's machine: it is told what happens, and what it wants done is done here, or by the bus's thread.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use foldhash::quality::RandomState;
+use std::hash::BuildHasher as _;
+
+use super::file::NodesFile;
+use super::{Cluster, clients};
+use crate::cluster::{Action, Facts, Level, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
+use crate::config::{Config, settings};
+use crate::exec::clock::{Tick, now_ms};
+use crate::exec::instance::Instance;
+use crate::exec::replication::LinkStage;
+use crate::protocol::error::Error;
+
+/// How far the bus port is from the port, where nothing else is said.
+const BUS_PORT: u16 = 10_000;
+/// Keys of a slot that has gone which are removed under one lock.
+const DROP_SLICE: usize = 256;
+
+/// The machine and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Node {
+    machine: Mutex<Option<Running>>,
+    /// What the bus's thread is to do, in this order.
+    outbox: Mutex<VecDeque<Action>>,
+    waker: atomic_waker::AtomicWaker,
+    /// Slots of which others are the owners now, and whose keys are to be removed.
+    lost: Mutex<SlotSet>,
+    began: (Millis, Tick),
+}
+
+#[derive(Debug)]
+struct Running {
+    machine: Machine,
+    file: NodesFile,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self {
+            machine: Mutex::default(),
+            outbox: Mutex::default(),
+            waker: atomic_waker::AtomicWaker::new(),
+            lost: Mutex::new(SlotSet::EMPTY),
+            began: (now_ms(), Tick::now()),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a node is told of itself by its configuration.
+pub fn settings_of(config: &Config) -> Settings {
+    let port = |setting| u16::try_from(config.int(setting)).unwrap_or(0);
+    let or = |first: u16, second: u16| if first == 0 { second } else { first };
+    let (plain, tls_port) = (port(settings::PORT), port(settings::TLS_PORT));
+    let tls = config.is_on(settings::TLS_CLUSTER);
+    Settings {
+        node_timeout: config.uint(settings::CLUSTER_NODE_TIMEOUT),
+        replica_validity_factor: config.uint(settings::CLUSTER_REPLICA_VALIDITY_FACTOR),
+        replica_ping_period: config.uint(settings::REPL_PING_REPLICA_PERIOD) * 1000,
+        migration_barrier: config.size(settings::CLUSTER_MIGRATION_BARRIER),
+        allow_replica_migration: config.is_on(settings::CLUSTER_ALLOW_REPLICA_MIGRATION),
+        require_full_coverage: config.is_on(settings::CLUSTER_REQUIRE_FULL_COVERAGE),
+        replica_no_failover: config.is_on(settings::CLUSTER_REPLICA_NO_FAILOVER),
+        tls,
+        port: or(port(settings::CLUSTER_ANNOUNCE_PORT), plain),
+        tls_port: or(port(settings::CLUSTER_ANNOUNCE_TLS_PORT), tls_port),
+        bus_port: or(port(settings::CLUSTER_ANNOUNCE_BUS_PORT), bus_port(config)),
+        announce_ip: config.text(settings::CLUSTER_ANNOUNCE_IP),
+        hostname: config.text(settings::CLUSTER_ANNOUNCE_HOSTNAME),
+        nodename: config.text(settings::CLUSTER_ANNOUNCE_HUMAN_NODENAME),
+    }
+}
+
+/// The port at which other nodes find this one.
+pub fn bus_port(config: &Config) -> u16 {
+    let port = |setting| u16::try_from(config.int(setting)).unwrap_or(0);
+    let base = match config.is_on(settings::TLS_CLUSTER) {
+        true => port(settings::TLS_PORT),
+        false => port(settings::PORT),
+    };
+    match port(settings::CLUSTER_PORT) {
+        0 => base.saturating_add(BUS_PORT),
+        port => port,
+    }
+}
+
+impl Cluster {
+    /// Takes up what the file says of this node, before anybody is served.
+    ///
+    /// # Errors
+    /// The file is another server's, or says nothing that can be understood.
+    pub fn begin(&self, instance: &Instance) -> Result<(), String> {
+        let config = &instance.config;
+        let name = config.text(settings::CLUSTER_CONFIG_FILE);
+        let (file, text) = NodesFile::open(Path::new(&name))?;
+        let saved = (!text.is_empty()).then_some(text.as_str());
+        let seed = std::array::from_fn(|part| RandomState::default().hash_one(part));
+        let machine = Machine::new(settings_of(config), seed, saved, self.now())
+            .map_err(|error| format!("Unrecoverable error: corrupted cluster config file {name}: {error}"))?;
+        *lock(&self.node.machine) = Some(Running { machine, file });
+        self.with(instance, |_, _| ());
+        Ok(())
+    }
+
+    /// The data is there.
+    ///
+    /// # Errors
+    /// It has keys where a node must have none.
+    pub fn data_loaded(&self, instance: &Instance) -> Result<(), String> {
+        if instance.databases().iter().skip(1).any(|database| !database.is_empty()) {
+            return Err("You can't have keys in a DB different than DB 0 when in Cluster mode. Exiting.".to_owned());
+        }
+        let mut slots = SlotSet::EMPTY;
+        for slot in (0..SLOTS as u16).filter(|&slot| instance.database(0).keys_in_slot(slot) > 0) {
+            slots.add(slot);
+        }
+        self.with(instance, |machine, now| machine.data_loaded(&slots, now));
+        Ok(())
+    }
+
+    /// The time, which never runs back.
+    pub fn now(&self) -> Millis {
+        let (at, tick) = self.node.began;
+        at + tick.elapsed().as_millis() as u64
+    }
+
+    /// Has the machine do something, and does what it wants done; `None` while there is none.
+    pub fn with<R>(&self, instance: &Instance, work: impl FnOnce(&mut Machine, Millis) -> R) -> Option<R> {
+        let mut guard = lock(&self.node.machine);
+        let running = guard.as_mut()?;
+        running.machine.observe(facts(instance));
+        let result = work(&mut running.machine, self.now());
+        let mut is_asked = false;
+        while let Some(action) = running.machine.poll() {
+            is_asked |= self.take(&mut running.file, action);
+        }
+        drop(guard);
+        if is_asked {
+            self.node.waker.wake();
+        }
+        Some(result)
+    }
+
+    /// Does what can be done at once, and leaves the rest to the bus's thread; whether there is any.
+    fn take(&self, file: &mut NodesFile, action: Action) -> bool {
+        match action {
+            Action::Route(routing) => {
+                let gone: Vec<u16> = lock(&self.node.lost).iter().collect();
+                for slot in gone.into_iter().filter(|&slot| routing.owners[usize::from(slot)] == routing.me) {
+                    lock(&self.node.lost).remove(slot);
+                }
+                self.route(routing);
+                // Who waits for keys may have to be told.
+                true
+            }
+            Action::Save { text, sync } => {
+                if let Err(error) = file.replace(&text, sync) {
+                    // A vote that is not on disk could be given twice.
+                    tracing::error!("Fatal: can't update cluster config file: {error}");
+                    std::process::exit(1);
+                }
+                false
+            }
+            Action::Log(level, line) => {
+                match level {
+                    Level::Debug => tracing::trace!("{line}"),
+                    Level::Verbose => tracing::debug!("{line}"),
+                    Level::Notice => tracing::info!("{line}"),
+                    Level::Warning => tracing::warn!("{line}"),
+                }
+                false
+            }
+            Action::SlotsLost { ref slots, delete_keys } => {
+                if delete_keys {
+                    let mut lost = lock(&self.node.lost);
+                    slots.iter().for_each(|slot| _ = lost.add(slot));
+                }
+                lock(&self.node.outbox).push_back(action);
+                true
+            }
+            Action::Connect { .. }
+            | Action::Send { .. }
+            | Action::Close { .. }
+            | Action::Follow { .. }
+            | Action::Promote
+            | Action::DeleteAll
+            | Action::PauseWrites { .. }
+            | Action::ResumeWrites
+            | Action::Publish { .. } => {
+                lock(&self.node.outbox).push_back(action);
+                true
+            }
+        }
+    }
+
+    /// What the bus's thread is to do next.
+    pub fn next_action(&self) -> Option<Action> {
+        lock(&self.node.outbox).pop_front()
+    }
+
+    /// Wakes this task when there is something to be done.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.node.waker.register(waker);
+    }
+
+    /// Removes keys of slots that others have now; whether some are left, which others work on.
+    pub fn drop_lost_keys(&self, instance: &Instance) -> bool {
+        let slots: Vec<u16> = lock(&self.node.lost).iter().collect();
+        let database = instance.database(0);
+        for slot in slots {
+            while let Some(entries) = database.drop_slot(slot, DROP_SLICE) {
+                let is_done = entries.is_empty() || database.keys_in_slot(slot) == 0;
+                for entry in entries {
+                    instance.reaper.free(crate::keyspace::Garbage::Entry(entry), false);
+                }
+                if is_done {
+                    break;
+                }
+            }
+            if database.keys_in_slot(slot) == 0 {
+                lock(&self.node.lost).remove(slot);
+            }
+        }
+        !lock(&self.node.lost).is_empty()
+    }
+
+    /// Tells those of the slots' going who wait for keys, or listen to channels, of slots that others have.
+    pub fn tell_clients(&self, instance: &Instance, lost: Option<&SlotSet>) {
+        if let Some(slots) = lost {
+            clients::end_shard_subscriptions(instance, slots);
+        }
+        if instance.blocked_clients(0) > 0 {
+            clients::redirect_blocked(instance);
+        }
+    }
+}
+
+/// What only those know who have the data.
+fn facts(instance: &Instance) -> Facts {
+    let primary_link = match instance.replication.primary() {
+        None => PrimaryLink::Never,
+        Some(primary) if primary.stage == LinkStage::Connected => PrimaryLink::Up { heard_at: primary.heard_at },
+        Some(primary) if primary.down_since == 0 => PrimaryLink::Never,
+        Some(primary) => PrimaryLink::Down { since: primary.down_since },
+    };
+    Facts {
+        offset: instance.journal.offset(),
+        primary_link,
+        has_keys: !instance.database(0).is_empty(),
+        is_loading: instance.exclusive.is_loading(),
+    }
+}
+
+/// What is said to those who ask a server for its cluster that is no node of one.
+pub const DISABLED: Error = Error::Static("ERR This instance has cluster support disabled");

@@ -1,0 +1,135 @@
+//! One link of the bus: a socket, and what waits to be sent.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::Notify;
+use tokio::task::spawn_local;
+
+use super::Bus;
+use crate::cluster::Link;
+use crate::config::settings;
+
+/// Bytes that are read at once: some packets.
+const READ: usize = 16 * 1024;
+/// Bytes that wait for a node which does not read, whatever `cluster-link-sendbuf-limit` says: several minutes of gossip.
+const MAX_UNSENT: u64 = 64 * 1024 * 1024;
+/// How long a connection may take at least before it counts as failed; otherwise as long as a node may be silent.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// Packets that wait to be sent.
+#[derive(Default)]
+pub(super) struct Queue {
+    packets: RefCell<VecDeque<Bytes>>,
+    unsent: Cell<u64>,
+    is_closed: Cell<bool>,
+    changed: Notify,
+}
+
+impl Queue {
+    /// Sends a packet; if more than `limit` bytes wait then, 0 being no limit of the user's, the link ends instead.
+    pub(super) fn push(&self, bytes: Bytes, limit: u64) {
+        self.unsent.set(self.unsent.get() + bytes.len() as u64);
+        self.packets.borrow_mut().push_back(bytes);
+        let limit = if limit == 0 { MAX_UNSENT } else { limit.min(MAX_UNSENT) };
+        if self.unsent.get() > limit {
+            tracing::warn!("closing cluster link: {} bytes wait to be sent", self.unsent.get());
+            self.is_closed.set(true);
+        }
+        self.changed.notify_one();
+    }
+
+    pub(super) fn close(&self) {
+        self.is_closed.set(true);
+        self.changed.notify_one();
+    }
+
+    /// The next packet; `None` when the link ends.
+    async fn next(&self) -> Option<Bytes> {
+        loop {
+            if self.is_closed.get() {
+                return None;
+            }
+            if let Some(bytes) = self.packets.borrow_mut().pop_front() {
+                return Some(bytes);
+            }
+            self.changed.notified().await;
+        }
+    }
+}
+
+/// A connection from another node.
+pub(super) fn accepted(bus: &Rc<Bus>, stream: TcpStream, peer: SocketAddr) {
+    let Ok(local) = stream.local_addr() else { return };
+    let (peer, local) = (address(peer.ip()), address(local.ip()));
+    let link = bus.instance.cluster.with(&bus.instance, |machine, now| machine.accept(&peer, &local, now)).flatten();
+    if let Some(link) = link {
+        serve(bus, link, stream);
+    }
+}
+
+/// Connects to another node, and tells the machine how that has ended.
+pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
+    let bus = Rc::clone(bus);
+    // While it is being made, what is sent waits.
+    bus.queues.borrow_mut().insert(link, Rc::default());
+    spawn_local(async move {
+        let timeout = Duration::from_millis(bus.instance.config.uint(settings::CLUSTER_NODE_TIMEOUT)).max(CONNECT);
+        let connecting = async { TcpStream::connect((ip.parse::<IpAddr>().ok()?, port)).await.ok() };
+        let stream = tokio::time::timeout(timeout, connecting).await.ok().flatten();
+        if !bus.queues.borrow().contains_key(&link) {
+            // It is not wanted any more.
+            return;
+        }
+        let ends = stream.as_ref().and_then(|stream| Some((stream.peer_addr().ok()?.ip(), stream.local_addr().ok()?.ip())));
+        let Some((stream, (peer, local))) = stream.zip(ends) else { return bus.lost(link) };
+        let (peer, local) = (address(peer), address(local));
+        serve(&bus, link, stream);
+        bus.instance.cluster.with(&bus.instance, |machine, now| machine.opened(link, &peer, &local, now));
+    });
+}
+
+/// An address as nodes tell it to each other.
+fn address(ip: IpAddr) -> String {
+    ip.to_canonical().to_string()
+}
+
+fn serve(bus: &Rc<Bus>, link: Link, stream: TcpStream) {
+    // A packet is a message by itself. Where the socket has no such option it is slower.
+    let _ = stream.set_nodelay(true);
+    let queue = Rc::clone(bus.queues.borrow_mut().entry(link).or_default());
+    let (reader, writer) = stream.into_split();
+    let bus = Rc::clone(bus);
+    spawn_local(async move {
+        tokio::select! {
+            () = read(&bus, link, reader) => {}
+            () = write(&queue, writer) => {}
+        }
+        bus.lost(link);
+    });
+}
+
+/// Gives the machine what comes, until the link ends.
+async fn read(bus: &Bus, link: Link, mut reader: OwnedReadHalf) {
+    let mut bytes = vec![0; READ];
+    while let Ok(count @ 1..) = reader.read(&mut bytes).await {
+        bus.instance.cluster.with(&bus.instance, |machine, now| machine.receive(link, &bytes[..count], now));
+    }
+}
+
+/// Sends what waits, until the link ends.
+async fn write(queue: &Queue, mut writer: OwnedWriteHalf) {
+    while let Some(bytes) = queue.next().await {
+        if writer.write_all(&bytes).await.is_err() {
+            return;
+        }
+        queue.unsent.set(queue.unsent.get() - bytes.len() as u64);
+    }
+}

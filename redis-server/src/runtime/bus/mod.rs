@@ -1,0 +1,211 @@
+//! The cluster bus: sockets and timers of the node's machine, on a thread of their own, so that a worker that is busy makes no
+//! other node believe that this one has failed.
+
+mod link;
+mod roles;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use server_runtime::Listen;
+use tokio::task::LocalSet;
+
+use link::Queue;
+use roles::Roles;
+
+use crate::clients::pubsub::{Kind, post};
+use crate::cluster::{Action, Link, SlotSet};
+use crate::config::{Config, settings};
+use crate::exec::cluster::bus_port;
+use crate::exec::instance::Instance;
+use crate::exec::snapshot::stand_still;
+
+/// How long a listener rests that cannot accept, as there are no more descriptors.
+const REST: Duration = Duration::from_millis(100);
+/// How often keys of slots that others have now are looked for again, while slow calls work on some.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Takes the bus's port at every address at which clients are served.
+///
+/// # Errors
+/// The port cannot be had.
+pub(super) fn listen(config: &Config, places: &[Listen]) -> Result<Vec<TcpListener>, String> {
+    let port = bus_port(config);
+    let mut addresses: Vec<IpAddr> = places
+        .iter()
+        .filter_map(|place| match place {
+            Listen::Tcp(at) | Listen::Tls(at) => Some(at.ip()),
+            _ => None,
+        })
+        .collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    let bind = |ip| {
+        let at = SocketAddr::new(ip, port);
+        let listener = server_runtime::listen_tcp(at).map_err(|error| format!("Failed listening on port {port}: {error}"))?;
+        listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+        Ok(listener)
+    };
+    addresses.into_iter().map(bind).collect()
+}
+
+/// Starts the bus's thread, which ends with the process.
+pub(super) fn start(instance: &Arc<Instance>, listeners: Vec<TcpListener>) -> io::Result<()> {
+    let roles = Roles::start(instance)?;
+    let instance = Arc::clone(instance);
+    thread::Builder::new().name("cluster".to_owned()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match runtime {
+            Ok(runtime) => LocalSet::new().block_on(&runtime, run(instance, listeners, roles)),
+            Err(error) => {
+                tracing::error!("there is no cluster bus: {error}");
+                std::process::exit(1);
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// What the tasks of the bus's thread share.
+struct Bus {
+    instance: Arc<Instance>,
+    queues: RefCell<BTreeMap<Link, Rc<Queue>>>,
+    roles: Roles,
+    /// When writes go on that wait for a failover.
+    paused_until: RefCell<Option<u64>>,
+}
+
+async fn run(instance: Arc<Instance>, listeners: Vec<TcpListener>, roles: Roles) {
+    let bus = Bus { instance, queues: RefCell::default(), roles, paused_until: RefCell::default() };
+    let bus = Rc::new(bus);
+    for listener in listeners {
+        match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => _ = tokio::task::spawn_local(accept(Rc::clone(&bus), listener)),
+            Err(error) => tracing::error!("the cluster bus does not listen: {error}"),
+        }
+    }
+    while !bus.instance.is_ending() {
+        let mut lost = None;
+        while let Some(action) = bus.instance.cluster.next_action() {
+            bus.perform(action, &mut lost);
+        }
+        let is_left = bus.look_around(lost.as_deref());
+        let cluster = &bus.instance.cluster;
+        let (deadline, now) = cluster.with(&bus.instance, |machine, now| (machine.deadline(), now)).unwrap_or((0, 0));
+        if deadline <= now {
+            cluster.with(&bus.instance, |machine, now| machine.tick(now));
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let wait = Duration::from_millis(deadline - now);
+        let wait = if is_left { wait.min(RETRY) } else { wait };
+        let asked = poll_fn(|cx| {
+            bus.instance.cluster.wake_by(cx.waker());
+            if bus.instance.cluster.is_asked() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // Whether the time has come or something is asked for is seen above.
+        let _ = tokio::time::timeout(wait, asked).await;
+    }
+}
+
+async fn accept(bus: Rc<Bus>, listener: tokio::net::TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => link::accepted(&bus, stream, peer),
+            Err(error) => {
+                tracing::warn!("the cluster bus cannot accept: {error}");
+                tokio::time::sleep(REST).await;
+            }
+        }
+    }
+}
+
+impl Bus {
+    fn perform(self: &Rc<Self>, action: Action, lost: &mut Option<Box<SlotSet>>) {
+        let instance = &self.instance;
+        match action {
+            Action::Connect { link, ip, port } => link::connect(self, link, ip, port),
+            Action::Send { link, bytes } => {
+                let queue = self.queues.borrow().get(&link).cloned();
+                if let Some(queue) = queue {
+                    queue.push(bytes, instance.config.uint(settings::CLUSTER_LINK_SENDBUF_LIMIT));
+                }
+            }
+            Action::Close { link } => {
+                let queue = self.queues.borrow_mut().remove(&link);
+                if let Some(queue) = queue {
+                    queue.close();
+                }
+            }
+            Action::Follow { ip, port, tls_port } => {
+                self.resume_writes();
+                self.roles.follow(ip, if port == 0 { tls_port } else { port });
+            }
+            Action::Promote => self.roles.promote(),
+            Action::DeleteAll => self.roles.delete_all(),
+            Action::PauseWrites { until } => self.pause_writes(until),
+            Action::ResumeWrites => self.resume_writes(),
+            Action::Publish { channel, message, is_sharded } => {
+                let kind = if is_sharded { Kind::Shard } else { Kind::Channel };
+                instance.pubsub.publish(kind, &channel, &message, |to, message| {
+                    post(&instance.config, to, message.encoded(to.is_resp3()).clone());
+                });
+            }
+            Action::SlotsLost { slots, .. } => match lost {
+                Some(all) => slots.iter().for_each(|slot| _ = all.add(slot)),
+                None => *lost = Some(slots),
+            },
+            Action::Route(_) | Action::Save { .. } | Action::Log(..) => {
+                unreachable!("what can be done at once is not left to this thread")
+            }
+        }
+    }
+
+    /// Tells clients what concerns them, and removes keys that are others' now; whether some are left.
+    fn look_around(&self, lost: Option<&SlotSet>) -> bool {
+        let instance = &self.instance;
+        instance.cluster.tell_clients(instance, lost);
+        let is_over = self.paused_until.borrow().is_some_and(|until| until <= instance.cluster.now());
+        if is_over {
+            self.resume_writes();
+        }
+        instance.cluster.drop_lost_keys(instance)
+    }
+
+    /// Has writes wait. None is under way when this returns, so the stream's end is what the replica must reach.
+    fn pause_writes(&self, until: u64) {
+        let was_paused = self.paused_until.replace(Some(until)).is_some();
+        if !was_paused {
+            self.instance.hold_writes();
+        }
+        let goes_on = || match self.instance.cluster.now() < until {
+            true => Ok(()),
+            false => Err(io::ErrorKind::TimedOut.into()),
+        };
+        if stand_still(&self.instance, goes_on).is_err() {
+            self.resume_writes();
+        }
+    }
+
+    fn resume_writes(&self) {
+        if self.paused_until.take().is_some() {
+            self.instance.release_writes();
+        }
+    }
+
+    /// A link has ended by itself.
+    fn lost(&self, link: Link) {
+        let known = self.queues.borrow_mut().remove(&link);
+        if known.is_some() {
+            self.instance.cluster.with(&self.instance, |machine, now| machine.closed(link, now));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The thread on which a node becomes a replica or a primary: that may wait for commands that run.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use crate::exec::instance::Instance;
+use crate::exec::snapshot::{empty, stand_still};
+
+/// What a node becomes.
+enum Role {
+    Replica(String, u16),
+    Primary,
+    Empty,
+}
+
+/// The way to the thread, which does one after the other.
+pub(super) struct Roles(Sender<Role>);
+
+impl Roles {
+    pub(super) fn start(instance: &Arc<Instance>) -> io::Result<Self> {
+        let (sender, roles) = channel();
+        let instance = Arc::clone(instance);
+        thread::Builder::new().name("cluster-role".to_owned()).spawn(move || {
+            while let Ok(role) = roles.recv() {
+                take(&instance, role);
+            }
+        })?;
+        Ok(Self(sender))
+    }
+
+    pub(super) fn follow(&self, host: String, port: u16) {
+        self.send(Role::Replica(host, port));
+    }
+
+    pub(super) fn promote(&self) {
+        self.send(Role::Primary);
+    }
+
+    pub(super) fn delete_all(&self) {
+        self.send(Role::Empty);
+    }
+
+    fn send(&self, role: Role) {
+        self.0.send(role).expect("the thread ends only with this");
+    }
+}
+
+fn take(instance: &Arc<Instance>, role: Role) {
+    let target = match role {
+        Role::Replica(host, port) => Some((host, port)),
+        Role::Primary => None,
+        Role::Empty => {
+            if let Ok(_still) = stand_still(instance, || Ok(())) {
+                empty(instance);
+            }
+            return;
+        }
+    };
+    let _units = instance.replication.between_units();
+    match &target {
+        Some((host, port)) => tracing::info!("Connecting to MASTER {host}:{port} (cluster)"),
+        None => tracing::info!("MASTER MODE enabled (cluster)"),
+    }
+    instance.replication.turn_to(instance, target);
+}
