@@ -134,7 +134,12 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     if cx.client.is_subscribed() {
         receive(cx);
     }
-    cx.instance().replication.tell(cx.instance(), args);
+    if cx.instance().cluster.is_enabled() {
+        let is_sharded = kind == Kind::Shard;
+        cx.instance().cluster.with(cx.instance(), |machine, now| machine.publish(args.at(1), args.at(2), is_sharded, now));
+    } else {
+        cx.instance().replication.tell(cx.instance(), args);
+    }
     let resp3 = cx.client.resp3;
     let (instance, me, reply) = (cx.instance(), &cx.client.shared, &mut *cx.reply);
     let receivers = instance.pubsub.publish(kind, args.at(1), args.at(2), |to, message| {

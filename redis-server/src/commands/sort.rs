@@ -38,7 +38,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(args: Args<'a>, may_store: bool) -> Result<Self> {
+    fn parse(args: Args<'a>, may_store: bool, is_node: bool) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 2;
         while at < args.len() {
@@ -138,7 +138,7 @@ fn footprint(args: Args<'_>) -> Footprint {
 }
 
 fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
-    let mut options = Options::parse(args, may_store)?;
+    let mut options = Options::parse(args, may_store, cx.instance.cluster.is_enabled())?;
     options.permitted(cx, args)?;
     let source = cx.db.value(args.key(0));
     let must_be_certain = options.stores || cx.is_in_script();

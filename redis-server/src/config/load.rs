@@ -217,6 +217,17 @@ impl Loader {
                 },
             });
         }
+        if config.is_on(settings::CLUSTER_ENABLED) && !config.words(settings::REPLICAOF).is_empty() {
+            return Err(ConfigError {
+                origin: Origin::CommandLine,
+                directive: "cluster-enabled yes".to_owned(),
+                reason: Reason::BadValue {
+                    id: settings::CLUSTER_ENABLED.id(),
+                    words: "yes".to_owned(),
+                    expected: "replicaof directive not allowed in cluster mode".to_owned(),
+                },
+            });
+        }
         if !self.users.is_empty() && !config.text(settings::ACLFILE).is_empty() {
             return Err(config.user_error(0, TWO_PLACES.to_owned()));
         }

@@ -10,6 +10,11 @@ impl Database {
         self.len_of(slot.into())
     }
 
+    /// [`Database::keys_in_slot`], when those have ended who have locked the slot by now.
+    pub fn settled_keys_in_slot(&self, slot: u16) -> usize {
+        self.made().map_or(0, |shards| shards.guard(slot.into(), Access::Read).table().len())
+    }
+
     /// Up to `most` keys of a slot.
     pub fn slot_keys(&self, slot: u16, most: usize) -> Vec<Box<[u8]>> {
         let Some(shards) = self.made() else { return Vec::new() };
@@ -56,7 +61,8 @@ mod tests {
     /// 3000 keys, half of them of one slot, a third of which expire.
     fn filled() -> (Database, u16) {
         let db = Database::by_slot(RandomState::default());
-        let names: Vec<String> = (0..3000).map(|n| if n % 2 == 0 { format!("{{a}}{n}") } else { format!("k{n}") }).collect();
+        let names: Vec<String> =
+            (0..3000).map(|n| if n % 2 == 0 { format!("{{a}}{n}") } else { format!("k{n}") }).collect();
         for names in names.chunks(32) {
             let mut keys: Vec<_> = names.iter().map(|name| (db.key(name.as_bytes()), Access::Write)).collect();
             let mut view = db.lock_keys(&mut keys, 1);

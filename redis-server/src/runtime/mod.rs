@@ -1,6 +1,7 @@
 //! The only code that waits: connections, and the server's periodic work.
 
 mod batch;
+mod bus;
 mod conn;
 mod cron;
 pub mod embedded;

@@ -1,6 +1,6 @@
 //! Starting the server on the runtime that all our servers share.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,7 @@ use server_runtime::{Bound, Connection, Handle, Listen, Options, Running, Servic
 
 use super::signals::shutdown_on_signals;
 use super::supervise::{RESTART_DELAY, supervise};
-use super::{conn, cron, housekeeping};
+use super::{bus, conn, cron, housekeeping};
 use crate::clients::acl;
 use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
@@ -107,6 +107,8 @@ pub enum StartError {
     Users(acl::LoadError),
     /// The files cannot be loaded, for this reason.
     Load(String),
+    /// It cannot be the node of a cluster that it is to be.
+    Bus(String),
     /// The runtime refused.
     Runtime(server_runtime::Error),
 }
@@ -125,7 +127,7 @@ impl std::fmt::Display for StartError {
             }
             Self::Tls(error) => error.fmt(f),
             Self::Users(error) => error.fmt(f),
-            Self::Load(why) => f.write_str(why),
+            Self::Load(why) | Self::Bus(why) => f.write_str(why),
             Self::Runtime(error @ server_runtime::Error::Listen { .. }) => {
                 write!(f, "Failed listening on port: {error}")
             }
@@ -186,6 +188,11 @@ fn load_while_serving(instance: &Arc<Instance>) {
 }
 
 fn load(instance: &Arc<Instance>) -> Result<(), String> {
+    load_files(instance)?;
+    if instance.cluster.is_enabled() { instance.cluster.data_loaded(instance) } else { Ok(()) }
+}
+
+fn load_files(instance: &Arc<Instance>) -> Result<(), String> {
     if instance.config.is_on(settings::APPENDONLY) {
         return aof::start(instance).map_err(|error| error.to_string());
     }
@@ -212,29 +219,43 @@ pub(super) fn start_with(
     config: Config,
     commands: &'static CommandTable,
 ) -> Result<(Running, Arc<Instance>), StartError> {
-    Prepared::new(places, config, commands)?.serve(None)
+    let prepared = Prepared::new(places, config, commands)?;
+    if prepared.instance.cluster.is_enabled() {
+        prepared.instance.cluster.data_loaded(&prepared.instance).map_err(StartError::Bus)?;
+    }
+    prepared.serve(None)
 }
 
 /// A server that has its places, and does not serve yet.
 struct Prepared {
     bound: Bound,
+    /// Where other nodes of its cluster find it.
+    bus: Vec<TcpListener>,
     metrics: Registry,
     instance: Arc<Instance>,
 }
 
 impl Prepared {
     fn new(places: Vec<Listen>, config: Config, commands: &'static CommandTable) -> Result<Self, StartError> {
+        let bus = match config.is_on(settings::CLUSTER_ENABLED) {
+            true => bus::listen(&config, &places).map_err(StartError::Bus)?,
+            false => Vec::new(),
+        };
         let options = options(places, &config)?;
         let metrics = options.metrics.clone();
         let port = config.int(settings::PORT);
+        let mode = if config.is_on(settings::CLUSTER_ENABLED) { "cluster" } else { "standalone" };
         let bound = Bound::new(options).map_err(StartError::Runtime)?;
-        tracing::info!("Running mode=standalone, port={port}, PID: {}", std::process::id());
+        tracing::info!("Running mode={mode}, port={port}, PID: {}", std::process::id());
         let instance = Arc::new(Instance::try_new(Arc::new(config), commands).map_err(StartError::Users)?);
-        Ok(Self { bound, metrics, instance })
+        if instance.cluster.is_enabled() {
+            instance.cluster.begin(&instance).map_err(StartError::Bus)?;
+        }
+        Ok(Self { bound, bus, metrics, instance })
     }
 
     fn serve(self, signals: Option<Signals>) -> Result<(Running, Arc<Instance>), StartError> {
-        let Self { bound, metrics, instance } = self;
+        let Self { bound, bus, metrics, instance } = self;
         let figures = Arc::clone(&instance);
         metrics.collect(move |out| super::metrics::render(&figures, out));
         let server = Arc::new(Server {
@@ -243,6 +264,9 @@ impl Prepared {
             signals: Mutex::new(signals),
         });
         let running = bound.start(server).map_err(StartError::Runtime)?;
+        if instance.cluster.is_enabled() {
+            bus::start(&instance, bus).map_err(|error| StartError::Bus(error.to_string()))?;
+        }
         instance.startup_memory.store(memory::used_here(), Relaxed);
         Ok((running, instance))
     }

@@ -8,6 +8,7 @@ mod atomicity;
 mod background_saves;
 mod blocking;
 mod clients;
+mod cluster;
 mod connections;
 mod events;
 mod eviction;

@@ -7,6 +7,9 @@ use crate::exec::Ctx;
 use crate::protocol::error::{Error, shown};
 use crate::protocol::number;
 
+/// How far the bus port is from the port, where nothing else is said.
+const BUS_PORT: i64 = 10_000;
+
 /// `CLUSTER MEET ip port [bus-port]`
 pub(super) fn meet(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     enabled(cx)?;
@@ -17,8 +20,8 @@ pub(super) fn meet(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         number::parse_i64(args.at(at))
             .ok_or_else(|| Error::Message(format!("ERR Invalid {what} port specified: {}", shown(args.at(at)))))
     };
-    let port = number(3, "base")?;
-    let bus_port = (args.len() == 5).then(|| number(4, "bus")).transpose()?;
+    let port = number(3, "TCP base")?;
+    let bus_port = if args.len() == 5 { number(4, "bus")? } else { port.saturating_add(BUS_PORT) };
     ask(cx, |machine, now| machine.meet(args.at(2), port, bus_port, now))??;
     cx.reply.ok();
     Ok(())
@@ -99,7 +102,8 @@ pub(super) fn flush_slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 pub(super) fn set_slot(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     enabled(cx)?;
     let instance = cx.instance;
-    if instance.cluster.routing().node(instance.cluster.routing().me).is_some_and(|me| me.is_replica) {
+    let routing = instance.cluster.routing();
+    if routing.node(routing.me).is_some_and(|me| me.is_replica) {
         return Err(Error::Static("ERR You can use SETSLOT only with masters."));
     }
     let slot = parse_slot(args.at(2))?;
@@ -109,13 +113,11 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (4, b"stable") => SetSlot::Stable,
         (5, b"node") => SetSlot::Node(args.at(4)),
         _ => {
-            return Err(Error::Static(
-                "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP",
-            ));
+            return Err(Error::Static("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP"));
         }
     };
-    // Whoever changes its keys meanwhile has been judged before: it is waited for.
-    let keys = instance.database(0).keys_in_slot(slot);
+    // Whoever adds a key to an open slot that is not imported has been judged before: its lock is waited for.
+    let keys = instance.database(0).settled_keys_in_slot(slot);
     ask(cx, |machine, now| machine.set_slot(slot, state, keys, now))??;
     cx.reply.ok();
     Ok(())
@@ -123,7 +125,7 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `CLUSTER FORGET id`
 pub(super) fn forget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    ask(cx, |machine, now| machine.forget(args.at(2), now))??;
+    ask(cx, |machine, now| machine.forget_node(args.at(2), now))??;
     cx.reply.ok();
     Ok(())
 }
@@ -176,14 +178,14 @@ pub(super) fn set_config_epoch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLUSTER BUMPEPOCH
 pub(super) fn bump_epoch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let said = ask(cx, |machine, now| machine.bump_epoch(now))??;
+    let said = ask(cx, |machine, now| machine.bump_epoch(now))?;
     cx.reply.simple(&said);
     Ok(())
 }
 
 /// CLUSTER SAVECONFIG
 pub(super) fn save_config(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    ask(cx, |machine, _| machine.save_config())?;
+    ask(cx, |machine, now| machine.save_config(now))?;
     cx.reply.ok();
     Ok(())
 }

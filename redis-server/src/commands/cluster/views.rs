@@ -1,7 +1,8 @@
 //! CLUSTER: what the node knows.
 
 use super::{ask, enabled};
-use crate::cluster::{Endpoint, NOBODY, Routing, SLOTS};
+use crate::clients::client::flag;
+use crate::cluster::{Endpoint, NOBODY, Routing, SLOTS, ShardNode};
 use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::Ctx;
@@ -9,7 +10,7 @@ use crate::exec::cluster::{port_for, preferred};
 
 /// CLUSTER INFO
 pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    let text = ask(cx, |machine, now| machine.info_text(now))?;
+    let text = ask(cx, |machine, _| machine.info_text())?;
     cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }
@@ -24,7 +25,7 @@ pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// Whether the client has come by TLS, and is told the ports of that.
 fn is_tls(cx: &Ctx<'_>) -> bool {
-    cx.client.shared.has_flag(crate::clients::client::flag::TLS)
+    cx.client.shared.has_flag(flag::TLS)
 }
 
 /// CLUSTER MYID
@@ -44,7 +45,7 @@ pub(super) fn my_shard_id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 /// `CLUSTER REPLICAS id`
 pub(super) fn replicas(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let is_tls = is_tls(cx);
-    let lines = ask(cx, |machine, _| machine.replicas_text(args.at(2), is_tls))??;
+    let lines = ask(cx, |machine, _| machine.replica_lines(args.at(2), is_tls))??;
     cx.reply.array(lines.len());
     lines.iter().for_each(|line| cx.reply.bulk(line.as_bytes()));
     Ok(())
@@ -64,11 +65,11 @@ pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     for link in links {
         cx.reply.map(6);
         cx.reply.bulk(b"direction");
-        cx.reply.bulk(if link.is_outgoing { b"to" } else { b"from" });
+        cx.reply.bulk(if link.is_outbound { b"to" } else { b"from" });
         cx.reply.bulk(b"node");
         cx.reply.bulk(link.node.as_bytes());
         cx.reply.bulk(b"create-time");
-        cx.reply.int(link.created_at as i64);
+        cx.reply.int(link.created as i64);
         let unsent = cx.instance.cluster.unsent(link.link);
         cx.reply.bulk(b"events");
         cx.reply.bulk(if unsent > 0 { b"rw" } else { b"r" });
@@ -149,4 +150,38 @@ pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
         shard.nodes.iter().for_each(|node| shards_node(cx, node));
     }
     Ok(())
+}
+
+/// A node of CLUSTER SHARDS.
+fn shards_node(cx: &mut Ctx<'_>, node: &ShardNode) {
+    let kind = cx.instance.config.word(settings::CLUSTER_PREFERRED_ENDPOINT_TYPE);
+    let ports = [("port", node.port), ("tls-port", node.tls_port)];
+    let ports = ports.iter().filter(|(_, port)| *port != 0);
+    cx.reply.map(6 + ports.clone().count() + usize::from(!node.hostname.is_empty()));
+    let text = |cx: &mut Ctx<'_>, name: &str, value: &str| {
+        cx.reply.bulk(name.as_bytes());
+        cx.reply.bulk(value.as_bytes());
+    };
+    text(cx, "id", node.id.as_str());
+    for (name, port) in ports {
+        cx.reply.bulk(name.as_bytes());
+        cx.reply.int((*port).into());
+    }
+    text(cx, "ip", &node.ip);
+    match kind {
+        "ip" => text(cx, "endpoint", &node.ip),
+        "hostname" if node.hostname.is_empty() => text(cx, "endpoint", "?"),
+        "hostname" => text(cx, "endpoint", &node.hostname),
+        _ => {
+            cx.reply.bulk(b"endpoint");
+            cx.reply.null();
+        }
+    }
+    if !node.hostname.is_empty() {
+        text(cx, "hostname", &node.hostname);
+    }
+    text(cx, "role", if node.is_replica { "replica" } else { "master" });
+    cx.reply.bulk(b"replication-offset");
+    cx.reply.int(node.offset as i64);
+    text(cx, "health", node.health);
 }

@@ -69,6 +69,9 @@ pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         at += 1;
     }
+    if db != 0 && cx.instance.cluster.is_enabled() {
+        return Err(Error::Static("ERR Copying to another database is not allowed in cluster mode"));
+    }
     if db == here && from.bytes == to.bytes {
         return Err(SAME_OBJECT);
     }

@@ -109,15 +109,16 @@ pub(crate) fn judge_script_call(
     may_cross: bool,
 ) -> Result<Option<u16>, Error> {
     let database = instance.database(0);
-    let found = judge(instance, client, call, |key| holds(&database.lock_none(0), key)).map_err(|refusal| match refusal {
-        Refusal::DownForWrites => {
-            Error::Static("ERR Script attempted to execute a write command while the cluster is down and readonly")
-        }
-        Refusal::Down => Error::Static("ERR Script attempted to execute a command while the cluster is down"),
-        Refusal::CrossSlot | Refusal::Unbound | Refusal::Unstable | Refusal::Ask(..) | Refusal::Moved(..) => {
-            Error::Static("ERR Script attempted to access a non local key in a cluster node")
-        }
-    })?;
+    let found =
+        judge(instance, client, call, |key| holds(&database.lock_none(0), key)).map_err(|refusal| match refusal {
+            Refusal::DownForWrites => {
+                Error::Static("ERR Script attempted to execute a write command while the cluster is down and readonly")
+            }
+            Refusal::Down => Error::Static("ERR Script attempted to execute a command while the cluster is down"),
+            Refusal::CrossSlot | Refusal::Unbound | Refusal::Unstable | Refusal::Ask(..) | Refusal::Moved(..) => {
+                Error::Static("ERR Script attempted to access a non local key in a cluster node")
+            }
+        })?;
     match (slot, found) {
         (Some(before), Some(now)) if before != now && !may_cross => {
             Err(Error::Static("ERR Script attempted to access keys that do not hash to the same slot"))

@@ -1,17 +1,19 @@
 //! This node's machine: it is told what happens, and what it wants done is done here, or by the bus's thread.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::BuildHasher as _;
 use std::path::Path;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use atomic_waker::AtomicWaker;
 use foldhash::quality::RandomState;
-use std::hash::BuildHasher as _;
 
 use super::file::NodesFile;
 use super::{Cluster, clients};
-use crate::cluster::{Action, Facts, Level, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
+use crate::cluster::{Action, Facts, Level, Link, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
 use crate::config::{Config, settings};
 use crate::exec::clock::{Tick, now_ms};
 use crate::exec::instance::Instance;
@@ -29,10 +31,14 @@ pub(super) struct Node {
     machine: Mutex<Option<Running>>,
     /// What the bus's thread is to do, in this order.
     outbox: Mutex<VecDeque<Action>>,
-    waker: atomic_waker::AtomicWaker,
+    waker: AtomicWaker,
+    /// Bytes that wait on each link.
+    unsent: Mutex<BTreeMap<Link, Arc<AtomicU64>>>,
     /// Slots of which others are the owners now, and whose keys are to be removed.
     lost: Mutex<SlotSet>,
     began: (Millis, Tick),
+    /// Whether slots have changed hands since the bus's thread looked around.
+    routed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -46,9 +52,11 @@ impl Default for Node {
         Self {
             machine: Mutex::default(),
             outbox: Mutex::default(),
-            waker: atomic_waker::AtomicWaker::new(),
+            waker: AtomicWaker::new(),
+            unsent: Mutex::default(),
             lost: Mutex::new(SlotSet::EMPTY),
             began: (now_ms(), Tick::now()),
+            routed: AtomicBool::new(false),
         }
     }
 }
@@ -75,9 +83,9 @@ pub fn settings_of(config: &Config) -> Settings {
         port: or(port(settings::CLUSTER_ANNOUNCE_PORT), plain),
         tls_port: or(port(settings::CLUSTER_ANNOUNCE_TLS_PORT), tls_port),
         bus_port: or(port(settings::CLUSTER_ANNOUNCE_BUS_PORT), bus_port(config)),
-        announce_ip: config.text(settings::CLUSTER_ANNOUNCE_IP),
-        hostname: config.text(settings::CLUSTER_ANNOUNCE_HOSTNAME),
-        nodename: config.text(settings::CLUSTER_ANNOUNCE_HUMAN_NODENAME),
+        announce_ip: config.string(settings::CLUSTER_ANNOUNCE_IP).unwrap_or_default(),
+        hostname: config.string(settings::CLUSTER_ANNOUNCE_HOSTNAME).unwrap_or_default(),
+        nodename: config.string(settings::CLUSTER_ANNOUNCE_HUMAN_NODENAME).unwrap_or_default(),
     }
 }
 
@@ -101,7 +109,7 @@ impl Cluster {
     /// The file is another server's, or says nothing that can be understood.
     pub fn begin(&self, instance: &Instance) -> Result<(), String> {
         let config = &instance.config;
-        let name = config.text(settings::CLUSTER_CONFIG_FILE);
+        let name = config.string(settings::CLUSTER_CONFIG_FILE).unwrap_or_default();
         let (file, text) = NodesFile::open(Path::new(&name))?;
         let saved = (!text.is_empty()).then_some(text.as_str());
         let seed = std::array::from_fn(|part| RandomState::default().hash_one(part));
@@ -161,6 +169,7 @@ impl Cluster {
                 }
                 self.route(routing);
                 // Who waits for keys may have to be told.
+                self.node.routed.store(true, Relaxed);
                 true
             }
             Action::Save { text, sync } => {
@@ -203,9 +212,38 @@ impl Cluster {
         }
     }
 
+    /// Tells the machine what `CONFIG SET` has changed.
+    pub fn refresh_settings(&self, instance: &Instance) {
+        let settings = settings_of(&instance.config);
+        self.with(instance, |machine, now| {
+            if *machine.settings() != settings {
+                machine.set_settings(settings, now);
+            }
+        });
+    }
+
     /// What the bus's thread is to do next.
     pub fn next_action(&self) -> Option<Action> {
         lock(&self.node.outbox).pop_front()
+    }
+
+    /// Whether there is something for it to do.
+    pub fn is_asked(&self) -> bool {
+        !lock(&self.node.outbox).is_empty() || self.node.routed.load(Relaxed)
+    }
+
+    /// Where a link that begins says how many bytes wait on it.
+    pub fn count_unsent(&self, link: Link) -> Arc<AtomicU64> {
+        let unsent = Arc::<AtomicU64>::default();
+        let mut all = lock(&self.node.unsent);
+        all.retain(|_, unsent| Arc::strong_count(unsent) > 1);
+        all.insert(link, Arc::clone(&unsent));
+        unsent
+    }
+
+    /// How many bytes wait on a link.
+    pub fn unsent(&self, link: Link) -> u64 {
+        lock(&self.node.unsent).get(&link).map_or(0, |unsent| unsent.load(Relaxed))
     }
 
     /// Wakes this task when there is something to be done.
@@ -239,6 +277,7 @@ impl Cluster {
         if let Some(slots) = lost {
             clients::end_shard_subscriptions(instance, slots);
         }
+        self.node.routed.store(false, Relaxed);
         if instance.blocked_clients(0) > 0 {
             clients::redirect_blocked(instance);
         }
@@ -250,7 +289,7 @@ fn facts(instance: &Instance) -> Facts {
     let primary_link = match instance.replication.primary() {
         None => PrimaryLink::Never,
         Some(primary) if primary.stage == LinkStage::Connected => PrimaryLink::Up { heard_at: primary.heard_at },
-        Some(primary) if primary.down_since == 0 => PrimaryLink::Never,
+        Some(primary) if !primary.had_stream => PrimaryLink::Never,
         Some(primary) => PrimaryLink::Down { since: primary.down_since },
     };
     Facts {

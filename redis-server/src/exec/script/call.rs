@@ -191,8 +191,7 @@ impl Running {
         self.allow_oom = flags.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_OOM));
         self.is_short_of_memory = cx.instance.is_short_of_memory();
         (self.is_dirty, self.is_slow, self.has_read) = (false, false, false);
-        (self.slot, self.crosses_slots) =
-            (None, flags.is_none_or(|flags| flags.has(ScriptFlags::ALLOW_CROSS_SLOT)));
+        (self.slot, self.crosses_slots) = (None, flags.is_none_or(|flags| flags.has(ScriptFlags::ALLOW_CROSS_SLOT)));
         self.began = cx.worker.ticked();
         self.name.clear();
         self.name.push_str(name);

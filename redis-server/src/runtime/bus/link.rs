@@ -4,6 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,23 +28,40 @@ const MAX_UNSENT: u64 = 64 * 1024 * 1024;
 const CONNECT: Duration = Duration::from_secs(1);
 
 /// Packets that wait to be sent.
-#[derive(Default)]
 pub(super) struct Queue {
     packets: RefCell<VecDeque<Bytes>>,
-    unsent: Cell<u64>,
+    /// Their bytes, which others may ask for.
+    unsent: Arc<AtomicU64>,
     is_closed: Cell<bool>,
+    overflowed: Cell<bool>,
     changed: Notify,
 }
 
 impl Queue {
+    fn new(bus: &Bus, link: Link) -> Rc<Self> {
+        Rc::new(Self {
+            packets: RefCell::default(),
+            unsent: bus.instance.cluster.count_unsent(link),
+            is_closed: Cell::new(false),
+            overflowed: Cell::new(false),
+            changed: Notify::new(),
+        })
+    }
+
+    /// Whether it has ended because too much waited.
+    pub(super) fn has_overflowed(&self) -> bool {
+        self.overflowed.get()
+    }
+
     /// Sends a packet; if more than `limit` bytes wait then, 0 being no limit of the user's, the link ends instead.
     pub(super) fn push(&self, bytes: Bytes, limit: u64) {
-        self.unsent.set(self.unsent.get() + bytes.len() as u64);
+        let unsent = self.unsent.fetch_add(bytes.len() as u64, Relaxed) + bytes.len() as u64;
         self.packets.borrow_mut().push_back(bytes);
         let limit = if limit == 0 { MAX_UNSENT } else { limit.min(MAX_UNSENT) };
-        if self.unsent.get() > limit {
-            tracing::warn!("closing cluster link: {} bytes wait to be sent", self.unsent.get());
+        if unsent > limit {
+            tracing::warn!("Freeing outbound cluster link: {unsent} bytes wait to be sent");
             self.is_closed.set(true);
+            self.overflowed.set(true);
         }
         self.changed.notify_one();
     }
@@ -79,7 +99,8 @@ pub(super) fn accepted(bus: &Rc<Bus>, stream: TcpStream, peer: SocketAddr) {
 pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
     let bus = Rc::clone(bus);
     // While it is being made, what is sent waits.
-    bus.queues.borrow_mut().insert(link, Rc::default());
+    let queue = Queue::new(&bus, link);
+    bus.queues.borrow_mut().insert(link, queue);
     spawn_local(async move {
         let timeout = Duration::from_millis(bus.instance.config.uint(settings::CLUSTER_NODE_TIMEOUT)).max(CONNECT);
         let connecting = async { TcpStream::connect((ip.parse::<IpAddr>().ok()?, port)).await.ok() };
@@ -88,7 +109,8 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
             // It is not wanted any more.
             return;
         }
-        let ends = stream.as_ref().and_then(|stream| Some((stream.peer_addr().ok()?.ip(), stream.local_addr().ok()?.ip())));
+        let ends =
+            stream.as_ref().and_then(|stream| Some((stream.peer_addr().ok()?.ip(), stream.local_addr().ok()?.ip())));
         let Some((stream, (peer, local))) = stream.zip(ends) else { return bus.lost(link) };
         let (peer, local) = (address(peer), address(local));
         serve(&bus, link, stream);
@@ -104,7 +126,9 @@ fn address(ip: IpAddr) -> String {
 fn serve(bus: &Rc<Bus>, link: Link, stream: TcpStream) {
     // A packet is a message by itself. Where the socket has no such option it is slower.
     let _ = stream.set_nodelay(true);
-    let queue = Rc::clone(bus.queues.borrow_mut().entry(link).or_default());
+    let known = bus.queues.borrow().get(&link).cloned();
+    let queue = known.unwrap_or_else(|| Queue::new(bus, link));
+    bus.queues.borrow_mut().insert(link, Rc::clone(&queue));
     let (reader, writer) = stream.into_split();
     let bus = Rc::clone(bus);
     spawn_local(async move {
@@ -130,6 +154,6 @@ async fn write(queue: &Queue, mut writer: OwnedWriteHalf) {
         if writer.write_all(&bytes).await.is_err() {
             return;
         }
-        queue.unsent.set(queue.unsent.get() - bytes.len() as u64);
+        queue.unsent.fetch_sub(bytes.len() as u64, Relaxed);
     }
 }

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use server_runtime::Listen;
+use socket2::{Domain, Socket, Type};
 use tokio::task::LocalSet;
 
 use link::Queue;
@@ -30,6 +31,8 @@ use crate::exec::snapshot::stand_still;
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.
 const REST: Duration = Duration::from_millis(100);
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 511;
 /// How often keys of slots that others have now are looked for again, while slow calls work on some.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -50,11 +53,22 @@ pub(super) fn listen(config: &Config, places: &[Listen]) -> Result<Vec<TcpListen
     addresses.dedup();
     let bind = |ip| {
         let at = SocketAddr::new(ip, port);
-        let listener = server_runtime::listen_tcp(at).map_err(|error| format!("Failed listening on port {port}: {error}"))?;
-        listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-        Ok(listener)
+        listener(at).map_err(|error| format!("Failed listening on port {port} (cluster bus): {error}"))
     };
     addresses.into_iter().map(bind).collect()
+}
+
+fn listener(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    if at.is_ipv6() {
+        // The same port of IPv4 has a listener of its own.
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 /// Starts the bus's thread, which ends with the process.
@@ -99,6 +113,7 @@ async fn run(instance: Arc<Instance>, listeners: Vec<TcpListener>, roles: Roles)
         }
         let is_left = bus.look_around(lost.as_deref());
         let cluster = &bus.instance.cluster;
+        cluster.refresh_settings(&bus.instance);
         let (deadline, now) = cluster.with(&bus.instance, |machine, now| (machine.deadline(), now)).unwrap_or((0, 0));
         if deadline <= now {
             cluster.with(&bus.instance, |machine, now| machine.tick(now));
@@ -190,9 +205,10 @@ impl Bus {
             true => Ok(()),
             false => Err(io::ErrorKind::TimedOut.into()),
         };
-        if stand_still(&self.instance, goes_on).is_err() {
-            self.resume_writes();
-        }
+        let Ok(still) = stand_still(&self.instance, goes_on) else { return self.resume_writes() };
+        let offset = self.instance.journal.offset();
+        drop(still);
+        self.instance.cluster.with(&self.instance, |machine, now| machine.writes_paused(offset, now));
     }
 
     fn resume_writes(&self) {
@@ -204,8 +220,9 @@ impl Bus {
     /// A link has ended by itself.
     fn lost(&self, link: Link) {
         let known = self.queues.borrow_mut().remove(&link);
-        if known.is_some() {
-            self.instance.cluster.with(&self.instance, |machine, now| machine.closed(link, now));
+        if let Some(queue) = known {
+            let overflowed = queue.has_overflowed();
+            self.instance.cluster.with(&self.instance, |machine, now| machine.closed(link, overflowed, now));
         }
     }
 }

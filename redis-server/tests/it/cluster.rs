@@ -1,0 +1,175 @@
+//! Nodes of a cluster: what clients are told, slots that move, a file that outlives its server.
+
+use std::net::{TcpListener, TcpStream};
+
+use super::support::process::{Process, ask};
+use super::support::resp::Value;
+use super::support::{PATIENCE, until};
+
+/// Two ports that are free just now.
+fn ports() -> (String, String) {
+    let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [port, bus] = sockets.map(|socket| socket.local_addr().unwrap().port().to_string());
+    (port, bus)
+}
+
+struct Node {
+    process: Process,
+    port: String,
+    bus: String,
+}
+
+impl Node {
+    fn start(name: &str, settings: &[(&str, &str)]) -> Self {
+        let (port, bus) = ports();
+        let own = [
+            ("cluster-enabled", "yes"),
+            ("bind", "127.0.0.1"),
+            ("port", port.as_str()),
+            ("cluster-port", bus.as_str()),
+            ("cluster-node-timeout", "2000"),
+            ("save", ""),
+            ("repl-diskless-sync-delay", "0"),
+        ];
+        let process = Process::start(name, &[&own, settings].concat());
+        Self { process, port, bus }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    fn ask(&self, line: &str) -> Value {
+        ask(&mut self.connect(), &line.split(' ').collect::<Vec<_>>())
+    }
+
+    fn says(&self, line: &str, what: &str) -> bool {
+        self.ask(line).text().contains(what)
+    }
+
+    fn id(&self) -> String {
+        self.ask("CLUSTER MYID").text()
+    }
+
+    fn meets(&self, other: &Self) {
+        self.ask(&format!("CLUSTER MEET 127.0.0.1 {} {}", other.port, other.bus));
+    }
+}
+
+/// What the node answers to each line, on one connection.
+#[track_caller]
+fn conversation(node: &Node, lines: &[(&str, &str)]) {
+    let mut stream = node.connect();
+    for (line, expected) in lines {
+        let reply = ask(&mut stream, &line.split(' ').collect::<Vec<_>>());
+        let said = match &reply {
+            Value::Error(text) => String::from_utf8_lossy(text).into_owned(),
+            _ => format!("{reply:?}"),
+        };
+        assert!(said.contains(expected), "{line}: {said}, not {expected}");
+    }
+}
+
+#[test]
+fn a_node_serves_all_slots_alone_and_is_the_same_after_a_restart() {
+    let mut node = Node::start("cluster-one", &[]);
+    conversation(
+        &node,
+        &[("GET k", "CLUSTERDOWN Hash slot not served"), ("PING", "PONG"), ("SELECT 1", "ERR SELECT is not")],
+    );
+    node.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    until("the cluster serves", || node.says("CLUSTER INFO", "cluster_state:ok"));
+    conversation(
+        &node,
+        &[
+            ("SET {a}1 x", "OK"),
+            ("MSET {a}2 x {a}3 x", "OK"),
+            ("MSET a x b y", "CROSSSLOT Keys in request don't hash to the same slot"),
+            ("CLUSTER KEYSLOT {a}1", "15495"),
+            ("CLUSTER COUNTKEYSINSLOT 15495", "3"),
+            ("CLUSTER COUNTKEYSINSLOT 16384", "ERR Invalid slot"),
+            ("CLUSTER ADDSLOTS 7", "ERR Slot 7 is already busy"),
+            ("MULTI", "OK"),
+            ("SET {a}1 y", "QUEUED"),
+            ("MGET a b", "CROSSSLOT"),
+            ("EXEC", "EXECABORT"),
+            ("GET {a}1", "x"),
+            ("EVAL return{redis.call('get',KEYS[1])} 2 {a}1 b", "CROSSSLOT"),
+            ("REPLICAOF 127.0.0.1 1", "ERR REPLICAOF not allowed in cluster mode."),
+        ],
+    );
+    let id = node.id();
+    let _ = node.process.connect();
+    node.process.signal(rustix::process::Signal::KILL);
+    node.process.ended();
+    node.process.restart();
+    assert_eq!(node.id(), id);
+    until("it serves again", || node.says("CLUSTER INFO", "cluster_state:ok"));
+    assert!(node.says("CLUSTER NODES", "myself,master - 0 0"), "{}", node.ask("CLUSTER NODES").text());
+    assert!(node.says("CLUSTER NODES", "0-16383"));
+}
+
+#[test]
+fn a_slot_moves_key_by_key_between_two_nodes() {
+    let (one, two) = (Node::start("cluster-from", &[]), Node::start("cluster-to", &[]));
+    one.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    one.meets(&two);
+    until("both know each other", || {
+        [&one, &two].iter().all(|node| {
+            node.says("CLUSTER INFO", "cluster_state:ok") && node.says("CLUSTER INFO", "cluster_known_nodes:2")
+        })
+    });
+    conversation(&one, &[("MSET {a}1 x {a}2 y", "OK")]);
+    let (here, there) = (format!("MOVED 15495 127.0.0.1:{}", one.port), format!("MOVED 15495 127.0.0.1:{}", two.port));
+    conversation(&two, &[("GET {a}1", &here)]);
+
+    one.ask(&format!("CLUSTER SETSLOT 15495 MIGRATING {}", two.id()));
+    two.ask(&format!("CLUSTER SETSLOT 15495 IMPORTING {}", one.id()));
+    conversation(
+        &one,
+        &[
+            (&format!("MIGRATE 127.0.0.1 {} {{a}}1 0 5000", two.port), "OK"),
+            ("GET {a}1", &format!("ASK 15495 127.0.0.1:{}", two.port)),
+            ("MGET {a}1 {a}2", "TRYAGAIN"),
+            ("GET {a}2", "y"),
+            (&format!("CLUSTER SETSLOT 15495 NODE {}", two.id()), "ERR Can't assign hashslot 15495"),
+        ],
+    );
+    conversation(
+        &two,
+        &[("ASKING", "OK"), ("GET {a}1", "x"), ("GET {a}1", &here), ("ASKING", "OK"), ("MGET {a}1 {a}2", "TRYAGAIN")],
+    );
+    conversation(&one, &[(&format!("MIGRATE 127.0.0.1 {} {{a}}2 0 5000", two.port), "OK")]);
+    for node in [&two, &one] {
+        node.ask(&format!("CLUSTER SETSLOT 15495 NODE {}", two.id()));
+    }
+    conversation(&two, &[("MGET {a}1 {a}2", "x")]);
+    conversation(&one, &[("GET {a}1", &there), ("CLUSTER COUNTKEYSINSLOT 15495", "0")]);
+}
+
+#[test]
+fn a_replica_takes_over_when_its_primary_is_killed() {
+    let mut nodes: Vec<Node> = (0..4).map(|at| Node::start(&format!("cluster-failover-{at}"), &[])).collect();
+    for (node, range) in nodes.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
+        node.ask(&format!("CLUSTER ADDSLOTSRANGE {range}"));
+        nodes[0].meets(node);
+    }
+    nodes[0].meets(&nodes[3]);
+    let all_know = || nodes.iter().all(|node| node.says("CLUSTER INFO", "cluster_known_nodes:4"));
+    until("all know each other", all_know);
+    until("all serve", || nodes.iter().all(|node| node.says("CLUSTER INFO", "cluster_state:ok")));
+    let primary = nodes[0].id();
+    nodes[3].ask(&format!("CLUSTER REPLICATE {primary}"));
+    until("the replica follows", || nodes[3].says("INFO replication", "master_link_status:up"));
+    // Slot 0 is that of the empty key's tag, 12182 that of foo; 3300 is that of b.
+    conversation(&nodes[0], &[("SET b x", "OK"), ("WAIT 1 5000", "1")]);
+    conversation(&nodes[3], &[("GET b", "MOVED 3300"), ("READONLY", "OK"), ("GET b", "x"), ("SET b y", "MOVED 3300")]);
+    until("the others know of it", || nodes[1].says("CLUSTER NODES", &format!("slave {primary}")));
+    nodes[0].process.signal(rustix::process::Signal::KILL);
+    nodes[0].process.ended();
+    until("the replica has taken over", || nodes[3].says("SET b y", "OK"));
+    conversation(&nodes[3], &[("GET b", "y")]);
+    until("the others have been told", || nodes[1].says("GET b", &format!("MOVED 3300 127.0.0.1:{}", nodes[3].port)));
+}
