@@ -136,7 +136,9 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     }
     if cx.instance().cluster.is_enabled() {
         let is_sharded = kind == Kind::Shard;
-        cx.instance().cluster.with(cx.instance(), |machine, now| machine.publish(args.at(1), args.at(2), is_sharded, now));
+        cx.instance()
+            .cluster
+            .with(cx.instance(), |machine, now| machine.publish(args.at(1), args.at(2), is_sharded, now));
     } else {
         cx.instance().replication.tell(cx.instance(), args);
     }

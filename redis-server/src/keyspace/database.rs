@@ -144,7 +144,8 @@ impl Database {
 
     /// An empty one that can change its entries with this one: [`Database::swap`].
     pub fn sibling(&self) -> Self {
-        let database = Self { cut: self.cut.sibling(), by_slot: self.by_slot, ..Self::new(self.count, self.hasher.clone()) };
+        let database =
+            Self { cut: self.cut.sibling(), by_slot: self.by_slot, ..Self::new(self.count, self.hasher.clone()) };
         database.set_usage(self.usage());
         database.with_reaper(Arc::clone(&self.reaper))
     }

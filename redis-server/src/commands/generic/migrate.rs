@@ -224,6 +224,8 @@ fn send_keys<'k>(
     let mut sent = Vec::new();
     let mut request = Vec::new();
     let now = now_ms();
+    // The slot may be on its way there.
+    let name: &[u8] = if cx.instance().cluster.is_enabled() { b"RESTORE-ASKING" } else { b"RESTORE" };
     for key in keys {
         let Some(entry) = cx.db.peek(key) else { continue };
         let ttl = match entry.expire_at() {
@@ -232,7 +234,7 @@ fn send_keys<'k>(
             Some(at) => (at - now).max(1),
         };
         let (ttl, payload) = (ttl.to_string(), rdb::dump(entry.value()));
-        let words = [b"RESTORE".as_slice(), key.bytes, ttl.as_bytes(), &payload, b"REPLACE"];
+        let words = [name, key.bytes, ttl.as_bytes(), &payload, b"REPLACE"];
         let count = words.len() - usize::from(!options.replace);
         write_command(&mut request, words[..count].iter().copied());
         sent.push(*key);

@@ -8,7 +8,7 @@ use crate::persistence::disk::{Disk, RealDisk, folder_of};
 
 /// The file, which no other server may use meanwhile.
 #[derive(Debug)]
-pub struct NodesFile {
+pub(super) struct NodesFile {
     path: PathBuf,
     /// Holds the lock. What replaces the file is locked before it has its name, so nobody finds one that is free.
     file: File,
@@ -19,7 +19,7 @@ impl NodesFile {
     ///
     /// # Errors
     /// Another server uses it, or the system's.
-    pub fn open(path: &Path) -> Result<(Self, String), String> {
+    pub(super) fn open(path: &Path) -> Result<(Self, String), String> {
         let at = |error: io::Error| format!("cluster-config-file {}: {error}", path.display());
         loop {
             let options = OpenOptions::new().read(true).append(true).create(true).open(path);
@@ -45,7 +45,7 @@ impl NodesFile {
     ///
     /// # Errors
     /// The system's; the old one is in place then.
-    pub fn replace(&mut self, text: &str, sync: bool) -> io::Result<()> {
+    pub(super) fn replace(&mut self, text: &str, sync: bool) -> io::Result<()> {
         let mut temporary = self.path.clone().into_os_string();
         temporary.push(format!(".tmp-{}", std::process::id()));
         let temporary = PathBuf::from(temporary);

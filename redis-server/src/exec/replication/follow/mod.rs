@@ -76,7 +76,7 @@ pub struct Primary {
     /// Bytes of the snapshot that comes, and how many have come.
     pub sync: (u64, u64),
     /// Whether this server has had its stream, and the data is what it said.
-    pub(super) had_stream: bool,
+    pub had_stream: bool,
     /// Which of those whom it has followed: a thread that follows another one ends.
     generation: u64,
 }
