@@ -16,6 +16,14 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(all(feature = "net", not(target_os = "linux")))]
+compile_error!(
+    "the sockets of echonet-lite (feature `net`) are Linux' for now: use `default-features = false`, and `node` with sockets \
+     of your own, or `controller` with the feature `std`"
+);
+#[cfg(all(feature = "serial", not(unix)))]
+compile_error!("serial ports (feature `serial`) are Unix' for now: use the feature `skstack` with a port of your own");
+
 #[cfg(feature = "certify")]
 pub mod certify;
 pub mod class;

@@ -90,4 +90,16 @@ impl CommonProperties {
         }
         Ok(())
     }
+
+    /// Keeps a value that the device itself gives; false for a property that is not one of these, or another value than it can
+    /// have.
+    pub(super) fn store(&mut self, epc: u8, edt: &[u8]) -> bool {
+        match (epc, edt) {
+            (0x82, &[_, _, release, revision]) => (self.release, self.revision) = (release, revision),
+            (0x88, &[code @ (0x41 | 0x42)]) => self.fault = code == 0x41,
+            (0x8A, &[a, b, c]) => self.maker = [a, b, c],
+            _ => return self.set(epc, edt).is_ok(),
+        }
+        true
+    }
 }

@@ -1,13 +1,15 @@
-//! The README's device and controller, as somebody who depends on the crate from outside would build and run them.
+//! The README's devices and controllers, as somebody who depends on the crate from outside would build and run them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use super::PATIENCE;
 use super::port::port_3610;
+
+const PROGRAMS: [&str; 4] = ["device", "controller", "blocking_device", "blocking_controller"];
 
 /// A program that ends with the test.
 struct Running(Child);
@@ -41,42 +43,38 @@ fn wait_for_the_port() {
     }
 }
 
-#[test]
-fn device_and_controller_of_the_readme_talk_to_each_other() {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(package.join("README.md")).unwrap();
-    let programs: Vec<_> =
-        readme.split("```rust,no_run\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let [device, controller] = programs[..] else { panic!("the README has {} programs", programs.len()) };
-    let lines = |program: &str| program.lines().filter(|line| !line.trim().is_empty()).count();
-    assert!(lines(device) <= 40 && lines(controller) <= 22, "{} and {} lines", lines(device), lines(controller));
-
+/// The README's programs, built in a crate that knows nothing else; each is short, and speaks of no codes.
+fn build() -> PathBuf {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
-    fs::create_dir_all(outside.join("src/bin")).unwrap();
-    let manifest = format!(
-        "[package]\nname = \"outside\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n\
-         echonet-lite = {{ path = {:?} }}\n\
-         tokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\", \"signal\"] }}\n",
-        package.display().to_string()
-    );
-    fs::write(outside.join("Cargo.toml"), manifest).unwrap();
-    fs::copy(package.join("../Cargo.lock"), outside.join("Cargo.lock")).unwrap();
-    fs::write(outside.join("src/bin/device.rs"), device).unwrap();
-    fs::write(outside.join("src/bin/controller.rs"), controller).unwrap();
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--target-dir", "target"])
-        .current_dir(&outside)
-        .env_remove("CARGO_TARGET_DIR")
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let programs = test_peers::outside(env!("CARGO"), &readme, &outside, &[]);
+    for name in PROGRAMS {
+        let program = fs::read_to_string(outside.join(format!("src/bin/{name}.rs"))).unwrap();
+        let lines = program.lines().filter(|line| !line.trim().is_empty()).count();
+        assert!(lines <= 40, "{name} has {lines} lines");
+        let codes = program.matches("0x").count() - program.matches("[0x00, 0x00, 0x77]").count() * 3;
+        assert_eq!(codes, 0, "{name} speaks of codes");
+    }
+    programs
+}
 
-    let _port = port_3610();
-    let mut device = Running::start(&outside.join("target/debug/device"));
+/// Runs a device, and controllers until one finds it.
+fn meet(programs: &Path, [device, controller]: [&str; 2], found: &str) -> (Running, Running) {
+    let device = Running::start(&programs.join(device));
     wait_for_the_port();
     // An open port is no device yet: on a busy machine a controller's look around may be over before it answers.
-    let mut controllers = (0..5).map(|_| Running::start(&outside.join("target/debug/controller")));
-    let found = controllers.find_map(|mut it| it.says("029001 is On, 100 %").then_some(it));
-    assert!(found.is_some(), "no controller has found the light on");
-    assert!(device.says("the light is off, 50 %, Normal"), "the device was not told");
+    let mut controllers = (0..5).map(|_| Running::start(&programs.join(controller)));
+    let controller = controllers.find_map(|mut it| it.says(found).then_some(it));
+    (device, controller.unwrap_or_else(|| panic!("no controller says: {found}")))
+}
+
+#[test]
+fn devices_and_controllers_of_the_readme_talk_to_each_other() {
+    let programs = build();
+    let _port = port_3610();
+    let (mut device, mut controller) = meet(&programs, ["device", "controller"], "029001 is On, 100 %");
+    assert!(device.says("the light is Off, 50 %"), "the device was not told");
+    assert!(controller.says("001101 E0="), "the controller hears no temperature");
+    drop((device, controller));
+    meet(&programs, ["blocking_device", "blocking_controller"], "001101 measures 2");
 }
