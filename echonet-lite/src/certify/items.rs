@@ -227,6 +227,14 @@ pub(super) fn examine_silence(link: &mut Link, place: &Place, report: &mut Repor
     Ok(())
 }
 
+/// Examines whether the node is still there after all that was no frame.
+pub(super) fn examine_survival(link: &mut Link, report: &mut Report) -> io::Result<()> {
+    let node = Eoj::NODE_PROFILE;
+    let answered = read(link, node, 0x80)?.map(drop);
+    report.add(node, "survives", "malformed frames do not end it", FRAME, verdict(answered));
+    Ok(())
+}
+
 /// Makes a request and returns what its one answer says from the service on, or what is wrong with it.
 pub(super) fn ask(link: &mut Link, eoj: Eoj, body: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
     let tid = link.tid();

@@ -41,9 +41,16 @@ use link::Link;
 pub fn certify(node: IpAddr, settings: &Settings) -> io::Result<Report> {
     let mut link = Link::open(node, settings)?;
     let mut report = Report::new(node);
-    let objects = profile::examine(&mut link, &mut report)?;
+    let (objects, profile) = profile::examine(&mut link, &mut report)?;
+    let mut places = std::vec![profile];
     for eoj in objects {
-        object::examine(&mut link, eoj, &mut report)?;
+        places.push(object::examine(&mut link, eoj, &mut report)?);
     }
+    // Last, because there are nodes that end by a malformed frame: of these all else is known then.
+    for place in &places {
+        items::examine_silence(&mut link, place, &mut report)?;
+    }
+    items::examine_survival(&mut link, &mut report)?;
+    report.items.sort_by_key(|item| places.iter().position(|place| place.eoj == item.eoj));
     Ok(report)
 }

@@ -62,8 +62,8 @@ pub(super) fn examine_maps(link: &mut Link, eoj: Eoj, report: &mut Report) -> io
     Ok(Maps { get, set, announce })
 }
 
-/// Examines one device.
-pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Result<()> {
+/// Examines one device, and returns what its rows have in common.
+pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Result<Place> {
     let maps = examine_maps(link, eoj, report)?;
     let known = maps.get.union(maps.set).union(maps.announce);
     let class = class::find(eoj.class_code());
@@ -72,7 +72,6 @@ pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Res
     let status = items::read(link, eoj, 0x80)?.ok().and_then(|edt| edt.first().copied()).unwrap_or(0x30);
     let place = Place { eoj, absent, status, stranger: eoj.with_instance(0x7F) };
     items::examine(link, &place, items::ALL, report)?;
-    items::examine_silence(link, &place, report)?;
     if link.settings.writes {
         items::examine(link, &place, items::REFUSED, report)?;
     }
@@ -88,7 +87,7 @@ pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Res
     }
     let Some(class) = class else {
         report.add(eoj, "class", "the class is known", TABLES, Outcome::Skipped("the tables do not have it"));
-        return Ok(());
+        return Ok(place);
     };
     for spec in class.all_properties() {
         examine_property(link, (class, eoj, spec), &maps, report)?;
@@ -97,7 +96,7 @@ pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Res
         let value = items::read(link, eoj, epc)?.map(drop);
         report.add(eoj, format!("{epc:02X}.get"), "what the map says can be read", MAPS, items::verdict(value));
     }
-    Ok(())
+    Ok(place)
 }
 
 /// Switches the device there and back, and listens.

@@ -19,8 +19,8 @@ const INSTANCES: usize = 84;
 /// The properties that every node profile lets be read.
 const READABLE: [u8; 11] = [0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD6, 0xD7];
 
-/// Examines the node profile, and returns the objects that it names.
-pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<Vec<Eoj>> {
+/// Examines the node profile, and returns the objects that it names, and what its rows have in common.
+pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<(Vec<Eoj>, Place)> {
     let first = items::read(link, NODE, 0x80)?;
     link.silent = matches!(&first, Err(why) if why.starts_with("no answer"));
     let place = Place { eoj: NODE, absent: 0xFE, status: 0x30, stranger: NODE.with_instance(0x7E) };
@@ -29,7 +29,6 @@ pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<Vec<Eo
         items::examine(link, &place, items::REFUSED, report)?;
     }
     items::examine_once(link, NODE, report)?;
-    items::examine_silence(link, &place, report)?;
     let maps = object::examine_maps(link, NODE, report)?;
     let mut values = Vec::new();
     for epc in READABLE {
@@ -50,7 +49,7 @@ pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<Vec<Eo
     let outcome =
         if link.hears_all() { items::verdict(same) } else { Outcome::Skipped("what is sent to all is heard by IPv4") };
     report.add(NODE, "D5.infreq", "INF_REQ of the instance list announces it, as D6 has it", SOURCE, outcome);
-    Ok(listed(of(0xD6)))
+    Ok((listed(of(0xD6)), place))
 }
 
 /// The objects of an instance list.

@@ -51,7 +51,7 @@ impl fmt::Display for Item {
 pub struct Report {
     /// Where the node is.
     pub node: IpAddr,
-    /// In the order in which they were examined.
+    /// Object by object.
     pub items: Vec<Item>,
 }
 

@@ -1,0 +1,70 @@
+//! Other libraries' devices held against the specification: what each is known to do wrong is found.
+
+use std::collections::HashSet;
+
+use super::scene::{Running, Side};
+use super::{NPM_ECHONET_LITE, Peer, UECHO_GO, UECHO_PYTHON};
+
+/// An item that all of them meet: where it has failed, nothing was examined.
+const MET: &str = "0x0EF001 get.maps";
+
+impl Peer {
+    /// Examines it; `known` are items that it is known to fail.
+    fn fails(&self, known: &[&str]) {
+        let Some((scene, command)) = self.ready(&["device"]) else { return };
+        let (_device, _) = Running::start(command);
+        let mut examination = scene.command(Side::Ours, env!("CARGO_BIN_EXE_echonet"));
+        let output = examination.args(["--json", "--quiet", "certify", Side::Peers.address()]).output().unwrap();
+        let report = String::from_utf8(output.stdout).unwrap();
+        let items: Vec<serde_json::Value> = report.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let name = |item: &serde_json::Value| {
+            format!("{} {}", item["object"]["eoj"].as_str().unwrap(), item["item"].as_str().unwrap())
+        };
+        let failed: HashSet<_> = items.iter().filter(|item| item["outcome"] == "failed").map(name).collect();
+        println!("{} of {} items failed", failed.len(), items.len());
+        let passed: HashSet<_> = items.iter().filter(|item| item["outcome"] == "passed").map(name).collect();
+        assert!(items.len() >= 90 && passed.contains(MET), "{} items: {report}", items.len());
+        let missed: Vec<_> = known.iter().filter(|item| !failed.contains(**item)).collect();
+        assert!(missed.is_empty(), "not found: {missed:?} in {report}");
+    }
+}
+
+#[test]
+fn uecho_go_is_examined() {
+    UECHO_GO.fails(&[
+        "0x0EF001 get.unknown",
+        "0x0EF001 get.mixed",
+        "0x0EF001 setc.unknown",
+        "0x0EF001 setget.unknown",
+        "0x0EF001 silence.esv-64",
+        "0x0EF001 silence.trailing",
+        "0x0EF001 survives",
+    ]);
+}
+
+#[test]
+fn uecho_python_is_examined() {
+    // A SetGet of properties that are not there ends it.
+    UECHO_PYTHON.fails(&[
+        "0x0EF001 infc",
+        "0x0EF001 setc.unknown",
+        "0x0EF001 setc.low",
+        "0x0EF001 setget.both-unknown",
+        "0x0EF001 survives",
+    ]);
+}
+
+#[test]
+fn npm_echonet_lite_is_examined() {
+    NPM_ECHONET_LITE.fails(&[
+        "0x0EF001 infc",
+        "0x0EF001 infreq.unknown",
+        "0x0EF001 seti.unknown",
+        "0x0EF001 setget.unknown",
+        "0x0EF001 silence.instance",
+        "0x013001 setc.readonly",
+        "0x013001 infreq",
+        "0x013001 BB.set.unlisted",
+        "0x013001 A0.set.required",
+    ]);
+}
