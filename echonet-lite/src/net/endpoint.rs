@@ -160,6 +160,12 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         self.handle.0.with(|state| state.engine.controller.nodes().cloned().collect())
     }
 
+    /// What is known of a node.
+    pub fn node(&self, node: impl Into<NodeAddr>) -> Option<NodeInfo> {
+        let node = node.into();
+        self.handle.0.with(|state| state.engine.controller.node(node).cloned())
+    }
+
     /// What nodes announce from now on.
     pub fn notifications(&self) -> Notifications {
         Notifications { events: self.events() }

@@ -37,6 +37,7 @@ JSON: with --json every result is one line.
              [property] (SetGet)}, {\"tid\", \"edata\"} (format 2), or {\"error\": {\"offset\", \"cause\"}, \"bytes\"}
   dump      as decode, with \"time\", \"from\", \"to\" in front
   emulate   {\"event\": \"serving\", \"address\", \"object\": object}
+  bridge    {\"event\": \"found\", \"address\", \"object\": object, \"topic\"}
   certify   {\"object\": object, \"item\", \"requirement\", \"source\", \"outcome\": passed, failed or skipped, \"why\"}
   classes   {\"code\", \"class\", \"name\", \"nameJa\", \"releases\", \"properties\": [{\"epc\", \"name\", …}] (of one class)}
   bench     {\"requests\", \"answered\", \"lost\", \"refused\", \"seconds\", \"perSecond\", \"microseconds\": {\"p50\", …}}";
@@ -158,6 +159,21 @@ pub(crate) enum Command {
     /// Emulate a whole home from a file: nodes of any classes, scripted values, deliberate faults
     #[command(after_help = EMULATE)]
     Emulate(Emulate),
+    /// Bring the home into MQTT, as Home Assistant discovers it
+    ///
+    /// Every object is a device, every property an entity with its class, unit, range and options. What nodes announce is
+    /// published as it comes; what they do not, is asked for, the more often the more it changes.
+    #[cfg(feature = "mqtt")]
+    #[command(after_help = "Topics:
+  echonet/NODE/OBJECT/PROPERTY             what is, retained; fields and flags of a property are below it
+  echonet/NODE/OBJECT/PROPERTY/set         what shall be
+  echonet/NODE/availability                online or offline; echonet/bridge/availability too
+  homeassistant/device/DEVICE/config       what Home Assistant is told
+
+Examples:
+  echonet bridge mqtt://broker
+  echonet bridge mqtt://user:password@192.168.1.2:1883 --poll 30 --quirks my.tsv")]
+    Bridge(Bridge),
     /// Hold a node against the specification, and list what it does not meet
     ///
     /// It asks and writes as a tester does: each writable property gets its own value and impossible ones, devices are switched
@@ -271,6 +287,26 @@ pub(crate) struct Serve {
 pub(crate) struct Emulate {
     /// The home, in TOML
     pub(crate) file: PathBuf,
+}
+
+#[cfg(feature = "mqtt")]
+#[derive(Args, Debug)]
+pub(crate) struct Bridge {
+    /// The broker: mqtt://[USER:PASSWORD@]HOST[:PORT]
+    #[arg(value_name = "URL")]
+    pub(crate) broker: String,
+    /// The topic that all others are below
+    #[arg(long, default_value = "echonet", value_name = "TOPIC")]
+    pub(crate) topic: String,
+    /// Where Home Assistant looks for devices
+    #[arg(long, default_value = "homeassistant", value_name = "TOPIC")]
+    pub(crate) discovery: String,
+    /// The least time between two questions to an object
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) poll: Duration,
+    /// What devices of some makers do otherwise: lines of MAKER, CLASS, RULE, VALUE between tabs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) quirks: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -1,6 +1,8 @@
 //! The `echonet` command: finds ECHONET Lite nodes, reads, writes, watches, decodes, emulates and measures them.
 
 mod bench;
+#[cfg(feature = "mqtt")]
+mod bridge;
 mod capture;
 mod certify;
 mod classes;
@@ -56,6 +58,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Dump(args) => endless(dump::run(args, options, out)),
         Command::Emulate(args) => endless(emulate::run(args, options, out)),
         Command::Certify(args) => certify::run(args, options, out),
+        #[cfg(feature = "mqtt")]
+        Command::Bridge(args) => whole(bridge::run(args, options, out)),
         Command::Serve(args) => endless(serve::run(args, options, out)),
     }
 }
@@ -69,6 +73,12 @@ fn interruptible(work: impl Future<Output = Result<(), Failure>>) -> Result<(), 
             ended = link::asked_to_end() => ended.map_err(Failure::from).and(Err(Failure::Interrupted)),
         }
     })
+}
+
+/// Does work that hears of an interruption itself.
+#[cfg(feature = "mqtt")]
+fn whole(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 /// Does work that ends when it is interrupted, as it should.

@@ -1,0 +1,223 @@
+//! The MQTT broker: what is true is kept here, and told again whenever the broker has come back.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, LastWill, MqttOptions, NetworkOptions, Packet, QoS};
+use tokio::sync::mpsc;
+
+use crate::failure::Failure;
+
+/// Between two attempts to reach a broker that is away.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What the client may have in hand; more waits here, where of each topic only the last payload is kept.
+const IN_HAND: usize = 256;
+/// The longest message: a description of a device with all properties.
+const PACKET: usize = 1 << 20;
+/// Commands that wait to be carried out; MQTT waits when there are more.
+const COMMANDS: usize = 1024;
+
+pub(super) const ONLINE: &str = "online";
+pub(super) const OFFLINE: &str = "offline";
+
+/// What comes from the broker.
+#[derive(Debug)]
+pub(super) enum News {
+    Connected,
+    Lost(String),
+    Message { topic: String, payload: String },
+}
+
+/// The connection, and everything that is published.
+pub(super) struct Broker {
+    client: AsyncClient,
+    is_connected: bool,
+    /// The topic that says whether the bridge is there.
+    availability: String,
+    subscriptions: Vec<String>,
+    /// What is true, by topic; empty where nothing is any more.
+    truth: HashMap<String, String>,
+    unsent: VecDeque<String>,
+    is_unsent: HashSet<String>,
+}
+
+impl Broker {
+    /// Begins to connect; what happens comes by the channel.
+    pub(super) fn open(
+        url: &str,
+        availability: String,
+        subscriptions: Vec<String>,
+    ) -> Result<(Self, mpsc::Receiver<News>), Failure> {
+        let mut options = options(url).map_err(|why| Failure::Input(format!("{url}: {why}")))?;
+        options.set_last_will(LastWill::new(&availability, OFFLINE, QoS::AtLeastOnce, true));
+        options.set_max_packet_size(PACKET, PACKET);
+        let (client, mut events) = AsyncClient::new(options, IN_HAND);
+        let mut network = NetworkOptions::new();
+        network.set_tcp_nodelay(true);
+        events.set_network_options(network);
+        let (news, receiver) = mpsc::channel(COMMANDS);
+        tokio::spawn(listen(events, news));
+        let (truth, unsent, is_unsent) = (HashMap::new(), VecDeque::new(), HashSet::new());
+        let broker = Self { client, is_connected: false, availability, subscriptions, truth, unsent, is_unsent };
+        Ok((broker, receiver))
+    }
+
+    /// The broker is there, and may know nothing: tells everything.
+    pub(super) fn connected(&mut self) {
+        self.is_connected = true;
+        for topic in &self.subscriptions {
+            // The client has room: it has just been emptied.
+            let _ = self.client.try_subscribe(topic, QoS::AtLeastOnce);
+        }
+        self.publish_anew(self.availability.clone(), ONLINE.to_owned());
+        self.tell_all();
+    }
+
+    /// Tells everything again, as Home Assistant wants it when it has started.
+    pub(super) fn tell_all(&mut self) {
+        self.unsent = self.truth.keys().cloned().collect();
+        self.is_unsent = self.truth.keys().cloned().collect();
+        self.pump();
+    }
+
+    pub(super) fn lost(&mut self) {
+        self.is_connected = false;
+    }
+
+    /// Publishes what has changed.
+    pub(super) fn publish(&mut self, topic: String, payload: String) {
+        if self.truth.get(&topic) != Some(&payload) {
+            self.publish_anew(topic, payload);
+        }
+    }
+
+    /// Publishes it even if it is what was published before.
+    pub(super) fn publish_anew(&mut self, topic: String, payload: String) {
+        if self.is_unsent.insert(topic.clone()) {
+            self.unsent.push_back(topic.clone());
+        }
+        self.truth.insert(topic, payload);
+        self.pump();
+    }
+
+    /// Takes everything below a topic back.
+    pub(super) fn withdraw(&mut self, below: &str) {
+        let topics: Vec<_> = self.truth.keys().filter(|topic| topic.starts_with(below)).cloned().collect();
+        topics.into_iter().for_each(|topic| self.publish(topic, String::new()));
+    }
+
+    /// Whether something waits for room.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_connected && !self.unsent.is_empty()
+    }
+
+    /// Gives the client what it has room for.
+    pub(super) fn pump(&mut self) {
+        while let Some(topic) = self.unsent.front().filter(|_| self.is_connected) {
+            let Some(payload) = self.truth.get(topic) else { break };
+            // What a lost connection takes with it is told again with all else, so that nothing has to be confirmed.
+            if self.client.try_publish(topic, QoS::AtMostOnce, true, payload.clone()).is_err() {
+                break;
+            }
+            self.is_unsent.remove(topic);
+            self.unsent.pop_front();
+        }
+    }
+
+    /// Says that the bridge is gone.
+    pub(super) async fn close(mut self) {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        self.publish_anew(self.availability.clone(), OFFLINE.to_owned());
+        while self.is_waiting() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            self.pump();
+        }
+        let _ = tokio::time::timeout(PATIENCE, self.client.disconnect()).await;
+        // The client sends it from a task of its own.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Keeps the connection, for as long as somebody wants to hear of it.
+async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
+    let mut is_away = false;
+    loop {
+        let happened = match events.poll().await {
+            Ok(Event::Incoming(Packet::ConnAck(_))) => {
+                is_away = false;
+                News::Connected
+            }
+            // What is retained was a wish of yesterday.
+            Ok(Event::Incoming(Packet::Publish(message))) if !message.retain => {
+                let Ok(payload) = String::from_utf8(message.payload.to_vec()) else { continue };
+                News::Message { topic: message.topic, payload }
+            }
+            Ok(_) => continue,
+            Err(ConnectionError::RequestsDone) => return,
+            Err(error) => {
+                let first = !std::mem::replace(&mut is_away, true);
+                if first && news.send(News::Lost(error.to_string())).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
+        };
+        if news.send(happened).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// `mqtt://user:password@host:port`.
+fn options(url: &str) -> Result<MqttOptions, &'static str> {
+    const PORT: u16 = 1883;
+    let rest = url.strip_prefix("mqtt://").ok_or("a broker is mqtt://[USER:PASSWORD@]HOST[:PORT]")?;
+    let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
+    let place = place.trim_end_matches('/');
+    let is_port = |(_, port): &(&str, &str)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let (host, port) = match place.rsplit_once(':').filter(is_port) {
+        Some((host, port)) => (host, port.parse().map_err(|_| "there is no such port")?),
+        None => (place, PORT),
+    };
+    if host.is_empty() {
+        return Err("it names no host");
+    }
+    let mut options = MqttOptions::new(format!("echonet-bridge-{}", std::process::id()), host, port);
+    options.set_keep_alive(Duration::from_secs(30));
+    if let Some(login) = login {
+        let (user, password) = login.split_once(':').unwrap_or((login, ""));
+        let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        options.set_credentials(plain(user), plain(password));
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let check = |url: &str, expected: Result<(&str, u16, Option<(&str, &str)>), &str>| {
+            let found = options(url).map(|options| {
+                let (host, port) = options.broker_address();
+                let login = options.credentials().map(|login| (login.username, login.password));
+                (host, port, login)
+            });
+            let expected = expected.map(|(host, port, login)| {
+                (host.to_owned(), port, login.map(|(user, password)| (user.to_owned(), password.to_owned())))
+            });
+            assert_eq!(found.map_err(|_| ()), expected.map_err(|_| ()), "{url}");
+        };
+        check("mqtt://broker", Ok(("broker", 1883, None)));
+        check("mqtt://127.0.0.1:1884/", Ok(("127.0.0.1", 1884, None)));
+        check("mqtt://[::1]:1884", Ok(("[::1]", 1884, None)));
+        check("mqtt://me:p%40ss@broker", Ok(("broker", 1883, Some(("me", "p@ss")))));
+        check("mqtt://me@broker:1", Ok(("broker", 1, Some(("me", "")))));
+        check("broker", Err(""));
+        check("mqtt://", Err(""));
+        check("mqtt://broker:70000", Err(""));
+    }
+}

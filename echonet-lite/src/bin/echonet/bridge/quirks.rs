@@ -1,0 +1,146 @@
+//! What makers' devices do otherwise, as data: `quirks.tsv` and a file of the user's.
+
+use std::time::Duration;
+
+use echonet_lite::wire::{ClassCode, PropertySet};
+
+/// What is known of the devices of one maker and class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quirks {
+    /// The least time between two questions to an object.
+    pub(super) poll_least: Duration,
+    /// Properties that one request may have.
+    pub(super) ask_at_once: usize,
+    /// Properties that are asked for in requests of their own.
+    pub(super) alone: PropertySet,
+    /// Properties that change without a notification, whatever the map says.
+    pub(super) unannounced: PropertySet,
+    /// Properties that can be read, whatever the map says.
+    pub(super) readable: PropertySet,
+    /// Properties that are left out.
+    pub(super) broken: PropertySet,
+}
+
+impl Default for Quirks {
+    fn default() -> Self {
+        let none = PropertySet::EMPTY;
+        let (poll_least, ask_at_once) = (Duration::ZERO, usize::from(u8::MAX));
+        Self { poll_least, ask_at_once, alone: none, unannounced: none, readable: none, broken: none }
+    }
+}
+
+/// All that is known.
+#[derive(Debug)]
+pub(super) struct Table(Vec<Row>);
+
+#[derive(Debug)]
+struct Row {
+    maker: Option<[u8; 3]>,
+    class: Option<ClassCode>,
+    rule: Rule,
+}
+
+#[derive(Debug)]
+enum Rule {
+    PollLeast(Duration),
+    AskAtOnce(usize),
+    Alone(PropertySet),
+    Unannounced(PropertySet),
+    Readable(PropertySet),
+    Broken(PropertySet),
+}
+
+impl Table {
+    /// What comes with the command, behind what the user has written.
+    pub(super) fn new(own: &str) -> Result<Self, String> {
+        let mut rows = Vec::new();
+        for text in [own, include_str!("quirks.tsv")] {
+            for (at, line) in text.lines().enumerate() {
+                if !line.is_empty() && !line.starts_with('#') {
+                    rows.push(row(line).ok_or_else(|| format!("line {}: {line}", at + 1))?);
+                }
+            }
+        }
+        Ok(Self(rows))
+    }
+
+    /// What is known of the devices of a maker and class. Of two numbers the first one counts; sets of properties add up.
+    pub(super) fn of(&self, maker: Option<[u8; 3]>, class: ClassCode) -> Quirks {
+        let mut quirks = Quirks::default();
+        let (mut polls, mut asks) = (None, None);
+        let is_of = |row: &&Row| row.maker.is_none_or(|of| Some(of) == maker) && row.class.is_none_or(|of| of == class);
+        for row in self.0.iter().filter(is_of) {
+            match row.rule {
+                Rule::PollLeast(time) => polls = polls.or(Some(time)),
+                Rule::AskAtOnce(count) => asks = asks.or(Some(count)),
+                Rule::Alone(set) => quirks.alone = quirks.alone.union(set),
+                Rule::Unannounced(set) => quirks.unannounced = quirks.unannounced.union(set),
+                Rule::Readable(set) => quirks.readable = quirks.readable.union(set),
+                Rule::Broken(set) => quirks.broken = quirks.broken.union(set),
+            }
+        }
+        quirks.poll_least = polls.unwrap_or(quirks.poll_least);
+        quirks.ask_at_once = asks.unwrap_or(quirks.ask_at_once);
+        quirks
+    }
+}
+
+fn row(line: &str) -> Option<Row> {
+    let fields: Vec<_> = line.split('\t').collect();
+    let [maker, class, rule, value] = fields[..] else { return None };
+    let code = |text: &str, digits: usize| {
+        let right = text.len() == digits;
+        right.then(|| u32::from_str_radix(text, 16).ok()).flatten()
+    };
+    let maker = match maker {
+        "*" => None,
+        text => {
+            let [_, maker @ ..] = code(text, 6)?.to_be_bytes();
+            Some(maker)
+        }
+    };
+    let class = if class == "*" { None } else { Some(ClassCode::from_u16(u16::try_from(code(class, 4)?).ok()?)) };
+    let codes = || {
+        value.split(' ').try_fold(PropertySet::EMPTY, |set, text| {
+            let epc = u8::try_from(code(text, 2)?).ok().filter(|epc| *epc >= 0x80)?;
+            Some(set.with(epc))
+        })
+    };
+    let rule = match rule {
+        "poll-least" => Rule::PollLeast(Duration::from_secs(value.parse().ok()?)),
+        "ask-at-once" => Rule::AskAtOnce(value.parse().ok().filter(|count| *count > 0)?),
+        "alone" => Rule::Alone(codes()?),
+        "unannounced" => Rule::Unannounced(codes()?),
+        "readable" => Rule::Readable(codes()?),
+        "broken" => Rule::Broken(codes()?),
+        _ => return None,
+    };
+    Some(Row { maker, class, rule })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_maker_and_class_add_up_and_the_users_go_first() {
+        let table = Table::new("000016\t0130\tbroken\tBE\n*\t0288\tpoll-least\t120\n*\t*\task-at-once\t5\n").unwrap();
+        let of = |maker, class| table.of(maker, ClassCode::from_u16(class));
+        assert_eq!(of(Some([0, 0, 0x16]), 0x0130).broken, PropertySet::of(&[0xBE]));
+        assert_eq!(of(None, 0x0130).broken, PropertySet::EMPTY);
+        assert_eq!(of(None, 0x0288).poll_least, Duration::from_secs(120));
+        assert_eq!(of(None, 0x028D).poll_least, Duration::from_secs(30));
+        assert_eq!(of(Some([0, 0, 0x0B]), 0x0287).alone, PropertySet::of(&[0xB3, 0xB7]));
+        assert_eq!((of(None, 0x0290).ask_at_once, of(None, 0x0290).unannounced.contains(0x84)), (5, true));
+    }
+
+    #[test]
+    fn what_cannot_be_read_names_its_line() {
+        for line in
+            ["16\t0130\tbroken\tBE", "000016\t0130\tbroken\t7E", "*\t*\tpoll-least\tsoon", "*\t*\tpraised\t1", "*"]
+        {
+            let error = Table::new(&format!("# a remark\n{line}")).unwrap_err();
+            assert_eq!(error, format!("line 2: {line}"));
+        }
+    }
+}

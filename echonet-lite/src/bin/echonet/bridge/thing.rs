@@ -1,0 +1,322 @@
+//! An object of a node as Home Assistant sees it: a device with its entities, and what they show.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use echonet_lite::class::{Class, Data, PropertySpec, Value};
+use echonet_lite::controller::PropertyMaps;
+use echonet_lite::wire::{Eoj, PropertySet};
+use serde_json::{Map, Value as Json, json};
+
+use super::quirks::Quirks;
+use super::shown::{self, Kind, UNKNOWN};
+use super::{composite, device_class};
+
+/// What says which device it is, or how it is made: read once, shown with the device or not at all.
+const DESCRIPTION: PropertySet =
+    PropertySet::of(&[0x81, 0x82, 0x83, 0x86, 0x8A, 0x8B, 0x8C, 0x8D, 0x8E, 0x97, 0x98, 0x9D, 0x9E, 0x9F]);
+/// Of these, what is read.
+const DESCRIBES: PropertySet = PropertySet::of(&[0x81, 0x82, 0x8C, 0x8D]);
+/// What is of interest when something is wrong.
+const DIAGNOSTIC: PropertySet = PropertySet::of(&[0x88, 0x89, 0x9A]);
+
+/// Which questions are asked together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Group {
+    /// Everything, once.
+    First,
+    /// What changes without a word.
+    Silent,
+    /// What is announced: in case that an announcement was lost.
+    Announced,
+}
+
+/// An object that is shown.
+#[derive(Debug)]
+pub(super) struct Thing {
+    pub(super) class: &'static Class,
+    pub(super) maps: PropertyMaps,
+    pub(super) quirks: Quirks,
+    /// The topics of its properties are below this one.
+    pub(super) base: String,
+    /// What names it and its entities for ever.
+    unique: String,
+    name: String,
+    maker: Option<[u8; 3]>,
+    values: HashMap<u8, Vec<u8>>,
+    /// How long to wait between two questions.
+    intervals: [Duration; 2],
+    pub(super) is_described: bool,
+}
+
+/// The shortest and the longest time between two questions of a group, by the shortest that the user wants.
+fn bounds(group: Group, least: Duration) -> (Duration, Duration) {
+    match group {
+        Group::First => (6 * least, 6 * least),
+        Group::Silent => (least, 30 * least),
+        Group::Announced => (30 * least, 180 * least),
+    }
+}
+
+impl Thing {
+    pub(super) fn new(
+        class: &'static Class,
+        eoj: Eoj,
+        mut maps: PropertyMaps,
+        (quirks, maker): (Quirks, Option<[u8; 3]>),
+        (prefix, id): (&str, &str),
+        least: Duration,
+    ) -> Self {
+        maps.readable = maps.readable.union(quirks.readable).difference(quirks.broken);
+        maps.announced = maps.announced.difference(quirks.unannounced);
+        let place = eoj.to_string().to_lowercase();
+        let least = least.max(quirks.poll_least);
+        let number = if eoj.instance() == 1 { String::new() } else { format!(" {}", eoj.instance()) };
+        Self {
+            class,
+            maps,
+            quirks,
+            base: format!("{prefix}/{id}/{place}"),
+            unique: format!("echonet_{id}_{place}"),
+            name: format!("{}{number}", class.name()),
+            maker,
+            values: HashMap::new(),
+            intervals: [Group::Silent, Group::Announced].map(|group| bounds(group, least).0),
+            is_described: false,
+        }
+    }
+
+    /// What is asked for in a group.
+    pub(super) fn properties(&self, group: Group) -> PropertySet {
+        let all = self.shown().fold(PropertySet::EMPTY, |set, spec| {
+            let counted_in = shown::leaves(spec.data).into_iter().flat_map(|leaf| coefficients(leaf.data));
+            counted_in.fold(set.with(spec.epc), |set, epc| set.with(*epc))
+        });
+        let readable = all.intersection(self.maps.readable);
+        match group {
+            Group::First => readable.union(DESCRIBES.intersection(self.maps.readable)),
+            Group::Silent => readable.difference(self.maps.announced),
+            Group::Announced => readable.intersection(self.maps.announced),
+        }
+    }
+
+    /// How long to wait until a group is asked for again: less if something had changed, more if not.
+    pub(super) fn next(&mut self, group: Group, least: Duration, changed: bool) -> Duration {
+        let (shortest, longest) = bounds(group, least.max(self.quirks.poll_least));
+        let interval = match group {
+            Group::First => return shortest,
+            Group::Silent => &mut self.intervals[0],
+            Group::Announced => &mut self.intervals[1],
+        };
+        *interval = if changed { *interval / 2 } else { *interval + *interval / 2 }.clamp(shortest, longest);
+        *interval
+    }
+
+    /// The properties that are shown.
+    fn shown(&self) -> impl Iterator<Item = &'static PropertySpec> {
+        let has = self.maps.readable.union(self.maps.writable).difference(DESCRIPTION).difference(self.quirks.broken);
+        let is_shown = move |spec: &&PropertySpec| has.contains(spec.epc) && !shown::leaves(spec.data).is_empty();
+        self.class.all_properties().filter(is_shown)
+    }
+
+    /// Where Home Assistant looks for its description.
+    pub(super) fn description_topic(&self, discovery: &str) -> String {
+        format!("{discovery}/device/{}/config", self.unique)
+    }
+
+    /// What Home Assistant is told of it, as the documentation of MQTT discovery has it: one message for a device.
+    pub(super) fn description(&self, availability: [&str; 2]) -> Json {
+        let mut components = Map::new();
+        let whole = composite::component(self.class, &self.maps, &self.base);
+        let (composite, shown_there) = whole.map_or((None, PropertySet::EMPTY), |(map, set)| (Some(map), set));
+        if let Some(mut component) = composite {
+            component.insert("unique_id".into(), self.unique.clone().into());
+            components.insert("main".into(), component.into());
+        }
+        for spec in self.shown().filter(|spec| !shown_there.contains(spec.epc)) {
+            for (id, component) in self.components(spec) {
+                components.insert(id, component.into());
+            }
+        }
+        json!({
+            "device": self.device(),
+            "origin": { "name": "echonet-lite", "sw_version": env!("CARGO_PKG_VERSION") },
+            "availability": availability.map(|topic| json!({ "topic": topic })),
+            "availability_mode": "all",
+            "components": components,
+        })
+    }
+
+    fn device(&self) -> Map<String, Json> {
+        let text = |epc| {
+            let bytes = self.values.get(&epc)?;
+            let text: String =
+                bytes.iter().map(|&byte| byte as char).filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
+            (!text.trim().is_empty()).then(|| text.trim().to_owned())
+        };
+        let mut device = Map::new();
+        device.insert("identifiers".into(), json!([self.unique]));
+        device.insert("name".into(), self.name.clone().into());
+        let maker = self.maker.map(|[a, b, c]| format!("maker {a:02X}{b:02X}{c:02X}"));
+        let release = self.values.get(&0x82).and_then(|edt| match edt[..] {
+            [_, _, letter, revision] if letter.is_ascii_uppercase() => {
+                Some(format!("ECHONET Lite release {}, revision {revision}", letter as char))
+            }
+            _ => None,
+        });
+        let area = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?)).map(str::to_owned);
+        let known = [
+            ("manufacturer", maker),
+            ("model", text(0x8C).or_else(|| Some(self.class.name().to_owned()))),
+            ("serial_number", text(0x8D)),
+            ("hw_version", release),
+            ("suggested_area", area),
+        ];
+        device.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))));
+        device
+    }
+
+    /// The entities of a property, each with a name that no other of the device has.
+    fn components(&self, spec: &PropertySpec) -> Vec<(String, Map<String, Json>)> {
+        let [readable, writable] = [self.maps.readable, self.maps.writable].map(|map| map.contains(spec.epc));
+        let mut found = Vec::new();
+        for leaf in shown::leaves(spec.data) {
+            let Some(kind) = Kind::of(leaf.data) else { continue };
+            let id = [&[spec.short_name][..], &leaf.path].concat().join("_");
+            let topic = [&[self.base.as_str(), spec.short_name], &leaf.path[..]].concat().join("/");
+            // A part cannot be written alone.
+            let writable = writable && leaf.path.is_empty();
+            let name =
+                if leaf.name.is_empty() { spec.name().to_owned() } else { format!("{}: {}", spec.name(), leaf.name) };
+            let Some(mut component) = self.component(spec, &kind, readable, writable) else { continue };
+            component.insert("name".into(), name.clone().into());
+            component.insert("unique_id".into(), format!("{}_{id}", self.unique).into());
+            if readable && !matches!(kind, Kind::Button(_)) {
+                component.insert("state_topic".into(), topic.clone().into());
+            }
+            if writable {
+                component.insert("command_topic".into(), format!("{topic}/set").into());
+            }
+            if DIAGNOSTIC.contains(spec.epc) {
+                component.insert("entity_category".into(), "diagnostic".into());
+            }
+            found.push((id.clone(), component));
+            // What a number can be told beside numbers.
+            if let (Kind::Number { names, .. }, true) = (&kind, writable) {
+                for choice in names {
+                    let button = json!({
+                        "platform": "button", "name": format!("{name}: {choice}"), "payload_press": choice,
+                        "unique_id": format!("{}_{id}_{choice}", self.unique), "command_topic": format!("{topic}/set"),
+                    });
+                    let Json::Object(button) = button else { continue };
+                    found.push((format!("{id}_{choice}"), button));
+                }
+            }
+        }
+        found
+    }
+
+    /// What is peculiar to a kind of entity.
+    fn component(&self, spec: &PropertySpec, kind: &Kind, readable: bool, writable: bool) -> Option<Map<String, Json>> {
+        let (detection, epc) = (device_class::detection(self.class, spec.epc), spec.epc);
+        let component = match (kind, writable) {
+            (Kind::Button(payload), true) => json!({ "platform": "button", "payload_press": payload }),
+            (Kind::Button(_), false) => return None,
+            (Kind::Switch([on, off]), true) => json!({ "platform": "switch", "payload_on": on, "payload_off": off }),
+            (Kind::Switch([on, off]), false) => {
+                json!({ "platform": "binary_sensor", "payload_on": on, "payload_off": off, "device_class": detection })
+            }
+            (Kind::Number { minimum, maximum, step, unit, .. }, true) => {
+                let (device_class, _) = device_class::quantity(self.class, spec, *unit);
+                json!({
+                    "platform": "number", "min": minimum.to_f64(), "max": maximum.to_f64(), "step": step.to_f64(), "mode": "box",
+                    "unit_of_measurement": device_class::unit(*unit), "device_class": device_class,
+                })
+            }
+            (Kind::Number { unit, .. }, false) => {
+                let (device_class, state_class) = device_class::quantity(self.class, spec, *unit);
+                json!({
+                    "platform": "sensor", "unit_of_measurement": device_class::unit(*unit), "device_class": device_class,
+                    "state_class": state_class,
+                })
+            }
+            (Kind::Choice { settable, .. }, true) => json!({ "platform": "select", "options": settable }),
+            (Kind::Choice { all, .. }, false) => {
+                json!({ "platform": "sensor", "device_class": "enum", "options": all })
+            }
+            (Kind::Moment(pattern), true) => json!({ "platform": "text", "pattern": pattern, "max": 20 }),
+            (Kind::Moment(_), false) => json!({ "platform": "sensor" }),
+        };
+        debug_assert!(readable || writable, "{epc:02X} is there for nothing");
+        let Json::Object(component) = component else { return None };
+        Some(component.into_iter().filter(|(_, value)| !value.is_null()).collect())
+    }
+
+    /// Takes a value; gives what is to be published because of it, or nothing if it is the value that was known.
+    pub(super) fn take(&mut self, epc: u8, edt: &[u8]) -> Vec<(String, String)> {
+        if self.values.get(&epc).is_some_and(|before| before == edt) {
+            return Vec::new();
+        }
+        self.values.insert(epc, edt.to_vec());
+        let mut topics = self.topics(epc);
+        // Those that are counted in what has changed.
+        for spec in self.class.all_properties().filter(|spec| counts_in(spec.data, epc)) {
+            topics.extend(self.topics(spec.epc));
+        }
+        if let Some(mode) = composite::mode(self.class, &self.values) {
+            topics.push((format!("{}/{}", self.base, composite::MODE), mode.to_owned()));
+        }
+        topics
+    }
+
+    /// The topics of a property, and what they say.
+    pub(super) fn topics(&self, epc: u8) -> Vec<(String, String)> {
+        let Some((spec, value)) = self.value(epc) else { return Vec::new() };
+        let is_shown = !DESCRIPTION.contains(epc);
+        let parts = shown::values(value, spec.data).into_iter().filter(|_| is_shown);
+        let topic = |path: &[&str]| [&[self.base.as_str(), spec.short_name], path].concat().join("/");
+        let said = parts.filter_map(|(path, data, value)| {
+            let kind = Kind::of(data)?;
+            let value = self.scaled(data, value)?;
+            let payload = match (&kind, kind.payload(value)) {
+                // What cannot be chosen is no option.
+                (Kind::Choice { settable, .. }, text)
+                    if self.maps.writable.contains(epc) && !settable.contains(&text) =>
+                {
+                    UNKNOWN.to_owned()
+                }
+                (_, text) => text,
+            };
+            Some((topic(&path), payload))
+        });
+        said.collect()
+    }
+
+    /// What a property says, by its newest form or an earlier one.
+    fn value(&self, epc: u8) -> Option<(&'static PropertySpec, Value<'_>)> {
+        let edt = self.values.get(&epc)?;
+        let newest = self.class.property(epc)?;
+        let earlier = self.class.superseded.iter().filter(|spec| spec.epc == epc);
+        std::iter::once(newest).chain(earlier).find_map(|spec| Some((spec, spec.decode(edt).ok()?)))
+    }
+
+    /// A number times the properties that it is counted in; none while these are not known.
+    fn scaled<'a>(&self, data: &'static Data, value: Value<'a>) -> Option<Value<'a>> {
+        let Value::Number(number) = value else { return Some(value) };
+        let factors = coefficients(data).iter().filter(|epc| self.maps.readable.contains(**epc));
+        let product = factors.copied().try_fold(number, |product, epc| product.times(self.value(epc)?.1.number()?))?;
+        Some(Value::Number(product))
+    }
+}
+
+fn coefficients(data: &'static Data) -> &'static [u8] {
+    match data {
+        Data::Number(number) => number.coefficients,
+        Data::OneOf(arms) => arms.iter().map(coefficients).find(|list| !list.is_empty()).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+fn counts_in(data: &'static Data, epc: u8) -> bool {
+    shown::leaves(data).iter().any(|leaf| coefficients(leaf.data).contains(&epc))
+}
