@@ -2,6 +2,8 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod announcements;
+#[cfg(feature = "cli")]
+mod attacks;
 #[cfg(feature = "mqtt")]
 mod bridge;
 #[cfg(all(feature = "certify", feature = "emulate"))]
