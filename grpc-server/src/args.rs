@@ -83,9 +83,13 @@ pub struct GrpcArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_idle: Option<Duration>,
 
-    /// Seconds that a connection may live before it is ended in good order.
+    /// Seconds that a connection may live before it is ended in good order, a tenth more or less.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_age: Option<Duration>,
+
+    /// Seconds for the calls of such a connection, after which it is cut.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "max_age")]
+    pub max_age_grace: Option<Duration>,
 }
 
 /// How answers are compressed.
@@ -129,6 +133,7 @@ impl Args {
                 keepalive_answer: grpc.keepalive_timeout,
                 idle: grpc.max_idle,
                 age: grpc.max_age,
+                age_grace: grpc.max_age_grace,
                 ..Timeouts::default()
             },
             descriptors: if grpc.no_reflection { Vec::new() } else { vec![greeter::pb::DESCRIPTORS] },

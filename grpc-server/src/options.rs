@@ -95,9 +95,11 @@ pub struct Timeouts {
     pub keepalive_answer: Duration,
     /// Without a call, after which a connection is ended in good order. None by default.
     pub idle: Option<Duration>,
-    /// A connection's age at which it is ended in good order, so that its client looks for a server again. None by
-    /// default.
+    /// A connection's age at which it is ended in good order, so that its client looks for a server again. A tenth more or
+    /// less, by chance, so that those that came together do not leave together. None by default.
     pub age: Option<Duration>,
+    /// For the calls of a connection that is ended for its age; then it is cut. By default they take as long as they take.
+    pub age_grace: Option<Duration>,
 }
 
 impl Default for Timeouts {
@@ -109,6 +111,7 @@ impl Default for Timeouts {
             keepalive_answer: tuning::KEEPALIVE_ANSWER,
             idle: None,
             age: None,
+            age_grace: None,
         }
     }
 }
@@ -124,6 +127,7 @@ impl Timeouts {
             keepalive_answer: self.keepalive_answer.min(MOST),
             idle: self.idle.map(|idle| idle.min(MOST)),
             age: self.age.map(|age| age.min(MOST)),
+            age_grace: self.age_grace.map(|grace| grace.min(MOST)),
         }
     }
 }

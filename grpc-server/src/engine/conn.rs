@@ -53,7 +53,7 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
     let mut triggered = pin!(origin.shutdown.triggered());
     let options = &origin.worker.options;
     let mut link = Link::new(Engine::new(&config(options), Instant::now().into_std()), stream, read);
-    let watch = Watch::new(options.timeouts);
+    let watch = Watch::new(options.timeouts, origin.worker.chance());
     let shared = Rc::clone(link.shared());
     let mut conn = Conn { shared, requests: Requests::default(), finished: Vec::new(), watch, origin };
     let mut is_ending = false;

@@ -8,6 +8,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::options::Timeouts;
 
+/// How much more or less than the age that is asked for a connection may have, as a part of it.
+const AGE_SPREAD: f64 = 0.1;
+
 /// What the watch wants of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
@@ -31,13 +34,17 @@ pub(super) struct Watch {
     /// When the last ping was answered.
     heard: Instant,
     has_left: bool,
+    /// When it has to be over, whatever its calls do.
+    end: Option<Instant>,
 }
 
 impl Watch {
-    pub(super) fn new(timeouts: Timeouts) -> Self {
+    /// `chance` is a number from 0 to 1.
+    pub(super) fn new(mut timeouts: Timeouts, chance: f64) -> Self {
         let now = Instant::now();
         let timer = Box::pin(sleep_until(now));
-        Self { timer, timeouts, began: now, active: now, pinged: None, heard: now, has_left: false }
+        timeouts.age = timeouts.age.map(|age| age.mul_f64(1.0 - AGE_SPREAD + 2.0 * AGE_SPREAD * chance));
+        Self { timer, timeouts, began: now, active: now, pinged: None, heard: now, has_left: false, end: None }
     }
 
     /// The client has answered.
@@ -51,7 +58,8 @@ impl Watch {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             let is_deaf = self.pinged.is_some_and(|at| at + self.timeouts.keepalive_answer <= now);
-            if is_deaf || !is_open && self.began + self.timeouts.handshake <= now {
+            let is_over = self.end.is_some_and(|end| end <= now);
+            if is_deaf || is_over || !is_open && self.began + self.timeouts.handshake <= now {
                 return Poll::Ready(Wish::Cut);
             }
             if is_busy() {
@@ -62,6 +70,9 @@ impl Watch {
             let is_idle = self.timeouts.idle.is_some_and(|idle| self.active + idle <= now);
             let leaves = (is_old || is_idle) && !self.has_left;
             self.has_left |= leaves;
+            if leaves && is_old {
+                self.end = self.timeouts.age_grace.map(|grace| now + grace);
+            }
             if is_silent && !leaves {
                 self.pinged = Some(now);
             }
@@ -87,7 +98,34 @@ impl Watch {
         let age = self.timeouts.age.filter(|_| !self.has_left).map(|age| self.began + age);
         let idle = self.timeouts.idle.filter(|_| !self.has_left).map(|idle| self.active + idle);
         // What is past already has been dealt with; a moment later is soon enough for what could not be.
-        let soonest = [handshake, age, idle].into_iter().flatten().filter(|at| *at > now).fold(ping, Instant::min);
+        let soonest =
+            [handshake, age, idle, self.end].into_iter().flatten().filter(|at| *at > now).fold(ping, Instant::min);
         soonest.max(now + Duration::from_millis(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn an_old_connection_leaves_and_is_cut_after_its_grace() {
+        let seconds = Duration::from_secs;
+        let timeouts = Timeouts {
+            age: Some(seconds(100)),
+            age_grace: Some(seconds(7)),
+            keepalive: seconds(3600),
+            ..Timeouts::default()
+        };
+        for (chance, age) in [(0.0, 90), (0.5, 100), (1.0, 110)] {
+            let (mut watch, began) = (Watch::new(timeouts, chance), Instant::now());
+            for (wish, after) in [(Wish::Leave, age), (Wish::Cut, age + 7)] {
+                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true)).await, wish);
+                let (took, after) = (began.elapsed(), seconds(after));
+                assert!(took >= after && took < after + seconds(1), "{wish:?} after {took:?}");
+            }
+        }
     }
 }

@@ -89,6 +89,13 @@ impl Worker {
         }
     }
 
+    /// A number from 0 to 1, another one each time.
+    pub(super) fn chance(&self) -> f64 {
+        use std::hash::{BuildHasher, RandomState};
+        // Keys that are drawn once for a thread, and another number each time.
+        (RandomState::new().hash_one(self.index) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     fn stats(&self) -> &Stats {
         &self.shared.stats[self.index]
     }
