@@ -43,6 +43,10 @@ pub struct GrpcArgs {
     #[arg(long = "web-origin", value_name = "ORIGIN")]
     pub web_origins: Vec<String>,
 
+    /// Serve the Connect protocol too: curl can call, in JSON.
+    #[arg(long)]
+    pub connect: bool,
+
     /// Write every Nth call to the log; 0 writes none, 1 all.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub access_log: u64,
@@ -138,6 +142,7 @@ impl Args {
             },
             descriptors: if grpc.no_reflection { Vec::new() } else { vec![greeter::pb::DESCRIPTORS] },
             web: (!grpc.web_origins.is_empty()).then(|| Web { origins: grpc.web_origins.clone() }),
+            connect: grpc.connect,
             access_log: grpc.access_log,
             ..Options::default()
         })

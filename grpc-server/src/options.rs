@@ -22,6 +22,9 @@ pub struct Options {
     pub descriptors: Vec<&'static [u8]>,
     /// Whether gRPC-Web is served too, over HTTP/2 and HTTP/1.1, and to whose pages. Off by default.
     pub web: Option<Web>,
+    /// Whether the Connect protocol is served too, over HTTP/2 and HTTP/1.1, to the same pages as gRPC-Web: unary calls and
+    /// streams, in protocol buffers, and in JSON those of [`Options::descriptors`]. Off by default.
+    pub connect: bool,
     /// One call in so many is written to the log; 0, the default, writes none.
     pub access_log: u64,
 }
@@ -35,12 +38,18 @@ impl Default for Options {
             health: true,
             descriptors: Vec::new(),
             web: None,
+            connect: false,
             access_log: 0,
         }
     }
 }
 
 impl Options {
+    /// Whether somebody may speak HTTP/1.1.
+    pub(crate) fn speaks_http1(&self) -> bool {
+        self.web.is_some() || self.connect
+    }
+
     /// The defaults, listening at one place.
     pub fn listening(place: Listen) -> Self {
         let runtime = server_runtime::Options { listen: vec![place], ..server_runtime::Options::default() };

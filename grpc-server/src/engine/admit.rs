@@ -9,6 +9,7 @@ use tonic::Status;
 use tonic::body::Body;
 
 use super::call::{Method, Stage, Trace, unpanicked};
+use super::connect;
 use super::inbound::Inbound;
 use super::origin::Origin;
 use super::timeout;
@@ -44,8 +45,14 @@ pub(super) fn admit(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted
     if is_grpc && request.method() == Verb::POST {
         return (admit_call(origin, request), None);
     }
-    match &origin.worker.options.web {
-        Some(web) if web::is_web(&request) => web::admit(origin, web, request),
+    admit_translated(origin, request)
+}
+
+/// The same for what is not gRPC itself.
+pub(super) fn admit_translated(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted, Option<Outcome>) {
+    match (&origin.worker.options.web, origin.worker.definitions()) {
+        (_, Some(definitions)) if connect::is_connect(&request) => connect::admit(origin, definitions, request),
+        (Some(web), _) if web::is_web(&request) => web::admit(origin, web, request),
         _ => (Admitted::answered(not_grpc(request.method())), None),
     }
 }

@@ -26,7 +26,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
     let origin = Rc::new(Origin { worker, peer, end, shutdown });
     let options = Rc::clone(&origin.worker.options);
     let mut read = Vec::new();
-    if let Some(web) = &options.web {
+    if options.speaks_http1() {
         let found = tokio::select! {
             found = tokio::time::timeout(options.timeouts.handshake, h1::is_http2(&mut stream, &mut read)) => found,
             () = origin.shutdown.triggered() => return,
@@ -36,7 +36,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
             Ok(Ok(false)) => {
                 let wire = Wire::new(stream, read.into());
                 // Apart, so that connections of HTTP/2 need no room for it.
-                if let Err(error) = Box::pin(h1::serve(&origin, web, wire)).await {
+                if let Err(error) = Box::pin(h1::serve(&origin, wire)).await {
                     tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
                 }
                 return drop(place);

@@ -1,4 +1,4 @@
-//! HTTP/1.1, by hyper, for gRPC-Web: browsers speak HTTP/2 over TLS alone.
+//! HTTP/1.1, by hyper, for gRPC-Web and Connect: browsers speak HTTP/2 over TLS alone.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -20,13 +20,11 @@ use tokio::time::Instant;
 use tonic::Status;
 use tonic::body::Body;
 
-use super::admit::{Admitted, not_grpc};
+use super::admit::{Admitted, admit_translated};
 use super::call::{Ended, Stage};
 use super::inbound::Inbound;
 use super::origin::Origin;
-use super::web;
 use super::wire::Wire;
-use crate::options::Web;
 
 /// What HTTP/2 begins with (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -47,8 +45,8 @@ pub(super) async fn is_http2(stream: &mut Stream, read: &mut Vec<u8>) -> io::Res
 }
 
 /// Serves a connection to its end.
-pub(super) async fn serve(origin: &Rc<Origin>, web: &Web, wire: Wire) -> Result<(), hyper::Error> {
-    let service = service_fn(move |request: Request<Incoming>| answer(origin, web, request));
+pub(super) async fn serve(origin: &Rc<Origin>, wire: Wire) -> Result<(), hyper::Error> {
+    let service = service_fn(move |request: Request<Incoming>| answer(origin, request));
     let conn = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(origin.worker.options.timeouts.handshake)
@@ -65,17 +63,9 @@ pub(super) async fn serve(origin: &Rc<Origin>, web: &Web, wire: Wire) -> Result<
     .await
 }
 
-async fn answer(
-    origin: &Rc<Origin>,
-    web: &Web,
-    request: Request<Incoming>,
-) -> Result<http::Response<Counted>, Infallible> {
+async fn answer(origin: &Rc<Origin>, request: Request<Incoming>) -> Result<http::Response<Counted>, Infallible> {
     let began = Instant::now();
-    let (admitted, outcome) = if web::is_web(&request) {
-        web::admit(origin, web, request.map(|body| Inbound::from(Body::new(body))))
-    } else {
-        (Admitted::answered(not_grpc(request.method())), None)
-    };
+    let (admitted, outcome) = admit_translated(origin, request.map(|body| Inbound::from(Body::new(body))));
     let Admitted { stage, method, trace, .. } = admitted;
     let response = match stage {
         Stage::Handling(answer) => answer.await?,

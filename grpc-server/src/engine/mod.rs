@@ -4,6 +4,7 @@ mod admit;
 mod answers;
 mod call;
 mod conn;
+mod connect;
 mod h1;
 mod inbound;
 mod origin;

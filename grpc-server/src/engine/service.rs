@@ -6,6 +6,7 @@ use std::sync::Arc;
 use server_runtime::{Connection, Error, Running, Service};
 
 use super::conn;
+use super::connect;
 use super::stats::{self, Stats};
 use super::worker::{Shared, Worker};
 use crate::options::Options;
@@ -17,10 +18,11 @@ use crate::{health, reflection};
 /// # Errors
 /// When a place cannot be listened on, a certificate does not load, a descriptor set is none, or a thread cannot be made.
 pub fn serve(routes: Routes, mut options: Options) -> Result<Running, Error> {
-    // HTTP/1.1 is for browsers that cannot do HTTP/2.
-    options.runtime.offer(if options.web.is_some() { &[b"h2", b"http/1.1"] } else { &[b"h2"] });
+    // HTTP/1.1 is for clients that cannot do HTTP/2.
+    options.runtime.offer(if options.speaks_http1() { &[b"h2", b"http/1.1"] } else { &[b"h2"] });
     let (routes, health) = if options.health { health::add(routes) } else { (routes, None) };
     let routes = reflection::add(routes, &options.descriptors)?;
+    let definitions = options.connect.then(|| connect::definitions(&options.descriptors)).transpose()?;
     options.timeouts = options.timeouts.bounded();
     let runtime = options.runtime.clone();
     let workers = match runtime.workers {
@@ -28,7 +30,7 @@ pub fn serve(routes: Routes, mut options: Options) -> Result<Running, Error> {
         count => count,
     };
     let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
-    let shared = Arc::new(Shared { options, stats, health });
+    let shared = Arc::new(Shared { options, stats, health, definitions });
     let figures = Arc::clone(&shared);
     runtime.metrics.collect(move |out| stats::render(&figures.stats, out));
     server_runtime::start(runtime, Arc::new(Server { routes, shared }))

@@ -121,6 +121,8 @@ pub(super) struct Figures {
     pub(super) floods: Count,
     /// Calls of browsers, over HTTP/1.1 and HTTP/2.
     pub(super) web: Count,
+    /// Calls by Connect.
+    pub(super) connect: Count,
 }
 
 impl Stats {
@@ -137,7 +139,7 @@ impl Stats {
 /// What reads one figure.
 type Figure = fn(&Figures) -> &Count;
 
-const FIGURES: [(&str, &str, &str, Figure); 7] = [
+const FIGURES: [(&str, &str, &str, Figure); 8] = [
     ("grpc_server_waiting_calls", "Calls that wait for something.", "gauge", |figures| &figures.waiting),
     ("grpc_server_shed_total", "Calls refused because too many waited.", "counter", |figures| &figures.shed),
     ("grpc_server_panics_total", "Handlers that panicked.", "counter", |figures| &figures.panics),
@@ -146,6 +148,7 @@ const FIGURES: [(&str, &str, &str, Figure); 7] = [
     ("grpc_server_floods_total", "Connections ended for sending too much that is no call.", "counter", |figures| {
         &figures.floods
     }),
+    ("grpc_server_connect_calls_total", "Calls by Connect.", "counter", |figures| &figures.connect),
     ("grpc_server_web_calls_total", "Calls by gRPC-Web.", "counter", |figures| &figures.web),
 ];
 

@@ -39,7 +39,7 @@ const EXPOSED: HeaderValue = HeaderValue::from_static("grpc-status, grpc-message
 pub(super) struct Outcome(Arc<AtomicI32>);
 
 impl Outcome {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Arc::new(AtomicI32::new(Code::Cancelled as i32)))
     }
 
@@ -48,7 +48,7 @@ impl Outcome {
         Code::from_i32(self.0.load(Relaxed))
     }
 
-    fn set(&self, code: Code) {
+    pub(super) fn set(&self, code: Code) {
         self.0.store(code as i32, Relaxed);
     }
 }
@@ -96,14 +96,14 @@ fn plain(status: StatusCode) -> Response<Body> {
 
 impl Web {
     /// The value that lets the page that sent this read the answer; none where no page did.
-    fn allows(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, ()> {
+    pub(super) fn allows(&self, headers: &HeaderMap) -> Result<Option<HeaderValue>, ()> {
         let Some(sent) = headers.get(ORIGIN) else { return Ok(None) };
         let is_listed = self.origins.iter().any(|origin| origin == "*" || origin.as_bytes() == sent.as_bytes());
         if is_listed { Ok(Some(sent.clone())) } else { Err(()) }
     }
 }
 
-fn allow(page: Option<HeaderValue>, headers: &mut HeaderMap) {
+pub(super) fn allow(page: Option<HeaderValue>, headers: &mut HeaderMap) {
     headers.append(VARY, HeaderValue::from_static("origin"));
     if let Some(page) = page {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, page);
@@ -155,13 +155,13 @@ impl Service<Request<Body>> for &mut Inner<'_> {
             if let Some(code) = response.headers().get(Status::GRPC_STATUS) {
                 outcome.set(Code::from_bytes(code.as_bytes()));
             }
-            Ok(response.map(|body| Body::new(Bounded { body, timer, outcome, is_over: false })))
+            Ok(response.map(|body| Body::new(Bounded::new(body, timer, outcome))))
         })
     }
 }
 
 /// The handler's answer, or that of the deadline or the panic that came before it.
-async fn bounded(mut answer: Answer, timer: &mut Option<Pin<Box<Sleep>>>) -> Response<Body> {
+pub(super) async fn bounded(mut answer: Answer, timer: &mut Option<Pin<Box<Sleep>>>) -> Response<Body> {
     std::future::poll_fn(|cx| {
         match unpanicked(|| answer.as_mut().poll(cx)) {
             Ok(Poll::Ready(Ok(response))) => return Poll::Ready(response),
@@ -179,7 +179,7 @@ fn exceeded() -> Status {
 }
 
 /// A body that ends at its deadline, and notes its code.
-struct Bounded {
+pub(super) struct Bounded {
     body: Body,
     timer: Option<Pin<Box<Sleep>>>,
     outcome: Outcome,
@@ -187,6 +187,10 @@ struct Bounded {
 }
 
 impl Bounded {
+    pub(super) fn new(body: Body, timer: Option<Pin<Box<Sleep>>>, outcome: Outcome) -> Self {
+        Self { body, timer, outcome, is_over: false }
+    }
+
     fn end(&mut self, trailers: HeaderMap) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         self.is_over = true;
         self.outcome.set(code_of(&trailers));

@@ -11,6 +11,7 @@ use http2::shared::Buffers;
 use server_runtime::Shutdown;
 use tonic::Code;
 
+use super::connect::Definitions;
 use super::inbound::Inbound;
 use super::stats::{Figures, MethodStats, Stats, bucket};
 use crate::health::Health;
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     pub(super) options: Options,
     pub(super) stats: Box<[Stats]>,
     pub(super) health: Option<Health>,
+    /// What Connect needs, if it is spoken.
+    pub(super) definitions: Option<Definitions>,
 }
 
 /// One worker.
@@ -98,6 +101,10 @@ impl Worker {
 
     fn stats(&self) -> &Stats {
         &self.shared.stats[self.index]
+    }
+
+    pub(super) fn definitions(&self) -> Option<&Definitions> {
+        self.shared.definitions.as_ref()
     }
 
     pub(super) fn figures(&self) -> &Figures {

@@ -4,6 +4,7 @@
 
 mod calls;
 mod client;
+mod connect;
 mod faults;
 mod features;
 mod floods;

@@ -18,7 +18,7 @@ fn web_options() -> Options {
 }
 
 /// What the server answers over HTTP/1.1: its head in lower case, and its body.
-fn http1(server: &Server, head: &str, body: &[u8]) -> (String, Vec<u8>) {
+pub(crate) fn http1(server: &Server, head: &str, body: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(server.addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let head = format!("{head}\r\nHost: test\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());

@@ -24,6 +24,14 @@ pub(super) const GO_TOOLS: Kit = kit! {
         go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible",
 };
 
+/// connect-go.
+pub(super) const CONNECT: Kit = kit! {
+    name: "grpc-connect",
+    sources: &["tests/peers/connect"],
+    programs: &["go"],
+    install: "go build .",
+};
+
 pub(super) const PYTHON: Kit = kit! {
     name: "grpc-python",
     sources: &["tests/peers/python", "proto/helloworld.proto"],

@@ -1,17 +1,22 @@
 //! Clients in other languages: small programs of our own (`tests/peers`) on the genuine libraries.
 
+use std::path::PathBuf;
 use std::process::Command;
 
+use grpc_server::Args;
 use test_peers::{Kit, printed};
 
 use super::Both;
-use super::install::{GO, JS, PYTHON};
+use super::install::{CONNECT, GO, JS, PYTHON};
 
 /// Runs a client that says `ok` at its end; its program may be one of the kit's.
 #[track_caller]
 fn check(kit: &Kit, program: &str, script: &[&str]) {
     let Some(folder) = kit.installed() else { return };
-    let server = Both::greeter();
+    run(&Both::greeter(), folder, program, script);
+}
+
+fn run(server: &Both, folder: PathBuf, program: &str, script: &[&str]) {
     let inside = folder.join(program);
     let mut command = if inside.exists() { Command::new(inside) } else { Command::new(program) };
     command.args(script).arg(server.plain.to_string()).arg(server.tls.to_string()).arg(&server.certificate);
@@ -22,6 +27,13 @@ fn check(kit: &Kit, program: &str, script: &[&str]) {
 #[test]
 fn grpc_go() {
     check(&GO, "bin/peers", &[]);
+}
+
+/// The Connect protocol, by its makers' client.
+#[test]
+fn connect_go() {
+    let Some(folder) = CONNECT.installed() else { return };
+    run(&Both::start(&["--connect"], Args::routes), folder, "connectpeer", &[]);
 }
 
 #[test]

@@ -26,11 +26,11 @@ struct Both {
 impl Both {
     /// What the program serves by its flags.
     fn greeter() -> Self {
-        Self::start(Args::routes)
+        Self::start(&[], Args::routes)
     }
 
-    /// Other services, served as the program does it.
-    fn start(routes: impl Fn(&Args) -> Routes) -> Self {
+    /// Other services, served as the program does it with these flags too.
+    fn start(more: &[&str], routes: impl Fn(&Args) -> Routes) -> Self {
         let folder = folder("both");
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
         let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
@@ -38,7 +38,7 @@ impl Both {
         std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
         let flags = ["grpc-server", "--listen", "127.0.0.1:0", "--listen", "tls:127.0.0.1:0", "--workers", "2"];
         let files = ["--tls-cert", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
-        let args = Args::parse_from([&flags[..], &files].concat());
+        let args = Args::parse_from([&flags[..], &files, more].concat());
         let running = serve(routes(&args), args.options().unwrap()).unwrap();
         let [plain, tls] = running.local_addrs()[..] else { panic!("two places are expected") };
         Self { plain, tls, certificate, _running: running }

@@ -38,7 +38,7 @@ const ORCA: &str = r#"{"loadBalancingConfig":[{"test_backend_metrics_load_balanc
 #[test]
 fn every_case_without_credentials() {
     let Some(folder) = GO.installed() else { return };
-    let server = Both::start(|_| service::routes());
+    let server = Both::start(&[], |_| service::routes());
     for (address, is_tls) in [(server.plain, false), (server.tls, true)] {
         for case in CASES {
             let mut client = Command::new(folder.join("bin/client"));

@@ -1,0 +1,295 @@
+//! The Connect protocol (<https://connectrpc.com/docs/protocol>), over HTTP/1.1 and HTTP/2, translated to gRPC's: bare messages
+//! for unary calls, the same envelopes for streams, JSON where the definitions are known, and errors as JSON.
+
+mod body;
+mod codec;
+mod error;
+
+use std::rc::Rc;
+
+use http::header::{ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method as Verb, Request, Response, StatusCode};
+use tokio::time::{Instant, sleep_until};
+use tonic::body::Body;
+use tonic::{Code, Status};
+
+use self::body::{FromStream, ToStream, ToUnary, envelope, first};
+pub(crate) use self::codec::Definitions;
+use self::codec::{Codec, Kind, Messages, Types};
+use super::admit::{Admitted, admit_call};
+use super::call::Stage;
+use super::inbound::Inbound;
+use super::origin::Origin;
+use super::web::{self, Bounded, Outcome};
+use crate::routes::Answer;
+
+const CONNECT_TIMEOUT: HeaderName = HeaderName::from_static("connect-timeout-ms");
+const CONNECT_CONTENT_ENCODING: HeaderName = HeaderName::from_static("connect-content-encoding");
+const CONNECT_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("connect-accept-encoding");
+const CONNECT_VERSION: HeaderName = HeaderName::from_static("connect-protocol-version");
+const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// What stands before the names of trailers that a unary answer has in its head.
+const TRAILER: &str = "trailer-";
+
+/// How a request speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Form {
+    codec: Codec,
+    is_stream: bool,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let kind = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+        let name = kind.split(';').next().unwrap_or_default().trim().strip_prefix("application/")?;
+        let (name, is_stream) = match name.strip_prefix("connect+") {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let codec = match name {
+            "proto" => Codec::Proto,
+            "json" => Codec::Json,
+            _ => return None,
+        };
+        Some(Self { codec, is_stream })
+    }
+
+    fn media_type(self) -> HeaderValue {
+        HeaderValue::from_static(match (self.codec, self.is_stream) {
+            (Codec::Proto, false) => "application/proto",
+            (Codec::Json, false) => "application/json",
+            (Codec::Proto, true) => "application/connect+proto",
+            (Codec::Json, true) => "application/connect+json",
+        })
+    }
+}
+
+/// Whether a request is one of the Connect protocol.
+pub(super) fn is_connect<B>(request: &Request<B>) -> bool {
+    Form::of(request.headers()).is_some()
+}
+
+/// Looks at a request and gives it, translated, to its service. Its answer keeps its deadline by itself.
+pub(super) fn admit(
+    origin: &Rc<Origin>,
+    definitions: &Definitions,
+    request: Request<Inbound>,
+) -> (Admitted, Option<Outcome>) {
+    let allowed = origin.worker.options.web.as_ref().map(|web| web.allows(request.headers())).transpose();
+    let (Some(form), Ok(page)) = (Form::of(request.headers()), allowed) else {
+        return (Admitted::answered(plain(StatusCode::FORBIDDEN)), None);
+    };
+    if request.method() != Verb::POST {
+        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED);
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return (Admitted::answered(response), None);
+    }
+    let known = definitions.method(request.uri().path());
+    if known.as_ref().is_some_and(|known| known.is_stream != form.is_stream) {
+        return (Admitted::answered(plain(StatusCode::UNSUPPORTED_MEDIA_TYPE)), None);
+    }
+    origin.worker.figures().connect.add(1);
+    let outcome = Outcome::new();
+    let types = match known {
+        Some(known) => Ok(known.types),
+        None if form.codec == Codec::Proto => Ok(Types::default()),
+        None => Err(Status::unimplemented("there is no definition for this, and so no JSON")),
+    };
+    let translated = types.and_then(|types| {
+        let request = translated(request, form, types.of(form.codec, Kind::Request))?;
+        Ok((request, types.of(form.codec, Kind::Answer)))
+    });
+    let (request, codec) = match translated {
+        Ok(translated) => translated,
+        Err(status) => {
+            outcome.set(status.code());
+            return (Admitted::answered(refused(form, &status)), Some(outcome));
+        }
+    };
+    let mut admitted = admit_call(origin, request);
+    let stage = std::mem::replace(&mut admitted.stage, Stage::Over);
+    let end = admitted.timeout.take().and_then(|timeout| Instant::now().checked_add(timeout));
+    let noted = outcome.clone();
+    let answer: Answer = Box::pin(async move {
+        let mut timer = end.map(|end| Box::pin(sleep_until(end)));
+        let response = match stage {
+            Stage::Handling(answer) => web::bounded(answer, &mut timer).await,
+            Stage::Refusing(response) | Stage::Answering(response) => *response,
+            Stage::Sending(_) | Stage::Over => Status::internal("there is no answer").into_http(),
+        };
+        if let Some(code) = response.headers().get(Status::GRPC_STATUS) {
+            noted.set(Code::from_bytes(code.as_bytes()));
+        }
+        let response = response.map(|body| Bounded::new(body, timer, noted));
+        let mut response =
+            if form.is_stream { stream(form, codec, response) } else { unary(form, codec, response).await };
+        if let Some(page) = page {
+            web::allow(page, response.headers_mut());
+        }
+        Ok(response)
+    });
+    (Admitted { stage: Stage::Handling(answer), ..admitted }, Some(outcome))
+}
+
+fn plain(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// The request as gRPC has it.
+fn translated(mut request: Request<Inbound>, form: Form, messages: Messages) -> Result<Request<Inbound>, Status> {
+    let headers = request.headers_mut();
+    let (content, accept) = match form.is_stream {
+        true => (CONNECT_CONTENT_ENCODING, CONNECT_ACCEPT_ENCODING),
+        false => (CONTENT_ENCODING, ACCEPT_ENCODING),
+    };
+    let (content, accept) = (headers.remove(content), headers.remove(accept));
+    let coding = content.filter(|coding| coding != "identity");
+    if form.codec == Codec::Json {
+        // What is compressed cannot be looked into.
+        if coding.is_some() {
+            return Err(Status::unimplemented("compressed JSON is not understood; accepted is: identity"));
+        }
+    } else {
+        headers.extend(coding.clone().map(|coding| (GRPC_ENCODING, coding)));
+        headers.extend(accept.map(|accept| (GRPC_ACCEPT_ENCODING, accept)));
+    }
+    if let Some(time) = headers.remove(CONNECT_TIMEOUT) {
+        headers.insert(GRPC_TIMEOUT, timeout(&time)?);
+    }
+    for name in [CONTENT_LENGTH, CONTENT_ENCODING, ACCEPT_ENCODING, CONNECT_VERSION] {
+        headers.remove(name);
+    }
+    headers.insert(CONTENT_TYPE, GRPC);
+    headers.insert(TE, HeaderValue::from_static("trailers"));
+    Ok(request.map(|body| {
+        Inbound::from(match form.is_stream {
+            true => Body::new(ToStream::new(body, messages)),
+            false => Body::new(ToUnary::new(body, messages, coding.is_some())),
+        })
+    }))
+}
+
+/// Milliseconds, at most ten digits, as gRPC writes them, at most eight.
+fn timeout(time: &HeaderValue) -> Result<HeaderValue, Status> {
+    let digits = time.to_str().ok().filter(|text| text.len() <= 10 && text.bytes().all(|byte| byte.is_ascii_digit()));
+    let millis: Option<u64> = digits.and_then(|text| text.parse().ok());
+    let millis = millis.ok_or_else(|| Status::invalid_argument("connect-timeout-ms is no time"))?;
+    let text = if millis < 100_000_000 { format!("{millis}m") } else { format!("{}S", millis / 1000) };
+    Ok(HeaderValue::try_from(text).expect("digits and a letter"))
+}
+
+/// The answer to a call that was not made.
+fn refused(form: Form, status: &Status) -> Response<Body> {
+    if !form.is_stream {
+        return error::response(status);
+    }
+    let end = envelope(body::END, &error::end(Some(status), &HeaderMap::new()));
+    let mut response = Response::new(Body::new(first(end)));
+    response.headers_mut().insert(CONTENT_TYPE, form.media_type());
+    response
+}
+
+/// The head of an answer as Connect has it: without what is gRPC's own. Also the coding of its messages.
+fn metadata(headers: &HeaderMap) -> (HeaderMap, Option<HeaderValue>) {
+    let mut metadata = headers.clone();
+    let coding = metadata.remove(GRPC_ENCODING).filter(|coding| coding != "identity");
+    for name in [CONTENT_TYPE, GRPC_ACCEPT_ENCODING] {
+        metadata.remove(name);
+    }
+    error::NAMES.iter().for_each(|name| drop(metadata.remove(*name)));
+    (metadata, coding)
+}
+
+/// A stream's answer: its messages stay in their envelopes, and its trailers come as one more.
+fn stream(form: Form, codec: Messages, response: Response<Bounded>) -> Response<Body> {
+    let (head, body) = response.into_parts();
+    let (mut headers, coding) = metadata(&head.headers);
+    headers.insert(CONTENT_TYPE, form.media_type());
+    headers.extend(coding.map(|coding| (CONNECT_CONTENT_ENCODING, coding)));
+    // A call that has ended at once has its status in its head.
+    let ended = Status::from_header_map(&head.headers).map(|status| error::end(Some(&status), &HeaderMap::new()));
+    let mut response = Response::new(Body::new(FromStream::new(body, codec, ended)));
+    *response.headers_mut() = headers;
+    response
+}
+
+/// A unary answer: its message is its body, its trailers are in its head.
+async fn unary(form: Form, codec: Messages, response: Response<Bounded>) -> Response<Body> {
+    let (head, body) = response.into_parts();
+    let (mut headers, coding) = metadata(&head.headers);
+    let (message, trailers) = match Status::from_header_map(&head.headers) {
+        Some(_) => (None, head.headers),
+        None => body::collect(body).await,
+    };
+    let status = Status::from_header_map(&trailers).unwrap_or_else(|| Status::unknown("the call has no status"));
+    let (more, _) = metadata(&trailers);
+    // Those of an answer without a body are in its head already.
+    if message.is_some() {
+        for (name, value) in &more {
+            if let Ok(name) = HeaderName::try_from(format!("{TRAILER}{name}")) {
+                headers.append(name, value.clone());
+            }
+        }
+    }
+    let answered = match (status.code(), message) {
+        (Code::Ok, Some((is_packed, bytes))) => codec.answer(bytes).map(|bytes| (is_packed, bytes)),
+        (Code::Ok, None) => Err(Status::unimplemented("a unary call has no message for its answer")),
+        _ => Err(status),
+    };
+    let mut response = match answered {
+        Ok((is_packed, bytes)) => {
+            headers.insert(CONTENT_TYPE, form.media_type());
+            if let Some(coding) = coding.filter(|_| is_packed) {
+                headers.insert(CONTENT_ENCODING, coding);
+            }
+            Response::new(Body::new(first(bytes)))
+        }
+        Err(status) => error::response(&status),
+    };
+    for (name, value) in &headers {
+        if !response.headers().contains_key(name) || name.as_str().starts_with(TRAILER) {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    response
+}
+
+/// The definitions of all methods, which calls in JSON need.
+///
+/// # Errors
+/// When a descriptor set is none.
+pub(crate) fn definitions(sets: &[&'static [u8]]) -> Result<Definitions, server_runtime::Error> {
+    Definitions::of(sets).map_err(|error| server_runtime::Error::Flags(format!("Connect: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_and_times() {
+        fn form(kind: &str) -> Option<(Codec, bool)> {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_str(kind).ok()?)]);
+            Form::of(&headers).map(|form| (form.codec, form.is_stream))
+        }
+        assert_eq!(form("application/json; charset=utf-8"), Some((Codec::Json, false)));
+        assert_eq!(form("application/proto"), Some((Codec::Proto, false)));
+        assert_eq!(form("application/connect+proto"), Some((Codec::Proto, true)));
+        for other in ["application/grpc", "application/grpc+json", "application/connect+xml", "text/plain", ""] {
+            assert_eq!(form(other), None, "{other}");
+        }
+        let time = |text: &'static str| timeout(&HeaderValue::from_static(text)).ok();
+        assert_eq!(time("250"), Some(HeaderValue::from_static("250m")));
+        assert_eq!(time("9999999999"), Some(HeaderValue::from_static("9999999S")));
+        for wrong in ["", "x", "-1", "10000000000", "1.5"] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
+    }
+}
