@@ -2,6 +2,7 @@
 //!
 //! Every command is described by `cargo xtask help COMMAND`.
 
+mod attacks;
 mod bare;
 mod ci;
 mod compare;
@@ -49,6 +50,8 @@ enum Task {
     Compare(compare::Options),
     /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
     Isolation(isolation::Options),
+    /// What strangers may send to http-server and grpc-server, and what becomes of it: one table.
+    Attacks(attacks::Options),
     /// What it costs redis-server to keep data, ours and a genuine server: snapshots, the append-only file, loading.
     Persistence(persistence::Options),
     /// What a second worker of redis-server adds, alone and with clients that have others look after their keys.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Isolation(options) => isolation::run(&options),
+        Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),
         Task::Scaling(options) => scaling::run(&options),
         Task::Echonet(options) => echonet::run(&options),

@@ -114,6 +114,16 @@ impl Server {
         self.status_bytes("VmRSS:")
     }
 
+    /// The most that it was since [`Server::forget_peak`] in bytes (`VmHWM`).
+    pub(crate) fn peak_bytes(&self) -> Result<u64> {
+        self.status_bytes("VmHWM:")
+    }
+
+    /// Resident memory counts from now on for [`Server::peak_bytes`] (proc(5), `clear_refs`).
+    pub(crate) fn forget_peak(&self) -> Result<()> {
+        fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").context("the peak of memory cannot be reset")
+    }
+
     fn status_bytes(&self, name: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;

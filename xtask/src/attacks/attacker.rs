@@ -1,0 +1,207 @@
+//! One connection that attacks, and how it ends.
+
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::frames::{self, GOAWAY, RST_STREAM};
+
+/// How long a connection may go on before it counts as one that does not end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the server says that is kept, to be judged.
+const KEPT: usize = 256 * 1024;
+
+/// What an attacker sends.
+pub(super) struct Attack {
+    pub(super) name: &'static str,
+    pub(super) opening: Vec<u8>,
+    /// What follows, so often or until the server hangs up, with a rest between.
+    pub(super) round: Box<dyn Fn(u32) -> Vec<u8> + Send + Sync>,
+    pub(super) rounds: u32,
+    pub(super) rest: Duration,
+    pub(super) reads: Reads,
+    /// What somebody asks for meanwhile, again and again, on a connection of HTTP/1.1.
+    pub(super) beside: Option<Vec<u8>>,
+    /// The ends that are right.
+    pub(super) ends: Vec<End>,
+}
+
+/// What an attacker does with what the server says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reads {
+    All,
+    /// Nothing, for so long; then what is there until the end.
+    NothingFor(Duration),
+    /// It goes away at once, and comes again, so often.
+    NothingAndComesAgain(u32),
+}
+
+/// How a connection ends, as far as an attacker sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// A response of HTTP/1.1 with this status, and the end.
+    Status(u16),
+    /// GOAWAY for this reason.
+    GoAway(u32),
+    /// The first RST_STREAM has this reason.
+    Reset(u32),
+    /// The end, and less than all that was asked for.
+    LetGo,
+    /// The attacker has gone itself.
+    Gone,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "{status}"),
+            Self::GoAway(reason) => write!(f, "GOAWAY {reason}"),
+            Self::Reset(reason) => write!(f, "RST_STREAM {reason}"),
+            Self::LetGo => f.write_str("closed"),
+            Self::Gone => f.write_str("gone"),
+        }
+    }
+}
+
+/// What an attacker has seen.
+pub(super) struct Seen {
+    said: Vec<u8>,
+    /// Of all that was said, kept or not.
+    bytes: usize,
+    has_ended: bool,
+}
+
+/// A request whose answer is larger than what sockets hold.
+pub(super) const BIG: usize = 64 * 1024 * 1024;
+
+impl Attack {
+    /// One that sends an opening, and nothing else.
+    pub(super) fn of(name: &'static str, opening: Vec<u8>, ends: &[End]) -> Self {
+        Self {
+            name,
+            opening,
+            round: Box::new(|_| Vec::new()),
+            rounds: 0,
+            rest: Duration::ZERO,
+            reads: Reads::All,
+            beside: None,
+            ends: ends.to_vec(),
+        }
+    }
+
+    /// The same, and then these rounds.
+    pub(super) fn then(mut self, rounds: u32, round: impl Fn(u32) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        (self.rounds, self.round) = (rounds, Box::new(round));
+        self
+    }
+
+    pub(super) fn every(self, rest: Duration) -> Self {
+        Self { rest, ..self }
+    }
+
+    pub(super) fn reading(self, reads: Reads) -> Self {
+        Self { reads, ..self }
+    }
+
+    pub(super) fn beside(self, request: Vec<u8>) -> Self {
+        Self { beside: Some(request), ..self }
+    }
+
+    /// Attacks.
+    ///
+    /// # Errors
+    /// When there is no connection to be had.
+    pub(super) fn run(&self, addr: SocketAddr) -> Result<Seen> {
+        if let Reads::NothingAndComesAgain(times) = self.reads {
+            for _ in 0..times {
+                let mut stream = TcpStream::connect(addr).context("no more connections")?;
+                // Resets, so that the attacker does not run out of ports.
+                rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
+                let _ = stream.write_all(&self.opening);
+            }
+            return Ok(Seen { said: Vec::new(), bytes: 0, has_ended: true });
+        }
+        let mut stream = TcpStream::connect(addr)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut reader = stream.try_clone()?;
+        let reads = self.reads;
+        let reading = thread::spawn(move || {
+            if let Reads::NothingFor(time) = reads {
+                thread::sleep(time);
+            }
+            listen(&mut reader)
+        });
+        if stream.write_all(&self.opening).is_ok() {
+            for number in 0..self.rounds {
+                thread::sleep(self.rest);
+                if stream.write_all(&(self.round)(number)).is_err() || reading.is_finished() {
+                    break;
+                }
+            }
+        }
+        Ok(reading.join().expect("reading does not panic"))
+    }
+
+    /// The end, if it is one of those that are right; otherwise what is wrong.
+    ///
+    /// # Errors
+    /// A text for people.
+    pub(super) fn judge(&self, seen: &Seen) -> Result<String, String> {
+        let head = String::from_utf8_lossy(&seen.said[..seen.said.len().min(200)]).into_owned();
+        let frames = frames::parse(&seen.said);
+        let reason = |kind| frames.iter().find(|frame| frame.kind == kind).map(frames::Frame::reason);
+        let last = frames.iter().rev().find(|frame| frame.kind == GOAWAY).map(frames::Frame::reason);
+        let fits = |end: &End| match *end {
+            End::Status(status) => seen.has_ended && head.starts_with(&format!("HTTP/1.1 {status} ")),
+            End::GoAway(expected) => seen.has_ended && last == Some(expected),
+            End::Reset(expected) => reason(RST_STREAM) == Some(expected),
+            End::LetGo => seen.has_ended && seen.bytes < BIG,
+            End::Gone => matches!(self.reads, Reads::NothingAndComesAgain(_)),
+        };
+        match self.ends.iter().find(|end| fits(end)) {
+            Some(end) => Ok(end.to_string()),
+            None => Err(format!(
+                "{} bytes said, {}: {:?} {:?}",
+                seen.bytes,
+                if seen.has_ended { "ended" } else { "not ended" },
+                head.lines().next().unwrap_or_default(),
+                frames.iter().map(|frame| (frame.kind, frame.reason())).collect::<Vec<_>>()
+            )),
+        }
+    }
+}
+
+/// Asks for something again and again until it is over.
+pub(super) fn repeat(addr: SocketAddr, request: &[u8], is_over: &AtomicBool) {
+    let Ok(mut stream) = TcpStream::connect(addr) else { return };
+    let mut answer = [0; 4096];
+    while !is_over.load(Relaxed)
+        && stream.write_all(request).is_ok()
+        && stream.read(&mut answer).is_ok_and(|count| count > 0)
+    {}
+}
+
+/// Reads until the end.
+fn listen(reader: &mut TcpStream) -> Seen {
+    let (mut said, mut total, mut bytes) = (Vec::new(), 0, vec![0; 64 * 1024]);
+    let has_ended = loop {
+        match reader.read(&mut bytes) {
+            Ok(0) => break true,
+            Ok(count) => {
+                total += count;
+                let room = KEPT.saturating_sub(said.len()).min(count);
+                said.extend_from_slice(&bytes[..room]);
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break false,
+            Err(_) => break true,
+        }
+    };
+    Seen { said, bytes: total, has_ended }
+}

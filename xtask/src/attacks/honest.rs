@@ -1,0 +1,171 @@
+//! Clients that do what they should, all the time.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, head, parse, preface};
+
+/// What is spoken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speech {
+    Http1,
+    Http2,
+    Grpc,
+}
+
+impl fmt::Display for Speech {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Grpc => "gRPC",
+        })
+    }
+}
+
+impl Speech {
+    /// The request that honest clients make, on this stream.
+    pub(super) fn request(self, stream: u32) -> Vec<u8> {
+        match self {
+            Self::Http1 => b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+            Self::Http2 => frame(HEADERS, END_HEADERS | END_STREAM, stream, &head("GET", "/healthz", None)),
+            Self::Grpc => [
+                frame(
+                    HEADERS,
+                    END_HEADERS,
+                    stream,
+                    &head("POST", "/helloworld.Greeter/SayHello", Some("application/grpc")),
+                ),
+                frame(DATA, END_STREAM, stream, b"\0\0\0\0\x05\x0a\x03Ann"),
+            ]
+            .concat(),
+        }
+    }
+}
+
+/// Clients at one time.
+const CLIENTS: usize = 2;
+
+/// Between two requests of a client.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Longer than an answer takes where nothing is wrong, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Clients that are asking.
+pub(super) struct Honest {
+    is_over: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<Result<Vec<Duration>>>>,
+}
+
+impl Honest {
+    pub(super) fn start(addr: SocketAddr, speech: Speech) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let client = || {
+            let is_over = Arc::clone(&is_over);
+            thread::spawn(move || {
+                let mut client = Client::connect(addr, speech)?;
+                let mut times = Vec::new();
+                while !is_over.load(Relaxed) {
+                    let began = Instant::now();
+                    client.ask().context("an honest client was not answered")?;
+                    times.push(began.elapsed());
+                    thread::sleep(PAUSE);
+                }
+                Ok(times)
+            })
+        };
+        let clients = std::iter::repeat_with(client).take(CLIENTS).collect();
+        Self { is_over, clients }
+    }
+
+    /// The 99th percentile of the times of their requests.
+    ///
+    /// # Errors
+    /// When one was not answered.
+    pub(super) fn end(self) -> Result<Duration> {
+        self.is_over.store(true, Relaxed);
+        let mut times = Vec::new();
+        for client in self.clients {
+            times.extend(client.join().expect("clients do not panic")?);
+        }
+        times.sort();
+        times.get(times.len().saturating_sub(1) * 99 / 100).copied().context("nobody has asked")
+    }
+}
+
+struct Client {
+    stream: TcpStream,
+    speech: Speech,
+    /// Of HTTP/2, the next one.
+    number: u32,
+    read: Vec<u8>,
+}
+
+impl Client {
+    fn connect(addr: SocketAddr, speech: Speech) -> Result<Self> {
+        let mut stream = TcpStream::connect(addr)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        if speech != Speech::Http1 {
+            stream.write_all(&preface(&[]))?;
+            // Its answers never have to wait for a window.
+            stream.write_all(&frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes()))?;
+        }
+        Ok(Self { stream, speech, number: 1, read: Vec::new() })
+    }
+
+    fn ask(&mut self) -> Result<()> {
+        let number = self.number;
+        self.stream.write_all(&self.speech.request(number))?;
+        self.number += 2;
+        while !self.is_answered(number)? {
+            let mut bytes = [0; 4096];
+            let count = self.stream.read(&mut bytes)?;
+            if count == 0 {
+                bail!("the server has hung up");
+            }
+            self.read.extend_from_slice(&bytes[..count]);
+        }
+        Ok(())
+    }
+
+    /// Whether what was read is the whole answer; then it is thrown away.
+    fn is_answered(&mut self, number: u32) -> Result<bool> {
+        if self.speech == Speech::Http1 {
+            let text = String::from_utf8_lossy(&self.read);
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { return Ok(false) };
+            if !head.starts_with("HTTP/1.1 200 ") {
+                bail!("{head}");
+            }
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() < length.unwrap_or(0_usize) {
+                return Ok(false);
+            }
+            self.read.clear();
+            return Ok(true);
+        }
+        let (mut is_answered, mut used, mut pongs) = (false, 0, Vec::new());
+        for frame in parse(&self.read) {
+            used += frame.len();
+            pongs.extend(frame.pong());
+            if frame.kind == GOAWAY {
+                bail!("GOAWAY {}", frame.reason());
+            }
+            is_answered |= frame.stream == number && frame.kind <= HEADERS && frame.flags & END_STREAM != 0;
+        }
+        self.read.drain(..used);
+        if !pongs.is_empty() {
+            self.stream.write_all(&pongs.concat())?;
+        }
+        Ok(is_answered)
+    }
+}

@@ -1,0 +1,204 @@
+//! What strangers may send to http-server and grpc-server, and what becomes of it: one table, run against the release builds.
+//!
+//! Each row is twenty connections that attack at the same time, while two honest clients go on asking. A row holds if each
+//! attacker gets the end that the row names, the server's memory stays within its bound, its processor time within a tenth of a
+//! core for each attacker, and every honest request is answered. How long honest requests take is printed, and decides nothing.
+
+mod attacker;
+mod frames;
+mod honest;
+mod http1;
+mod http2;
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use self::attacker::{Attack, Seen};
+use self::honest::{Honest, Speech};
+use crate::process::Server;
+
+/// Options of `cargo xtask attacks`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Rows whose name holds this alone.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Takes the programs in this folder as they are, and judges no processor time, in place of building them for release.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+}
+
+/// Connections that attack at one time.
+const ATTACKERS: u32 = 20;
+
+/// Memory that a row may make the server have beyond what it had before. The servers' own limits add up to this: 20 connections
+/// with 1 MiB of output each, and what the allocator keeps.
+const BOUND_MIB: u64 = 64;
+
+/// Processor time that one attacker may take: a tenth of a core for the second within which floods end.
+const BOUND_CPU: Duration = Duration::from_millis(100);
+
+/// How long honest clients ask before the attack, for comparison.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Runs the table.
+///
+/// # Errors
+/// When a server cannot be started, or a row does not hold.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.programs.is_none() {
+        for package in ["redis-server", "http-server", "grpc-server"] {
+            crate::programs::ours(package)?;
+        }
+    }
+    let setting = Setting::new(options.programs.as_deref())?;
+    println!(
+        "| attack | over | ends with | more memory, MiB | CPU of an attacker, ms | honest p99 before, during, ms |"
+    );
+    println!("|---|---|---|---|---|---|");
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for (speech, rows) in [
+        (Speech::Http1, http1::rows()),
+        (Speech::Http2, http2::rows(Speech::Http2)),
+        (Speech::Grpc, http2::rows(Speech::Grpc)),
+    ] {
+        let rows: Vec<_> = rows.into_iter().filter(|row| row.name.contains(&options.only)).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let server = setting.server(speech)?;
+        for row in &rows {
+            count += 1;
+            let found = check(&server, speech, row, options.programs.is_none());
+            failures.extend(found.with_context(|| row.name)?);
+        }
+    }
+    if !failures.is_empty() {
+        bail!("{}", failures.join("\n"));
+    }
+    println!("attacks: {count} held");
+    Ok(())
+}
+
+/// Runs a row; what does not hold of it.
+fn check(server: &Server, speech: Speech, row: &Attack, is_optimized: bool) -> Result<Vec<String>> {
+    let addr = SocketAddr::from(([127, 0, 0, 1], server.port()));
+    let quiet = Honest::start(addr, speech);
+    thread::sleep(QUIET);
+    let before = quiet.end()?;
+    let (resident, cpu) = (server.resident_bytes()?, server.cpu_seconds()?);
+    server.forget_peak()?;
+    let honest = Honest::start(addr, speech);
+    let began = Instant::now();
+    let is_over = &AtomicBool::new(false);
+    let seen: Vec<Result<Seen>> = thread::scope(|scope| {
+        let attackers: Vec<_> = (0..ATTACKERS).map(|_| scope.spawn(move || row.run(addr))).collect();
+        if let Some(request) = &row.beside {
+            scope.spawn(move || attacker::repeat(addr, request, is_over));
+        }
+        let seen = attackers.into_iter().map(|attacker| attacker.join().expect("an attacker does not panic")).collect();
+        is_over.store(true, Relaxed);
+        seen
+    });
+    let took = began.elapsed();
+    let during = honest.end()?;
+    let more = server.peak_bytes()?.saturating_sub(resident) / (1024 * 1024);
+    // The honest clients' share is known from the quiet time, and small.
+    let cpu = Duration::from_secs_f64((server.cpu_seconds()? - cpu) / f64::from(ATTACKERS));
+    let mut failures = Vec::new();
+    let mut ends = Vec::new();
+    for seen in seen {
+        let end = row.judge(&seen?);
+        match end {
+            Ok(end) if !ends.contains(&end) => ends.push(end),
+            Ok(_) => {}
+            Err(what) => failures.push(what),
+        }
+    }
+    failures.sort();
+    failures.dedup();
+    let (name, before, during) = (row.name, before.as_secs_f64() * 1e3, during.as_secs_f64() * 1e3);
+    ends.sort();
+    println!(
+        "| {name} | {speech} | {} | {more} | {:.1} | {before:.2}, {during:.2} |",
+        ends.join(", "),
+        cpu.as_secs_f64() * 1e3
+    );
+    if more > BOUND_MIB {
+        failures.push(format!("{more} MiB of memory"));
+    }
+    // A flood that goes on is let go on at the rate that it may.
+    if is_optimized && cpu > BOUND_CPU.mul_f64(took.as_secs_f64().max(1.0)) {
+        failures.push(format!("{cpu:?} of processor time for each attacker"));
+    }
+    Ok(failures.into_iter().map(|what| format!("{name}, {speech}: {what}")).collect())
+}
+
+/// Where the servers run.
+struct Setting {
+    folder: PathBuf,
+    programs: PathBuf,
+    /// http-server's Redis.
+    redis: Server,
+}
+
+impl Setting {
+    fn new(programs: Option<&Path>) -> Result<Self> {
+        let programs = programs.map_or_else(|| Ok(crate::target_dir().join("release")), Path::canonicalize)?;
+        let folder = crate::target_dir().join("attacks");
+        let root = folder.join("root");
+        fs::create_dir_all(&root)?;
+        fs::write(root.join("big"), vec![b'x'; 64 * 1024 * 1024])?;
+        let port = free_port()?;
+        let redis = programs.join("redis-server").display().to_string();
+        let redis = command(&redis, &["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
+        Ok(Self { redis: Server::start(&redis, port, &folder)?, programs, folder })
+    }
+
+    fn server(&self, speech: Speech) -> Result<Server> {
+        let port = free_port()?;
+        let listen = format!("127.0.0.1:{port}");
+        let redis = format!("127.0.0.1:{}", self.redis.port());
+        let root = self.folder.join("root").display().to_string();
+        let (package, flags) = match speech {
+            Speech::Http1 | Speech::Http2 => {
+                let timeouts = ["--head-timeout", "0.5", "--body-timeout", "0.5", "--write-timeout", "0.5"];
+                let more = ["--idle-timeout", "1.5", "--root", &root, "--redis", &redis, "--redis-allow", "@all"];
+                ("http-server", [&timeouts[..], &more[..]].concat())
+            }
+            Speech::Grpc => {
+                ("grpc-server", vec!["--keepalive", "0.5", "--keepalive-timeout", "0.5", "--max-idle", "1"])
+            }
+        };
+        let program = self.programs.join(package).display().to_string();
+        let fixed = ["--listen", &listen, "--workers", "2"];
+        Server::start_when(is_there, &command(&program, &[&fixed[..], &flags].concat()), port, &self.folder)
+    }
+}
+
+fn command(program: &str, arguments: &[&str]) -> Vec<String> {
+    [program].iter().chain(arguments).map(|word| (*word).to_owned()).collect()
+}
+
+fn is_there(port: u16) -> bool {
+    std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        // Made anew the next time.
+        let _ = fs::remove_dir_all(self.folder.join("root"));
+    }
+}
