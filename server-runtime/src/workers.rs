@@ -230,7 +230,7 @@ impl Churn {
     fn look(&self, open: usize) -> usize {
         let accepted = self.accepted.get() + 1;
         self.accepted.set(accepted);
-        if accepted % CHURN == 0 {
+        if accepted.is_multiple_of(CHURN) {
             self.ended.set(CHURN.saturating_sub(open.saturating_sub(self.open.replace(open))));
         }
         self.ended.get()

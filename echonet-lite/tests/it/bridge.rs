@@ -65,10 +65,13 @@ impl Mosquitto {
     }
 }
 
-/// What a client of the broker has heard, by topic: the payload, and when it came.
+/// By topic: the payload, and when it came.
+type Heard = HashMap<String, (String, Instant)>;
+
+/// What a client of the broker has heard.
 struct Listener {
     client: Client,
-    heard: Arc<(Mutex<HashMap<String, (String, Instant)>>, Condvar)>,
+    heard: Arc<(Mutex<Heard>, Condvar)>,
 }
 
 impl Listener {
@@ -101,7 +104,7 @@ impl Listener {
     }
 
     /// Waits until what was heard is as wanted; says what came of it.
-    fn wait<R>(&self, what: &str, wanted: impl Fn(&HashMap<String, (String, Instant)>) -> Option<R>) -> R {
+    fn wait<R>(&self, what: &str, wanted: impl Fn(&Heard) -> Option<R>) -> R {
         let end = Instant::now() + PATIENCE;
         let mut heard = self.heard.0.lock().unwrap();
         loop {
@@ -118,9 +121,7 @@ impl Listener {
 
     /// Waits until a topic says so; tells when it did.
     fn wait_for(&self, topic: &str, payload: &str) -> Instant {
-        let said = |heard: &HashMap<String, (String, Instant)>| {
-            heard.get(topic).filter(|(text, _)| text == payload).map(|(_, at)| *at)
-        };
+        let said = |heard: &Heard| heard.get(topic).filter(|(text, _)| text == payload).map(|(_, at)| *at);
         self.wait(&format!("{topic} {payload}"), said)
     }
 
@@ -224,7 +225,7 @@ fn a_home_of_twenty_classes() {
     // Home Assistant has started anew.
     let before = Instant::now();
     listener.client.publish("homeassistant/status", QoS::AtLeastOnce, false, "online").unwrap();
-    let again = |heard: &HashMap<String, (String, Instant)>| {
+    let again = |heard: &Heard| {
         let configs = heard.iter().filter(|(topic, _)| topic.ends_with("/config"));
         (configs.filter(|(_, (_, at))| *at > before).count() == CLASSES.len()).then_some(())
     };

@@ -198,9 +198,12 @@ fn options(url: &str) -> Result<MqttOptions, &'static str> {
 mod tests {
     use super::*;
 
+    /// Host, port, and user with password.
+    type Address<'a> = (&'a str, u16, Option<(&'a str, &'a str)>);
+
     #[test]
     fn urls() {
-        let check = |url: &str, expected: Result<(&str, u16, Option<(&str, &str)>), &str>| {
+        let check = |url: &str, expected: Result<Address<'_>, &str>| {
             let found = options(url).map(|options| {
                 let (host, port) = options.broker_address();
                 let login = options.credentials().map(|login| (login.username, login.password));
