@@ -8,7 +8,28 @@ use crate::protocol;
 use crate::protocol::oracle::{Oracle, Reply};
 
 /// Commands that came after the version compared with (7.0), each on purpose.
-const NEWER: &[&str] = &["client|no-touch", "client|setinfo", "cluster|myshardid", "waitaof"];
+const NEWER: &[&str] = &[
+    "client|no-touch",
+    "client|setinfo",
+    "cluster|myshardid",
+    "delex",
+    "delifeq",
+    "digest",
+    "hexpire",
+    "hexpireat",
+    "hexpiretime",
+    "hgetdel",
+    "hgetex",
+    "hpersist",
+    "hpexpire",
+    "hpexpireat",
+    "hpexpiretime",
+    "hpttl",
+    "hsetex",
+    "httl",
+    "msetex",
+    "waitaof",
+];
 
 /// Commands that take more arguments since: `WITHSCORE`.
 const LONGER: &[&str] = &["zrank", "zrevrank"];

@@ -1,5 +1,6 @@
 //! The options of SET and GETEX, of which most are about expiry.
 
+use super::compare::Comparison;
 use super::reply_string;
 use crate::command::{Args, Result};
 use crate::config::settings;
@@ -29,6 +30,8 @@ pub(super) struct Options {
     pub(super) if_missing: bool,
     /// XX: only if there is one.
     pub(super) if_present: bool,
+    /// IFEQ and its kin: only if the value is, or is not, what the argument at this place says.
+    pub(super) compare: Option<Comparison>,
     /// GET: answer with the old value.
     pub(super) get: bool,
     /// KEEPTTL: leave the expiry as it is.
@@ -49,10 +52,18 @@ impl Options {
         let mut at = first;
         while at < args.len() {
             let timeless = options.time.is_none();
-            if set && args.is(at, "NX") && !options.if_present {
+            let unequalled = set && options.compare.is_none();
+            if unequalled && args.is(at, "NX") && !options.if_present {
                 options.if_missing = true;
-            } else if set && args.is(at, "XX") && !options.if_missing {
+            } else if unequalled && args.is(at, "XX") && !options.if_missing {
                 options.if_present = true;
+            } else if unequalled
+                && !options.if_missing
+                && !options.if_present
+                && let Some(comparison) = Comparison::parse(args, at)
+            {
+                options.compare = Some(comparison);
+                at += 1;
             } else if set && args.is(at, "GET") {
                 options.get = true;
             } else if set && args.is(at, "KEEPTTL") && timeless {

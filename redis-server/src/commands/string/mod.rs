@@ -1,18 +1,19 @@
 //! Strings (<https://redis.io/docs/latest/commands/?group=string>).
 
+mod compare;
 mod expiry;
 mod lcs;
 mod number;
 mod range;
 mod set;
 
-use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, update, write, writes};
+use crate::command::{Args, Categories, Find, Flags, KeySpec, Result, keynum, read, reads, update, write, writes};
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::instance::Instance;
 use crate::exec::{Ctx, Event};
-use crate::keyspace::{Key, StrRef, Value, ValueRef};
+use crate::keyspace::{Access, Key, StrRef, Value, ValueRef};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -108,6 +109,9 @@ const CHANGE_FAST: Flags = Flags::WRITE.and(Flags::FAST);
 
 const SET_KEY: KeySpec = update(1).flags("RW access update variable_flags");
 const INSERT: KeySpec = write(1).flags("OW insert");
+/// As many keys as the first argument says, each with its value.
+const PAIRS: KeySpec =
+    KeySpec { find: Find::KeyNum { count: 0, first: 1, step: 2 }, ..keynum(1, Access::Write, "OW update") };
 const INSERTS: KeySpec = writes(1, -1, 2).flags("OW insert");
 
 const MULTI_SHARD: &[&str] = &["request_policy:multi_shard"];
@@ -120,6 +124,9 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("append",       3, range::append,       WRITE_FAST,  &[update(1).flags("RW insert")]),
     cmd("decr",         2, number::decr,        WRITE_FAST,  &[update(1)]),
     cmd("decrby",       3, number::decrby,      WRITE_FAST,  &[update(1)]),
+    cmd("delex",       -2, compare::delex,      CHANGE_FAST, &[update(1).flags("RW delete variable_flags")]),
+    cmd("delifeq",      3, compare::delifeq,    CHANGE_FAST, &[write(1).flags("RM delete")]),
+    cmd("digest",       2, compare::digest,     READ_FAST,   &[read(1)]),
     cmd("get",          2, get,                 READ_FAST,   &[read(1)]),
     cmd("getdel",       2, getdel,              CHANGE_FAST, &[update(1).flags("RW access delete")]),
     cmd("getex",       -2, expiry::getex,       CHANGE_FAST, &[update(1)]),
@@ -131,6 +138,7 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("lcs",         -3, lcs::lcs,            READ,        &[reads(1, 1, 1)]).weighs(Weight::Of(weight::product)),
     cmd("mget",        -2, mget,                READ_FAST,   &[reads(1, -1, 1)]).tips(MULTI_SHARD),
     cmd("mset",        -3, set::mset,           WRITE,       &[writes(1, -1, 2)]).tips(MSET_TIPS),
+    cmd("msetex",      -4, set::msetex,         WRITE,       &[PAIRS]).tips(MSET_TIPS),
     cmd("msetnx",      -3, set::msetnx,         WRITE,       &[INSERTS]).tips(MSETNX_TIPS),
     cmd("psetex",       4, set::psetex,         WRITE,       &[write(1)]).batched(),
     cmd("set",         -3, set::set,            WRITE,       &[SET_KEY]).batched(),

@@ -35,13 +35,25 @@ fn set_with_options(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             return Ok(());
         }
     }
+    if let Some(comparison) = options.compare {
+        let value = cx.db.string_mut(key)?.and_then(|entry| entry.string());
+        if !comparison.holds(args, value)? {
+            if !options.get {
+                cx.reply.null();
+            }
+            return Ok(());
+        }
+    }
     if options.keep_ttl {
         cx.db.set_keep_ttl(key, new_string(args, 2));
         cx.changed(key, Event::SET);
     } else {
         store(cx, args, 2, expire_at);
     }
-    if cx.is_journaled() && options.get && expire_at.is_none() {
+    if cx.is_journaled() && options.compare.is_some() && expire_at.is_none() {
+        let words: [&[u8]; 4] = [b"SET", key.bytes, args.at(2), b"KEEPTTL"];
+        cx.instead(&words[..3 + usize::from(options.keep_ttl)]);
+    } else if cx.is_journaled() && options.get && expire_at.is_none() {
         let is_said = |(at, word): &(usize, &[u8])| *at < 3 || !word.eq_ignore_ascii_case(b"GET");
         let words: Vec<&[u8]> = args.iter().enumerate().filter(is_said).map(|(_, word)| word).collect();
         cx.instead(&words);
@@ -117,6 +129,49 @@ pub(super) fn msetnx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         store_all(cx, args);
     }
     cx.reply.int(i64::from(!found));
+    Ok(())
+}
+
+/// `MSETEX numkeys key value [key value …] [NX|XX] [EX seconds|PX milliseconds|EXAT seconds|PXAT milliseconds|KEEPTTL]`
+pub(super) fn msetex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let invalid = Error::Static("ERR invalid numkeys value or out of range");
+    let count = args.int(1).ok().and_then(|count| i32::try_from(count).ok()).filter(|&count| count > 0);
+    let first_option = 2 + 2 * count.ok_or(invalid)? as usize;
+    if first_option > args.len() {
+        return Err(Error::Syntax);
+    }
+    let options = Options::parse(args, first_option, true)?;
+    if options.get || options.compare.is_some() {
+        return Err(Error::Syntax);
+    }
+    let expire_at = options.expire_at(cx.now(), args, "msetex")?;
+    let mut found = args.keys().iter().map(|key| cx.db.peek(key).is_some());
+    if options.if_missing && found.clone().any(|is_there| is_there)
+        || options.if_present && !found.all(|is_there| is_there)
+    {
+        cx.reply.int(0);
+        return Ok(());
+    }
+    for (at, key) in args.keys().iter().enumerate() {
+        let value = 3 + 2 * at;
+        if options.keep_ttl {
+            cx.db.set_keep_ttl(key, new_string(args, value));
+        } else {
+            cx.db.set(key, new_string(args, value), expire_at);
+        }
+        cx.changed(key, Event::SET);
+        if expire_at.is_some() {
+            cx.notify(key, Event::EXPIRE);
+        }
+        let time = IntText::new(expire_at.unwrap_or(0) as i64);
+        let words: [&[u8]; 5] = [b"SET", key.bytes, args.at(value), b"PXAT", &time];
+        match expire_at {
+            Some(_) => cx.instead(&words),
+            None if options.keep_ttl => cx.instead(&[words[0], words[1], words[2], b"KEEPTTL"]),
+            None => cx.instead(&words[..3]),
+        }
+    }
+    cx.reply.int(1);
     Ok(())
 }
 

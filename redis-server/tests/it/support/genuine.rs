@@ -91,7 +91,8 @@ impl Genuine {
             genuine.ask(&["AUTH", password]);
         }
         let info = genuine.ask(&["INFO", "server"]).text();
-        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap();
+        let named = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+        let version = named("valkey_version:").or_else(|| named("redis_version:")).unwrap();
         let mut parts = version.split('.').map(|part| part.parse().unwrap());
         genuine.version = [parts.next().unwrap(), parts.next().unwrap()];
         Some(genuine)

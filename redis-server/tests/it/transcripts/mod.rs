@@ -78,6 +78,9 @@ fn tcp(script: &Script, cut: Option<u64>, pipelined: bool) -> Outcome {
 
 fn genuine(script: &Script) -> Option<Outcome> {
     let mut genuine = Genuine::start(&script.settings)?;
+    if script.needs.is_some_and(|version| genuine.version < version) {
+        return Some(Outcome::default());
+    }
     let mode = Mode { genuine: Some(genuine.version), ..Mode::default() };
     Some(replay(script, &mut genuine, mode))
 }
@@ -101,6 +104,26 @@ fn pipelined() {
 fn genuine_server_agrees() {
     all("genuine", |script| {
         let mut outcome = genuine(script)?;
+        let shapes = shapes_differ(script, &in_process(script), &outcome);
+        outcome.failures.extend(shapes);
+        Some(outcome)
+    });
+}
+
+/// What came after the version that Debian has.
+#[test]
+fn valkey_agrees() {
+    if std::env::var_os("VALKEY_SERVER").is_none() {
+        println!("skipped: VALKEY_SERVER names no Valkey to compare with");
+        return;
+    }
+    all("valkey", |script| {
+        if script.needs.is_none() {
+            return Some(Outcome::default());
+        }
+        let mut genuine = Genuine::valkey(&script.settings)?;
+        let mode = Mode { genuine: Some(genuine.version), ..Mode::default() };
+        let mut outcome = replay(script, &mut genuine, mode);
         let shapes = shapes_differ(script, &in_process(script), &outcome);
         outcome.failures.extend(shapes);
         Some(outcome)

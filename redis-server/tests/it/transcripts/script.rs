@@ -4,6 +4,8 @@
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) settings: Vec<(String, String)>,
+    /// Genuine servers older than this are not asked.
+    pub(crate) needs: Option<[u32; 2]>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -91,7 +93,7 @@ impl Script {
                 match script.standing_alone(name, &rest) {
                     Some(Ok((client, action))) => script.steps.push(step(line, client, action, &mut Rules::default())),
                     Some(Err(reason)) => return Err(at(reason)),
-                    None if name == "config" => {}
+                    None if matches!(name, "config" | "needs") => {}
                     None => rules.add(name, &rest).map_err(at)?,
                 }
             } else if let Some((client, action)) = head(text) {
@@ -127,10 +129,24 @@ impl Script {
                 self.settings.push(((*name).to_owned(), value.trim_matches('"').to_owned()));
                 None
             }
+            ("needs", [text, _, ..]) if self.steps.is_empty() => match version(text) {
+                Ok(version) => {
+                    self.needs = Some(version);
+                    None
+                }
+                Err(reason) => Some(Err(reason)),
+            },
             ("config", _) => Some(Err("@config wants name and value, before the first command".into())),
             _ => None,
         }
     }
+}
+
+/// `9.0`
+fn version(text: &str) -> Result<[u32; 2], String> {
+    let parts: Vec<_> = text.split('.').map(str::parse).collect();
+    let [Ok(major), Ok(minor)] = parts[..] else { return Err(format!("{text} is no version")) };
+    Ok([major, minor])
 }
 
 fn step(line: usize, client: u8, action: Action, rules: &mut Rules) -> Step {
@@ -149,9 +165,7 @@ impl Rules {
             ("let", [name]) => self.name = Some((*name).to_owned()),
             ("only-ours", [_, ..]) => self.since = Some([u32::MAX, 0]),
             ("since", [version, ..]) => {
-                let parts: Vec<_> = version.split('.').map(str::parse).collect();
-                let [Ok(major), Ok(minor)] = parts[..] else { return Err(format!("{version} is no version")) };
-                self.since = Some([major, minor]);
+                self.since = Some(self::version(version)?);
             }
             _ => return Err(format!("@{name} {}: no such directive", rest.join(" "))),
         }
