@@ -12,7 +12,7 @@ use redis_server::config::Config;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
 use redis_server::keyspace::{StrRef, ValueRef};
-use redis_server::persistence::rdb::{self, Limits, Loaded};
+use redis_server::persistence::rdb::{self, Fork, Limits, Loaded};
 use redis_server::runtime::embedded::Session;
 
 /// Commands that look at and change a value of any type, one a line.
@@ -28,8 +28,8 @@ fuzz_target!(|input: &[u8]| {
     let limits = Limits::default();
     let Ok(loaded) = rdb::restore(&payload, &limits, true) else { return };
     let again = match &loaded {
-        Loaded::Str(bytes) => rdb::dump(ValueRef::Str(StrRef::Bytes { bytes, raw: true })),
-        Loaded::Object(object) => rdb::dump(object.as_ref()),
+        Loaded::Str(bytes) => rdb::dump(ValueRef::Str(StrRef::Bytes { bytes, raw: true }), Fork::Redis),
+        Loaded::Object(object) => rdb::dump(object.as_ref(), Fork::Redis),
     };
     assert!(rdb::restore(&again, &limits, true).is_ok());
     use_all(&payload);

@@ -55,7 +55,10 @@ events! {
         SADD "sadd", SDIFFSTORE "sdiffstore", SINTERSTORE "sinterstore", SPOP "spop", SREM "srem",
         SUNIONSTORE "sunionstore",
     }
-    b'h' { HDEL "hdel", HINCRBY "hincrby", HINCRBYFLOAT "hincrbyfloat", HSET "hset", }
+    b'h' {
+        HDEL "hdel", HEXPIRE "hexpire", HEXPIRED "hexpired", HINCRBY "hincrby", HINCRBYFLOAT "hincrbyfloat",
+        HPERSIST "hpersist", HSET "hset",
+    }
     b'z' {
         GEORADIUSSTORE "georadiusstore", GEOSEARCHSTORE "geosearchstore", ZADD "zadd", ZDIFFSTORE "zdiffstore",
         ZINCR "zincr", ZINTERSTORE "zinterstore", ZPOPMAX "zpopmax", ZPOPMIN "zpopmin", ZRANGESTORE "zrangestore",
@@ -100,12 +103,13 @@ pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: Even
 }
 
 /// The event that tells of what a database does of its own accord, if one does.
-pub fn event_of(happening: Happening) -> Option<Event> {
+pub fn event_of(happening: Happening<'_>) -> Option<Event> {
     match happening {
         Happening::Expired => Some(Event::EXPIRED),
         Happening::Evicted => Some(Event::EVICTED),
         Happening::Missed => Some(Event::KEYMISS),
         Happening::Added => Some(Event::NEW),
+        Happening::FieldsExpired { .. } => Some(Event::HEXPIRED),
         Happening::Gone { .. } | Happening::Met => None,
     }
 }
@@ -120,7 +124,7 @@ mod tests {
             ("$", "set append incrbyfloat setbit pfadd"),
             ("l", "lpush rpush lpop rpop linsert lset lrem ltrim sortstore"),
             ("s", "sadd srem spop sinterstore"),
-            ("h", "hset hdel hincrby"),
+            ("h", "hset hdel hincrby hexpire hexpired hpersist"),
             ("z", "zadd zincr zrem zrangestore zpopmin georadiusstore geosearchstore"),
             ("t", "xadd xdel xtrim xsetid xgroup-create xgroup-createconsumer"),
             ("g", "del expire persist rename_from move_to copy_to restore"),

@@ -262,7 +262,7 @@ fn look_up(db: &View<'_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
     let arrow = memchr::memmem::find(behind, b"->").filter(|at| at + 2 < behind.len());
     let name = [before, element, &behind[..arrow.unwrap_or(behind.len())]].concat();
     match (db.value(&db.key(&name))?, arrow) {
-        (ValueRef::Hash(hash), Some(at)) => hash.get(&behind[at + 2..]).map(|value| value.to_vec()),
+        (ValueRef::Hash(hash), Some(at)) => hash.at(db.over_by()).get(&behind[at + 2..]).map(|value| value.to_vec()),
         (ValueRef::Str(string), None) => Some(string.to_vec()),
         _ => None,
     }

@@ -53,6 +53,7 @@ settings! {
         MAXMEMORY "maxmemory",
         MAXMEMORY_CLIENTS "maxmemory-clients",
         MAXMEMORY_POLICY "maxmemory-policy",
+        COMPATIBILITY "compatibility",
         MAXMEMORY_SAMPLES "maxmemory-samples",
         MAXMEMORY_EVICTION_TENACITY "maxmemory-eviction-tenacity",
         LFU_LOG_FACTOR "lfu-log-factor",

@@ -44,6 +44,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(General, "shutdown-on-sigterm", SHUTDOWN, "default", MUT, "what SIGTERM does: default, or save|nosave, now, force"),
     row(General, "hz",                 Kind::Clamped { min: 1, max: 500 }, "10", MUT, "runs of the background tasks per second"),
     row(General, "dynamic-hz",         Bool, "yes", INERT, "run background tasks more often with many clients"),
+    row(General, "compatibility",      Enum(&["7.0", "7.2", "8.0", "valkey-9"]), "7.0", F::OURS, "the server that clients and files take this one for (ours)"),
     row(General, "include",            Lines { min: 1, max: 1 }, "", IMM, "read another configuration file here; may hold wildcards"),
     row(General, "loadmodule",         Lines { min: 1, max: usize::MAX }, "", IMM_INERT, "load a module"),
 

@@ -19,7 +19,7 @@ use crate::journal;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
-use crate::types::{Hash, List, Set, SortedSet, Stream};
+use crate::types::{Hash, List, LiveHash, Set, SmallBytes, SortedSet, Stream};
 
 /// What runs when a command is called: a plain function. By then arity and permission are checked and the keys that the row
 /// declares are locked; it reads its arguments, works on [`Ctx::db`] and appends to [`Ctx::reply`].
@@ -278,6 +278,28 @@ impl<'a> Ctx<'a> {
     pub fn instead_deleted(&self, key: &Key<'_>, lazily: Switch) {
         let name: &[u8] = if self.instance.config.is_on(lazily) { b"UNLINK" } else { b"DEL" };
         self.instead(&[name, key.bytes]);
+    }
+
+    /// The call has removed these fields of a hash, whatever its words say.
+    pub fn instead_hdel(&self, key: &Key<'_>, fields: &[&[u8]]) {
+        if self.journaled {
+            self.instead(&[&[&b"HDEL"[..], key.bytes][..], fields].concat());
+        }
+    }
+
+    /// Fields of the hash at `key` were removed, because the call is to set them and their time is over. To be called before it
+    /// tells of its own change, of which it must say what is the same where the fields are taken for alive.
+    #[inline]
+    pub fn fields_expired(&self, key: &Key<'_>, fields: &[SmallBytes]) {
+        if !fields.is_empty() {
+            self.say_fields_expired(key, fields);
+        }
+    }
+
+    #[cold]
+    fn say_fields_expired(&self, key: &Key<'_>, fields: &[SmallBytes]) {
+        self.db.database().count_expired_fields(fields.len());
+        self.tell(key, Event::HEXPIRED);
     }
 
     /// The journal is told the call's own words, whether or not they have changed anything.
@@ -555,6 +577,15 @@ typed! {
 }
 
 impl View<'_> {
+    /// The hash at `key` as it is at the moment of the call, for reading.
+    ///
+    /// # Errors
+    /// The key holds another type.
+    #[inline]
+    pub fn live_hash(&self, key: &Key<'_>) -> Result<Option<LiveHash<'_>>> {
+        Ok(self.hash(key)?.map(|hash| hash.at(self.over_by())))
+    }
+
     /// The string at `key`, for reading.
     ///
     /// # Errors

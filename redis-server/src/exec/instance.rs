@@ -10,7 +10,7 @@ use foldhash::quality::RandomState;
 
 use crate::clients::acl;
 use crate::clients::client::{ClientShared, flag};
-use crate::clients::notifications;
+use crate::clients::notifications::{self, Event};
 use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
 use crate::command::{Flags, Registry, Row};
@@ -312,6 +312,7 @@ impl Instance {
             accepted: self.runtime().map_or(0, server_runtime::Handle::accepted),
             refused: self.runtime().map_or(0, server_runtime::Handle::refused),
             expired: self.databases.iter().map(Database::expired_count).sum(),
+            expired_fields: self.databases.iter().map(Database::expired_fields).sum(),
             evicted_clients: self.client_memory.evicted(),
             evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
@@ -448,12 +449,19 @@ fn listen(
                 journal.removed(number, key, is_on(lazily[usize::from(is_evicted)]));
                 tracking.gone(&config, key);
             }
+            Happening::FieldsExpired { fields, .. } => {
+                journal.fields_removed(number, key, fields);
+                tracking.gone(&config, key);
+            }
             Happening::Met => journal.met(number, key, is_on(settings::LAZYFREE_LAZY_EXPIRE)),
             Happening::Expired | Happening::Evicted | Happening::Missed | Happening::Added => {}
         }
         let Some(event) = notifications::event_of(happening) else { return };
         if notifications::is_on(&config) {
             notifications::tell(&config, &pubsub, number, key, event);
+            if matches!(happening, Happening::FieldsExpired { is_last: true, .. }) {
+                notifications::tell(&config, &pubsub, number, key, Event::DEL);
+            }
         }
     });
 }

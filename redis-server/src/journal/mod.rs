@@ -28,6 +28,8 @@ use bytes::Bytes;
 use draft::Draft;
 use stream::Stream;
 
+use crate::types::SmallBytes;
+
 /// Who has changes written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
@@ -201,13 +203,27 @@ impl Journal {
     /// An entry was removed by the server itself, under the exclusive lock of its shard: as part of the call that has met it, or
     /// for its own sake.
     pub(crate) fn removed(&self, db: usize, key: &[u8], unlink: bool) {
+        self.say(|draft| draft.delete(db, key, unlink));
+    }
+
+    /// Fields of a hash were removed by the server itself, under the exclusive lock of its shard.
+    pub(crate) fn fields_removed(&self, db: usize, key: &[u8], fields: &[SmallBytes]) {
+        self.say(|draft| {
+            let words: Vec<&[u8]> =
+                [&b"HDEL"[..], key].into_iter().chain(fields.iter().map(|field| &**field)).collect();
+            draft.push(db, words.into_iter());
+        });
+    }
+
+    /// Says what the server itself has done: as part of the call under way, or for its own sake.
+    fn say(&self, what: impl FnOnce(&mut Draft)) {
         if !self.is_on() {
             return;
         }
         draft::with(|draft| {
             let is_alone = draft.is_idle();
             draft.begin();
-            draft.delete(db, key, unlink);
+            what(draft);
             draft.end();
             if is_alone {
                 self.append(draft);

@@ -2,13 +2,14 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::quality::RandomState;
 
 use super::cut::{self, Cut};
 use super::entry::Entry;
+use super::fields::Expired;
 use super::interest::Interests;
 use super::loan::Loans;
 use super::reaper::Reaper;
@@ -17,6 +18,7 @@ use super::table::{self, Table};
 use super::usage::{self, Usage};
 use super::view::View;
 use crate::cluster::{SLOTS, slot_of};
+use crate::types::SmallBytes;
 
 /// Expiring keys per shard, and shards, that the estimated mean time to live looks at.
 const TTL_SAMPLE: usize = 8;
@@ -88,6 +90,9 @@ pub struct Database {
     reaper: Arc<Reaper>,
     expired: AtomicU64,
     evicted: AtomicU64,
+    pub(super) expired_fields: AtomicU64,
+    /// Entries that hold hashes of which fields expire. What was emptied at once is counted elsewhere until it is freed.
+    pub(super) with_fields: Mutex<Arc<AtomicUsize>>,
     usage: usage::Shared,
     pub(super) cut: cut::Side,
     /// Whether an entry was ever given a deadline.
@@ -97,7 +102,7 @@ pub struct Database {
 
 /// What a database does with a key of its own accord, whatever the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum Happening<'a> {
     /// Its time was over when somebody looked for it; its entry is removed by now, or will be.
     Expired,
     /// Its entry was removed because memory was short.
@@ -113,12 +118,19 @@ pub enum Happening {
     Missed,
     /// It has an entry, and had none before.
     Added,
+    /// Fields of its hash were removed because their time was over.
+    FieldsExpired {
+        /// Which.
+        fields: &'a [SmallBytes],
+        /// Whether they were the last ones, so that the entry is removed, too.
+        is_last: bool,
+    },
 }
 
 /// Is told of keys.
 struct Listener(Box<OnKey>);
 
-type OnKey = dyn Fn(Happening, &[u8]) + Send + Sync;
+type OnKey = dyn Fn(Happening<'_>, &[u8]) + Send + Sync;
 
 impl Database {
     /// An empty database with `shards` shards, a power of two that is at least 2.
@@ -135,6 +147,8 @@ impl Database {
             reaper: Arc::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
+            expired_fields: AtomicU64::new(0),
+            with_fields: Mutex::default(),
             usage: usage::Shared::default(),
             cut: cut::Side::default(),
             deadlines: AtomicBool::new(false),
@@ -301,6 +315,16 @@ impl Database {
         self.expired.load(Relaxed)
     }
 
+    /// Fields of hashes that have expired and been removed, since the start.
+    pub fn expired_fields(&self) -> u64 {
+        self.expired_fields.load(Relaxed)
+    }
+
+    /// Number of keys that hold hashes of which fields expire.
+    pub fn with_fields(&self) -> usize {
+        self.fields_count().load(Relaxed)
+    }
+
     /// Keys that have been evicted, since the start.
     pub fn evicted_count(&self) -> u64 {
         self.evicted.load(Relaxed)
@@ -378,25 +402,27 @@ impl Database {
     }
 
     /// Tells the listener.
-    pub(super) fn tell(&self, happening: Happening, key: &[u8]) {
+    pub(super) fn tell(&self, happening: Happening<'_>, key: &[u8]) {
         if let Some(listener) = self.listener.get() {
             listener.0(happening, key);
         }
     }
 
     /// Calls `listener` with what happens to keys, under the lock of their shards. The first listener stays.
-    pub fn on_happening(&self, listener: impl Fn(Happening, &[u8]) + Send + Sync + 'static) {
+    pub fn on_happening(&self, listener: impl Fn(Happening<'_>, &[u8]) + Send + Sync + 'static) {
         // One server has these databases, and it listens once.
         let _ = self.listener.set(Listener(Box::new(listener)));
     }
 
-    /// Takes out entries of shard `shard` that are due at `now`, at most `limit`. They are to be dropped without its
-    /// lock, so they are returned.
-    pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Vec<Entry> {
+    /// Takes out entries and fields of shard `shard` that are due at `now`, at most `limit`. Entries are to be dropped without
+    /// its lock, so they are returned.
+    pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Expired {
         let mut removed = Vec::new();
-        let Some(shards) = self.made().filter(|shards| shards.earliest(shard) <= now) else { return removed };
+        let shards = self.made().filter(|shards| shards.earliest(shard) <= now);
         // Who holds it for long is a slow call, and no worker waits for one.
-        let Some(mut guard) = shards.try_exclusive(shard) else { return removed };
+        let Some(mut guard) = shards.and_then(|shards| shards.try_exclusive(shard)) else {
+            return Expired { entries: removed, is_done: true };
+        };
         let mut lent = Vec::new();
         // Stale records are dropped on the way; they cost time too, though less.
         for _ in 0..limit.saturating_mul(2) {
@@ -417,7 +443,9 @@ impl Database {
         if !lent.is_empty() {
             self.deadlines(shard).put_back(lent);
         }
-        removed
+        let most = limit - removed.len();
+        let is_done = self.expire_fields((shard, &mut *guard.table), now, most, &mut removed);
+        Expired { entries: removed, is_done }
     }
 
     /// Removes the entry of a key if its time is over, unless somebody holds the shard's lock.
@@ -469,6 +497,7 @@ impl Database {
         for shard in (0..self.shards()).filter(either) {
             std::mem::swap(&mut *ours.deadlines(shard), &mut *theirs.deadlines(shard));
         }
+        self.swap_fields(other);
     }
 
     pub(super) fn rehash<'a>(&'a self) -> impl Fn(&table::Slot) -> u64 + 'a {

@@ -21,6 +21,7 @@ use bytes::Bytes;
 
 use super::value::{Object, StrRef, Value, ValueRef};
 use crate::protocol::number;
+use crate::types::Hash;
 
 /// Strings from this length on live in a buffer of their own, which replies share instead of copying.
 const SHARED_MIN: usize = 16 * 1024;
@@ -210,6 +211,12 @@ impl Entry {
         self.expire_at().is_some_and(|at| at <= now)
     }
 
+    /// Whether the entry may expire, or hold what does: it does not where this says so.
+    #[inline]
+    pub(super) fn may_expire(&self) -> bool {
+        self.shape().flags & (EXPIRES | OBJECT) != 0
+    }
+
     fn write_expiry(&self, at: u64) {
         // SAFETY: callers have checked or set EXPIRES; see `expire_at`. Callers own the entry or borrow it mutably.
         unsafe { self.at(self.shape().expiry_at()).cast::<u64>().write_unaligned(at) }
@@ -262,6 +269,22 @@ impl Entry {
             ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) | ValueRef::Stream(_) => {
                 None
             }
+        }
+    }
+
+    /// The hash, if the value is one.
+    pub(super) fn hash_object(&self) -> Option<&Hash> {
+        match self.object() {
+            Some(Object::Hash(hash)) => Some(hash),
+            _ => None,
+        }
+    }
+
+    /// The hash, to be changed.
+    pub(super) fn hash_object_mut(&mut self) -> Option<&mut Hash> {
+        match self.object_mut() {
+            Some(Object::Hash(hash)) => Some(hash),
+            _ => None,
         }
     }
 

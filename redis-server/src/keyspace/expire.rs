@@ -25,6 +25,18 @@ pub(super) struct ExpiryIndex {
     live: usize,
     /// Hashes of those that readers have found expired, and told of, before anybody could remove them.
     announced: BTreeSet<u64>,
+    /// Entries that hold hashes of which fields expire: most shards have none.
+    fields: Option<Box<FieldIndex>>,
+}
+
+/// When the first field of a hash expires, and the hash of its key.
+///
+/// A record is stale unless the hash itself says that it is watched by it.
+#[derive(Debug, Default)]
+struct FieldIndex {
+    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Records at which stale ones are looked for.
+    tidy_at: usize,
 }
 
 impl ExpiryIndex {
@@ -35,7 +47,8 @@ impl ExpiryIndex {
 
     /// Bytes that the records take.
     pub(super) fn memory(&self) -> usize {
-        self.heap.capacity() * size_of::<(u64, u64)>()
+        let fields = self.fields.as_ref().map_or(0, |fields| fields.heap.capacity());
+        (self.heap.capacity() + fields) * size_of::<(u64, u64)>()
     }
 
     /// An entry has got a deadline; `had` tells whether it had one before.
@@ -88,9 +101,40 @@ impl ExpiryIndex {
         self.heap.extend(records.into_iter().map(Reverse));
     }
 
-    /// The earliest deadline, perhaps of a stale record.
+    /// The earliest deadline, of an entry or a field, perhaps of a stale record.
     pub(super) fn earliest(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((deadline, _))| *deadline)
+        let of_fields = self.fields.as_ref().and_then(|fields| fields.heap.peek());
+        [self.heap.peek(), of_fields].into_iter().flatten().map(|Reverse((deadline, _))| *deadline).min()
+    }
+
+    /// The first field of an entry's hash expires at `deadline`. Returns whether there are so many records that stale ones
+    /// should be looked for.
+    pub(super) fn add_fields(&mut self, deadline: u64, hash: u64) -> bool {
+        let fields = self.fields.get_or_insert_default();
+        fields.heap.push(Reverse((deadline, hash)));
+        fields.heap.len() > fields.tidy_at.max(REBUILD_MIN)
+    }
+
+    /// Takes the earliest record of fields that is due at `now`.
+    pub(super) fn pop_due_fields(&mut self, now: u64) -> Option<(u64, u64)> {
+        let fields = self.fields.as_mut()?;
+        let Reverse(first) = *fields.heap.peek()?;
+        if first.0 > now {
+            return None;
+        }
+        fields.heap.pop();
+        if fields.heap.is_empty() {
+            self.fields = None;
+        }
+        Some(first)
+    }
+
+    /// Drops stale records of fields; `is_live` looks an entry up by deadline and hash.
+    pub(super) fn tidy_fields(&mut self, is_live: impl Fn(u64, u64) -> bool) {
+        let Some(fields) = &mut self.fields else { return };
+        fields.heap.retain(|Reverse((deadline, hash))| is_live(*deadline, *hash));
+        fields.heap.shrink_to(2 * fields.heap.len());
+        fields.tidy_at = 2 * fields.heap.len();
     }
 
     /// Deadlines of about `count` records, spread evenly over the heap.

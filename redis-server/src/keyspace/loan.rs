@@ -201,12 +201,17 @@ impl Loan<'_> {
         let (there, _) = table.get_mut(hash, |(entry, _)| stand_in.is(entry)).expect("who is lent stays where it is");
         let left = self.write.remove_entry(hash, |(entry, _)| entry.key() == there.key());
         let now = left.as_ref().and_then(|(entry, _)| entry.expire_at());
+        let holds_fields = |entry: &Entry| entry.hash_object().is_some_and(|fields| fields.expires());
+        let key = left.as_ref().filter(|(entry, _)| holds_fields(entry)).map(|(entry, _)| entry.key().to_vec());
         match left {
             Some((entry, _)) => *there = entry,
             None => _ = table::take(table, hash, |entry| stand_in.is(entry), self.db.rehash()),
         }
         if expire_at != now {
             self.db.reindex(table, (shard, hash), expire_at.is_some(), now);
+        }
+        if let Some(key) = &key {
+            self.db.index_fields(table, &Key::new(key, hash, shard));
         }
     }
 }
@@ -227,10 +232,14 @@ impl Drop for Loan<'_> {
                 let key = self.db.key(entry.key());
                 (key.shard, key.hash, entry.expire_at())
             };
+            let fields_of = entry.hash_object().filter(|fields| fields.expires()).map(|_| entry.key().to_vec());
             let mut guard = self.db.guard(shard as usize, Access::Write);
             table::insert(guard.table_mut(), hash, entry, self.db.rehash());
             if expire_at.is_some() {
                 self.db.reindex(guard.table(), (shard, hash), false, expire_at);
+            }
+            if let Some(key) = fields_of {
+                self.db.index_fields(guard.table_mut(), &Key::new(&key, hash, shard));
             }
         }
         self.db.loans.remove(&self.hashes);
@@ -247,4 +256,38 @@ fn nothing_like(value: ValueRef<'_>) -> Value<'static> {
         ValueRef::SortedSet(_) => Object::SortedSet(Box::default()),
         ValueRef::Stream(_) => Object::Stream(Box::default()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use foldhash::quality::RandomState;
+
+    use super::*;
+    use crate::types::{Hash, HashLimits};
+
+    /// A slow call that gives fields less time has that known when it gives the hash back.
+    #[test]
+    fn fields_of_a_lent_hash_expire() {
+        let db = Database::new(2, RandomState::default());
+        let key = db.key(b"h");
+        let mut hash = Hash::default();
+        for field in [b"a", b"b"] {
+            hash.set(field, b"v", HashLimits::default());
+            hash.expire(field, Some(1000));
+        }
+        let value = Value::Object(Object::Hash(Box::new(hash)));
+        drop(db.lock([(key.shard(), Access::Write)].into_iter(), 1).replace(&key, value));
+        let mut view = db.lock_none(1);
+        // SAFETY: there is no other view.
+        unsafe { view.lend(&[(key, Access::Write)]) };
+        let Some(Object::Hash(fields)) = view.get_mut(&key).and_then(Entry::object_mut) else { panic!("no hash") };
+        fields.expire(b"b", Some(10));
+        view.fields_expire(&key);
+        let expire = || (0..2).for_each(|shard| while !db.expire_shard(shard, 100, 16).is_done {});
+        expire();
+        assert_eq!(db.expired_fields(), 0);
+        drop(view);
+        expire();
+        assert_eq!((db.expired_fields(), db.with_fields()), (1, 1));
+    }
 }

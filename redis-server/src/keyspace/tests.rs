@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use foldhash::quality::RandomState;
 
 use super::*;
-use crate::types::{List, ListLimits};
+use crate::types::{Hash, HashLimits, List, ListLimits};
 
 const SHARDS: usize = 4;
 const LIMITS: ListLimits = ListLimits { max_listpack_size: -2 };
@@ -129,7 +129,7 @@ fn does_what_a_map_does_while_it_grows_shrinks_and_expires() {
         check(&db, &model, now);
         if round % 3 == 0 {
             for shard in 0..SHARDS {
-                while db.expire_shard(shard, now, 16).len() == 16 {}
+                while !db.expire_shard(shard, now, 16).is_done {}
             }
             model.retain(|_, (_, at)| at.is_none_or(|at| at > now));
             assert_eq!(db.len(), model.len(), "only live entries are left");
@@ -243,7 +243,7 @@ fn deadlines_that_changed_are_not_heeded() {
     let db = database();
     set(&db, 1, b"key", b"v", Some(10));
     (11..2000).for_each(|at| assert!(with(&db, 1, b"key", |view, key| view.expire(key, Some(at)))));
-    let removed = |now| (0..SHARDS).map(|shard| db.expire_shard(shard, now, 10_000).len()).sum::<usize>();
+    let removed = |now| (0..SHARDS).map(|shard| db.expire_shard(shard, now, 10_000).entries.len()).sum::<usize>();
     assert_eq!(removed(1998), 0);
     assert_eq!(removed(1999), 1);
     assert!(db.is_empty());
@@ -349,7 +349,7 @@ fn an_untouched_database_costs_nothing() {
     drop(view);
     assert!(scan_all(&a, 1, 10).is_empty() && a.lock_none(1).random_key(|| 0).is_none());
     assert!(!a.sample(false, 5, &mut || 0, &mut |_, _| ()));
-    assert_eq!((a.len(), a.expiring(), a.average_ttl(1), a.expire_shard(0, 9, 9).len()), (0, 0, 0, 0));
+    assert_eq!((a.len(), a.expiring(), a.average_ttl(1), a.expire_shard(0, 9, 9).entries.len()), (0, 0, 0, 0));
     assert!(a.made().is_none() && b.made().is_none());
     for round in 0..200 {
         let db = Database::new(SHARDS, hasher.clone());
@@ -443,4 +443,99 @@ fn large_values_are_freed_without_a_lock() {
         assert_eq!(thread.as_deref(), Some("reaper"), "{name}");
         assert_eq!((reaper.pending(), reaper.freed()), (0, 0), "nobody has asked for it");
     }
+}
+
+/// Fields `0` to `fields - 1`, of which each second one expires, the first of those at `at`.
+fn hash(fields: u64, at: u64) -> Value<'static> {
+    let mut hash = Hash::default();
+    for i in 0..fields {
+        let name = i.to_string();
+        hash.set(name.as_bytes(), b"v", HashLimits::default());
+        hash.expire(name.as_bytes(), (i % 2 == 0).then_some(at + i));
+    }
+    Value::Object(Object::Hash(Box::new(hash)))
+}
+
+/// What the database tells of fields that have expired: the key, how many, and whether they were the last.
+fn told_of_fields(db: &Database) -> std::sync::Arc<std::sync::Mutex<Vec<(Vec<u8>, usize, bool)>>> {
+    let told = std::sync::Arc::<std::sync::Mutex<Vec<_>>>::default();
+    let teller = std::sync::Arc::clone(&told);
+    db.on_happening(move |happening, key| {
+        if let Happening::FieldsExpired { fields, is_last } = happening {
+            teller.lock().unwrap().push((key.to_vec(), fields.len(), is_last));
+        }
+    });
+    told
+}
+
+fn expire_all(db: &Database, now: u64, limit: usize) {
+    (0..SHARDS).for_each(|shard| while !db.expire_shard(shard, now, limit).is_done {});
+}
+
+#[test]
+fn fields_expire_in_slices() {
+    let db = database();
+    let told = told_of_fields(&db);
+    with(&db, 1, b"h", |view, key| drop(view.replace(key, hash(1000, 10))));
+    assert_eq!((db.with_fields(), db.expired_fields()), (1, 0));
+    expire_all(&db, 9, 16);
+    assert_eq!(db.expired_fields(), 0);
+    let shard = db.key(b"h").shard() as usize;
+    assert!(!db.expire_shard(shard, 2000, 16).is_done);
+    assert!((1..=17).contains(&db.expired_fields()), "{} at once", db.expired_fields());
+    expire_all(&db, 509, 16);
+    // Of 0, 2 … 498 the time is over.
+    assert_eq!((db.expired_fields(), db.with_fields()), (250, 1));
+    assert!(told.lock().unwrap().iter().all(|(key, count, is_last)| key == b"h" && *count <= 17 && !is_last));
+    expire_all(&db, 2000, 16);
+    // The others stay, and cost nothing any more.
+    assert_eq!((db.expired_fields(), db.with_fields(), db.len()), (500, 0, 1));
+}
+
+#[test]
+fn the_last_field_takes_the_key_with_it() {
+    let db = database();
+    let told = told_of_fields(&db);
+    with(&db, 1, b"h", |view, key| {
+        drop(view.replace(key, hash(1, 10)));
+        view.expire(key, Some(500));
+    });
+    expire_all(&db, 10, 16);
+    assert_eq!((db.len(), db.expiring(), db.with_fields()), (0, 0, 0));
+    assert_eq!(*told.lock().unwrap(), [(b"h".to_vec(), 1, true)]);
+}
+
+/// Wherever a hash goes, its fields expire once; where it was, nothing does.
+#[test]
+fn fields_expire_where_the_hash_has_gone() {
+    let hasher = RandomState::default();
+    let (db, other) = (Database::new(SHARDS, hasher.clone()), Database::new(SHARDS, hasher));
+    with(&db, 1, b"a", |view, key| drop(view.replace(key, hash(4, 10))));
+    let copy = with(&db, 1, b"a", |view, key| view.get(key).unwrap().copied(b"b"));
+    with(&db, 1, b"b", |view, key| drop(view.put(key, copy)));
+    assert_eq!(db.with_fields(), 2);
+    let moved = with(&db, 1, b"a", |view, key| view.remove(key)).unwrap();
+    with(&other, 1, b"a", |view, key| assert!(view.add(key, moved)));
+    assert_eq!((db.with_fields(), other.with_fields()), (1, 1));
+    Database::swap(&mut db.lock_all(Access::Write, 1), &mut other.lock_all(Access::Write, 1));
+    assert_eq!((db.with_fields(), other.with_fields()), (1, 1));
+    expire_all(&db, 100, 16);
+    assert_eq!((db.expired_fields(), other.expired_fields()), (2, 0));
+    expire_all(&other, 100, 16);
+    assert_eq!((db.expired_fields(), other.expired_fields()), (2, 2));
+    assert_eq!((db.with_fields(), other.with_fields()), (0, 0));
+}
+
+#[test]
+fn records_of_fields_that_nobody_watches_are_dropped() {
+    let db = database();
+    for round in 0..2000 {
+        with(&db, 1, b"h", |view, key| {
+            drop(view.replace(key, hash(2, 1_000_000 - round)));
+            view.remove(key)
+        });
+    }
+    let view = db.lock_all(Access::Read, 1);
+    assert!(view.overhead().1 < 200 * size_of::<(u64, u64)>(), "{} bytes", view.overhead().1);
+    assert_eq!(db.with_fields(), 0);
 }

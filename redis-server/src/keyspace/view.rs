@@ -11,7 +11,7 @@ use super::loan::Loan;
 use super::shards::{Guard, Shards};
 use super::table::{self, Table};
 use super::usage::Trace;
-use super::value::{Value, ValueRef};
+use super::value::{Object, Value, ValueRef};
 use crate::cluster::SLOTS;
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
@@ -234,6 +234,11 @@ impl<'a> View<'a> {
     /// Whether what lasts until `at` is over.
     pub fn is_over(&self, at: u64) -> bool {
         at <= self.expired_by
+    }
+
+    /// The time up to which what lasts so long is over.
+    pub fn over_by(&self) -> u64 {
+        self.expired_by
     }
 
     /// Hits and misses since the last call.
@@ -474,6 +479,10 @@ impl<'a> View<'a> {
             return;
         }
         let had = entry.expire_at().is_some();
+        debug_assert!(
+            !matches!(&value, Value::Object(Object::Hash(_))),
+            "collections are put in by replacing the entry"
+        );
         let old = entry.replace(value, expire_at);
         if let Some(old) = old {
             self.db.discard(old);
@@ -490,13 +499,23 @@ impl<'a> View<'a> {
     }
 
     /// Adds an entry whose key is not there.
-    pub(super) fn insert(&mut self, key: &Key<'_>, entry: Entry) {
+    pub(super) fn insert(&mut self, key: &Key<'_>, mut entry: Entry) {
         let db = self.db;
         let expire_at = entry.expire_at();
+        let may_expire = entry.may_expire();
+        // Where it may have come from, others kept track of its fields.
+        let fields_expire = may_expire
+            && entry.hash_object_mut().is_some_and(|hash| {
+                hash.unwatch();
+                hash.expires()
+            });
         entry.set_epoch(db.cut.epoch());
         table::insert(self.table_mut(key), key.hash, entry, db.rehash());
         if let Some(at) = expire_at {
             self.reindex(key, false, Some(at));
+        }
+        if fields_expire {
+            self.fields_expire(key);
         }
     }
 
@@ -677,6 +696,7 @@ impl<'a> View<'a> {
         if let Some(shards) = self.db.made() {
             shards.with_deadlines().for_each(|shard| *shards.deadlines(shard) = super::expire::ExpiryIndex::default());
         }
+        self.db.count_fields_anew();
         let epoch = self.db.cut.epoch();
         let tables = self.guards.iter_mut().map(|locked| locked.guard.table_mut()).filter(|table| table.buckets() > 1);
         tables.map(|table| Removed { table: std::mem::take(table), epoch }).collect()

@@ -128,6 +128,8 @@ pub struct Totals {
     pub refused: u64,
     /// Keys that have expired.
     pub expired: u64,
+    /// Fields of hashes that have expired.
+    pub expired_fields: u64,
     /// Keys that were evicted.
     pub evicted: u64,
     /// Clients that were cut off for what they held.
@@ -232,6 +234,7 @@ impl Stats {
             accepted: now.accepted.saturating_sub(base.accepted),
             refused: now.refused.saturating_sub(base.refused),
             expired: now.expired.saturating_sub(base.expired),
+            expired_fields: now.expired_fields.saturating_sub(base.expired_fields),
             evicted: now.evicted.saturating_sub(base.evicted),
             evicted_clients: now.evicted_clients.saturating_sub(base.evicted_clients),
         }

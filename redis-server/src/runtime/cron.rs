@@ -92,10 +92,10 @@ impl Expiry {
                 let Some(inside) = instance.exclusive.try_enter(&worker.activity) else { return };
                 let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
                 drop(inside);
-                let done = removed.len() < EXPIRE_SLICE;
+                let done = removed.is_done;
                 let now = now_ms();
                 instance.observers.latency(&instance.config, "expire-cycle", now.saturating_sub(began), now);
-                free(worker, removed);
+                free(worker, removed.entries);
                 if done {
                     break;
                 }

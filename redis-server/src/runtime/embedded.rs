@@ -45,7 +45,7 @@ pub fn expire(instance: &Instance) {
     let Some(_inside) = instance.exclusive.try_enter(&activity).filter(|_| instance.active_expire()) else { return };
     for database in instance.databases() {
         for shard in 0..database.shards() {
-            while database.expire_shard(shard, now_ms(), EXPIRE_SLICE).len() == EXPIRE_SLICE {}
+            while !database.expire_shard(shard, now_ms(), EXPIRE_SLICE).is_done {}
         }
     }
 }

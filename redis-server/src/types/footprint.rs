@@ -38,7 +38,7 @@ fn hash_and_set(members: &[[u8; 16]]) {
     let mut hash = Hash::default();
     timed("hash set", COUNT, || members.iter().for_each(|m| _ = black_box(hash.set(m, m, HashLimits::default()))));
     println!("hash: {} bytes per element", hash.memory() / COUNT);
-    timed("hash get", COUNT, || members.iter().rev().for_each(|m| _ = black_box(hash.get(m))));
+    timed("hash get", COUNT, || members.iter().rev().for_each(|m| _ = black_box(hash.at(0).get(m))));
     timed("hash overwrite", COUNT, || {
         members.iter().for_each(|m| _ = black_box(hash.set(m, b"value", HashLimits::default())));
     });

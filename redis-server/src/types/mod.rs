@@ -19,7 +19,7 @@ mod stream;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use hash::{Hash, HashIter, HashLimits};
+pub use hash::{Hash, HashIter, HashLimits, LiveHash, Places};
 pub use list::{List, ListIter, ListLimits};
 pub use listpack::{Listpack, ListpackIter, Text};
 pub use set::{Set, SetIter, SetLimits};

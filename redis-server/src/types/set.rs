@@ -182,7 +182,7 @@ impl Set {
                 self.iter().for_each(|member| visit(&member));
                 0
             }
-            Repr::Table(table) => table.scan(cursor, count, &mut |member| visit(member)),
+            Repr::Table(table) => table.scan(cursor, count, &mut |_, member| visit(member)),
         }
     }
 

@@ -4,14 +4,14 @@ use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::Value;
-use crate::persistence::rdb::{self, Limits, Loaded, Refused};
+use crate::persistence::rdb::{self, Fork, Limits, Loaded, Refused};
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 
 /// DUMP key
 pub(super) fn dump(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     match cx.db.value(args.key(0)) {
-        Some(value) => cx.reply.bulk(&rdb::dump(value)),
+        Some(value) => cx.reply.bulk(&rdb::dump(value, Fork::of(&cx.instance.config))),
         None => cx.reply.null(),
     }
     Ok(())

@@ -10,9 +10,9 @@ use crate::protocol::number::IntText;
 /// Milliseconds of a second.
 const SECOND: i64 = 1000;
 
-/// When a key's time may be changed.
+/// When the time of a key, or of a field, may be changed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Condition {
+pub(in crate::commands) struct Condition {
     nx: bool,
     xx: bool,
     gt: bool,
@@ -20,7 +20,11 @@ struct Condition {
 }
 
 impl Condition {
-    fn parse(options: Args<'_>) -> Result<Self> {
+    /// The words that `options` are.
+    ///
+    /// # Errors
+    /// Other words, and those that exclude each other.
+    pub(in crate::commands) fn parse(options: Args<'_>) -> Result<Self> {
         let mut condition = Self::default();
         for at in 0..options.len() {
             let flag = match () {
@@ -45,7 +49,7 @@ impl Condition {
     }
 
     /// Whether `at` may take the place of `current`; a key without expiry counts as one that lives for ever.
-    fn allows(self, current: Option<u64>, at: i64) -> bool {
+    pub(in crate::commands) fn allows(self, current: Option<u64>, at: i64) -> bool {
         let current = current.map(|current| current as i64);
         !(self.nx && current.is_some()
             || self.xx && current.is_none()

@@ -16,7 +16,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::peers::{Address, Peer};
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
-use crate::persistence::rdb;
+use crate::persistence::rdb::{self, Fork};
 use crate::protocol::error::{self, Error};
 
 /// Where the only key stands.
@@ -233,7 +233,7 @@ fn send_keys<'k>(
             Some(at) if at < now => continue,
             Some(at) => (at - now).max(1),
         };
-        let (ttl, payload) = (ttl.to_string(), rdb::dump(entry.value()));
+        let (ttl, payload) = (ttl.to_string(), rdb::dump(entry.value(), Fork::of(&cx.instance.config)));
         let words = [name, key.bytes, ttl.as_bytes(), &payload, b"REPLACE"];
         let count = words.len() - usize::from(!options.replace);
         write_command(&mut request, words[..count].iter().copied());

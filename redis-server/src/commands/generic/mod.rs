@@ -6,6 +6,7 @@ mod migrate;
 mod object;
 mod rename;
 
+pub(super) use self::expire::Condition;
 use super::scan::{self, ScanOptions};
 use crate::command::{
     Args, Categories, Find, Flags, Footprint, KeySpec, Result, Role, optional, read, reads, update, write, writes,

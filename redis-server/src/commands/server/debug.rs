@@ -144,7 +144,7 @@ fn digest(cx: &mut Ctx<'_>) {
             if std::mem::take(&mut is_empty) {
                 digest.begin_database(db);
             }
-            digest.add_entry(entry);
+            digest.add_entry(entry, cx.db.over_by());
             true
         });
     }
@@ -155,7 +155,7 @@ fn digest(cx: &mut Ctx<'_>) {
 fn digest_values(cx: &mut Ctx<'_>, args: Args<'_>) {
     cx.reply.array(args.len() - 2);
     for key in args.from(2).iter() {
-        let digest = cx.db.peek(&cx.db.key(key)).map(Digest::value).unwrap_or_default();
+        let digest = cx.db.peek(&cx.db.key(key)).map(|entry| Digest::value(entry, cx.db.over_by())).unwrap_or_default();
         cx.reply.simple(&digest.hex());
     }
 }

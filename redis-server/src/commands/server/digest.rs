@@ -37,29 +37,31 @@ impl Digest {
         self.append(&(db as u32).to_be_bytes());
     }
 
-    /// Adds an entry of the database that was begun last.
-    pub(super) fn add_entry(&mut self, entry: &Entry) {
+    /// Adds an entry of the database that was begun last, as it is at `now`.
+    pub(super) fn add_entry(&mut self, entry: &Entry, now: u64) {
         let mut one = Self::default();
         one.append(entry.key());
-        one.append_value(entry);
+        one.append_value(entry, now);
         self.add(&one.0);
     }
 
-    /// Of an entry's value, its type and whether it expires.
-    pub(super) fn value(entry: &Entry) -> Self {
+    /// Of an entry's value at `now`, its type and whether it expires.
+    pub(super) fn value(entry: &Entry, now: u64) -> Self {
         let mut digest = Self::default();
-        digest.append_value(entry);
+        digest.append_value(entry, now);
         digest
     }
 
-    fn append_value(&mut self, entry: &Entry) {
+    fn append_value(&mut self, entry: &Entry, now: u64) {
         let value = entry.value();
         self.append(&kind(value).to_be_bytes());
         match value {
             ValueRef::Str(string) => string.with(|bytes| self.append(bytes)),
             ValueRef::List(list) => list.iter().for_each(|element| self.append(&element)),
             ValueRef::Set(set) => set.iter().for_each(|member| self.add(&member)),
-            ValueRef::Hash(hash) => hash.iter().for_each(|(field, value)| self.add(&Self::of([&field, &value]).0)),
+            ValueRef::Hash(hash) => {
+                hash.at(now).iter().for_each(|(field, value)| self.add(&Self::of([&field, &value]).0));
+            }
             ValueRef::SortedSet(set) => {
                 set.iter().for_each(|(member, score)| self.add(&Self::of([&member, &format_f64(score)]).0));
             }

@@ -290,6 +290,7 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("sync_partial_ok", instance.replication.figures.partial.load(Relaxed));
     fields.add("sync_partial_err", instance.replication.figures.refused.load(Relaxed));
     fields.add("expired_keys", totals.expired);
+    fields.add("expired_fields", totals.expired_fields);
     fields.add("evicted_keys", totals.evicted);
     fields.add("evicted_clients", totals.evicted_clients);
     fields.add("total_eviction_exceeded_time", instance.shortage.total(cx.now()));
@@ -476,7 +477,14 @@ fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
         if keys > 0 {
             let expires = database.expiring();
             let ttl = database.average_ttl(cx.now());
-            fields.add(format_args!("db{index}"), format_args!("keys={keys},expires={expires},avg_ttl={ttl}"));
+            let mut text = format!("keys={keys},expires={expires},avg_ttl={ttl}");
+            // Hashes of which fields expire, under the name that the server gives them.
+            match (cx.instance.config.word(settings::COMPATIBILITY), database.with_fields()) {
+                ("8.0", count) => text += &format!(",subexpiry={count}"),
+                ("7.0" | "7.2", 0) => {}
+                (_, count) => text += &format!(",keys_with_volatile_items={count}"),
+            }
+            fields.add(format_args!("db{index}"), text);
         }
     }
 }

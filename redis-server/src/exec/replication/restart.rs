@@ -43,9 +43,9 @@ fn expire(instance: &Instance) {
     for database in instance.databases().iter().filter(|database| database.has_deadlines()) {
         for shard in 0..database.shards() {
             loop {
-                let count = database.expire_shard(shard, now, SLICE).len();
-                removed += count as u64;
-                if count < SLICE {
+                let expired = database.expire_shard(shard, now, SLICE);
+                removed += expired.entries.len() as u64;
+                if expired.is_done {
                     break;
                 }
             }

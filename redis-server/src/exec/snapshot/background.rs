@@ -23,7 +23,7 @@ use crate::exec::instance::Instance;
 use crate::exec::replication::Position;
 use crate::exec::slow::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, Saver, View, Walk};
-use crate::persistence::rdb::{Records, Writer};
+use crate::persistence::rdb::{Records, WriteOptions, Writer};
 
 /// Entries that are saved under one lock: some ten microseconds.
 const SLICE: usize = 64;
@@ -324,6 +324,7 @@ struct Moment {
     at: u64,
     /// Keys of each database, and how many of them expire.
     sizes: Vec<(usize, usize)>,
+    options: WriteOptions,
     libraries: Vec<Box<[u8]>>,
     /// Where a primary's stream is that is followed.
     position: Option<Position>,
@@ -336,14 +337,14 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     let databases = instance.databases();
     let sizes: Vec<_> = databases.iter().map(|database| (database.len(), database.expiring())).collect();
     instance.background.entries.store(sizes.iter().map(|(keys, _)| *keys as u64).sum(), Relaxed);
-    let libraries = libraries(instance);
+    let (libraries, options) = (libraries(instance), options(&instance.config, databases));
     let told = databases.iter().map(|database| Told::of(instance.config.word(settings::MAXMEMORY_POLICY), database));
     let at = now_ms();
     let handover = Arc::new(Handover {
         told: told.collect(),
         at,
         state: Mutex::new(HandedOver {
-            records: Records::new(options(&instance.config).compress),
+            records: Records::new(options),
             removed: Vec::new(),
             entries: 0,
             bytes: 0,
@@ -355,7 +356,7 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     at_cut(instance);
     let position = instance.replication.position(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
-    Moment { handover, purpose, at, sizes, libraries, position }
+    Moment { handover, purpose, at, sizes, options, libraries, position }
 }
 
 /// What is handed over before it changes.
@@ -563,7 +564,7 @@ impl Visitor for Scribe<'_> {
 
 impl<'a> Scribe<'a> {
     fn new(instance: &'a Arc<Instance>, moment: &'a Moment, target: Box<dyn Target>) -> Self {
-        let options = options(&instance.config);
+        let options = moment.options;
         let mut writer = Writer::new(target, options);
         write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
         write_position(&mut writer, moment.position.as_ref());
@@ -572,7 +573,7 @@ impl<'a> Scribe<'a> {
             writer.database(number, keys, expiring);
         }
         let delay = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
-        let records = Records::new(options.compress);
+        let records = Records::new(options);
         Self { instance, moment, writer, delay, records, buffer: Vec::new(), entries: 0, vast: Vec::new() }
     }
 

@@ -13,7 +13,7 @@ use crate::keyspace::{Access as Lock, Database, Entry, Usage, View};
 use crate::observe::memory;
 use crate::persistence::SnapshotFile;
 use crate::persistence::disk::{Disk, RealDisk};
-use crate::persistence::rdb::{Access, WriteOptions, Writer};
+use crate::persistence::rdb::{Access, Fork, WriteOptions, Writer};
 
 /// How long SAVE waits for a primary's commands that run.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -87,7 +87,7 @@ pub(crate) fn whole(instance: &Instance) -> io::Result<Vec<u8>> {
 
 /// A snapshot of the function libraries alone.
 pub(crate) fn functions_only(instance: &Instance) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), options(&instance.config));
+    let mut writer = Writer::new(Vec::new(), options(&instance.config, &[]));
     write_notes(&mut writer, now_ms(), false);
     libraries(instance).iter().for_each(|code| writer.function(code));
     writer.finish().expect("memory does not fail")
@@ -95,7 +95,7 @@ pub(crate) fn functions_only(instance: &Instance) -> Vec<u8> {
 
 /// Writes a snapshot without data, as the base of an append-only file.
 pub(crate) fn write_empty(file: &mut SnapshotFile) -> io::Result<()> {
-    let mut writer = Writer::new(file, WriteOptions { compress: false, checksum: true });
+    let mut writer = Writer::new(file, WriteOptions::default());
     write_notes(&mut writer, now_ms(), true);
     writer.finish().map(drop)
 }
@@ -103,7 +103,7 @@ pub(crate) fn write_empty(file: &mut SnapshotFile) -> io::Result<()> {
 /// Writes a snapshot of these views.
 fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: Option<&Position>) -> io::Result<W> {
     let config = &instance.config;
-    let mut writer = Writer::new(file, options(config));
+    let mut writer = Writer::new(file, options(config, instance.databases()));
     write_notes(&mut writer, now_ms(), false);
     write_position(&mut writer, position);
     libraries(instance).iter().for_each(|code| writer.function(code));
@@ -123,9 +123,14 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: 
     writer.finish()
 }
 
-/// How the configuration wants files written.
-pub(super) fn options(config: &Config) -> WriteOptions {
-    WriteOptions { compress: config.is_on(settings::RDBCOMPRESSION), checksum: config.is_on(settings::RDBCHECKSUM) }
+/// How the configuration wants files of these databases written.
+pub(super) fn options(config: &Config, databases: &[Database]) -> WriteOptions {
+    WriteOptions {
+        compress: config.is_on(settings::RDBCOMPRESSION),
+        checksum: config.is_on(settings::RDBCHECKSUM),
+        fork: Fork::of(config),
+        fields_expire: databases.iter().any(|database| database.with_fields() > 0),
+    }
 }
 
 /// What the genuine server notes in its files too; `at` in milliseconds of Unix time.

@@ -124,7 +124,7 @@ impl World {
             82..90 => {
                 drop(view);
                 for shard in 0..database.shards() {
-                    drop(database.expire_shard(shard, now, 10));
+                    drop(database.expire_shard(shard, now, 10).entries);
                 }
             }
             90..95 => {

@@ -47,6 +47,11 @@ impl<W: Write> PlainWriter<W> {
             ValueRef::Set(set) => self.elements(b"SADD", key, 1, set.iter().map(|member| member.to_vec())),
             ValueRef::Hash(hash) => {
                 self.elements(b"HSET", key, 2, hash.iter().flat_map(|(field, value)| [field.to_vec(), value.to_vec()]));
+                for (field, _, at) in hash.at(0).iter_timed() {
+                    if let Some(at) = at {
+                        self.command(&[b"HPEXPIREAT", key, at.to_string().as_bytes(), b"FIELDS", b"1", &field]);
+                    }
+                }
             }
             ValueRef::SortedSet(set) => {
                 let pairs =

@@ -9,11 +9,8 @@ use std::fmt;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{kind, opcode, skip};
+use super::{NEWEST, VALKEY, kind, opcode, skip};
 
-/// Newest version of Redis whose files are read, and the one of Valkey.
-const NEWEST: u16 = 12;
-const VALKEY: u16 = 80;
 /// The first version that ends with a checksum.
 const CHECKED: u16 = 5;
 /// What a file begins with: name and version.
@@ -138,7 +135,7 @@ impl fmt::Display for Fault {
             Cause::Element => write!(f, "a length or string is damaged"),
             Cause::Value(kind) => write!(f, "a value of type {kind} is damaged"),
             Cause::ModuleValue => write!(f, "the value belongs to a module, and there are no modules here"),
-            Cause::FieldExpiry => write!(f, "a hash has fields that expire, which are not supported"),
+            Cause::FieldExpiry => write!(f, "a hash with fields that expire, of a release candidate of Redis 7.4"),
             Cause::OldFunction => write!(f, "a function of a release candidate of Redis 7.0"),
             Cause::Checksum(said, found) => write!(f, "CRC error: the file says {said:016x}, its bytes {found:016x}"),
         }
@@ -201,7 +198,7 @@ impl Decoder {
     pub fn cut(&mut self, window: &[u8], beyond: u64, most: usize) -> Cut {
         let mut reader = Reader::of_part(window, beyond);
         let mut used = 0;
-        while used < most && self.version != 0 && skip_record(&mut reader).is_some() {
+        while used < most && self.version != 0 && skip_record(&mut reader, self.version).is_some() {
             used = window.len() - reader.left();
         }
         match (used, reader.short()) {
@@ -220,6 +217,7 @@ impl Decoder {
         match head(reader)? {
             (_, opcode::END) => self.end(reader, before),
             (_, opcode @ opcode::SLOT_INFO..) => other(opcode, reader),
+            (_, kind) if load::is_of_candidate(kind, self.version) => Err(Cause::FieldExpiry),
             (head, kind) => record(head, kind, reader, &self.limits).map(Item::Record),
         }
     }
@@ -267,7 +265,6 @@ fn head(reader: &mut Reader<'_>) -> Result<(Head, u8), Cause> {
 fn record<'w>(head: Head, kind: u8, reader: &mut Reader<'w>, limits: &Limits) -> Result<Record<'w>, Cause> {
     match kind {
         kind::MODULE | kind::MODULE_2 => return Err(Cause::ModuleValue),
-        kind::HASH_TTL_OF_A_CANDIDATE..=kind::HASH_LISTPACK_TTL => return Err(Cause::FieldExpiry),
         kind if !load::is_kind(kind) => return Err(Cause::Opcode(kind)),
         _ => {}
     }
@@ -277,9 +274,9 @@ fn record<'w>(head: Head, kind: u8, reader: &mut Reader<'w>, limits: &Limits) ->
     Ok(Record { key, value: Some(value).filter(|value| !value.is_empty_collection()), expire_at, idle, frequency })
 }
 
-fn skip_record(reader: &mut Reader<'_>) -> Option<()> {
+fn skip_record(reader: &mut Reader<'_>, version: u16) -> Option<()> {
     let (_, kind) = head(reader).ok()?;
-    if !load::is_kind(kind) {
+    if !load::is_kind(kind) || load::is_of_candidate(kind, version) {
         return None;
     }
     reader.skip_string()?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::reader::Reader;
-use super::{kind, stream, ziplist, zipmap};
+use super::{VALKEY, kind, stream, ziplist, zipmap};
 use crate::keyspace::Object;
 use crate::protocol::number::{self, IntText};
 use crate::types::{Hash, HashLimits, List, ListLimits, Listpack, Set, SetLimits, SortedSetBuilder, SortedSetLimits};
@@ -49,7 +49,19 @@ pub(super) fn whole<'a>(bytes: &'a [u8], limits: &Limits) -> Option<Loaded<'a>> 
 
 /// Whether there is a type of this number that is read.
 pub(super) fn is_kind(kind: u8) -> bool {
-    matches!(kind, kind::STRING..=kind::SORTED_SET | kind::HASH_ZIPMAP..=kind::STREAM_3)
+    matches!(
+        kind,
+        kind::STRING..=kind::SORTED_SET
+            | kind::HASH_ZIPMAP..=kind::STREAM_3
+            | kind::HASH_TTL_OF_VALKEY
+            | kind::HASH_TTL
+            | kind::HASH_LISTPACK_TTL
+    )
+}
+
+/// Whether a type is that of a release candidate of Redis 7.4, in what has this version.
+pub(super) fn is_of_candidate(kind: u8, version: u16) -> bool {
+    kind == kind::HASH_LISTPACK_TTL_OF_A_CANDIDATE || kind == kind::HASH_TTL_OF_VALKEY && version < VALKEY
 }
 
 /// A value of this type.
@@ -62,6 +74,9 @@ pub(super) fn value<'a>(kind: u8, reader: &mut Reader<'a>, limits: &Limits) -> O
         kind::SET | kind::SET_INTSET | kind::SET_LISTPACK => Loaded::Object(set(kind, reader, limits.set)?),
         kind::HASH | kind::HASH_LISTPACK | kind::HASH_ZIPLIST | kind::HASH_ZIPMAP => {
             Loaded::Object(hash(kind, reader, limits.hash)?)
+        }
+        kind::HASH_TTL_OF_VALKEY | kind::HASH_TTL | kind::HASH_LISTPACK_TTL => {
+            Loaded::Object(expiring_hash(kind, reader, limits.hash)?)
         }
         kind::SORTED_SET | kind::SORTED_SET_TEXT | kind::SORTED_SET_LISTPACK | kind::SORTED_SET_ZIPLIST => {
             Loaded::Object(sorted_set(kind, reader, limits.sorted_set)?)
@@ -156,6 +171,45 @@ fn hash(kind: u8, reader: &mut Reader<'_>, limits: HashLimits) -> Option<Object>
     let limits = HashLimits { max_listpack_value, ..limits };
     pairs(kind, reader, |field, value| hash.set(field, value, limits))?;
     Some(Object::Hash(Box::new(hash)))
+}
+
+/// A hash of which fields expire.
+fn expiring_hash(kind: u8, reader: &mut Reader<'_>, limits: HashLimits) -> Option<Object> {
+    let mut hash = Hash::default();
+    let mut add = |field: &[u8], value: &[u8], at: Option<u64>| {
+        (hash.set(field, value, limits) && hash.expire(field, at)).then_some(())
+    };
+    if kind == kind::HASH_TTL_OF_VALKEY {
+        for _ in 0..reader.len()? {
+            let (field, value) = (reader.string()?, reader.string()?);
+            let at = i64::from_le_bytes(reader.array()?);
+            add(&field, &value, if at == -1 { None } else { Some(u64::try_from(at).ok()?) })?;
+        }
+        return Some(Object::Hash(Box::new(hash)));
+    }
+    let first = reader.time()?;
+    if kind == kind::HASH_TTL {
+        for _ in 0..reader.len()? {
+            let behind = reader.len()?;
+            let (field, value) = (reader.string()?, reader.string()?);
+            let at = behind.checked_sub(1).map(|behind| first.checked_add(behind));
+            add(&field, &value, at.map_or(Some(None), |at| at.filter(is_time).map(Some))?)?;
+        }
+    } else {
+        let elements = packed(kind, reader)?;
+        let (triples, rest) = elements.as_chunks::<3>();
+        for [field, value, at] in triples {
+            let at = number::parse_i64(at).and_then(|at| u64::try_from(at).ok())?;
+            add(field, value, Some(at).filter(|&at| at != 0))?;
+        }
+        rest.is_empty().then_some(())?;
+    }
+    Some(Object::Hash(Box::new(hash)))
+}
+
+/// Whether a server can have meant it.
+fn is_time(at: &u64) -> bool {
+    i64::try_from(*at).is_ok()
 }
 
 fn sorted_set(kind: u8, reader: &mut Reader<'_>, limits: SortedSetLimits) -> Option<Object> {

@@ -1,9 +1,9 @@
 //! RDB, the format of Redis' snapshots: whole files ([`Writer`], [`Decoder`]), and single values, which `DUMP` and `RESTORE`
 //! carry.
 //!
-//! Written is version 10, that of Redis 7.0, which every later one reads. Values are read from zipmaps to what version 11
-//! added, files up to version 12 of Redis and 80 of Valkey. What is read is checked down to the last byte: it can come from
-//! anybody.
+//! Written is version 10, that of Redis 7.0, which every later one reads, unless fields of a hash expire: then 12 of Redis
+//! 7.4, or 80 of Valkey 9. Values are read from zipmaps to what these added. What is read is checked down to the last byte: it
+//! can come from anybody.
 
 mod check;
 mod crc;
@@ -29,6 +29,7 @@ pub use file::{Batch, File, Part, ReadError};
 pub use load::{Limits, Loaded};
 pub use writer::{Access, Records, WriteOptions, Writer};
 
+use crate::config::{Config, settings};
 use crate::keyspace::ValueRef;
 
 /// Files for tests of those who load them.
@@ -38,10 +39,38 @@ pub(crate) mod testing {
     pub(crate) use super::tests::file as sample;
 }
 
-/// The version that is written.
+/// The version that is written where every server can read what there is.
 const VERSION: u16 = 10;
-/// The newest version that is read.
-const NEWEST: u16 = 11;
+/// The newest version of Redis that is read: the first in which fields expire.
+const NEWEST: u16 = 12;
+/// The version of Valkey that is read: its first in which fields expire.
+const VALKEY: u16 = 80;
+
+/// Which of two servers can read what no common version has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fork {
+    /// Redis, from 7.4 on.
+    #[default]
+    Redis,
+    /// Valkey, from 9.0 on.
+    Valkey,
+}
+
+impl Fork {
+    /// The one with which the server is to be compatible.
+    pub fn of(config: &Config) -> Self {
+        if config.word(settings::COMPATIBILITY).starts_with("valkey") { Self::Valkey } else { Self::Redis }
+    }
+
+    /// The version of what is written, where fields expire in it or not.
+    fn version(self, fields_expire: bool) -> u16 {
+        match self {
+            _ if !fields_expire => VERSION,
+            Self::Redis => NEWEST,
+            Self::Valkey => VALKEY,
+        }
+    }
+}
 /// Version and checksum behind a payload.
 const FOOTER: usize = 2 + 8;
 
@@ -84,8 +113,10 @@ mod kind {
     pub(super) const STREAM_2: u8 = 19;
     pub(super) const SET_LISTPACK: u8 = 20;
     pub(super) const STREAM_3: u8 = 21;
-    /// Of a candidate of Redis 7.4, and of Valkey 9; up to the next, all are of hashes whose fields expire.
-    pub(super) const HASH_TTL_OF_A_CANDIDATE: u8 = 22;
+    /// In files of Redis, of a candidate of 7.4 as the next.
+    pub(super) const HASH_TTL_OF_VALKEY: u8 = 22;
+    pub(super) const HASH_LISTPACK_TTL_OF_A_CANDIDATE: u8 = 23;
+    pub(super) const HASH_TTL: u8 = 24;
     pub(super) const HASH_LISTPACK_TTL: u8 = 25;
 }
 
@@ -99,23 +130,28 @@ pub enum Refused {
 }
 
 /// A value as `DUMP` answers it.
-pub fn dump(value: ValueRef<'_>) -> Vec<u8> {
-    let mut bytes = vec![save::kind(value)];
-    save::value(&mut bytes, value);
-    sign(&mut bytes);
+pub fn dump(value: ValueRef<'_>, fork: Fork) -> Vec<u8> {
+    let mut bytes = vec![save::kind(value, fork)];
+    save::value(&mut bytes, value, fork);
+    let fields_expire = matches!(value, ValueRef::Hash(hash) if hash.expires());
+    sign_as(&mut bytes, fork.version(fields_expire));
     bytes
 }
 
 /// How many bytes a value has in a file, without its type.
 pub fn saved_len(value: ValueRef<'_>) -> usize {
     let mut len = 0usize;
-    save::value(&mut len, value);
+    save::value(&mut len, value, Fork::default());
     len
 }
 
 /// Puts version and checksum behind what is to be restored.
 pub fn sign(bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    sign_as(bytes, VERSION);
+}
+
+fn sign_as(bytes: &mut Vec<u8>, version: u16) {
+    bytes.extend_from_slice(&version.to_le_bytes());
     bytes.extend_from_slice(&crc::crc64(bytes).to_le_bytes());
 }
 
@@ -163,7 +199,7 @@ fn body(payload: &[u8], checks: bool) -> Result<&[u8], Refused> {
     let body = payload.len().checked_sub(FOOTER).ok_or(Refused::Footer)?;
     let (signed, checksum) = payload.split_at(body + 2);
     let version = u16::from_le_bytes([payload[body], payload[body + 1]]);
-    if version > NEWEST || checks && checksum != crc::crc64(signed).to_le_bytes() {
+    if version > NEWEST && version != VALKEY || checks && checksum != crc::crc64(signed).to_le_bytes() {
         return Err(Refused::Footer);
     }
     Ok(&payload[..body])
@@ -174,5 +210,8 @@ fn body(payload: &[u8], checks: bool) -> Result<&[u8], Refused> {
 /// # Errors
 /// It is none.
 pub fn restore<'a>(payload: &'a [u8], limits: &Limits, checks: bool) -> Result<Loaded<'a>, Refused> {
-    load::whole(body(payload, checks)?, limits).ok_or(Refused::Content)
+    let body = body(payload, checks)?;
+    let is_of_candidate = load::is_of_candidate(body.first().copied().unwrap_or(0), payload[body.len()].into());
+    let body = Some(body).filter(|_| !is_of_candidate).ok_or(Refused::Content)?;
+    load::whole(body, limits).ok_or(Refused::Content)
 }

@@ -2,7 +2,7 @@
 //!
 //! What is large goes out piece by piece, so that no second form of a whole value is ever in memory.
 
-use super::kind;
+use super::{Fork, kind};
 use crate::keyspace::ValueRef;
 use crate::protocol::number;
 use crate::types::{Hash, List, Listpack, Set, SortedSet};
@@ -41,12 +41,16 @@ impl Sink for usize {
 }
 
 /// The type of a value.
-pub(super) fn kind(value: ValueRef<'_>) -> u8 {
+pub(super) fn kind(value: ValueRef<'_>, fork: Fork) -> u8 {
     match value {
         ValueRef::Str(_) => kind::STRING,
         ValueRef::List(_) => kind::LIST_QUICKLIST_2,
         ValueRef::Set(set) if set.is_intset() => kind::SET_INTSET,
         ValueRef::Set(_) => kind::SET,
+        ValueRef::Hash(hash) if hash.expires() => match fork {
+            Fork::Redis => kind::HASH_TTL,
+            Fork::Valkey => kind::HASH_TTL_OF_VALKEY,
+        },
         ValueRef::Hash(hash) if hash.encoding() == "listpack" => kind::HASH_LISTPACK,
         ValueRef::Hash(_) => kind::HASH,
         ValueRef::SortedSet(set) if set.encoding() == "listpack" => kind::SORTED_SET_LISTPACK,
@@ -56,12 +60,13 @@ pub(super) fn kind(value: ValueRef<'_>) -> u8 {
 }
 
 /// A value, behind its type.
-pub(super) fn value(out: &mut impl Sink, value: ValueRef<'_>) {
+pub(super) fn value(out: &mut impl Sink, value: ValueRef<'_>, fork: Fork) {
     match value {
         ValueRef::Str(text) => text.with(|text| string(out, text)),
         ValueRef::List(list) => save_list(out, list),
         ValueRef::Set(set) if set.is_intset() => save_ints(out, set),
         ValueRef::Set(set) => save_set(out, set),
+        ValueRef::Hash(hash) if hash.expires() => save_expiring(out, hash, fork),
         ValueRef::Hash(hash) => save_hash(out, hash),
         ValueRef::SortedSet(set) => save_sorted_set(out, set),
         ValueRef::Stream(stream) => super::stream::save(out, stream),
@@ -170,6 +175,25 @@ fn save_hash(out: &mut impl Sink, hash: &Hash) {
     for (field, value) in hash.iter() {
         string(out, &field);
         string(out, &value);
+    }
+}
+
+/// A hash of which fields expire. Redis writes times from the first one on, which is 1, and 0 where there is none.
+fn save_expiring(out: &mut impl Sink, hash: &Hash, fork: Fork) {
+    let first = hash.earliest().unwrap_or(0);
+    if fork == Fork::Redis {
+        out.put(&first.to_le_bytes());
+    }
+    len(out, hash.len() as u64);
+    for (field, value, at) in hash.at(0).iter_timed() {
+        if fork == Fork::Redis {
+            len(out, at.map_or(0, |at| at - first + 1));
+        }
+        string(out, &field);
+        string(out, &value);
+        if fork == Fork::Valkey {
+            out.put(&at.map_or(-1, |at| at as i64).to_le_bytes());
+        }
     }
 }
 

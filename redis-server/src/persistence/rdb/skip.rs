@@ -28,6 +28,23 @@ pub(super) fn value(kind: u8, reader: &mut Reader<'_>) -> Option<()> {
             reader.skip_string()?;
             reader.skip_string()
         }),
+        kind::HASH_TTL_OF_VALKEY => each(reader, |reader| {
+            reader.skip_string()?;
+            reader.skip_string()?;
+            skip(reader, WIDE)
+        }),
+        kind::HASH_TTL => {
+            skip(reader, WIDE)?;
+            each(reader, |reader| {
+                reader.len()?;
+                reader.skip_string()?;
+                reader.skip_string()
+            })
+        }
+        kind::HASH_LISTPACK_TTL => {
+            skip(reader, WIDE)?;
+            reader.skip_string()
+        }
         kind::LIST_QUICKLIST_2 => each(reader, |reader| {
             reader.len()?;
             reader.skip_string()

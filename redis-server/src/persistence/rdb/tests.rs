@@ -2,7 +2,7 @@ use super::*;
 use crate::keyspace::{Object, StrRef};
 use crate::protocol::oracle::{Oracle, Reply};
 use crate::types::testing::Rng;
-use crate::types::{Group, Hash, List, Set, SortedSet, Stream, StreamId, StreamLimits};
+use crate::types::{Group, Hash, List, Listpack, Set, SortedSet, Stream, StreamId, StreamLimits};
 
 fn borrowed<'v>(loaded: &'v Loaded<'_>) -> ValueRef<'v> {
     match loaded {
@@ -58,11 +58,11 @@ fn values() -> Vec<Loaded<'static>> {
 #[test]
 fn values_survive() {
     for value in values() {
-        let payload = dump(borrowed(&value));
+        let payload = dump(borrowed(&value), Fork::default());
         let again = restore(&payload, &Limits::default(), true).ok().unwrap();
         assert_eq!(borrowed(&again).type_name(), borrowed(&value).type_name());
         assert_eq!(borrowed(&again).encoding(), borrowed(&value).encoding());
-        assert_eq!(dump(borrowed(&again)), payload, "{}", borrowed(&value).type_name());
+        assert_eq!(dump(borrowed(&again), Fork::default()), payload, "{}", borrowed(&value).type_name());
     }
 }
 
@@ -71,7 +71,7 @@ fn values_survive() {
 fn a_genuine_server_understands() {
     let Some(mut oracle) = Oracle::start("dump") else { return };
     for value in values() {
-        let (value, payload) = (borrowed(&value), dump(borrowed(&value)));
+        let (value, payload) = (borrowed(&value), dump(borrowed(&value), Fork::default()));
         let replies = oracle.run(&[
             vec![&b"RESTORE"[..], b"k", b"0", &payload, b"REPLACE"],
             vec![b"TYPE", b"k"],
@@ -81,7 +81,7 @@ fn a_genuine_server_understands() {
         let Reply::Text(theirs) = &replies[2] else { panic!("no payload: {:?}", replies[2]) };
         let again = restore(theirs, &Limits::default(), true).ok().unwrap();
         assert_eq!(borrowed(&again).encoding(), value.encoding());
-        let ours = dump(borrowed(&again));
+        let ours = dump(borrowed(&again), Fork::default());
         // Large hashes and sets have no order.
         if value.encoding() == "hashtable" {
             assert_eq!(ours.len(), payload.len());
@@ -91,9 +91,65 @@ fn a_genuine_server_understands() {
     }
 }
 
+/// A hash of which some fields expire.
+fn expiring() -> Hash {
+    let mut hash = Hash::default();
+    for n in 0..200u64 {
+        let name = format!("field {n}");
+        hash.set(name.as_bytes(), n.to_string().as_bytes(), Limits::default().hash);
+        hash.expire(name.as_bytes(), (n % 3 != 0).then_some(1_800_000_000_000 + n * n * n));
+    }
+    hash
+}
+
+/// Each field with its value and when it expires.
+fn timed(value: ValueRef<'_>) -> Vec<(Vec<u8>, Vec<u8>, Option<u64>)> {
+    let ValueRef::Hash(hash) = value else { panic!("no hash") };
+    let mut fields: Vec<_> =
+        hash.at(0).iter_timed().map(|(field, value, at)| (field.to_vec(), value.to_vec(), at)).collect();
+    fields.sort();
+    fields
+}
+
+#[test]
+fn fields_expire_in_what_both_forks_read() {
+    let hash = expiring();
+    let value = ValueRef::Hash(&hash);
+    for (fork, kind, version) in [(Fork::Redis, kind::HASH_TTL, 12), (Fork::Valkey, kind::HASH_TTL_OF_VALKEY, 80)] {
+        let payload = dump(value, fork);
+        assert_eq!((payload[0], payload[payload.len() - FOOTER]), (kind, version));
+        let again = restore(&payload, &Limits::default(), true).ok().unwrap();
+        assert_eq!(timed(borrowed(&again)), timed(value));
+        let options = WriteOptions { fork, fields_expire: true, ..WriteOptions::default() };
+        let mut writer = Writer::new(Vec::new(), options);
+        writer.database(0, 1, 0);
+        writer.record(b"h", value, None, Access::Untold);
+        let file = writer.finish().unwrap();
+        let records = records(&file, 1000, true);
+        assert_eq!(records.as_ref().map(Vec::len), Ok(1));
+        assert_eq!(cut_records(&file, 1000, true), records);
+    }
+}
+
+/// What Redis 7.4 writes of a small hash: a listpack of fields, values and times, 0 where there is none.
+#[test]
+fn a_listpack_with_times_is_read() {
+    let mut list = Listpack::default();
+    for word in ["a", "1", "1800000000000", "b", "2", "0"] {
+        list.push(word.as_bytes());
+    }
+    let mut payload = vec![kind::HASH_LISTPACK_TTL];
+    payload.extend_from_slice(&1_800_000_000_000u64.to_le_bytes());
+    save::string(&mut payload, &list.to_redis());
+    sign_as(&mut payload, NEWEST);
+    let loaded = restore(&payload, &Limits::default(), true).ok().unwrap();
+    let expected = [(b"a".to_vec(), b"1".to_vec(), Some(1_800_000_000_000)), (b"b".to_vec(), b"2".to_vec(), None)];
+    assert_eq!(timed(borrowed(&loaded)), expected);
+}
+
 #[test]
 fn footers_are_checked() {
-    let payload = dump(ValueRef::Str(StrRef::Int(5)));
+    let payload = dump(ValueRef::Str(StrRef::Int(5)), Fork::default());
     let check = |payload: &[u8], expected: Refused| {
         assert_eq!(restore(payload, &Limits::default(), true).err(), Some(expected), "{payload:?}");
     };
@@ -101,7 +157,7 @@ fn footers_are_checked() {
     check(&payload[..payload.len() - 1], Refused::Footer);
     check(&[b"\x01", &payload[1..]].concat(), Refused::Footer);
     let mut newer = payload[..2].to_vec();
-    newer.push(12);
+    newer.push(13);
     check(&[newer, payload[3..].to_vec()].concat(), Refused::Footer);
     let mut strange = vec![99, 0];
     sign(&mut strange);
@@ -114,7 +170,7 @@ fn damage_does_no_harm() {
     let mut rng = Rng::new(17);
     let limits = Limits::default();
     for value in values() {
-        let mut whole = dump(borrowed(&value));
+        let mut whole = dump(borrowed(&value), Fork::default());
         whole.truncate(whole.len() - FOOTER);
         for _ in 0..300 {
             let mut bytes = whole.clone();
@@ -127,7 +183,7 @@ fn damage_does_no_harm() {
                 }
             }
             let Some(mut loaded) = load::whole(&bytes, &limits) else { continue };
-            let _ = dump(borrowed(&loaded));
+            let _ = dump(borrowed(&loaded), Fork::default());
             if let Loaded::Object(Object::Stream(stream)) = &mut loaded {
                 let ids: Vec<_> = stream.log.range(StreamId::MIN, StreamId::MAX).map(|entry| entry.id).collect();
                 let _ = stream.log.range_backwards(StreamId::MIN, StreamId::MAX).flat_map(|entry| entry.fields).count();
@@ -220,7 +276,7 @@ fn records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fault> 
             Step::Item(Item::End, _) => return Ok(records),
             Step::Item(item, len) => {
                 if let Item::Record(Record { key, value: Some(value), expire_at, .. }) = item {
-                    records.push((key.into_owned(), dump(borrowed(&value)), expire_at));
+                    records.push((key.into_owned(), dump(borrowed(&value), Fork::default()), expire_at));
                 }
                 at += len;
             }
@@ -262,7 +318,7 @@ fn cut_records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fau
         while at < end {
             let (record, len) = decoder::whole_record(&file[at..end], at as u64, &limits)?;
             if let Record { key, value: Some(value), expire_at, .. } = record {
-                records.push((key.into_owned(), dump(borrowed(&value)), expire_at));
+                records.push((key.into_owned(), dump(borrowed(&value), Fork::default()), expire_at));
             }
             at += len;
         }
@@ -272,7 +328,7 @@ fn cut_records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fau
 
 #[test]
 fn what_is_cut_is_what_is_decoded() {
-    for file in [file(WriteOptions { compress: true, checksum: true }), small_file()] {
+    for file in [file(WriteOptions { compress: true, ..WriteOptions::default() }), small_file()] {
         assert_eq!(cut_records(&file, 1, true), records(&file, 1, true));
     }
     let (mut rng, file) = (Rng::new(37), small_file());
@@ -284,9 +340,9 @@ fn what_is_cut_is_what_is_decoded() {
 
 #[test]
 fn files_survive_in_pieces() {
-    let expected: Vec<_> = values().iter().map(|value| dump(borrowed(value))).collect();
+    let expected: Vec<_> = values().iter().map(|value| dump(borrowed(value), Fork::default())).collect();
     for (compress, checksum) in [(false, false), (true, false), (true, true)] {
-        let file = file(WriteOptions { compress, checksum });
+        let file = file(WriteOptions { compress, checksum, ..WriteOptions::default() });
         for piece in [5000, usize::MAX / 2] {
             let records = records(&file, piece, true).unwrap();
             assert_eq!(records.iter().map(|(_, dump, _)| dump.clone()).collect::<Vec<_>>(), expected);
@@ -297,11 +353,13 @@ fn files_survive_in_pieces() {
 
 /// A file with one short value of every type.
 fn small_file() -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new(), WriteOptions { compress: true, checksum: true });
+    let mut writer = Writer::new(Vec::new(), WriteOptions { compress: true, ..WriteOptions::default() });
     writer.note("redis-ver", b"7.0.15");
     writer.function(b"#!lua name=l");
     writer.database(0, 20, 0);
-    for (at, value) in values().iter().enumerate().filter(|(_, value)| dump(borrowed(value)).len() < 300) {
+    for (at, value) in
+        values().iter().enumerate().filter(|(_, value)| dump(borrowed(value), Fork::default()).len() < 300)
+    {
         writer.record(&[b'k', at as u8], borrowed(value), Some(at as u64), Access::Idle(3));
     }
     writer.finish().unwrap()
@@ -367,7 +425,11 @@ fn other_versions_are_read_or_refused_by_name() {
     assert_eq!(cause(&with("REDIS0080", &string)), Some(Cause::Version(80)));
     assert_eq!(cause(&with("REDISabcd", &string)), Some(Cause::Signature));
     assert_eq!(cause(&with("REDIS0009", &[kind::MODULE_2, 1, b'k', 0])), Some(Cause::ModuleValue));
-    assert_eq!(cause(&with("REDIS0012", &[kind::HASH_LISTPACK_TTL, 1, b'k', 0])), Some(Cause::FieldExpiry));
+    assert_eq!(cause(&with("REDIS0012", &[kind::HASH_TTL_OF_VALKEY, 1, b'k', 0])), Some(Cause::FieldExpiry));
+    assert_eq!(
+        cause(&with("VALKEY080", &[kind::HASH_LISTPACK_TTL_OF_A_CANDIDATE, 1, b'k', 0])),
+        Some(Cause::FieldExpiry)
+    );
     assert_eq!(cause(&with("REDIS0009", &[opcode::FUNCTION_OF_A_CANDIDATE, 1, b'k'])), Some(Cause::OldFunction));
     assert_eq!(cause(&with("REDIS0012", &[243, 1, b'k'])), Some(Cause::Opcode(243)));
     // Lengths that no file has are not believed.

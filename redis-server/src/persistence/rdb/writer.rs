@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::crc::Crc64;
 use super::lzf::Compressor;
 use super::save::{self, Sink, len};
-use super::{VERSION, opcode};
+use super::{Fork, opcode};
 use crate::keyspace::ValueRef;
 
 /// Bytes that go to the file at once.
@@ -25,6 +25,17 @@ pub struct WriteOptions {
     pub compress: bool,
     /// Whether the file ends with the checksum of its bytes, or with zeros (`rdbchecksum`).
     pub checksum: bool,
+    /// For whom, if fields of any hash expire; else for everybody.
+    pub fork: Fork,
+    /// Whether that is so.
+    pub fields_expire: bool,
+}
+
+impl Default for WriteOptions {
+    /// Not compressed, for everybody.
+    fn default() -> Self {
+        Self { compress: false, checksum: true, fork: Fork::default(), fields_expire: false }
+    }
 }
 
 /// What a file says of a key's use.
@@ -38,10 +49,11 @@ pub enum Access {
     Frequency(u8),
 }
 
-/// Writes a file of version 10 to its end.
+/// Writes a file to its end.
 pub struct Writer<W> {
     out: Out<W>,
     compressor: Option<Compressor>,
+    fork: Fork,
 }
 
 impl<W: Write> Writer<W> {
@@ -49,8 +61,10 @@ impl<W: Write> Writer<W> {
     pub fn new(file: W, options: WriteOptions) -> Self {
         let crc = options.checksum.then(Crc64::default);
         let mut out = Out { file, buffer: Vec::with_capacity(BUFFER), crc, failed: None };
-        out.put(format!("REDIS{VERSION:04}").as_bytes());
-        Self { out, compressor: options.compress.then(Compressor::default) }
+        let version = options.fork.version(options.fields_expire);
+        let is_valkey = options.fork == Fork::Valkey && options.fields_expire;
+        out.put(if is_valkey { format!("VALKEY{version:03}") } else { format!("REDIS{version:04}") }.as_bytes());
+        Self { out, compressor: options.compress.then(Compressor::default), fork: options.fork }
     }
 
     /// A note about the file or the server.
@@ -81,7 +95,8 @@ impl<W: Write> Writer<W> {
 
     /// A key with its value; `expire_at` in milliseconds of Unix time.
     pub fn record(&mut self, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>, access: Access) {
-        record(&mut self.packed(), key, value, expire_at, access);
+        let fork = self.fork;
+        record(&mut self.packed(), key, (value, fork), expire_at, access);
     }
 
     fn packed(&mut self) -> Compressing<'_, Out<W>> {
@@ -130,14 +145,16 @@ pub struct Records {
     bytes: Vec<u8>,
     database: Option<usize>,
     compressor: Option<Compressor>,
+    fork: Fork,
     /// Bytes that compressing has saved so far.
     saved: u64,
 }
 
 impl Records {
-    /// None yet, and whether strings are compressed in them.
-    pub fn new(compress: bool) -> Self {
-        Self { bytes: Vec::new(), database: None, compressor: compress.then(Compressor::default), saved: 0 }
+    /// None yet, which are written like the file that they are for.
+    pub fn new(options: WriteOptions) -> Self {
+        let compressor = options.compress.then(Compressor::default);
+        Self { bytes: Vec::new(), database: None, compressor, fork: options.fork, saved: 0 }
     }
 
     /// A key of database `number` with its value: see [`Writer::record`].
@@ -147,7 +164,7 @@ impl Records {
             database(&mut self.bytes, number);
         }
         let out = &mut Compressing { out: &mut self.bytes, compressor: self.compressor.as_mut(), saved: 0 };
-        record(out, key, value, expire_at, access);
+        record(out, key, (value, self.fork), expire_at, access);
         self.saved += out.saved;
     }
 
@@ -181,7 +198,13 @@ fn database(out: &mut impl Sink, number: usize) {
     len(out, number as u64);
 }
 
-fn record(out: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>, access: Access) {
+fn record(
+    out: &mut impl Sink,
+    key: &[u8],
+    (value, fork): (ValueRef<'_>, Fork),
+    expire_at: Option<u64>,
+    access: Access,
+) {
     if let Some(at) = expire_at {
         out.put(&[opcode::EXPIRES_AT_MS]);
         out.put(&at.to_le_bytes());
@@ -194,9 +217,9 @@ fn record(out: &mut impl Sink, key: &[u8], value: ValueRef<'_>, expire_at: Optio
         }
         Access::Frequency(count) => out.put(&[opcode::FREQUENCY, count]),
     }
-    out.put(&[save::kind(value)]);
+    out.put(&[save::kind(value, fork)]);
     save::string(out, key);
-    save::value(out, value);
+    save::value(out, value, fork);
 }
 
 /// Compresses strings where that saves something.

@@ -113,13 +113,13 @@ impl<T: Keyed> Dense<T> {
 
     /// Visits about `count` elements from `cursor` on (0 = start) and returns the next cursor, 0 at the end, or where there is
     /// none such. An element that is there from the first call to the last is visited once, whatever comes and goes meanwhile.
-    pub(super) fn scan(&self, cursor: u64, count: usize, visit: &mut dyn FnMut(&T)) -> u64 {
+    pub(super) fn scan(&self, cursor: u64, count: usize, visit: &mut dyn FnMut(u32, &T)) -> u64 {
         let (mut cursor, mut visited, count) = (cursor, 0, count.max(1));
         for _ in 0..count.saturating_mul(SCAN_BUCKETS) {
             let hash_of = |id| hash(&self.hasher, self.entry(id).key());
             cursor = self.index.walk(cursor, hash_of, |id| {
                 visited += 1;
-                visit(self.entry(id));
+                visit(id, self.entry(id));
             });
             if cursor == 0 || visited >= count {
                 break;

@@ -84,7 +84,7 @@ fn scans_return_once_what_stays() {
         (0..first).for_each(|number| _ = table.insert_new(Item(key(number), number)));
         let (mut seen, mut cursor, mut next) = (BTreeMap::<usize, usize>::new(), 0, first);
         loop {
-            cursor = table.scan(cursor, 10, &mut |item| *seen.entry(item.1).or_default() += 1);
+            cursor = table.scan(cursor, 10, &mut |_, item| *seen.entry(item.1).or_default() += 1);
             if cursor == 0 {
                 break;
             }
@@ -109,7 +109,7 @@ fn any_cursor_comes_to_an_end() {
     for cursor in [1, 77, u64::from(u32::MAX), 1 << 32, u64::MAX] {
         let (mut at, mut visited) = (cursor, 0);
         for _ in 0..1000 {
-            at = table.scan(at, 1, &mut |_| visited += 1);
+            at = table.scan(at, 1, &mut |_, _| visited += 1);
             if at == 0 {
                 break;
             }
@@ -117,6 +117,6 @@ fn any_cursor_comes_to_an_end() {
         assert!(at == 0 && visited <= 1000, "{cursor}");
     }
     let mut visited = 0;
-    assert_eq!(table.scan(0, usize::MAX, &mut |_| visited += 1), 0);
+    assert_eq!(table.scan(0, usize::MAX, &mut |_, _| visited += 1), 0);
     assert_eq!(visited, 1000);
 }

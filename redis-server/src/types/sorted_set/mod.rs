@@ -249,7 +249,9 @@ impl SortedSet {
                 self.iter().for_each(|(member, score)| visit(&member, score));
                 0
             }
-            Repr::Table(table) => table.members.scan(cursor, count, &mut |scored| visit(&scored.member, scored.score)),
+            Repr::Table(table) => {
+                table.members.scan(cursor, count, &mut |_, scored| visit(&scored.member, scored.score))
+            }
         }
     }
 

@@ -216,3 +216,40 @@ pub(super) const CASES: &[Case] = &[
         "DEBUG SET-ACTIVE-EXPIRE 0 / CONFIG SET lazyfree-lazy-expire yes / SET k v PX 1 / wait / APPEND k w / CONFIG SET lazyfree-lazy-expire no / DEBUG SET-ACTIVE-EXPIRE 1",
     ),
 ];
+
+/// What the genuine server of the table above does not know, and what we say of it.
+pub(super) const NEWER: &[(&str, &str)] = &[
+    (
+        "HSET h a 1 b 2 / HPEXPIREAT h 9999999999000 FIELDS 2 a x / HEXPIREAT h 9999999999 NX FIELDS 2 a b / HEXPIRE h 100 FIELDS 2 a b",
+        "HSET h a 1 b 2\nHPEXPIREAT h 9999999999000 FIELDS 1 a\nHPEXPIREAT h 9999999999000 FIELDS 1 b\nHPEXPIREAT h T+100 FIELDS 2 a b",
+    ),
+    (
+        "HSETEX h PX 100000 FIELDS 1 a 1 / HPEXPIRE h 200000 GT FIELDS 1 a / HPERSIST h FIELDS 2 a x / HPERSIST h FIELDS 1 a / HEXPIREAT h 1 FIELDS 2 x a",
+        "HSETEX h PXAT T+100 FIELDS 1 a 1\nHPEXPIREAT h T+200 FIELDS 1 a\nHPERSIST h FIELDS 1 a\nHDEL h a",
+    ),
+    (
+        "HSETEX h FNX FIELDS 2 a 1 b 2 / HSETEX h FNX FIELDS 1 a 1 / HSETEX h KEEPTTL FIELDS 1 a 2 / HSETEX h XX EX 100 FIELDS 1 a 2 / HSETEX h PXAT 1 FIELDS 2 a 3 x 4",
+        "HSET h a 1 b 2\nHSETEX h KEEPTTL FIELDS 1 a 2\nHSETEX h PXAT T+100 FIELDS 1 a 2\nHDEL h a",
+    ),
+    (
+        "HSET h a 1 b 2 c 3 / HGETEX h FIELDS 1 a / HGETEX h EX 100 FIELDS 2 a x / HGETEX h PERSIST FIELDS 2 a b / HGETEX h PXAT 1 FIELDS 2 b x / HGETDEL h FIELDS 2 a x",
+        "HSET h a 1 b 2 c 3\nHPEXPIREAT h T+100 FIELDS 1 a\nHPERSIST h FIELDS 1 a\nHDEL h b\nHDEL h a",
+    ),
+    // A field whose time is over is another than the one that takes its place.
+    (
+        "DEBUG SET-ACTIVE-EXPIRE 0 / HSET h a 1 b 2 / HPEXPIRE h 1 FIELDS 2 a b / wait / HINCRBY h a 5 / HDEL h a b / HSETNX h b 7 / HEXPIRE h 100 FIELDS 1 x / DEBUG SET-ACTIVE-EXPIRE 1",
+        "HSET h a 1 b 2\nHPEXPIREAT h T+0 FIELDS 2 a b\nHSET h a 5\nHDEL h a\nHSET h b 7",
+    ),
+    (
+        "HSETEX h PXAT 9999999999000 FIELDS 1 a 1 / HINCRBYFLOAT h a 0.5 / HINCRBY h b 1",
+        "HSETEX h PXAT 9999999999000 FIELDS 1 a 1\nHSETEX h PXAT 9999999999000 FIELDS 1 a 1.5\nHINCRBY h b 1",
+    ),
+    (
+        "SET k v / SET k w IFEQ v / SET k x IFEQ v / SET k x IFNE v KEEPTTL / SET k y IFEQ x EX 100 GET / DELIFEQ k z / DELIFEQ k y / SET k v / DELEX k IFNE v / DELEX k IFEQ v",
+        "SET k v\nSET k w\nSET k x KEEPTTL\nSET k y PXAT T+100\nDEL k\nSET k v\nDEL k",
+    ),
+    (
+        "MSETEX 2 a 1 b 2 / MSETEX 2 a 1 c 2 NX / MSETEX 1 a 3 XX EX 100 / MSETEX 1 a 4 KEEPTTL",
+        "[SET a 1 | SET b 2]\nSET a 3 PXAT T+100\nSET a 4 KEEPTTL",
+    ),
+];

@@ -11,7 +11,7 @@ use redis_server::commands::REGISTRY;
 use redis_server::journal::{self, User};
 
 use super::Reader;
-use super::cases::{CASES, Case};
+use super::cases::{CASES, Case, NEWER};
 use crate::support::genuine::Genuine;
 use crate::support::resp::{Value, parse, request};
 use crate::support::server::Server;
@@ -258,10 +258,25 @@ fn the_journal_says_what_replicas_are_told() {
 }
 
 #[test]
+fn the_journal_says_of_newer_commands_what_makes_an_equal_server() {
+    let (mut ours, _server) = Side::ours();
+    let known = Known { dump: Vec::new(), functions: Vec::new(), port: String::new() };
+    let mut wrong = Vec::new();
+    for &(lines, expected) in NEWER {
+        let said = ours.run(&Case { lines, ours: None }, &known);
+        if said != expected {
+            wrong.push(format!("{lines}\nours:\n{said}\nexpected:\n{expected}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn every_command_that_writes_is_in_the_table() {
     let known = Known { dump: Vec::new(), functions: Vec::new(), port: String::new() };
     let mut used = BTreeSet::new();
-    for line in CASES.iter().flat_map(|case| case.lines.split(" / ")) {
+    let lines = CASES.iter().map(|case| case.lines).chain(NEWER.iter().map(|(lines, _)| *lines));
+    for line in lines.flat_map(|lines| lines.split(" / ")) {
         let words = words(line.trim_start_matches("& "), &known);
         let words: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word).to_lowercase()).collect();
         used.insert(words[0].clone());

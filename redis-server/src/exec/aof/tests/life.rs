@@ -63,7 +63,7 @@ pub(super) fn base(said: u64, is_rdb: bool) -> Vec<u8> {
         }
         return bytes;
     }
-    let mut writer = rdb::Writer::new(bytes, WriteOptions { compress: true, checksum: true });
+    let mut writer = rdb::Writer::new(bytes, WriteOptions { compress: true, ..WriteOptions::default() });
     if said > 0 {
         let mut list = List::default();
         (1..=said).for_each(|number| list.push_back(number.to_string().as_bytes(), ListLimits::default()));

@@ -47,7 +47,8 @@ fn check(name: &str, bytes: &[u8]) -> String {
     expected
 }
 
-const OPTIONS: WriteOptions = WriteOptions { compress: true, checksum: true };
+const OPTIONS: WriteOptions =
+    WriteOptions { compress: true, checksum: true, fork: rdb::Fork::Redis, fields_expire: false };
 
 #[test]
 fn a_file_is_the_same_on_any_number_of_threads() {
@@ -75,7 +76,7 @@ fn a_file_is_the_same_on_any_number_of_threads() {
 /// Many records, of which these are keys that were there; in two databases.
 fn with_repetitions(repeated: &[usize], damaged: Option<usize>) -> Vec<u8> {
     const KEYS: usize = 30_000;
-    let mut writer = Writer::new(Vec::new(), WriteOptions { compress: false, checksum: false });
+    let mut writer = Writer::new(Vec::new(), WriteOptions { checksum: false, ..WriteOptions::default() });
     let value = |text: &'static [u8]| {
         crate::keyspace::ValueRef::Str(crate::keyspace::StrRef::Bytes { bytes: text, raw: false })
     };
