@@ -456,9 +456,12 @@ fn hash(fields: u64, at: u64) -> Value<'static> {
     Value::Object(Object::Hash(Box::new(hash)))
 }
 
-/// What the database tells of fields that have expired: the key, how many, and whether they were the last.
-fn told_of_fields(db: &Database) -> std::sync::Arc<std::sync::Mutex<Vec<(Vec<u8>, usize, bool)>>> {
-    let told = std::sync::Arc::<std::sync::Mutex<Vec<_>>>::default();
+/// Fields that have expired: the key, how many, and whether they were the last.
+type ExpiredFields = std::sync::Arc<std::sync::Mutex<Vec<(Vec<u8>, usize, bool)>>>;
+
+/// What the database tells of them from now on.
+fn told_of_fields(db: &Database) -> ExpiredFields {
+    let told = ExpiredFields::default();
     let teller = std::sync::Arc::clone(&told);
     db.on_happening(move |happening, key| {
         if let Happening::FieldsExpired { fields, is_last } = happening {
