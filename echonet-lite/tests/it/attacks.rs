@@ -83,7 +83,7 @@ impl Honest {
 
     /// How long an answer takes; none if the kernel dropped the request or the answer, as it may under a flood.
     fn ask(&mut self) -> Option<Duration> {
-        self.tid += 1;
+        self.tid = self.tid.wrapping_add(1);
         let tid = self.tid.to_be_bytes();
         let head = [0x10, 0x81, tid[0], tid[1], 0x05, 0xFF, 0x01, 0x02, 0x90, 0x01];
         let begun = Instant::now();

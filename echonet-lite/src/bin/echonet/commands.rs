@@ -292,7 +292,7 @@ pub(crate) struct Emulate {
 #[cfg(feature = "mqtt")]
 #[derive(Args, Debug)]
 pub(crate) struct Bridge {
-    /// The broker: mqtt://[USER:PASSWORD@]HOST[:PORT]
+    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER:PASSWORD@HOST:PORT
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
     /// The topic that all others are below
