@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let skipped = paths.lines().chain(bare.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
     // What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command.
-    let features = ["--features", "echonet-lite/cli,echonet-lite/serial"];
+    let features = ["--features", "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial"];
     let mut test = cargo(&[&["test", "--workspace", "--no-fail-fast"], &features[..]].concat());
     if options.full {
         test.env("AOF_KILLS", "200");
