@@ -1,6 +1,6 @@
 //! Links that are cut at any byte.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock};
 
@@ -29,7 +29,9 @@ impl Cutter {
                     return;
                 }
                 let Ok(to) = TcpStream::connect(target) else { continue };
-                if pass(from, to, 100 + random.below(6000), &cutting) && count.fetch_add(1, Relaxed) + 1 == *CUTS {
+                if pass(from, to, 100 + random.below(6000), &cutting, &is_over)
+                    && count.fetch_add(1, Relaxed) + 1 == *CUTS
+                {
                     cutting.store(false, Relaxed);
                 }
             }
@@ -47,11 +49,14 @@ impl Drop for Cutter {
     }
 }
 
-/// Passes bytes both ways until `most` have come down while it is `cutting`. Whether it was cut.
-fn pass(from: TcpStream, to: TcpStream, most: usize, cutting: &AtomicBool) -> bool {
+/// Passes bytes both ways until `most` have come down while it is `cutting`, or all is over. Whether it was cut.
+fn pass(from: TcpStream, to: TcpStream, most: usize, cutting: &AtomicBool, is_over: &AtomicBool) -> bool {
     let (up_from, up_to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-    let up = thread::spawn(move || copy(&up_from, &up_to, usize::MAX, &AtomicBool::new(false)));
-    let has_cut = copy(&to, &from, most, cutting);
+    let never = || AtomicBool::new(false);
+    let up = thread::spawn(move || copy(&up_from, &up_to, usize::MAX, &never(), &never()));
+    // Servers at both ends outlive the cutter: it must look up from a link on which nothing comes.
+    to.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
+    let has_cut = copy(&to, &from, most, cutting, is_over);
     for stream in [&from, &to] {
         // The other end may have done so.
         let _ = stream.shutdown(std::net::Shutdown::Both);
@@ -60,9 +65,14 @@ fn pass(from: TcpStream, to: TcpStream, most: usize, cutting: &AtomicBool) -> bo
     has_cut
 }
 
-fn copy(mut from: &TcpStream, mut to: &TcpStream, most: usize, cutting: &AtomicBool) -> bool {
+fn copy(mut from: &TcpStream, mut to: &TcpStream, most: usize, cutting: &AtomicBool, is_over: &AtomicBool) -> bool {
     let (mut buffer, mut passed) = ([0; 4096], 0);
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
+    while !is_over.load(Relaxed) {
+        let count = match from.read(&mut buffer) {
+            Ok(count @ 1..) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+            Ok(0) | Err(_) => return false,
+        };
         let is_counted = cutting.load(Relaxed);
         let count = if is_counted { count.min(most - passed) } else { count };
         if to.write_all(&buffer[..count]).is_err() {

@@ -32,9 +32,12 @@ impl Genuine {
         Self::with_file(settings, None)
     }
 
-    /// A Valkey, where `VALKEY_SERVER` names one, or one is installed.
+    /// A Valkey, where `VALKEY_SERVER` names one: Debian 12 has no package of it, so that nobody must have one.
     pub(crate) fn valkey(settings: &[(String, String)]) -> Option<Self> {
-        let program = std::env::var("VALKEY_SERVER").unwrap_or_else(|_| "valkey-server".to_owned());
+        let Some(program) = std::env::var_os("VALKEY_SERVER") else {
+            println!("skipped: VALKEY_SERVER names no Valkey to compare with");
+            return None;
+        };
         Self::of(Path::new(&program), settings, None)
     }
 
@@ -49,7 +52,8 @@ impl Genuine {
         if others.is_empty() {
             println!("only with redis-server: OTHER_REDIS_SERVERS names no others");
         }
-        [PathBuf::from("redis-server")].into_iter().chain(std::env::split_paths(&others)).collect()
+        let others = std::env::split_paths(&others).filter(|program| !program.as_os_str().is_empty());
+        [PathBuf::from("redis-server")].into_iter().chain(others).collect()
     }
 
     /// [`Genuine::with_file`], of this program.
