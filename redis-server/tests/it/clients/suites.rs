@@ -42,7 +42,7 @@ const REDIS_PY: Suite = Suite {
     kit: PYTHON_SUITE,
     command: redis_py_command,
     verdict: redis_py_verdict,
-    known: &[("tests/test_commands.py::TestRedisCommands::test_client_kill_filter_by_user", "cluster: grants CLUSTER")],
+    known: &[],
     least: 500,
 };
 
