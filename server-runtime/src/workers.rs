@@ -192,13 +192,9 @@ impl<S: Service> Taker for Local<S> {
     /// This worker, as long as no other has fewer connections.
     fn choose(&self, _is_plain: bool) -> usize {
         let (here, counters) = (self.worker.index, &self.worker.counters);
-        let (emptiest, open) = (counters.emptiest(here), counters.open_on(here));
-        if open > counters.open_on(emptiest) + self.churn.ended.get() {
-            // It is not open here, and has not ended either.
-            return emptiest;
-        }
-        self.churn.look(open);
-        here
+        let emptiest = counters.emptiest(here);
+        let has_room = counters.open_on(here) <= counters.open_on(emptiest) + self.churn.look(counters.open_on(here));
+        if has_room { here } else { emptiest }
     }
 
     fn refusal(&self) -> &[u8] {
@@ -230,7 +226,7 @@ struct Churn {
 }
 
 impl Churn {
-    /// One more stays here, where so many are open; of the last ones, so many did not last.
+    /// One more is accepted where so many are open; of the last ones, so many did not last.
     fn look(&self, open: usize) -> usize {
         let accepted = self.accepted.get() + 1;
         self.accepted.set(accepted);

@@ -21,7 +21,7 @@ fn json_lines_in_a_file() {
     tracing::debug!("below the level");
     let lines = std::fs::read_to_string(&path).unwrap();
     assert_eq!(lines.lines().count(), 1, "{lines}");
-    for part in ["\"level\":\"ERROR\"", "as asked", "\"threadName\":\"worker-"] {
+    for part in ["\"level\":\"ERROR\"", "as asked", "\"threadName\":\"worker-0\""] {
         assert!(lines.contains(part), "{part} in {lines}");
     }
 }
