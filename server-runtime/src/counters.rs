@@ -62,21 +62,17 @@ impl Counters {
         self.workers[worker].open.load(Relaxed)
     }
 
-    /// Takes a place on a worker, unless all are taken.
-    pub(crate) fn take(self: &Arc<Self>, worker: usize) -> Option<Place> {
-        // In one step: several threads accept.
-        let limit = self.limit.load(Relaxed);
-        if self.open.fetch_update(Relaxed, Relaxed, |open| (open < limit).then_some(open + 1)).is_err() {
+    /// Takes a place, unless all are taken. Only the acceptor does, so that looking and taking need not be one step.
+    pub(crate) fn take(self: &Arc<Self>, next: &mut usize, can_move: bool) -> Option<Place> {
+        if self.open() >= self.limit.load(Relaxed) {
             self.refused.fetch_add(1, Relaxed);
             return None;
         }
         self.accepted.fetch_add(1, Relaxed);
+        self.open.fetch_add(1, Relaxed);
+        let worker = if can_move && self.moves { self.home.load(Relaxed) } else { self.emptiest(*next) };
+        *next = worker + 1;
         Some(self.place(worker))
-    }
-
-    /// The worker for new connections while they move.
-    pub(crate) fn home(&self) -> usize {
-        self.home.load(Relaxed)
     }
 
     fn place(self: &Arc<Self>, worker: usize) -> Place {
@@ -104,7 +100,7 @@ impl Counters {
     }
 
     /// The worker with the fewest connections; among equals the first from `next` on.
-    pub(crate) fn emptiest(&self, next: usize) -> usize {
+    fn emptiest(&self, next: usize) -> usize {
         let count = self.workers.len();
         (0..count).map(|step| (next + step) % count).min_by_key(|worker| self.open_on(*worker)).unwrap_or(0)
     }

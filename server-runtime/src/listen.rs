@@ -1,12 +1,10 @@
-//! Listening sockets, and accepting from them: by the workers themselves, or by a thread that hands each connection to one.
+//! Accepting connections and handing each to a worker.
 
-use std::cell::Cell;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown as Half, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -27,9 +25,6 @@ use crate::tls::{self, Tls};
 
 /// Rest after a failure to accept that will not pass by itself, such as no file descriptors left.
 const BACK_OFF: Duration = Duration::from_millis(50);
-
-/// Connections that are accepted before those of them that have sent something are served.
-const BATCH: usize = 16;
 
 /// At most one line in the log for this long, however often accepting fails.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
@@ -58,12 +53,9 @@ pub(crate) enum Transport {
 pub(crate) struct Listener {
     socket: Socket,
     kind: Kind,
-    /// Whether nobody else has bound it.
-    is_ours: bool,
 }
 
-#[derive(Clone)]
-pub(crate) enum Kind {
+enum Kind {
     Tcp {
         local: SocketAddr,
         tls: Option<Arc<Tls>>,
@@ -71,7 +63,7 @@ pub(crate) enum Kind {
     Unix {
         path: Arc<Path>,
         /// None for a socket that somebody else has bound.
-        _file: Option<Arc<SocketFile>>,
+        _file: Option<SocketFile>,
     },
 }
 
@@ -80,15 +72,15 @@ impl Listener {
         let tcp = |addr: &SocketAddr, tls| {
             let socket = socket::tcp(place, *addr, options)?;
             let local = bound(&socket).map_err(|source| Error::Listen { place: place.to_string(), source })?;
-            Ok(Self { socket, kind: Kind::Tcp { local, tls }, is_ours: true })
+            Ok(Self { socket, kind: Kind::Tcp { local, tls } })
         };
         match place {
             Listen::Tcp(addr) => tcp(addr, None),
             Listen::Tls(addr) => tcp(addr, Some(Arc::clone(tls.ok_or(Error::TlsWithoutCertificate)?))),
             Listen::Unix { path, mode } => {
                 let socket = socket::unix(place, path, *mode, options)?;
-                let file = Some(Arc::new(SocketFile::new(path.clone())));
-                Ok(Self { socket, kind: Kind::Unix { path: path.as_path().into(), _file: file }, is_ours: true })
+                let file = Some(SocketFile::new(path.clone()));
+                Ok(Self { socket, kind: Kind::Unix { path: path.as_path().into(), _file: file } })
             }
             Listen::Inherited { fd, tls: is_tls } => {
                 let tls = is_tls.then(|| tls.cloned().ok_or(Error::TlsWithoutCertificate)).transpose()?;
@@ -102,25 +94,8 @@ impl Listener {
                         Kind::Unix { path: addr.as_pathname().unwrap_or_else(|| Path::new("")).into(), _file: None }
                     }
                 };
-                Ok(Self { socket, kind, is_ours: false })
+                Ok(Self { socket, kind })
             }
-        }
-    }
-
-    /// The same socket by a descriptor of its own, for one more thread that accepts.
-    ///
-    /// # Errors
-    /// When there is none left.
-    pub(crate) fn shared(&self) -> io::Result<Self> {
-        Ok(Self { socket: self.socket.try_clone()?, kind: self.kind.clone(), is_ours: self.is_ours })
-    }
-
-    /// Listens no more, whoever else has it; only a socket that others have bound goes on for them.
-    pub(crate) fn end(self) {
-        if self.is_ours
-            && let Err(error) = self.socket.shutdown(Half::Both)
-        {
-            warn!("cannot stop listening: {error}");
         }
     }
 
@@ -165,7 +140,7 @@ fn bound(socket: &Socket) -> io::Result<SocketAddr> {
 }
 
 /// The file of a Unix socket, removed at the end unless another server has put its own there since.
-pub(crate) struct SocketFile {
+struct SocketFile {
     path: PathBuf,
     identity: Option<(u64, u64)>,
 }
@@ -192,53 +167,37 @@ impl Drop for SocketFile {
     }
 }
 
-/// Who takes accepted connections.
-pub(crate) trait Taker {
-    /// What a connection may bring along from another worker.
-    type Carried;
-
-    /// What is counted.
-    fn counters(&self) -> &Arc<Counters>;
-
-    /// The worker for a connection that has just come; `is_plain` if bytes can be sent to it before any handshake.
-    fn choose(&self, is_plain: bool) -> usize;
-
+/// Where accepted connections go; one value shared by the listeners, all on the accepting thread.
+pub(crate) struct Hub<C> {
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) workers: Senders<C>,
     /// What a connection beyond the limit is told.
-    fn refusal(&self) -> &[u8];
-
-    /// Takes one.
-    fn take(&self, accepted: Accepted<Self::Carried>);
+    pub(crate) refusal: Vec<u8>,
+    /// The worker that is first among equals next time.
+    pub(crate) next: std::cell::Cell<usize>,
 }
 
 /// Accepts on one listener until the shutdown.
-pub(crate) async fn accept_all(listener: Listener, taker: Rc<impl Taker>, shutdown: Shutdown) {
+pub(crate) async fn accept_all<C>(listener: Listener, hub: std::rc::Rc<Hub<C>>, shutdown: Shutdown) {
     tokio::select! {
-        () = accept_forever(listener, &*taker, &shutdown) => {}
+        () = accept_forever(listener, &hub) => {}
         () = shutdown.triggered() => {}
     }
 }
 
-async fn accept_forever(Listener { socket, kind, .. }: Listener, taker: &impl Taker, shutdown: &Shutdown) {
+async fn accept_forever<C>(Listener { socket, kind }: Listener, hub: &Hub<C>) {
     #[expect(deprecated, reason = "its successor is unsafe for the sake of borrowed descriptors; this one is owned")]
     let socket = match AsyncFd::with_interest(socket, Interest::READABLE) {
         Ok(socket) => socket,
         Err(error) => return error!("cannot wait for connections: {error}"),
     };
-    let (mut failures, mut count) = (Failures::default(), 0);
+    let mut failures = Failures::default();
     loop {
         match socket.async_io(Interest::READABLE, socket::accept).await {
-            Ok((accepted, peer)) => {
-                take(taker, &kind, accepted, &peer);
-                count += 1;
-                if count % BATCH == 0 {
-                    tokio::task::yield_now().await;
-                }
-            }
+            Ok((accepted, peer)) => hub.hand_over(&kind, accepted, &peer),
             Err(error) if is_of_one_connection(&error) => debug!("a connection ended before it was accepted: {error}"),
-            // It listens no more.
-            Err(_) if shutdown.is_triggered() => return,
             Err(error) => {
-                taker.counters().accept_errors.fetch_add(1, Relaxed);
+                hub.counters.accept_errors.fetch_add(1, Relaxed);
                 failures.log(&error);
                 tokio::time::sleep(BACK_OFF).await;
             }
@@ -246,52 +205,27 @@ async fn accept_forever(Listener { socket, kind, .. }: Listener, taker: &impl Ta
     }
 }
 
-fn take<T: Taker>(taker: &T, kind: &Kind, socket: Socket, peer: &SockAddr) {
-    let Some(place) = taker.counters().take(taker.choose(kind.is_plain())) else {
-        if kind.is_plain() {
-            refuse(socket, taker.refusal());
-        }
-        return;
-    };
-    match kind.ends(&socket, peer) {
-        Ok((peer, local)) => {
-            taker.take(Accepted { socket: kind.transport(socket), peer, local, place, carried: None });
-        }
-        Err(error) => debug!("a connection ended while it was accepted: {error}"),
-    }
-}
-
-/// Hands connections to workers; one value shared by the listeners, all on the accepting thread.
-pub(crate) struct Hub<C> {
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) workers: Senders<C>,
-    pub(crate) refusal: Vec<u8>,
-    /// The worker that is first among equals next time.
-    pub(crate) next: Cell<usize>,
-}
-
-impl<C> Taker for Hub<C> {
-    type Carried = C;
-
-    fn counters(&self) -> &Arc<Counters> {
-        &self.counters
-    }
-
-    fn choose(&self, is_plain: bool) -> usize {
-        let worker = if is_plain { self.counters.home() } else { self.counters.emptiest(self.next.get()) };
-        self.next.set(worker + 1);
-        worker
-    }
-
-    fn refusal(&self) -> &[u8] {
-        &self.refusal
-    }
-
-    fn take(&self, accepted: Accepted<C>) {
-        let worker = accepted.place.worker();
-        // A worker that is gone takes nothing; the connection is closed by dropping it.
-        if self.workers[worker].send(accepted).is_err() {
-            error!("worker-{worker} has ended; a connection is lost");
+impl<C> Hub<C> {
+    fn hand_over(&self, kind: &Kind, socket: Socket, peer: &SockAddr) {
+        let mut next = self.next.get();
+        let place = self.counters.take(&mut next, kind.is_plain());
+        self.next.set(next);
+        let Some(place) = place else {
+            if kind.is_plain() {
+                refuse(socket, &self.refusal);
+            }
+            return;
+        };
+        match kind.ends(&socket, peer) {
+            Ok((peer, local)) => {
+                let worker = place.worker();
+                let accepted = Accepted { socket: kind.transport(socket), peer, local, place, carried: None };
+                // A worker that is gone takes nothing; the connection is closed by dropping it.
+                if self.workers[worker].send(accepted).is_err() {
+                    error!("worker-{worker} has ended; a connection is lost");
+                }
+            }
+            Err(error) => debug!("a connection ended while it was accepted: {error}"),
         }
     }
 }

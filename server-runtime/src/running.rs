@@ -88,7 +88,7 @@ impl Bound {
         service.starting(&handle);
         let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
         let timers = if S::TIMERS { None } else { Some(running.start_timers()?) };
-        let (arrivals, runtimes) = running.start_workers(&options, &service, &listeners, timers.as_ref())?;
+        let (arrivals, runtimes) = running.start_workers(&options, &service, timers.as_ref())?;
         drop(timers);
         // Read only when a scrape comes, so the figures cost nothing until then.
         let counters = Arc::clone(&running.handle.counters);
@@ -181,7 +181,6 @@ impl Running {
         &mut self,
         options: &Options,
         service: &Arc<S>,
-        listeners: &[Listener],
         timers: Option<&Timers>,
     ) -> Result<(Senders<S::Carried>, Vec<RuntimeMetrics>), Error> {
         let mut senders = Vec::new();
@@ -192,9 +191,6 @@ impl Running {
         for ((index, shutdown), moved) in workers.iter().enumerate().zip(moved) {
             let (sender, accepted) = unbounded_channel();
             let (tell, told) = sync_channel(1);
-            let name = format!("worker-{index}");
-            let own: &[Listener] = if S::MOVES { &[] } else { listeners };
-            let own = own.iter().map(Listener::shared).collect::<io::Result<_>>();
             let worker = Worker {
                 index,
                 home: options.pin_workers.then(|| Home::of(index, workers.len())).flatten(),
@@ -204,10 +200,9 @@ impl Running {
                 shutdown: shutdown.clone(),
                 now: self.handle.stop.now.clone(),
                 drain: options.drain,
-                listeners: own.map_err(|source| Error::Thread { name: name.clone(), source })?,
-                accept: self.handle.stop.accept.clone(),
                 timers: timers.cloned(),
             };
+            let name = format!("worker-{index}");
             self.threads.push(spawn(&name, move || worker.run(Arrivals { accepted, moved }, tell))?);
             senders.push(sender);
             ready.push((name, told));
@@ -359,8 +354,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// The thread that answers scrapes, and accepts for every listener where connections move. Where they do not, the workers
-/// accept, and this thread ends that.
+/// The thread that accepts, for every listener, and answers scrapes.
 struct Acceptor<C> {
     listeners: Vec<Listener>,
     metrics: Option<(std::net::TcpListener, Registry)>,
@@ -402,12 +396,6 @@ impl<C: 'static> Acceptor<C> {
         // However this ends.
         let _told = Told(Arc::clone(&handle.stop));
         let hub = Rc::new(Hub { counters: Arc::clone(&handle.counters), workers, refusal, next: Cell::new(0) });
-        if !handle.counters.moves() {
-            shutdown.triggered().await;
-            // Whatever the workers are doing, nobody can connect any more.
-            listeners.into_iter().for_each(Listener::end);
-            return;
-        }
         let accept = |listener| spawn_local(listen::accept_all(listener, Rc::clone(&hub), shutdown.clone()));
         let tasks: Vec<_> = listeners.into_iter().map(accept).collect();
         // The last task to end drops the hub, and with it the workers' senders: that starts their drain.

@@ -15,7 +15,6 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_rustls::server::TlsStream;
 
 use crate::counters::Place;
-use crate::fresh::Fresh;
 use crate::listen::{Accepted, Transport};
 use crate::shutdown::Shutdown;
 
@@ -104,8 +103,6 @@ impl fmt::Display for Peer {
 /// The bytes of a connection.
 #[derive(Debug)]
 pub enum Stream {
-    /// Plain TCP that nobody has waited for yet.
-    Fresh(Fresh),
     /// Plain TCP.
     Tcp(TcpStream),
     /// A Unix domain socket.
@@ -129,7 +126,6 @@ impl Stream {
     /// The socket, free of the runtime it was on.
     fn into_transport(self) -> io::Result<Transport> {
         match self {
-            Self::Fresh(mut fresh) => fresh.take().map(Transport::Tcp),
             Self::Tcp(stream) => stream.into_std().map(Transport::Tcp),
             Self::Unix(stream) => stream.into_std().map(Transport::Unix),
             Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -140,27 +136,15 @@ impl Stream {
     pub fn alpn_protocol(&self) -> Option<&[u8]> {
         match self {
             Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
-            Self::Fresh(_) | Self::Tcp(_) | Self::Unix(_) => None,
+            Self::Tcp(_) | Self::Unix(_) => None,
         }
     }
 }
 
-impl Stream {
-    /// The same, known to the runtime, so that it can be waited for.
-    #[inline]
-    fn known(&mut self) -> io::Result<&mut Self> {
-        if let Self::Fresh(fresh) = self {
-            *self = Self::Tcp(TcpStream::from_std(fresh.take()?)?);
-        }
-        Ok(self)
-    }
-}
-
-/// The same call on whichever stream it is, which may have to be waited for.
+/// The same call on whichever stream it is.
 macro_rules! delegate {
     ($self:ident, $stream:ident => $call:expr) => {
-        match $self.get_mut().known()? {
-            Stream::Fresh(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        match $self.get_mut() {
             Stream::Tcp($stream) => $call,
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
@@ -171,11 +155,6 @@ macro_rules! delegate {
 impl AsyncRead for Stream {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if let Self::Fresh(fresh) = &*self
-            && let Some(result) = fresh.read(buf)
-        {
-            return Poll::Ready(result);
-        }
         delegate!(self, stream => Pin::new(stream).poll_read(cx, buf))
     }
 }
@@ -183,11 +162,6 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        if let Self::Fresh(fresh) = &*self
-            && let Some(result) = fresh.write(&[IoSlice::new(bytes)])
-        {
-            return Poll::Ready(result);
-        }
         delegate!(self, stream => Pin::new(stream).poll_write(cx, bytes))
     }
 
@@ -197,18 +171,12 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if let Self::Fresh(fresh) = &*self
-            && let Some(result) = fresh.write(slices)
-        {
-            return Poll::Ready(result);
-        }
         delegate!(self, stream => Pin::new(stream).poll_write_vectored(cx, slices))
     }
 
     #[inline]
     fn is_write_vectored(&self) -> bool {
         match self {
-            Self::Fresh(_) => true,
             Self::Tcp(stream) => stream.is_write_vectored(),
             Self::Unix(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
@@ -217,17 +185,11 @@ impl AsyncWrite for Stream {
 
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if matches!(*self, Self::Fresh(_)) {
-            return Poll::Ready(Ok(()));
-        }
         delegate!(self, stream => Pin::new(stream).poll_flush(cx))
     }
 
     #[inline]
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let Self::Fresh(fresh) = &*self {
-            return Poll::Ready(fresh.shutdown());
-        }
         delegate!(self, stream => Pin::new(stream).poll_shutdown(cx))
     }
 }
@@ -235,7 +197,6 @@ impl AsyncWrite for Stream {
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Fresh(fresh) => fresh.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
             Self::Tls(stream) => stream.get_ref().0.as_fd(),

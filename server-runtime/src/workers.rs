@@ -1,6 +1,5 @@
 //! The worker threads, and what a server is to them.
 
-use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,8 +14,7 @@ use tokio::task::spawn_local;
 use tracing::{debug, warn};
 
 use crate::counters::{Counters, Place};
-use crate::fresh::Fresh;
-use crate::listen::{self, Accepted, Listener, Taker, Transport};
+use crate::listen::{Accepted, Transport};
 use crate::pin::Home;
 use crate::shutdown::Shutdown;
 use crate::stream::{Connection, Peer, Routes, Stream};
@@ -32,8 +30,7 @@ pub trait Service: Send + Sync + 'static {
     type Carried: Send + 'static;
 
     /// Whether [`serve`](Service::serve) looks at [`Place::is_asked_to`] and follows it. If so, connections gather on
-    /// as few workers as can carry them and spread when those are busy; if not, workers accept them themselves and keep
-    /// them, but for those that another worker with fewer is to have.
+    /// as few workers as can carry them and spread when those are busy; if not, they are dealt out evenly and stay.
     const MOVES: bool = false;
 
     /// Whether tokio's timers work on the workers. If not, only [`sleep`](crate::sleep) does, which has another thread keep the
@@ -72,7 +69,7 @@ type Ends = (Peer, Peer, Place);
 
 /// Connections on their way to a worker.
 pub(crate) struct Arrivals<C> {
-    /// From the acceptor, where there is one that accepts; it hangs up at the end.
+    /// From the acceptor, which hangs up at the end.
     pub(crate) accepted: UnboundedReceiver<Accepted<C>>,
     /// From other workers.
     pub(crate) moved: UnboundedReceiver<Accepted<C>>,
@@ -101,9 +98,6 @@ pub(crate) struct Worker<S: Service> {
     /// Ends the drain at once.
     pub(crate) now: Shutdown,
     pub(crate) drain: Duration,
-    /// Where it accepts connections itself, until the second goes up.
-    pub(crate) listeners: Vec<Listener>,
-    pub(crate) accept: Shutdown,
     /// Who keeps its time, if its runtime does not.
     pub(crate) timers: Option<Timers>,
 }
@@ -159,108 +153,52 @@ impl<S: Service> Worker<S> {
             let _ = ready.send(Ok(Handle::current().metrics()));
             // The starter tells a worker that fails by this end hanging up.
             drop(ready);
-            let (listeners, accept) = (std::mem::take(&mut self.listeners), self.accept.clone());
-            let local = Rc::new(Local { worker: self, state, churn: Churn::default() });
-            for listener in listeners {
-                spawn_local(listen::accept_all(listener, Rc::clone(&local), accept.clone()));
-            }
             while let Some(accepted) = arrivals.next().await {
-                local.serve(accepted);
+                self.serve(&state, accepted);
             }
-            local.drain(&mut arrivals.moved).await
+            self.drain(&state, &mut arrivals.moved).await
         });
         // This is what cuts the connections that are still open. It does not wait for `spawn_blocking`'s threads.
         runtime.shutdown_background();
         cut
     }
-}
 
-/// A worker on its thread.
-struct Local<S: Service> {
-    worker: Worker<S>,
-    state: Rc<S::Worker>,
-    churn: Churn,
-}
-
-impl<S: Service> Taker for Local<S> {
-    type Carried = S::Carried;
-
-    fn counters(&self) -> &Arc<Counters> {
-        &self.worker.counters
+    fn connection(
+        &self,
+        stream: Stream,
+        (peer, local, place): Ends,
+        carried: Option<S::Carried>,
+    ) -> Connection<S::Carried> {
+        let (shutdown, routes) = (self.shutdown.clone(), self.routes.clone());
+        Connection { stream, peer, local, shutdown, place, carried, routes }
     }
 
-    /// This worker, as long as no other has fewer connections.
-    fn choose(&self, _is_plain: bool) -> usize {
-        let (here, counters) = (self.worker.index, &self.worker.counters);
-        let emptiest = counters.emptiest(here);
-        let has_room = counters.open_on(here) <= counters.open_on(emptiest) + self.churn.look(counters.open_on(here));
-        if has_room { here } else { emptiest }
-    }
-
-    fn refusal(&self) -> &[u8] {
-        self.worker.service.refusal()
-    }
-
-    fn take(&self, accepted: Accepted<S::Carried>) {
-        let worker = accepted.place.worker();
-        if worker == self.worker.index {
-            self.serve(accepted);
-        } else if self.worker.routes.0[worker].send(accepted).is_err() {
-            // The server is about to end.
-            debug!("worker-{worker} has ended; a connection is lost");
-        }
-    }
-}
-
-/// Connections between two looks at how many have ended meanwhile.
-const CHURN: usize = 16;
-
-/// How many of the connections that a worker accepts do not last. Those are not worth a way to another worker.
-#[derive(Default)]
-struct Churn {
-    accepted: Cell<usize>,
-    /// Connections open at the last look.
-    open: Cell<usize>,
-    /// Of the last [`CHURN`] connections, as many as have ended.
-    ended: Cell<usize>,
-}
-
-impl Churn {
-    /// One more is accepted where so many are open; of the last ones, so many did not last.
-    fn look(&self, open: usize) -> usize {
-        let accepted = self.accepted.get() + 1;
-        self.accepted.set(accepted);
-        if accepted.is_multiple_of(CHURN) {
-            self.ended.set(CHURN.saturating_sub(open.saturating_sub(self.open.replace(open))));
-        }
-        self.ended.get()
-    }
-}
-
-impl<S: Service> Local<S> {
-    fn serve(&self, accepted: Accepted<S::Carried>) {
+    fn serve(&self, state: &Rc<S::Worker>, accepted: Accepted<S::Carried>) {
         let Accepted { socket, peer, local, place, carried } = accepted;
         let stream = match socket {
-            // What has just come has mostly been sent something.
-            Transport::Tcp(socket) if !S::MOVES => Ok(Stream::Fresh(Fresh::new(socket))),
             Transport::Tcp(socket) => TcpStream::from_std(socket).map(Stream::Tcp),
             Transport::Unix(socket) => UnixStream::from_std(socket).map(Stream::Unix),
-            Transport::Tls(socket, session) => return self.serve_tls(socket, session, (peer, local, place)),
+            Transport::Tls(socket, session) => return self.serve_tls(state, socket, session, (peer, local, place)),
         };
-        let (shutdown, routes) = (self.worker.shutdown.clone(), self.worker.routes.clone());
         match stream {
             // The service's future is the task: nothing is wrapped around it that every idle connection would pay for.
             Ok(stream) => {
-                let connection = Connection { stream, peer, local, shutdown, place, carried, routes };
-                spawn_local(Arc::clone(&self.worker.service).serve(Rc::clone(&self.state), connection));
+                let connection = self.connection(stream, (peer, local, place), carried);
+                spawn_local(Arc::clone(&self.service).serve(Rc::clone(state), connection));
             }
             Err(error) => warn!("cannot serve {peer}: {error}"),
         }
     }
 
-    fn serve_tls(&self, socket: std::net::TcpStream, session: tls::Session, (peer, local, place): Ends) {
-        let (service, state) = (Arc::clone(&self.worker.service), Rc::clone(&self.state));
-        let (shutdown, routes) = (self.worker.shutdown.clone(), self.worker.routes.clone());
+    fn serve_tls(
+        &self,
+        state: &Rc<S::Worker>,
+        socket: std::net::TcpStream,
+        session: tls::Session,
+        (peer, local, place): Ends,
+    ) {
+        let (service, state) = (Arc::clone(&self.service), Rc::clone(state));
+        let (shutdown, routes) = (self.shutdown.clone(), self.routes.clone());
         spawn_local(async move {
             let handshake = tokio::select! {
                 handshake = session.handshake(socket) => handshake,
@@ -280,41 +218,21 @@ impl<S: Service> Local<S> {
         });
     }
 
-    async fn drain(&self, moved: &mut UnboundedReceiver<Accepted<S::Carried>>) -> bool {
-        let Worker { index, counters, drain, now, .. } = &self.worker;
+    async fn drain(&self, state: &Rc<S::Worker>, moved: &mut UnboundedReceiver<Accepted<S::Carried>>) -> bool {
         // What was under way from another worker when the end began. Never over: this worker has a way to itself.
         let stragglers = async {
             while let Some(accepted) = moved.recv().await {
-                self.serve(accepted);
+                self.serve(state, accepted);
             }
         };
         tokio::select! {
             biased;
-            () = counters.drained(*index) => return false,
+            () = self.counters.drained(self.index) => return false,
             () = stragglers => {}
-            () = timers::sleep(*drain) => {}
-            () = now.triggered() => {}
+            () = timers::sleep(self.drain) => {}
+            () = self.now.triggered() => {}
         }
-        warn!("worker-{index} cuts {} connections", counters.open_on(*index));
+        warn!("worker-{} cuts {} connections", self.index, self.counters.open_on(self.index));
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_that_do_not_last_stay_where_they_are() {
-        let churn = Churn::default();
-        let last = |open: std::ops::Range<usize>| open.map(|open| churn.look(open)).last();
-        // Those that come stay: the first look does not see the one that is just coming.
-        assert_eq!(last(0..16), Some(1));
-        assert_eq!(last(16..32), Some(0));
-        // Half of them end, all of them, and more.
-        assert_eq!((0..16).map(|number| churn.look(32 + number / 2)).last(), Some(8));
-        assert_eq!((0..16).map(|_| churn.look(39)).last(), Some(16));
-        assert_eq!((0..16).map(|_| churn.look(3)).last(), Some(16));
-        assert_eq!((0..16).map(|number| churn.look(4 + number)).last(), Some(0));
     }
 }

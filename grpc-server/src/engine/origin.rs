@@ -24,12 +24,9 @@ pub(super) enum End {
 }
 
 impl End {
-    pub(super) fn of(stream: &Stream, peer: &Peer, local: &Peer) -> Self {
+    pub(super) fn of(stream: &Stream) -> Self {
         match stream {
-            // Both are known: nobody need ask the socket.
-            Stream::Fresh(_) | Stream::Tcp(_) => {
-                Self::Tcp(TcpConnectInfo { local_addr: local.socket_addr(), remote_addr: peer.socket_addr() })
-            }
+            Stream::Tcp(stream) => Self::Tcp(stream.connect_info()),
             Stream::Tls(stream) => Self::Tls(stream.connect_info()),
             Stream::Unix(stream) => Self::Unix(stream.connect_info()),
         }

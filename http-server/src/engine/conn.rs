@@ -214,10 +214,6 @@ impl Conn {
             }
             if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering(_)) {
                 if self.close == Close::Yes {
-                    if !self.stream.is_tls() {
-                        // Closing says it.
-                        return Poll::Ready(Ok(Served::Over));
-                    }
                     self.slot.stay(Phase::Writing);
                     return Pin::new(&mut self.stream).poll_shutdown(cx).map_ok(|()| Served::Over);
                 }
