@@ -8,6 +8,7 @@
 //! - [`node`]: the device side of a node without sockets and clocks: datagrams and time in, datagrams and deadlines out.
 //! - [`controller`]: the requesting side, in the same form.
 //! - `net` (feature): the sockets, for tokio and for blocking programs.
+//! - `embassy` (feature): a node on embassy-net, without an allocator.
 //! - `emulate` (feature): virtual homes of any classes, with faults, for tests; `certify` (feature): a node held
 //!   against the specification.
 //! - `serial` (feature `serial`; feature `skstack` for its no_std part): Route-B smart meters behind a serial Wi-SUN module.
@@ -19,7 +20,7 @@ extern crate std;
 #[cfg(all(feature = "net", not(target_os = "linux")))]
 compile_error!(
     "the sockets of echonet-lite (feature `net`) are Linux' for now: use `default-features = false`, and `node` with sockets \
-     of your own, or `controller` with the feature `std`"
+     of your own (or the feature `embassy`), or `controller` with the feature `std`"
 );
 #[cfg(all(feature = "serial", not(unix)))]
 compile_error!("serial ports (feature `serial`) are Unix' for now: use the feature `skstack` with a port of your own");
@@ -28,6 +29,8 @@ compile_error!("serial ports (feature `serial`) are Unix' for now: use the featu
 pub mod certify;
 pub mod class;
 pub mod controller;
+#[cfg(feature = "embassy")]
+pub mod embassy;
 #[cfg(feature = "emulate")]
 pub mod emulate;
 pub mod meter;

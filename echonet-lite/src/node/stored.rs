@@ -55,10 +55,22 @@ impl<const ROOM: usize> Stored<ROOM> {
     /// The class has no such property, or there is no room for the value.
     #[must_use]
     pub fn with<P: Property>(mut self, value: P) -> Self {
-        let announced = self.class.property(P::EPC).is_some_and(|spec| spec.access.inf.is_applicable());
-        self.access = self.access.union(self.class.offering(&[P::EPC])).with(P::EPC, [false, false, announced]);
-        assert!(self.put(value), "an object has room for the values that it is made with");
+        let mut edt = [0; EDT_MAX];
+        let length = value.encode(&mut edt).ok();
+        let edt = length.and_then(|length| edt.get(..length));
+        assert!(
+            edt.is_some_and(|edt| self.offer(P::EPC, edt)),
+            "an object has room for the values that it is made with"
+        );
         self
+    }
+
+    /// The part of [`with`](Self::with) that is the same for all properties: once on the chip.
+    #[inline(never)]
+    fn offer(&mut self, epc: u8, edt: &[u8]) -> bool {
+        let announced = self.class.property(epc).is_some_and(|spec| spec.access.inf.is_applicable());
+        self.access = self.access.union(self.class.offering(&[epc])).with(epc, [false, false, announced]);
+        self.store(epc, edt).is_ok()
     }
 
     /// With a function that is called when others have set a property, which it gets the code of.
@@ -78,6 +90,15 @@ impl<const ROOM: usize> Stored<ROOM> {
     pub fn put<P: Property>(&mut self, value: P) -> bool {
         let mut edt = [0; EDT_MAX];
         value.encode(&mut edt).is_ok_and(|length| self.store(P::EPC, &edt[..length]).is_ok())
+    }
+
+    /// Changes a value that the object has; says whether it is another one now.
+    #[inline(never)]
+    fn replace(&mut self, epc: u8, edt: &[u8]) -> Result<bool, NotifyError> {
+        let mut before = [0; EDT_MAX];
+        let had = self.get(epc, &mut before).map_err(|_| NotifyError::NoSuchProperty)?;
+        self.store(epc, edt).map_err(|_| NotifyError::NoSuchProperty)?;
+        Ok(before[..had] != *edt)
     }
 
     /// Where the value of a property is, with its head.
@@ -165,13 +186,9 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
     {
         let object = self.objects_mut().as_mut().iter_mut().find(|object| object.eoj() == eoj);
         let object = object.ok_or(NotifyError::NoSuchObject)?;
-        let (mut before, mut after) = ([0; EDT_MAX], [0; EDT_MAX]);
-        let had = object.get(P::EPC, &mut before).map_err(|_| NotifyError::NoSuchProperty)?;
-        if !object.put(value) {
-            return Err(NotifyError::NoSuchProperty);
-        }
-        let has = object.get(P::EPC, &mut after).map_err(|_| NotifyError::NoSuchProperty)?;
-        if before[..had] == after[..has] { Ok(()) } else { self.notify(eoj, P::EPC) }
+        let mut edt = [0; EDT_MAX];
+        let length = value.encode(&mut edt).map_err(|_| NotifyError::NoSuchProperty)?;
+        if object.replace(P::EPC, &edt[..length])? { self.notify(eoj, P::EPC) } else { Ok(()) }
     }
 }
 

@@ -9,6 +9,9 @@ use crate::process::run_quietly;
 
 /// The target of the light: Cortex-M4 and M7 with floating-point unit.
 const TARGET: &str = "thumbv7em-none-eabihf";
+/// Other chips that the library is checked for: Cortex-M0, whose atomics cannot compare and exchange, and small RISC-V such as
+/// the ESP32-C3.
+const OTHER_TARGETS: [&str; 2] = ["thumbv6m-none-eabi", "riscv32imc-unknown-none-elf"];
 /// One program of the light's package.
 pub(super) struct Binary {
     name: &'static str,
@@ -20,6 +23,9 @@ pub(super) const SERIAL: Binary = Binary { name: "light-serial", features: &[] }
 /// The light on Ethernet, with smoltcp.
 #[cfg(test)]
 pub(super) const ETHERNET: Binary = Binary { name: "light-ethernet", features: &["--features", "ethernet"] };
+
+/// A light and a thermometer on embassy.
+pub(super) const EMBASSY: Binary = Binary { name: "light-embassy", features: &["--features", "embassy"] };
 
 /// Where Debian's rustc-web and rust-web-src put the compiler and the sources of `core`.
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
@@ -78,10 +84,18 @@ impl Toolchain {
     /// # Errors
     /// With the compiler's output.
     pub(super) fn check_library(&self) -> Result<()> {
-        let mut command = self.cargo();
-        command.args(["build", "--package", "echonet-lite", "--no-default-features"]).current_dir(crate::root());
-        command.args(["--target", TARGET]);
-        self.finish(command)
+        let check = |target: &str, kind: &str| {
+            let mut command = self.cargo();
+            command.args([kind, "--package", "echonet-lite", "--no-default-features", "--features", "skstack"]);
+            command.args(["--target", target]).current_dir(crate::root());
+            self.finish(command)
+        };
+        check(TARGET, "build")?;
+        if !self.debian {
+            // Other targets are the workspace's only where somebody has added them.
+            return Ok(());
+        }
+        OTHER_TARGETS.iter().try_for_each(|target| check(target, "check"))
     }
 
     fn cargo(&self) -> Command {
@@ -102,7 +116,7 @@ impl Toolchain {
         if self.debian {
             command.arg("-Zbuild-std=core");
         }
-        run_quietly(&mut command).context("the build for a Cortex-M4").map(drop)
+        run_quietly(&mut command).context("the build for a microcontroller").map(drop)
     }
 }
 

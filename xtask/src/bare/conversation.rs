@@ -126,6 +126,35 @@ fn the_light_answers_on_ethernet() -> Result<()> {
     receive(&mut link, "1081 0021 0EF001 05FF01 73 01 D50401029001")
 }
 
+/// What is sent to the light and the thermometer on embassy, and what comes back.
+#[rustfmt::skip]
+const EMBASSY_TURNS: &[(&str, &[&str])] = &[
+    ("1081 0001 05FF01 029001 62 03 8000 B000 B600", &["1081 0001 029001 05FF01 72 03 800130 B00164 B60142"]),
+    ("1081 0002 05FF01 001101 62 02 8000 E000", &["1081 0002 001101 05FF01 72 02 800130 E00200D7"]),
+    ("1081 0003 05FF01 0EF001 62 02 D600 D400", &["1081 0003 0EF001 05FF01 72 02 D60702029001001101 D4020003"]),
+    ("1081 0004 05FF01 029001 61 02 800131 B00132",
+        &["1081 0004 029001 05FF01 71 02 8000 B000", "1081.... 029001 0EF001 73 02 800131 B00132"]),
+    ("1081 0005 05FF01 029001 61 02 B00165 B60142", &["1081 0005 029001 05FF01 51 02 B00165 B600"]),
+    ("1081 0006 05FF01 001101 61 01 E0020000", &["1081 0006 001101 05FF01 51 01 E0020000"]),
+    ("1081 0007 05FF01 029001 62 02 8000 B000", &["1081 0007 029001 05FF01 72 02 800131 B00132"]),
+];
+
+#[test]
+fn the_light_on_embassy_answers() -> Result<()> {
+    let Some((_, board)) = start(&build::EMBASSY, &Line::Ethernet)? else { return Ok(()) };
+    let mut link = Link::new(board.line.try_clone()?);
+    receive(&mut link, "1081.... 0EF001 0EF001 73 01 D50702029001001101")?;
+    for (request, answers) in EMBASSY_TURNS {
+        link.send(LIGHT, &bytes(request))?;
+        for answer in *answers {
+            receive(&mut link, answer).with_context(|| format!("after {request}"))?;
+        }
+    }
+    // To all nodes: answered after a random moment.
+    link.send(GROUP, &bytes("1081 0008 05FF01 001101 62 01 E000"))?;
+    receive(&mut link, "1081 0008 001101 05FF01 72 01 E00200D7")
+}
+
 /// Statics and the deepest stack so far. The RAM was zero at the start, and the stack grows towards the statics.
 fn check_ram(board: &mut Board, image: &size::Image) -> Result<()> {
     let statics = usize::try_from(image.ram())?;

@@ -17,6 +17,9 @@ use clap::Args;
 const MAX_FLASH: u64 = 16 * 1024;
 /// Statics of the same light: its buffers, its tables, its state.
 const MAX_RAM: u64 = 2 * 1024;
+/// Flash of the crate on embassy: the same, its adapter, what keeps and checks values, and all constants of the image, because it
+/// cannot be told whose they are. What embassy takes beside is its own.
+const MAX_FLASH_EMBASSY: u64 = 26 * 1024;
 
 /// Options of `cargo xtask bare`.
 #[derive(Args)]
@@ -48,6 +51,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let (flash, ram) = (image.library_flash(), image.ram());
     ensure!(flash <= MAX_FLASH, "{flash} bytes of flash without the light itself, more than {MAX_FLASH}");
     ensure!(ram <= MAX_RAM, "{ram} bytes of static RAM, more than {MAX_RAM}");
+    println!("a light and a thermometer on embassy:");
+    let image = size::Image::read(&toolchain.build(&build::EMBASSY)?)?;
+    image.print(options.symbols);
+    let flash = image.own_flash();
+    ensure!(flash <= MAX_FLASH_EMBASSY, "{flash} bytes of flash for the crate, more than {MAX_FLASH_EMBASSY}");
     Ok(())
 }
 

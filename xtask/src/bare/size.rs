@@ -23,6 +23,8 @@ enum Owner {
     Library,
     /// `core` and what the compiler calls, such as memcpy.
     Core,
+    /// Other crates: embassy, smoltcp and what they use.
+    Others,
     /// Strings, and what tables point to.
     Constants,
     /// The example: its object, its line, the board.
@@ -75,6 +77,11 @@ impl Image {
         self.flash - self.part(Owner::Light)
     }
 
+    /// Bytes of the crate's code and of all constants, beside what others bring.
+    pub(super) fn own_flash(&self) -> u64 {
+        self.part(Owner::Library) + self.part(Owner::Constants)
+    }
+
     /// Prints totals, parts, and the `largest` functions.
     pub(super) fn print(&self, largest: usize) {
         println!("flash: {:6} bytes, without the light itself {}", self.flash, self.library_flash());
@@ -82,6 +89,7 @@ impl Image {
             (Owner::Library, "wire, node, class: code"),
             (Owner::Constants, "class tables and other constants"),
             (Owner::Core, "core and what the compiler calls"),
+            (Owner::Others, "other crates: code"),
             (Owner::Light, "the light, its line and its board: code"),
         ] {
             println!("       {:6} {name}", self.part(owner));
@@ -116,6 +124,8 @@ fn owner_of_file(path: &str) -> Owner {
         Owner::Light
     } else if path.contains("echonet-lite/src/") {
         Owner::Library
+    } else if path.contains("/registry/src/") {
+        Owner::Others
     } else {
         Owner::Core
     }

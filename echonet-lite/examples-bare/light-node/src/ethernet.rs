@@ -5,6 +5,7 @@
 mod board;
 mod lan9118;
 mod light;
+mod smoltcp_device;
 mod startup;
 
 use core::net::SocketAddr;

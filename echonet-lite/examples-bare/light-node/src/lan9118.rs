@@ -1,12 +1,9 @@
-//! The board's Ethernet controller (SMSC LAN9118) as a device of smoltcp, without DMA.
-
-use smoltcp::phy::{self, Device, DeviceCapabilities, Medium};
-use smoltcp::time::Instant;
+//! The board's Ethernet controller (SMSC LAN9118), without DMA.
 
 use crate::board::{Interrupt, Registers};
 
 /// Bytes of an Ethernet frame without its check sum.
-const FRAME: usize = 1514;
+pub(crate) const FRAME: usize = 1514;
 
 /// The controller and a buffer for each direction, in words as its FIFOs want them.
 pub(crate) struct Lan9118 {
@@ -94,51 +91,33 @@ impl Lan9118 {
         // The two command words come on top.
         (self.registers.read(TX_INFO) & 0xFFFF) as usize >= FRAME.next_multiple_of(4) + 8
     }
-}
 
-impl Device for Lan9118 {
-    type RxToken<'a> = RxToken<'a>;
-    type TxToken<'a> = TxToken<'a>;
-
-    fn receive(&mut self, _now: Instant) -> Option<(RxToken<'_>, TxToken<'_>)> {
+    /// The next good frame, and room for one to answer it with.
+    pub(crate) fn receive(&mut self) -> Option<(&mut [u8], Room<'_>)> {
         // A frame that arrives may want an answer.
         if !self.can_send() {
             return None;
         }
         let length = self.next_frame()?;
-        let tx = TxToken { registers: &self.registers, buffer: &mut self.sent };
-        Some((RxToken(self.received.get(..length)?), tx))
+        let room = Room { registers: &self.registers, buffer: &mut self.sent };
+        Some((self.received.get_mut(..length)?, room))
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<TxToken<'_>> {
-        self.can_send().then_some(TxToken { registers: &self.registers, buffer: &mut self.sent })
-    }
-
-    fn capabilities(&self) -> DeviceCapabilities {
-        let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = FRAME;
-        capabilities
-    }
-}
-
-/// A received frame.
-pub(crate) struct RxToken<'a>(&'a [u8]);
-
-impl phy::RxToken for RxToken<'_> {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(self.0)
+    /// Room for one frame, if there is any.
+    pub(crate) fn room(&mut self) -> Option<Room<'_>> {
+        self.can_send().then_some(Room { registers: &self.registers, buffer: &mut self.sent })
     }
 }
 
 /// Room for one frame.
-pub(crate) struct TxToken<'a> {
+pub(crate) struct Room<'a> {
     registers: &'a Registers,
     buffer: &'a mut [u8; FRAME],
 }
 
-impl phy::TxToken for TxToken<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
+impl Room<'_> {
+    /// Has a frame of this length written, and sends it.
+    pub(crate) fn send<R>(self, length: usize, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let frame = &mut self.buffer[..length];
         let result = write(frame);
         self.registers.write(TX_DATA, TX_WHOLE_FRAME | length as u32);
