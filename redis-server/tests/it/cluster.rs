@@ -177,3 +177,32 @@ fn a_replica_takes_over_when_its_primary_is_killed() {
     conversation(&nodes[3], &[("GET b", "y")]);
     until("the others have been told", || nodes[1].says("GET b", &format!("MOVED 3300 127.0.0.1:{}", nodes[3].port)));
 }
+
+#[test]
+fn what_config_set_announces_is_seen_at_once() {
+    let node = Node::start("cluster-announces", &[]);
+    // Again and again: a change that waited for the bus would be there in time now and then.
+    for port in 7001..7020 {
+        let (set, seen) = (format!("CONFIG SET cluster-announce-port {port}"), format!(":{port}@"));
+        conversation(&node, &[(&set, "OK"), ("CLUSTER NODES", &seen)]);
+    }
+}
+
+#[test]
+fn packets_of_a_type_can_be_dropped() {
+    let nodes = [0, 1].map(|at| Node::start(&format!("cluster-drops-{at}"), &[("enable-debug-command", "yes")]));
+    nodes[0].meets(&nodes[1]);
+    until("they know each other", || {
+        nodes.iter().all(|node| nodes.iter().all(|other| node.says("CLUSTER NODES", &other.id())))
+    });
+    let mut subscriber = nodes[0].connect();
+    ask(&mut subscriber, &["SUBSCRIBE", "news"]);
+    for (filter, message, received) in [("4", "dropped", 1), ("-1", "read", 2)] {
+        conversation(&nodes[0], &[(&format!("DEBUG DROP-CLUSTER-PACKET-FILTER {filter}"), "OK")]);
+        nodes[1].ask(&format!("PUBLISH news {message}"));
+        let count = format!("cluster_stats_messages_publish_received:{received}");
+        until("it has come", || nodes[0].says("CLUSTER INFO", &count));
+    }
+    let first = ask(&mut subscriber, &["PING"]);
+    assert_eq!(first, Value::Array(["message", "news", "read"].map(|word| Value::Bulk(word.into())).to_vec()));
+}

@@ -82,6 +82,8 @@ pub struct Machine {
     /// Numbers packets with gossip.
     told: u64,
     counters: Counters,
+    /// Packets that are not read: what tests do to see a node that misses some.
+    dropped: Option<Kind>,
     /// What is to be done before the call ends.
     agenda: Agenda,
     /// Slots that are gone, and whose keys must go.
@@ -172,6 +174,11 @@ impl Machine {
         self.agenda.route = true;
         self.saving.ask();
         self.settle(now);
+    }
+
+    /// Packets of this type are not read from now on; none: all are.
+    pub fn drop_packets(&mut self, kind: Option<Kind>) {
+        self.dropped = kind;
     }
 
     /// What others are told of this node is what the settings say.

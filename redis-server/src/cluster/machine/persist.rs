@@ -88,6 +88,7 @@ impl Machine {
             next_period: now,
             told: 0,
             counters: Counters::default(),
+            dropped: None,
             agenda: Agenda::default(),
             doomed: SlotSet::EMPTY,
             served: SlotSet::EMPTY,

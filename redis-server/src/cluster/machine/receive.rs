@@ -22,6 +22,9 @@ impl Machine {
         let Some(packet) = Packet::parse(bytes) else { return };
         let header = &packet.header;
         self.counters.received[header.kind as usize] += 1;
+        if self.dropped == Some(header.kind) {
+            return;
+        }
         let sender = self.nodes.find(header.sender).filter(|key| !self.nodes.at(*key).is_handshake());
         if let Some(sender) = sender {
             self.heard(link, sender, header, now);

@@ -45,6 +45,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     instance.observers.refresh(&instance.config);
     instance.refresh_usage();
+    instance.cluster.refresh_settings(instance);
     client_eviction::recount(instance, cx.now());
     cx.reply.ok();
     Ok(())

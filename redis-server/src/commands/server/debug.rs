@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::config::caller;
 use super::digest::Digest;
 use super::{ADMIN, help};
+use crate::cluster::packet::Kind;
 use crate::command::Weight;
 use crate::command::{Args, Footprint, Result};
 use crate::commands::definition::{Definition, cmd};
@@ -49,6 +50,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         (b"digest", 2) => digest(cx),
         (b"digest-value", _) => digest_values(cx, args),
+        (b"drop-cluster-packet-filter", 3) => drop_packets(cx, args.at(2)),
         (b"error", 3) => return Err(Error::Message(shown(args.at(2)).into_owned())),
         (b"help", 2) => help(cx, "DEBUG", HELP),
         (b"htstats", 3) => table_stats(cx, args)?,
@@ -93,6 +95,14 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+/// Of the cluster bus; -1, or what is no type, has all packets read.
+fn drop_packets(cx: &mut Ctx<'_>, kind: &[u8]) {
+    let kind = usize::try_from(leading_number(kind) as i64).ok();
+    let kind = kind.and_then(|kind| Kind::ALL.get(kind).copied());
+    cx.instance().cluster.with(cx.instance(), |machine, _| machine.drop_packets(kind));
+    cx.reply.ok();
+}
+
 /// SLEEP is there to see what a server looks like from outside that answers nobody. LOADAOF runs commands.
 fn locks(args: Args<'_>) -> Footprint {
     let is_alone = args.len() > 1 && (args.is(1, "sleep") || args.is(1, "loadaof"));
@@ -105,8 +115,9 @@ fn locks(args: Args<'_>) -> Footprint {
 
 /// Whether it has to do with keys; the others are answered at once, also while data is loaded.
 fn looks_at_data(args: Args<'_>) -> bool {
-    const OTHERS: [&str; 8] = [
+    const OTHERS: [&str; 9] = [
         "aof-flush-sleep",
+        "drop-cluster-packet-filter",
         "error",
         "help",
         "leak",
@@ -372,6 +383,8 @@ const HELP: &[&str] = &[
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",
     "    Output a hex signature of the values of all the specified keys.",
+    "DROP-CLUSTER-PACKET-FILTER <packet-type>",
+    "    Drop all cluster bus packets of this type. -1 reads all packets again.",
     "ERROR <string>",
     "    Return a protocol error with <string> as message.",
     "HTSTATS <dbid>",
