@@ -108,12 +108,7 @@ fn the_light_answers_on_ethernet() -> Result<()> {
     let Some((_, board)) = start(&build::ETHERNET, &Line::Ethernet)? else { return Ok(()) };
     let mut link = Link::new(board.line.try_clone()?);
     receive(&mut link, ANNOUNCEMENT)?;
-    for (request, answers) in TURNS {
-        link.send(LIGHT, &bytes(request))?;
-        for answer in *answers {
-            receive(&mut link, answer).with_context(|| format!("after {request}"))?;
-        }
-    }
+    converse(&mut link, TURNS)?;
     for noise in NOISE {
         link.send(LIGHT, &bytes(noise))?;
         link.send(LIGHT, &bytes(PROBE.0))?;
@@ -144,12 +139,7 @@ fn the_light_on_embassy_answers() -> Result<()> {
     let Some((_, board)) = start(&build::EMBASSY, &Line::Ethernet)? else { return Ok(()) };
     let mut link = Link::new(board.line.try_clone()?);
     receive(&mut link, "1081.... 0EF001 0EF001 73 01 D50702029001001101")?;
-    for (request, answers) in EMBASSY_TURNS {
-        link.send(LIGHT, &bytes(request))?;
-        for answer in *answers {
-            receive(&mut link, answer).with_context(|| format!("after {request}"))?;
-        }
-    }
+    converse(&mut link, EMBASSY_TURNS)?;
     // To all nodes: answered after a random moment.
     link.send(GROUP, &bytes("1081 0008 05FF01 001101 62 01 E000"))?;
     receive(&mut link, "1081 0008 001101 05FF01 72 01 E00200D7")
@@ -171,6 +161,17 @@ fn expect(board: &mut Board, pattern: &str) -> Result<()> {
     let mut answer = vec![0; digits(pattern).len()];
     board.line.read_exact(&mut answer).with_context(|| format!("{pattern} did not come"))?;
     assert_matches(&answer, pattern);
+    Ok(())
+}
+
+/// Sends each request to the light, and receives its answers.
+fn converse(link: &mut Link, turns: &[(&str, &[&str])]) -> Result<()> {
+    for (request, answers) in turns {
+        link.send(LIGHT, &bytes(request))?;
+        for answer in *answers {
+            receive(link, answer).with_context(|| format!("after {request}"))?;
+        }
+    }
     Ok(())
 }
 
