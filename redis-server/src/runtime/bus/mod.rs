@@ -113,7 +113,6 @@ async fn run(instance: Arc<Instance>, listeners: Vec<TcpListener>, roles: Roles)
         }
         let is_left = bus.look_around(lost.as_deref());
         let cluster = &bus.instance.cluster;
-        cluster.refresh_settings(&bus.instance);
         let (deadline, now) = cluster.with(&bus.instance, |machine, now| (machine.deadline(), now)).unwrap_or((0, 0));
         if deadline <= now {
             cluster.with(&bus.instance, |machine, now| machine.tick(now));
