@@ -47,3 +47,11 @@ pub(super) const JS: Kit = kit! {
     programs: &["node", "npm"],
     install: "npm install --no-audit --no-fund --no-package-lock --loglevel=error",
 };
+
+/// grpc-java; its plugin of the compiler comes from where its libraries do.
+pub(super) const JAVA: Kit = kit! {
+    name: "grpc-java",
+    sources: &["tests/peers/java", "proto/helloworld.proto"],
+    programs: &["javac", "mvn"],
+    install: "mvn --batch-mode --quiet package dependency:copy-dependencies -DoutputDirectory=lib",
+};

@@ -7,7 +7,7 @@ use grpc_server::Args;
 use test_peers::{Kit, printed};
 
 use super::Both;
-use super::install::{CONNECT, GO, JS, PYTHON};
+use super::install::{CONNECT, GO, JAVA, JS, PYTHON};
 
 /// Runs a client that says `ok` at its end; its program may be one of the kit's.
 #[track_caller]
@@ -44,4 +44,9 @@ fn grpcio_of_python() {
 #[test]
 fn grpc_js_of_node() {
     check(&JS, "node", &["peer.js"]);
+}
+
+#[test]
+fn grpc_java() {
+    check(&JAVA, "java", &["-cp", "target/classes:lib/*", "Peer"]);
 }
