@@ -7,6 +7,7 @@ mod outside;
 
 use std::env;
 use std::io;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 pub use kit::Kit;
@@ -44,6 +45,16 @@ pub fn is_there(program: &str) -> bool {
         skip(&format!("there is no {program}"));
     }
     found
+}
+
+/// Headless Chromium with a profile of its own, made in a folder. Whoever runs it has asked whether it [`is_there`].
+#[must_use]
+pub fn chromium(folder: &Path) -> Command {
+    let mut browser = Command::new("chromium");
+    // Containers and root have no sandbox; the pages are our own.
+    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    browser.arg(format!("--user-data-dir={}", folder.join("profile").display()));
+    browser
 }
 
 /// Runs a program for so many seconds at most, without input; its output.

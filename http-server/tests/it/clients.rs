@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_peers::{Kit, is_there, kit, printed};
+use test_peers::{Kit, chromium, is_there, kit, printed};
 
-use crate::support::{Server, tls_options};
+use crate::support::{Server, folder, tls_options};
 
 // A file of its own is a program for Go: no go.mod, nothing to be fetched.
 const GO: Kit = kit! {
@@ -71,6 +71,23 @@ fn python_httpx() {
 fn java_http_client() {
     if is_there("javac") {
         check(Command::new("java").arg(script("Client.java")));
+    }
+}
+
+/// A page that asks for more: browsers speak HTTP/2 over TLS alone.
+#[test]
+fn headless_chromium() {
+    if !is_there("chromium") {
+        return;
+    }
+    for (server, scheme, protocol) in
+        [(Server::start(), "http", "http/1.1"), (Server::with(tls_options()), "https", "h2")]
+    {
+        let mut browser = chromium(&folder("chromium"));
+        // The time goes on only while nothing is waited for.
+        browser.args(["--ignore-certificate-errors", "--virtual-time-budget=30000", "--dump-dom"]);
+        let page = printed(browser.arg(format!("{scheme}://{}/t/page", server.addr)));
+        assert!(page.contains(&format!("<body>ok over {protocol}</body>")), "{page}");
     }
 }
 

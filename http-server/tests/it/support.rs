@@ -13,6 +13,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
+use axum::response::Html;
 use axum::routing::{any, get, post};
 use http_body_util::BodyExt as _;
 use http_server::{Options, routes, serve};
@@ -102,6 +103,7 @@ pub(crate) fn router() -> Router {
         .route("/t/slow", get(slow))
         .route("/t/panic", get(panics))
         .route("/t/broken", get(|| async { broken() }))
+        .route("/t/page", get(|| async { Html(include_str!("../clients/page.html")) }))
         .route("/t/headers", get(|request: Request| async move { format!("{:?}", request.headers()) }))
         .route("/t/client", get(client_of))
         .route("/t/nothing", get(|| async { axum::http::StatusCode::NO_CONTENT }))

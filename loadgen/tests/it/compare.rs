@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use loadgen::compare::{Record, Run};
-use test_peers::is_there;
+use test_peers::{chromium, is_there, printed};
 
 /// A folder that is removed when the test is over.
 struct Folder(PathBuf);
@@ -126,7 +126,7 @@ fn look_at(folder: &Folder, page: &str) {
         return;
     }
     let address = format!("file://{}", folder.0.join(page).display());
-    let dom = chromium(folder, &["--dump-dom", &address]);
+    let dom = printed(chromium(&folder.0).args(["--dump-dom", &address]));
     assert!(dom.matches("<svg").count() >= 5 && dom.matches("class=\"whisker\"").count() >= 12, "{dom}");
     for (name, scheme, colours) in [
         (
@@ -142,7 +142,8 @@ fn look_at(folder: &Folder, page: &str) {
     ] {
         let path = folder.0.join(name);
         let shot = format!("--screenshot={}", path.display());
-        chromium(folder, &["--window-size=1000,1800", "--hide-scrollbars", scheme, &shot, &address]);
+        let mut browser = chromium(&folder.0);
+        let _ = printed(browser.args(["--window-size=1000,1800", "--hide-scrollbars", scheme, &shot, &address]));
         let pixels = pixels(&path);
         for colour in colours {
             // A bar alone has more than 20 × 100 pixels.
@@ -153,24 +154,6 @@ fn look_at(folder: &Folder, page: &str) {
             fs::copy(&path, Path::new(&kept).join(name)).unwrap();
         }
     }
-}
-
-/// Runs the browser, for at most a minute, and gives what it prints.
-fn chromium(folder: &Folder, arguments: &[&str]) -> String {
-    let profile = format!("--user-data-dir={}", folder.0.join("profile").display());
-    let (out, path) = (folder.0.join("browser.out"), folder.0.join("browser.err"));
-    let mut browser = Command::new("chromium")
-        // Containers and root have no sandbox; the page is our own.
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", &profile])
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(File::create(&out).unwrap())
-        .stderr(File::create(&path).unwrap())
-        .spawn()
-        .unwrap();
-    let status = wait(&mut browser, Duration::from_secs(60));
-    assert!(status.success(), "{}", fs::read_to_string(path).unwrap());
-    fs::read_to_string(out).unwrap()
 }
 
 fn wait(child: &mut std::process::Child, limit: Duration) -> std::process::ExitStatus {
