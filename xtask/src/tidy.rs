@@ -58,6 +58,11 @@ const EDGES: &[&str] = &["Instant::now", "SystemTime::now", "TcpStream", "TcpLis
 /// Where http2 meets the crates of others, behind a feature.
 const NOT_CORE: &str = "http2/src/shared/";
 
+/// The engine of HTTP/2 reads in one sitting: lines of all its files and of one, without tests.
+const HTTP2: &str = "http2/src/";
+const MAX_HTTP2: usize = 4000;
+const MAX_HTTP2_FILE: usize = 500;
+
 /// The folders of redis-server from the bottom up: a file names only its own folder and those before it.
 const REDIS_FOLDERS: &[&str] = &[
     "protocol",
@@ -140,8 +145,26 @@ impl Tree {
                 breaches.extend(self.check_manifest(path, text));
             }
         }
+        breaches.extend(self.check_http2());
         let missing = DOCUMENTS.iter().filter(|name| !self.files.contains_key(**name));
         breaches.extend(missing.map(|name| format!("{name}: missing")));
+        breaches
+    }
+
+    /// The engine is no longer than what can be read in one sitting; what others' crates need of it is not the engine.
+    fn check_http2(&self) -> Vec<String> {
+        let files = self.files.iter().filter(|(path, _)| path.starts_with(HTTP2) && !is_test(path));
+        let lengths = files.map(|(path, text)| (path, without_tests(text).lines().count()));
+        let (mut breaches, mut engine) = (Vec::new(), 0);
+        for (path, length) in lengths {
+            if length > MAX_HTTP2_FILE {
+                breaches.push(format!("{path}: {length} lines without tests, more than {MAX_HTTP2_FILE}"));
+            }
+            engine += if path.starts_with(NOT_CORE) { 0 } else { length };
+        }
+        if engine > MAX_HTTP2 {
+            breaches.push(format!("{HTTP2}: {engine} lines without tests, more than {MAX_HTTP2}"));
+        }
         breaches
     }
 
@@ -379,6 +402,25 @@ mod tests {
         check("http2/src/shared/a.rs", "use tokio::io::AsyncRead;", None);
         check("redis-server/src/types/tests.rs", "let now = Instant::now();", None);
         check("http-server/src/a.rs", "let now = Instant::now();", None);
+    }
+
+    #[test]
+    fn the_engine_of_http2_stays_short() {
+        let check = |files: &[(&str, usize)], expected: &[&str]| {
+            let texts: Vec<_> = files.iter().map(|(path, lines)| (*path, "\n".repeat(*lines))).collect();
+            let files: Vec<_> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
+            assert_eq!(breaches(&files), expected);
+        };
+        check(&[("http2/src/a.rs", 501)], &["http2/src/a.rs: 501 lines without tests, more than 500"]);
+        check(&[("http2/src/hpack/tests.rs", 501), ("http2/tests/it/a.rs", 501)], &[]);
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| format!("http2/src/{name}.rs"));
+        let mut files: Vec<_> = names.iter().map(|name| (name.as_str(), 500)).collect();
+        files.push(("http2/src/shared/a.rs", 500));
+        check(&files, &[]);
+        files.push(("http2/src/i.rs", 1));
+        check(&files, &["http2/src/: 4001 lines without tests, more than 4000"]);
+        let text = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(500), "\n".repeat(50));
+        assert_eq!(breaches(&[("http2/src/a.rs", &text)]), [""; 0]);
     }
 
     #[test]
