@@ -55,3 +55,13 @@ pub(super) const JAVA: Kit = kit! {
     programs: &["javac", "mvn"],
     install: "mvn --batch-mode --quiet package dependency:copy-dependencies -DoutputDirectory=lib",
 };
+
+/// A page on connect-web.
+pub(super) const WEB: Kit = kit! {
+    name: "grpc-web",
+    sources: &["tests/peers/web", "proto/helloworld.proto"],
+    programs: &["node", "npm", "protoc"],
+    install: "npm install --no-audit --no-fund --no-package-lock --loglevel=error && \
+        protoc --plugin=node_modules/.bin/protoc-gen-es --es_out=. --es_opt=target=js helloworld.proto && \
+        node_modules/.bin/esbuild page.js --bundle --format=esm --outfile=bundle.js --log-level=warning",
+};

@@ -1,5 +1,6 @@
 //! Genuine clients and tools, unmodified, over cleartext and TLS.
 
+mod browser;
 mod h2spec;
 mod install;
 pub(crate) mod interop;
