@@ -299,27 +299,59 @@ pub mod flag {
     /// Is shown every command.
     pub const MONITOR: u32 = 1 << 9;
     /// `CLIENT TRACKING ON`.
-    pub const TRACKING: u32 = 1 << 20;
+    pub const TRACKING: u32 = 1 << 10;
     /// Tracks by prefix.
-    pub const TRACKING_BCAST: u32 = 1 << 21;
+    pub const TRACKING_BCAST: u32 = 1 << 11;
     /// Whom it has named to be told in its place is gone.
-    pub const TRACKING_BROKEN: u32 = 1 << 22;
+    pub const TRACKING_BROKEN: u32 = 1 << 12;
     /// All that is about tracking.
     pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
     /// Is no longer listed.
-    pub const GONE: u32 = 1 << 23;
+    pub const GONE: u32 = 1 << 13;
     /// Is a replica, which follows this server.
-    pub const REPLICA: u32 = 1 << 25;
+    pub const REPLICA: u32 = 1 << 14;
     /// Came by TLS.
-    pub const TLS: u32 = 1 << 26;
+    pub const TLS: u32 = 1 << 15;
     /// Has said READONLY.
-    pub const READONLY: u32 = 1 << 27;
+    pub const READONLY: u32 = 1 << 16;
     /// A command of its own runs elsewhere, or waits for one that does.
-    pub const AWAITS: u32 = 1 << 24;
+    pub const AWAITS: u32 = 1 << 17;
     /// Is woken when the disk has more.
-    pub const AWAITS_DISK: u32 = 1 << 26;
+    pub const AWAITS_DISK: u32 = 1 << 18;
     /// It is the server that this one follows.
-    pub const PRIMARY: u32 = 1 << 27;
+    pub const PRIMARY: u32 = 1 << 19;
+
+    /// Each is a bit of its own.
+    const _: () = {
+        let all = [
+            BLOCKED,
+            MULTI,
+            PUBSUB,
+            PAUSED,
+            NO_EVICT,
+            NO_TOUCH,
+            UNIX,
+            RESP3,
+            CLOSING,
+            MONITOR,
+            TRACKING,
+            TRACKING_BCAST,
+            TRACKING_BROKEN,
+            GONE,
+            REPLICA,
+            TLS,
+            READONLY,
+            AWAITS,
+            AWAITS_DISK,
+            PRIMARY,
+        ];
+        let (mut union, mut at) = (0, 0);
+        while at < all.len() {
+            assert!(union & all[at] == 0);
+            union |= all[at];
+            at += 1;
+        }
+    };
 }
 
 /// Index into [`ClientShared::counts`].
