@@ -91,6 +91,7 @@ settings! {
         SHUTDOWN_ON_SIGTERM "shutdown-on-sigterm",
         ACL_PUBSUB_DEFAULT "acl-pubsub-default",
         REPL_DISKLESS_LOAD "repl-diskless-load",
+        SANITIZE_DUMP_PAYLOAD "sanitize-dump-payload",
     }
     Switch switch {
         REPLICA_READ_ONLY "replica-read-only",

@@ -160,7 +160,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Snapshots, "stop-writes-on-bgsave-error", Bool, "yes", MUT, "refuse writes after a failed snapshot"),
     row(Snapshots, "rdbcompression",   Bool, "yes", MUT, "compress strings in snapshots"),
     row(Snapshots, "rdbchecksum",      Bool, "yes", IMM, "end snapshots with a checksum"),
-    row(Snapshots, "sanitize-dump-payload", Enum(&["no", "yes", "clients"]), "no", INERT, "check what RESTORE loads in full"),
+    row(Snapshots, "sanitize-dump-payload", Enum(&["no", "yes", "clients"]), "no", MUT, "of whom what RESTORE loads counts as checked in full (all is)"),
     row(Snapshots, "rdb-del-sync-files", Bool, "no", INERT, "remove files that replication left"),
     row(Snapshots, "key-load-delay",   int(i32::MIN as i64, i32::MAX as i64), "0", HIDDEN, "microseconds that each key's loading is delayed, for tests"),
     row(Snapshots, "loading-process-events-interval-bytes", int(1024, i32::MAX as i64), "2097152", HIDDEN, "files of fewer bytes are loaded before the server listens"),

@@ -70,6 +70,8 @@ pub struct WorkerStats {
     pub writes: Counter,
     /// Error replies.
     pub errors: Counter,
+    /// Payloads that `sanitize-dump-payload` has checked in full.
+    pub sanitizations: Counter,
 }
 
 impl WorkerStats {
@@ -84,6 +86,7 @@ impl WorkerStats {
             reads: Counter::default(),
             writes: Counter::default(),
             errors: Counter::default(),
+            sanitizations: Counter::default(),
         }
     }
 
@@ -92,8 +95,8 @@ impl WorkerStats {
             let CommandStats { calls, nanos, rejected, failed, durations } = command;
             [calls, nanos, rejected, failed].into_iter().chain(durations).for_each(Counter::reset);
         }
-        let Self { commands: _, changes: _, hits, misses, input, output, reads, writes, errors } = self;
-        [hits, misses, input, output, reads, writes, errors].into_iter().for_each(Counter::reset);
+        let Self { commands: _, changes: _, hits, misses, input, output, reads, writes, errors, sanitizations } = self;
+        [hits, misses, input, output, reads, writes, errors, sanitizations].into_iter().for_each(Counter::reset);
     }
 
     /// Counts `calls` of a command that took `nanos` each.

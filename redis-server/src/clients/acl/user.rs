@@ -172,6 +172,11 @@ impl User {
         self.all_selectors().any(Selector::uses_all_channels)
     }
 
+    /// Whether its payloads are taken for granted where `sanitize-dump-payload clients` is set.
+    pub fn skips_sanitizing(&self) -> bool {
+        self.sanitize == Some(false)
+    }
+
     /// Its flags, as ACL GETUSER names them.
     pub fn flags(&self) -> impl Iterator<Item = &'static str> {
         let sanitize = self.sanitize.map(|on| if on { "sanitize-payload" } else { "skip-sanitize-payload" });

@@ -1,5 +1,6 @@
 //! DUMP and RESTORE: values in the form of Redis' own files.
 
+use crate::clients::client::flag;
 use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
@@ -62,6 +63,7 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("BUSYKEY Target key name already exists."));
     }
     let ttl = u64::try_from(args.int(2)?).map_err(|_| Error::Static("ERR Invalid TTL value, must be >= 0"))?;
+    count_sanitizing(cx, args.at(3));
     let limits = Limits {
         hash: cx.hash_limits(),
         list: cx.list_limits(),
@@ -72,7 +74,8 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         rdb::restore(args.at(3), &limits, cx.instance().snapshots.checks_sums()).map_err(|refused| match refused {
             Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
             Refused::Content => {
-                tracing::warn!("RESTORE: {} integrity check failed", kind(args.at(3)));
+                let kind = packed_as(args.at(3)).unwrap_or("Value");
+                tracing::warn!("RESTORE: {kind} integrity check failed");
                 Error::Static("ERR Bad data format")
             }
         })?;
@@ -117,9 +120,21 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a payload says that it is.
-fn kind(payload: &[u8]) -> &'static str {
-    match payload.first() {
+/// Counts a payload that the genuine server would check in full; all others are checked as well.
+fn count_sanitizing(cx: &Ctx<'_>, payload: &[u8]) {
+    let is_sanitized = match cx.config().word(settings::SANITIZE_DUMP_PAYLOAD) {
+        "yes" => true,
+        "clients" => !cx.client.shared.has_flag(flag::PRIMARY) && !cx.client.identity.user().skips_sanitizing(),
+        _ => false,
+    };
+    if is_sanitized && packed_as(payload).is_some() {
+        cx.worker.stats.sanitizations.add(1);
+    }
+}
+
+/// In what a payload says that it is packed.
+fn packed_as(payload: &[u8]) -> Option<&'static str> {
+    let kind = match payload.first() {
         Some(9) => "Zipmap",
         Some(10 | 14) => "Ziplist",
         Some(11) => "Intset",
@@ -127,8 +142,9 @@ fn kind(payload: &[u8]) -> &'static str {
         Some(13) => "Hash ziplist",
         Some(15 | 19 | 21) => "Stream listpack",
         Some(16 | 17 | 18 | 20) => "Listpack",
-        _ => "Value",
-    }
+        _ => return None,
+    };
+    Some(kind)
 }
 
 /// Notes when the value was used last, or how often, as the policy counts.

@@ -307,6 +307,7 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("tracking_total_items", tracking.items);
     fields.add("tracking_total_prefixes", tracking.prefixes);
     fields.add("total_error_replies", sum(|worker| worker.errors.get()));
+    fields.add("dump_payload_sanitizations", sum(|worker| worker.sanitizations.get()));
     fields.add("total_reads_processed", sum(|worker| worker.reads.get()));
     fields.add("total_writes_processed", sum(|worker| worker.writes.get()));
 }
