@@ -26,13 +26,16 @@ pub struct Endpoint {
     pub is_replica: bool,
     /// Whether the cluster agrees that it is not there.
     pub has_failed: bool,
+    /// Whether clients are sent to it as to a replica: it has not failed, and has something of a stream of changes.
+    pub is_available: bool,
 }
 
 impl Endpoint {
     /// A node that has only a name.
     pub fn of_new(id: NodeId) -> Self {
         let (ip, hostname) = (String::new(), String::new());
-        Self { id, ip, port: 0, tls_port: 0, hostname, primary: NOBODY, is_replica: false, has_failed: false }
+        let (is_replica, has_failed, is_available) = (false, false, false);
+        Self { id, ip, port: 0, tls_port: 0, hostname, primary: NOBODY, is_replica, has_failed, is_available }
     }
 }
 

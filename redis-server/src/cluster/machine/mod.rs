@@ -158,6 +158,7 @@ impl Machine {
 
     /// What those know who have the data; to be told before [`tick`](Self::tick) and before subcommands.
     pub fn observe(&mut self, facts: Facts) {
+        self.agenda.show |= (self.facts.offset == 0) != (facts.offset == 0);
         self.facts = facts;
     }
 

@@ -71,6 +71,8 @@ impl Machine {
             node.flags.set(Flags::EXTENSIONS);
         }
         node.data_received = now;
+        // Clients are sent to a replica that has something.
+        self.agenda.show |= (node.offset == 0) != (header.offset == 0);
         node.offset = header.offset;
         if header.config_epoch > node.config_epoch {
             node.config_epoch = header.config_epoch;

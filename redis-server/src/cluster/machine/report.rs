@@ -223,7 +223,7 @@ impl Machine {
 
     fn shard_node(&self, key: Key) -> ShardNode {
         let node = self.nodes.at(key);
-        let offset = if node.is_myself() { self.facts.offset } else { node.offset };
+        let offset = self.offset_of(node);
         let health = if node.has_failed() {
             "fail"
         } else if node.is_replica() && offset == 0 || node.is_myself() && self.facts.is_loading {
@@ -241,6 +241,11 @@ impl Machine {
             offset,
             health,
         }
+    }
+
+    /// How far a node is in its stream of changes.
+    fn offset_of(&self, node: &Node) -> u64 {
+        if node.is_myself() { self.facts.offset } else { node.offset }
     }
 
     /// Who serves what.
@@ -261,6 +266,7 @@ impl Machine {
             primary: place(node.primary),
             is_replica: node.is_replica(),
             has_failed: node.has_failed(),
+            is_available: !node.has_failed() && self.offset_of(node) > 0,
         });
         let me = self.nodes.me();
         let mut owners: Box<[u16; SLOTS]> = vec![NOBODY; SLOTS].try_into().expect("its length is that of the array");

@@ -88,7 +88,7 @@ pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let ranges = ranges(&routing);
     cx.reply.array(ranges.len());
     for (first, last, owner) in ranges {
-        let follows = |node: &&Endpoint| node.is_replica && node.primary == owner && !node.has_failed;
+        let follows = |node: &&Endpoint| node.is_replica && node.primary == owner && node.is_available;
         let replicas: Vec<&Endpoint> = routing.nodes.iter().filter(follows).collect();
         cx.reply.array(3 + replicas.len());
         cx.reply.int(first.into());

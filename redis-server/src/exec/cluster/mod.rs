@@ -53,6 +53,7 @@ impl Cluster {
             primary: NOBODY,
             is_replica: false,
             has_failed: false,
+            is_available: false,
         };
         let routing = RwLock::new(Arc::new(Routing::alone(me)));
         Self { is_enabled, routing, served: slots(), readable: slots(), node: node::Node::default() }

@@ -48,6 +48,32 @@ fn the_majority_decides_who_has_failed() {
 }
 
 #[test]
+fn clients_are_sent_to_replicas_that_have_something() {
+    let check = |bench: &Bench, expected: &[char]| {
+        let available: Vec<NodeId> = bench
+            .routing()
+            .nodes
+            .iter()
+            .filter(|node| node.is_replica && node.is_available)
+            .map(|node| node.id)
+            .collect();
+        assert_eq!(available, expected.iter().map(|digit| id(*digit)).collect::<Vec<_>>());
+    };
+    let mut bench = Bench::new('a');
+    check(&bench, &[]);
+    let mut word = Word::of('d');
+    word.offset = 14;
+    bench.hear('d', &word.say(Kind::Ping));
+    bench.pass(100);
+    check(&bench, &['d']);
+
+    let mut bench = Bench::new('e');
+    bench.machine.observe(Facts { offset: 14, ..Facts::default() });
+    bench.pass(100);
+    check(&bench, &['e']);
+}
+
+#[test]
 fn reports_grow_old() {
     let mut bench = Bench::new('a');
     bench.hear('b', &report('b', 'c'));
