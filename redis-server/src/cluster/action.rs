@@ -107,8 +107,6 @@ pub struct Facts {
     pub offset: u64,
     /// How the primary is heard.
     pub primary_link: PrimaryLink,
-    /// Whether there are keys.
-    pub has_keys: bool,
     /// Whether a data set is being loaded.
     pub is_loading: bool,
 }

@@ -95,12 +95,12 @@ impl Machine {
         self.done(now)
     }
 
-    /// CLUSTER FLUSHSLOTS.
+    /// CLUSTER FLUSHSLOTS, of a node that has keys or none.
     ///
     /// # Errors
     /// There are keys.
-    pub fn flush_slots(&mut self, now: Millis) -> Result<(), Error> {
-        if self.facts.has_keys {
+    pub fn flush_slots(&mut self, has_keys: bool, now: Millis) -> Result<(), Error> {
+        if has_keys {
             return Err(Error::Static("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."));
         }
         for slot in self.nodes.myself().slots.clone().iter() {
@@ -202,11 +202,11 @@ impl Machine {
         }
     }
 
-    /// CLUSTER REPLICATE.
+    /// CLUSTER REPLICATE, of a node that has keys or none.
     ///
     /// # Errors
     /// As the genuine server's.
-    pub fn replicate(&mut self, id: &[u8], now: Millis) -> Result<(), Error> {
+    pub fn replicate(&mut self, id: &[u8], has_keys: bool, now: Millis) -> Result<(), Error> {
         let key = self.find_known(id, "ERR Unknown node")?;
         let me = self.nodes.myself();
         if key == self.nodes.me() {
@@ -215,7 +215,7 @@ impl Machine {
         if self.nodes.at(key).is_replica() {
             return Err(Error::Static("ERR I can only replicate a master, not a replica."));
         }
-        if me.is_primary() && (me.slots.len() > 0 || self.facts.has_keys) {
+        if me.is_primary() && (me.slots.len() > 0 || has_keys) {
             return Err(Error::Static("ERR To set a master the node must be empty and without assigned slots."));
         }
         self.follow(key);
@@ -258,12 +258,12 @@ impl Machine {
         Ok(())
     }
 
-    /// CLUSTER RESET.
+    /// CLUSTER RESET, of a node that has keys or none.
     ///
     /// # Errors
     /// A primary has keys.
-    pub fn reset(&mut self, is_hard: bool, now: Millis) -> Result<(), Error> {
-        if self.nodes.myself().is_primary() && self.facts.has_keys {
+    pub fn reset(&mut self, is_hard: bool, has_keys: bool, now: Millis) -> Result<(), Error> {
+        if self.nodes.myself().is_primary() && has_keys {
             return Err(Error::Static("ERR CLUSTER RESET can't be called with master nodes containing keys"));
         }
         let me = self.nodes.me();

@@ -181,7 +181,7 @@ fn strangers_become_a_cluster() {
     assert!(world.wait(20_000, 100, know).is_some(), "they have not met");
     for host in 3..6 {
         let primary = world.hosts[host - 3].machine.as_ref().expect("it is up").my_id();
-        world.tell(host, |machine, now| machine.replicate(primary.as_bytes(), now)).expect("it has nothing");
+        world.tell(host, |machine, now| machine.replicate(primary.as_bytes(), false, now)).expect("it has nothing");
     }
     world.run(1000);
     assert!(world.wait(20_000, 100, agree).is_some(), "they do not agree");

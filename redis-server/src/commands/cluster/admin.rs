@@ -91,9 +91,15 @@ fn add(slots: &mut SlotSet, slot: u16) -> Result {
     if is_new { Ok(()) } else { Err(Error::Message(format!("ERR Slot {slot} specified multiple times"))) }
 }
 
+/// Whether this node has keys, which it must not have where it is to become another's.
+fn has_keys(cx: &Ctx<'_>) -> bool {
+    !cx.instance.database(0).is_empty()
+}
+
 /// CLUSTER FLUSHSLOTS
 pub(super) fn flush_slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    ask(cx, |machine, now| machine.flush_slots(now))??;
+    let has_keys = has_keys(cx);
+    ask(cx, |machine, now| machine.flush_slots(has_keys, now))??;
     cx.reply.ok();
     Ok(())
 }
@@ -132,7 +138,8 @@ pub(super) fn forget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `CLUSTER REPLICATE id`
 pub(super) fn replicate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    ask(cx, |machine, now| machine.replicate(args.at(2), now))??;
+    let has_keys = has_keys(cx);
+    ask(cx, |machine, now| machine.replicate(args.at(2), has_keys, now))??;
     cx.reply.ok();
     Ok(())
 }
@@ -162,7 +169,8 @@ pub(super) fn reset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         3 => return Err(Error::Syntax),
         _ => return Err(Error::subcommand_syntax(args)),
     };
-    ask(cx, |machine, now| machine.reset(is_hard, now))??;
+    let has_keys = has_keys(cx);
+    ask(cx, |machine, now| machine.reset(is_hard, has_keys, now))??;
     cx.reply.ok();
     Ok(())
 }

@@ -292,12 +292,7 @@ fn facts(instance: &Instance) -> Facts {
         Some(primary) if !primary.had_stream => PrimaryLink::Never,
         Some(primary) => PrimaryLink::Down { since: primary.down_since },
     };
-    Facts {
-        offset: instance.journal.offset(),
-        primary_link,
-        has_keys: !instance.database(0).is_empty(),
-        is_loading: instance.exclusive.is_loading(),
-    }
+    Facts { offset: instance.journal.offset(), primary_link, is_loading: instance.exclusive.is_loading() }
 }
 
 /// What is said to those who ask a server for its cluster that is no node of one.

@@ -1,66 +1,60 @@
 //! Subcommands.
 
-use super::super::super::{Facts, Failover, SetSlot};
+use super::super::super::{Failover, SetSlot};
 use super::*;
 use crate::protocol::error::Error;
-
-fn keys() -> Facts {
-    Facts { has_keys: true, ..Facts::default() }
-}
 
 /// What is refused, in the genuine server's words.
 #[test]
 fn refusals() {
     type Act<'a> = &'a dyn Fn(&mut Machine, Millis) -> Result<(), Error>;
-    let check = |me: char, facts: Facts, act: Act<'_>, expected: &str| {
+    let check = |me: char, act: Act<'_>, expected: &str| {
         let mut bench = Bench::new(me);
-        bench.machine.observe(facts);
         let before = bench.machine.saved_text();
         let now = bench.now;
         let result = act(&mut bench.machine, now).map_err(|error| error.to_string());
         assert_eq!(result, Err(expected.to_owned()));
         assert_eq!(bench.machine.saved_text(), before, "a refusal changes nothing");
     };
-    let none = Facts::default();
     let [a, b, d, nine] = ['a', 'b', 'd', '9'].map(|digit| digit.to_string().repeat(40));
     let [a, b, d, nine] = [&a, &b, &d, &nine].map(|name| name.as_bytes());
     let unknown = format!("ERR Unknown node {}", "9".repeat(40));
     let set = |slot: u16| -> SlotSet { [slot].into_iter().collect() };
-    check('a', none, &|m, now| m.add_slots(&set(9), now), "ERR Slot 9 is already busy");
-    check('a', none, &|m, now| m.add_slots(&set(15), now), "ERR Slot 15 is already busy");
-    check('a', none, &|m, now| m.del_slots(&set(30), now), "ERR Slot 30 is already unassigned");
-    check('a', keys(), &|m, now| m.flush_slots(now), "ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
+    check('a', &|m, now| m.add_slots(&set(9), now), "ERR Slot 9 is already busy");
+    check('a', &|m, now| m.add_slots(&set(15), now), "ERR Slot 15 is already busy");
+    check('a', &|m, now| m.del_slots(&set(30), now), "ERR Slot 30 is already unassigned");
+    check('a', &|m, now| m.flush_slots(true, now), "ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
     let slot = |m: &mut Machine, slot, what, now| m.set_slot(slot, what, 1, now);
-    check('d', none, &|m, now| slot(m, 1, SetSlot::Stable, now), "ERR You can use SETSLOT only with masters.");
-    check('a', none, &|m, now| slot(m, 10, SetSlot::Migrating(b), now), "ERR I'm not the owner of hash slot 10");
-    check('a', none, &|m, now| slot(m, 1, SetSlot::Importing(b), now), "ERR I'm already the owner of hash slot 1");
+    check('d', &|m, now| slot(m, 1, SetSlot::Stable, now), "ERR You can use SETSLOT only with masters.");
+    check('a', &|m, now| slot(m, 10, SetSlot::Migrating(b), now), "ERR I'm not the owner of hash slot 10");
+    check('a', &|m, now| slot(m, 1, SetSlot::Importing(b), now), "ERR I'm already the owner of hash slot 1");
     let about = format!("ERR I don't know about node {}", "9".repeat(40));
-    check('a', none, &|m, now| slot(m, 1, SetSlot::Migrating(nine), now), &about);
-    check('a', none, &|m, now| slot(m, 10, SetSlot::Importing(nine), now), &about);
-    check('a', none, &|m, now| slot(m, 1, SetSlot::Migrating(d), now), "ERR Target node is not a master");
-    check('a', none, &|m, now| slot(m, 1, SetSlot::Node(nine), now), &unknown);
-    check('a', none, &|m, now| slot(m, 1, SetSlot::Node(b"x"), now), "ERR Unknown node x");
+    check('a', &|m, now| slot(m, 1, SetSlot::Migrating(nine), now), &about);
+    check('a', &|m, now| slot(m, 10, SetSlot::Importing(nine), now), &about);
+    check('a', &|m, now| slot(m, 1, SetSlot::Migrating(d), now), "ERR Target node is not a master");
+    check('a', &|m, now| slot(m, 1, SetSlot::Node(nine), now), &unknown);
+    check('a', &|m, now| slot(m, 1, SetSlot::Node(b"x"), now), "ERR Unknown node x");
     let held = "ERR Can't assign hashslot 1 to a different node while I still hold keys for this hash slot.";
-    check('a', none, &|m, now| slot(m, 1, SetSlot::Node(b), now), held);
-    check('a', none, &|m, now| m.forget_node(nine, now), &unknown);
-    check('a', none, &|m, now| m.forget_node(a, now), "ERR I tried hard but I can't forget myself...");
-    check('d', none, &|m, now| m.forget_node(a, now), "ERR Can't forget my master!");
-    check('a', none, &|m, now| m.replicate(nine, now), &unknown);
-    check('a', none, &|m, now| m.replicate(a, now), "ERR Can't replicate myself");
-    check('a', none, &|m, now| m.replicate(d, now), "ERR I can only replicate a master, not a replica.");
+    check('a', &|m, now| slot(m, 1, SetSlot::Node(b), now), held);
+    check('a', &|m, now| m.forget_node(nine, now), &unknown);
+    check('a', &|m, now| m.forget_node(a, now), "ERR I tried hard but I can't forget myself...");
+    check('d', &|m, now| m.forget_node(a, now), "ERR Can't forget my master!");
+    check('a', &|m, now| m.replicate(nine, false, now), &unknown);
+    check('a', &|m, now| m.replicate(a, false, now), "ERR Can't replicate myself");
+    check('a', &|m, now| m.replicate(d, false, now), "ERR I can only replicate a master, not a replica.");
     let not_empty = "ERR To set a master the node must be empty and without assigned slots.";
-    check('a', none, &|m, now| m.replicate(b, now), not_empty);
+    check('a', &|m, now| m.replicate(b, false, now), not_empty);
     let to_replica = "ERR You should send CLUSTER FAILOVER to a replica";
-    check('a', none, &|m, now| m.failover(Failover::Ask, now), to_replica);
+    check('a', &|m, now| m.failover(Failover::Ask, now), to_replica);
     let with_keys = "ERR CLUSTER RESET can't be called with master nodes containing keys";
-    check('a', keys(), &|m, now| m.reset(true, now), with_keys);
-    check('a', none, &|m, now| m.set_config_epoch(-1, now), "ERR Invalid config epoch specified: -1");
+    check('a', &|m, now| m.reset(true, true, now), with_keys);
+    check('a', &|m, now| m.set_config_epoch(-1, now), "ERR Invalid config epoch specified: -1");
     let alone = "ERR The user can assign a config epoch only when the node does not know any other node.";
-    check('a', none, &|m, now| m.set_config_epoch(9, now), alone);
-    check('a', none, &|m, now| m.meet(b"host", 1, 2, now), "ERR Invalid node address specified: host:1");
-    check('a', none, &|m, now| m.meet(b"1.2.3.4", 0, 2, now), "ERR Invalid node address specified: 1.2.3.4:0");
-    check('a', none, &|m, now| m.count_failure_reports(nine, now).map(|_| ()), &unknown);
-    check('a', none, &|m, _| m.replica_lines(d, false).map(|_| ()), "ERR The specified node is not a master");
+    check('a', &|m, now| m.set_config_epoch(9, now), alone);
+    check('a', &|m, now| m.meet(b"host", 1, 2, now), "ERR Invalid node address specified: host:1");
+    check('a', &|m, now| m.meet(b"1.2.3.4", 0, 2, now), "ERR Invalid node address specified: 1.2.3.4:0");
+    check('a', &|m, now| m.count_failure_reports(nine, now).map(|_| ()), &unknown);
+    check('a', &|m, _| m.replica_lines(d, false).map(|_| ()), "ERR The specified node is not a master");
 }
 
 #[test]
@@ -114,14 +108,13 @@ fn a_forgotten_node_stays_away() {
 #[test]
 fn resets() {
     let mut bench = Bench::new('d');
-    bench.machine.observe(keys());
-    bench.machine.reset(false, bench.now).expect("replicas may");
+    bench.machine.reset(false, true, bench.now).expect("replicas may");
     let actions = bench.take();
     assert!(actions.iter().any(|action| matches!(action, Action::DeleteAll)));
     assert!(actions.iter().any(|action| matches!(action, Action::Promote)));
     assert_eq!((bench.machine.known_nodes(), bench.machine.my_id()), (1, id('d')));
     let mut bench = Bench::new('a');
-    bench.machine.reset(true, bench.now).expect("it has no keys");
+    bench.machine.reset(true, false, bench.now).expect("it has no keys");
     assert!(bench.machine.my_id() != id('a') && bench.routing().owners.iter().all(|owner| *owner == u16::MAX));
     assert!(bench.machine.saved_text().contains("vars currentEpoch 0 lastVoteEpoch 0"));
     bench.machine.set_config_epoch(3, bench.now).expect("it is alone");
