@@ -156,7 +156,7 @@ mod tests {
         let key = db.key(b"k");
         let mut view = db.lock([(key.shard(), Access::Write)].into_iter(), 1_000);
         view.set(&key, Value::Int(1), Some(999));
-        assert!(view.holds(&key));
+        assert!(view.holds(&key) && !view.holds_live(&key));
         assert!(view.slot(&key).entry().is_none());
         assert!(!view.holds(&key), "it is removed");
         assert_eq!(db.expired_count(), 1);

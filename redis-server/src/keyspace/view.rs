@@ -413,6 +413,11 @@ impl<'a> View<'a> {
         self.stored(key).is_some()
     }
 
+    /// Whether there is a live entry of `key`; one whose time is over stays where it is.
+    pub fn holds_live(&self, key: &Key<'_>) -> bool {
+        self.stored(key).is_some_and(|entry| !entry.is_expired(self.expired_by))
+    }
+
     /// The entry of `key`, even one whose time is over, looked at without a trace.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]

@@ -127,13 +127,13 @@ pub(crate) fn judge_script_call(
     }
 }
 
-/// Whether there is an entry, even one whose time is over.
+/// Whether there is a live entry.
 fn holds(db: &View<'_>, key: &Key<'_>) -> bool {
     if db.is_locked(key) || db.is_lent() {
-        return db.holds(key);
+        return db.holds_live(key);
     }
     let database = db.database();
-    database.lock([(key.shard(), Access::Read)].into_iter(), db.now()).holds(key)
+    database.lock([(key.shard(), Access::Read)].into_iter(), db.now()).holds_live(key)
 }
 
 /// The slot of the call's keys, if it has any and this node serves it.
