@@ -115,7 +115,7 @@ impl Machine {
     /// As the genuine server's.
     pub fn set_slot(&mut self, slot: u16, what: SetSlot<'_>, keys: usize, now: Millis) -> Result<(), Error> {
         if self.nodes.myself().is_replica() {
-            return Err(Error::Static("ERR You can use SETSLOT only with masters."));
+            return Err(Error::Static("ERR Please use SETSLOT only with masters."));
         }
         let is_mine = self.nodes.owner(slot) == Some(self.nodes.me());
         match what {

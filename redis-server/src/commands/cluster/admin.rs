@@ -110,7 +110,7 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let instance = cx.instance;
     let routing = instance.cluster.routing();
     if routing.node(routing.me).is_some_and(|me| me.is_replica) {
-        return Err(Error::Static("ERR You can use SETSLOT only with masters."));
+        return Err(Error::Static("ERR Please use SETSLOT only with masters."));
     }
     let slot = parse_slot(args.at(2))?;
     let state = match (args.len(), args.at(3).to_ascii_lowercase().as_slice()) {

@@ -25,7 +25,7 @@ fn refusals() {
     check('a', &|m, now| m.del_slots(&set(30), now), "ERR Slot 30 is already unassigned");
     check('a', &|m, now| m.flush_slots(true, now), "ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
     let slot = |m: &mut Machine, slot, what, now| m.set_slot(slot, what, 1, now);
-    check('d', &|m, now| slot(m, 1, SetSlot::Stable, now), "ERR You can use SETSLOT only with masters.");
+    check('d', &|m, now| slot(m, 1, SetSlot::Stable, now), "ERR Please use SETSLOT only with masters.");
     check('a', &|m, now| slot(m, 10, SetSlot::Migrating(b), now), "ERR I'm not the owner of hash slot 10");
     check('a', &|m, now| slot(m, 1, SetSlot::Importing(b), now), "ERR I'm already the owner of hash slot 1");
     let about = format!("ERR I don't know about node {}", "9".repeat(40));
