@@ -6,6 +6,7 @@ use super::{Action, Key, Kind, Level, Link, Machine, Millis};
 use crate::cluster::nodes::MAX_NODES;
 use crate::cluster::packet::{self, PREFIX};
 use crate::cluster::{ID, NodeId};
+use crate::protocol::error::Error;
 
 /// Connections from others at most. Each of the nodes needs one, and has two while it replaces one that is lost.
 const MAX_INBOUND: usize = 2 * MAX_NODES;
@@ -178,6 +179,19 @@ impl Machine {
         if self.drop_link(link).is_some() {
             self.act(Action::Close { link });
         }
+    }
+
+    /// Ends connections with a node: our own, that of its own, or both.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn kill_links(&mut self, id: &[u8], ours: bool, its: bool, now: Millis) -> Result<(), Error> {
+        let key = self.find_known(id, "ERR Unknown node")?;
+        let node = self.nodes.at(key);
+        let wanted = [node.link.filter(|_| ours), node.inbound.filter(|_| its)];
+        wanted.into_iter().flatten().for_each(|link| self.close(link));
+        self.settle(now);
+        Ok(())
     }
 
     fn drop_link(&mut self, link: Link) -> Option<LinkState> {

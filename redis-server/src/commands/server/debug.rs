@@ -43,6 +43,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         (b"replybuffer", 4) if args.is(2, "peak-reset-time") || args.is(2, "resizing") => cx.reply.ok(),
+        (b"clusterlink", 5) if args.is(2, "kill") => kill_links(cx, args)?,
         (b"config-rewrite-force-all", 2) => {
             let users = cx.instance().acl.config_lines(cx.config());
             cx.config().rewrite_all(&users).map_err(|error| Error::Message(format!("ERR {error}")))?;
@@ -103,6 +104,23 @@ fn drop_packets(cx: &mut Ctx<'_>, kind: &[u8]) {
     cx.reply.ok();
 }
 
+/// `DEBUG CLUSTERLINK KILL to|from|all id`
+fn kill_links(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let (is_to, is_from) = (args.is(3, "to"), args.is(3, "from"));
+    let is_all = args.is(3, "all");
+    if !is_to && !is_from && !is_all {
+        return Err(Error::Message(format!("ERR Unknown direction {}", shown(args.at(3)))));
+    }
+    let killed = cx
+        .instance()
+        .cluster
+        .with(cx.instance(), |machine, now| machine.kill_links(args.at(4), is_to || is_all, is_from || is_all, now));
+    const DISABLED: Error = Error::Static("ERR Debug option only available for cluster mode enabled setup!");
+    killed.ok_or(DISABLED)??;
+    cx.reply.ok();
+    Ok(())
+}
+
 /// SLEEP is there to see what a server looks like from outside that answers nobody. LOADAOF runs commands.
 fn locks(args: Args<'_>) -> Footprint {
     let is_alone = args.len() > 1 && (args.is(1, "sleep") || args.is(1, "loadaof"));
@@ -115,8 +133,9 @@ fn locks(args: Args<'_>) -> Footprint {
 
 /// Whether it has to do with keys; the others are answered at once, also while data is loaded.
 fn looks_at_data(args: Args<'_>) -> bool {
-    const OTHERS: [&str; 9] = [
+    const OTHERS: [&str; 10] = [
         "aof-flush-sleep",
+        "clusterlink",
         "drop-cluster-packet-filter",
         "error",
         "help",
@@ -377,6 +396,8 @@ const HELP: &[&str] = &[
     "    Every write to the append-only file takes so much longer.",
     "CHANGE-REPL-ID, REPLYBUFFER <option> <value>, STRINGMATCH-TEST",
     "    Accepted without effect.",
+    "CLUSTERLINK KILL <to|from|all> <node-id>",
+    "    Kills the link based on the direction to/from (both) with the provided node.",
     "CONFIG-REWRITE-FORCE-ALL",
     "    Rewrite all configuration options, default ones included.",
     "DIGEST",

@@ -123,6 +123,29 @@ fn resets() {
 }
 
 #[test]
+fn connections_can_be_ended() {
+    let check = |ours: bool, its: bool| {
+        let mut bench = Bench::new('a');
+        let links = [(ours, bench.own_link('b')), (its, bench.link('b'))];
+        bench.hear('b', &Word::of('b').say(Kind::Ping));
+        bench.take();
+        bench.machine.kill_links(id('b').as_bytes(), ours, its, bench.now).expect("it is known");
+        let actions = bench.take();
+        for (is_ended, link) in links {
+            let is_closed =
+                actions.iter().any(|action| matches!(action, Action::Close { link: closed } if *closed == link));
+            assert_eq!(is_closed, is_ended);
+        }
+    };
+    check(true, false);
+    check(false, true);
+    check(true, true);
+    let mut bench = Bench::new('a');
+    let unknown = bench.machine.kill_links(b"x", true, true, bench.now).map_err(|error| error.to_string());
+    assert_eq!(unknown, Err("ERR Unknown node x".to_owned()));
+}
+
+#[test]
 fn keys_of_slots_that_are_not_ours() {
     let mut bench = Bench::new('a');
     bench.machine.data_loaded(&[1, 15, 16_000].into_iter().collect(), bench.now);
