@@ -19,9 +19,12 @@ const SHARDLESS: u8 = 8;
 impl Machine {
     /// A packet that has its length.
     pub(super) fn take_packet(&mut self, link: Link, bytes: &[u8], now: Millis) {
+        // What is not understood has come, too.
+        if let Some(kind) = Kind::of(bytes) {
+            self.counters.received[kind as usize] += 1;
+        }
         let Some(packet) = Packet::parse(bytes) else { return };
         let header = &packet.header;
-        self.counters.received[header.kind as usize] += 1;
         if self.dropped == Some(header.kind) {
             return;
         }

@@ -31,6 +31,12 @@ mod at {
     pub(super) const MESSAGE_FLAGS: usize = 2253;
 }
 
+/// What a packet says that it is.
+pub(super) fn kind(packet: &[u8]) -> Option<Kind> {
+    let number = packet.get(at::KIND..)?.first_chunk()?;
+    Kind::ALL.get(usize::from(u16::from_be_bytes(*number))).copied()
+}
+
 /// What is known of a node, as bits that packets carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
@@ -151,7 +157,7 @@ impl<'a> Header<'a> {
             false => Some(NodeId::new(primary)?),
         };
         Some(Self {
-            kind: *Kind::ALL.get(usize::from(u16_at(bytes, at::KIND)))?,
+            kind: kind(bytes)?,
             sender: NodeId::new(name(at::SENDER)?)?,
             current_epoch: u64_at(bytes, at::CURRENT_EPOCH),
             config_epoch: u64_at(bytes, at::CONFIG_EPOCH),

@@ -75,6 +75,11 @@ impl Kind {
         Self::PublishShard,
     ];
 
+    /// What a packet says that it is, whatever else is in it.
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        header::kind(packet)
+    }
+
     /// As CLUSTER INFO counts it.
     pub fn name(self) -> &'static str {
         match self {

@@ -74,6 +74,34 @@ fn clients_are_sent_to_replicas_that_have_something() {
 }
 
 #[test]
+fn packets_that_say_nothing_right_are_counted() {
+    let mut bench = Bench::new('a');
+    let mut draft = Word::of('b').draft(Kind::Meet);
+    draft.gossip(&gossip('9', Flags::PRIMARY));
+    let mut bytes = draft.finish();
+    // It says that it tells of a hundred nodes.
+    bytes[14..16].copy_from_slice(&100u16.to_be_bytes());
+    bench.hear('b', &bytes);
+    assert!(
+        bench.machine.info_text().contains("cluster_stats_messages_meet_received:1"),
+        "{}",
+        bench.machine.info_text()
+    );
+    assert_eq!(bench.machine.known_nodes(), 5);
+}
+
+#[test]
+fn a_stranger_hears_the_name_of_the_host_in_the_first_answer() {
+    let mut bench = Bench::with('a', Settings { hostname: "a.example".to_owned(), ..settings() });
+    let mut stranger = Word::of('d');
+    (stranger.sender, stranger.message_flags) = (id('9'), 0);
+    bench.hear('d', &stranger.say(Kind::Ping));
+    let answers = sent(&bench.take(), Kind::Pong);
+    let Body::Ping(ping) = body(&answers[0].1) else { panic!("it is a PONG") };
+    assert!(matches!(ping.extensions().collect::<Vec<_>>()[..], [Extension::Hostname("a.example")]));
+}
+
+#[test]
 fn reports_grow_old() {
     let mut bench = Bench::new('a');
     bench.hear('b', &report('b', 'c'));
