@@ -84,9 +84,7 @@ impl Machine {
         for key in told {
             draft.gossip(&self.gossip(key));
         }
-        if let Some(to) = to.filter(|to| self.nodes.at(*to).flags.any(Flags::EXTENSIONS)) {
-            self.add_extensions(&mut draft, to, now);
-        }
+        self.add_extensions(&mut draft, to, now);
         self.send(link, kind, Bytes::from(draft.finish()));
     }
 
@@ -177,12 +175,13 @@ impl Machine {
         }
     }
 
-    fn add_extensions(&self, draft: &mut Draft, to: Key, now: Millis) {
+    /// Says the name of the host to all, strangers as well, as Redis 7.0 does; the rest is not known to all.
+    fn add_extensions(&self, draft: &mut Draft, to: Option<Key>, now: Millis) {
         let me = self.nodes.myself();
         if !me.hostname.is_empty() {
             draft.extension(&Extension::Hostname(&me.hostname));
         }
-        if !self.knows_shards(to) {
+        if !to.is_some_and(|to| self.nodes.at(to).flags.any(Flags::EXTENSIONS) && self.knows_shards(to)) {
             return;
         }
         if !me.nodename.is_empty() {

@@ -1,6 +1,6 @@
 //! What packets and the time change.
 
-use super::super::super::packet::{FORCE_VOTE, Gossip, IS_PAUSED};
+use super::super::super::packet::{Extension, FORCE_VOTE, Gossip, IS_PAUSED};
 use super::super::super::{Facts, Failover, PrimaryLink};
 use super::*;
 
