@@ -138,12 +138,13 @@ fn fails(why: &str, has_logfile: bool) -> ExitCode {
 
 fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let (config, warnings) = Config::load(launch, std::env::vars_os())?;
+    // First, because the log may be there.
+    if let Some(dir) = config.string(settings::DIR) {
+        std::env::set_current_dir(&dir).map_err(|error| format!("dir: cannot change to {dir}: {error}"))?;
+    }
     init_logging(&logging::options(&config))?;
     for warning in warnings {
         tracing::warn!("{warning}");
-    }
-    if let Some(dir) = config.string(settings::DIR) {
-        std::env::set_current_dir(&dir).map_err(|error| format!("dir: cannot change to {dir}: {error}"))?;
     }
     let signals = Signals::catch()?;
     let file = config.file().map_or_else(|| "no configuration file".to_owned(), |path| path.display().to_string());

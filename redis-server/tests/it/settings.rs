@@ -1,6 +1,8 @@
 //! What a change of the configuration brings about in a server that runs.
 
+use std::fs;
 use std::io::{Read, Write};
+use std::process::Command;
 
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
@@ -81,4 +83,18 @@ fn the_kernel_is_told_whom_to_end_first() {
     set(&["CONFIG", "SET", "oom-score-adj", "no"], inherited);
     let refused = say(&mut process.connect(), "CONFIG SET oom-score-adj-values 1");
     assert!(refused.contains("oom-score-adj-values"), "{refused}");
+}
+
+#[test]
+fn the_log_is_in_the_folder_of_the_data() {
+    let folder = std::env::temp_dir().join(format!("redis-server-log-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    // It ends because there is no such place for its socket.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redis-server"));
+    command.args(["--port", "0", "--unixsocket", "missing/socket", "--logfile", "log", "--dir"]).arg(&folder);
+    let ended = command.output().unwrap();
+    let log = fs::read_to_string(folder.join("log"));
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(!ended.status.success());
+    assert!(log.unwrap().contains("configuration"));
 }
