@@ -286,13 +286,20 @@ impl Cluster {
 
 /// What only those know who have the data.
 fn facts(instance: &Instance) -> Facts {
-    let primary_link = match instance.replication.primary() {
+    let primary = instance.replication.primary();
+    // What it has is about to be replaced: it has nothing by which others should choose it.
+    let is_synced = primary.as_ref().is_none_or(|primary| primary.stage != LinkStage::Sync);
+    let primary_link = match primary {
         None => PrimaryLink::Never,
         Some(primary) if primary.stage == LinkStage::Connected => PrimaryLink::Up { heard_at: primary.heard_at },
         Some(primary) if !primary.had_stream => PrimaryLink::Never,
         Some(primary) => PrimaryLink::Down { since: primary.down_since },
     };
-    Facts { offset: instance.journal.offset(), primary_link, is_loading: instance.exclusive.is_loading() }
+    Facts {
+        offset: if is_synced { instance.journal.offset() } else { 0 },
+        primary_link,
+        is_loading: instance.exclusive.is_loading(),
+    }
 }
 
 /// What is said to those who ask a server for its cluster that is no node of one.
