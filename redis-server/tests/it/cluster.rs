@@ -206,3 +206,48 @@ fn packets_of_a_type_can_be_dropped() {
     let first = ask(&mut subscriber, &["PING"]);
     assert_eq!(first, Value::Array(["message", "news", "read"].map(|word| Value::Bulk(word.into())).to_vec()));
 }
+
+#[test]
+fn a_replica_is_one_from_its_start_on() {
+    let primary = Node::start("cluster-restart-primary", &[("enable-debug-command", "yes")]);
+    let mut replica = Node::start("cluster-restart-replica", &[]);
+    primary.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    primary.meets(&replica);
+    until("they know each other", || replica.says("CLUSTER INFO", "cluster_known_nodes:2"));
+    until("it serves", || primary.says("CLUSTER INFO", "cluster_state:ok"));
+    replica.ask(&format!("CLUSTER REPLICATE {}", primary.id()));
+    until("the replica follows", || replica.says("INFO replication", "master_link_status:up"));
+    conversation(
+        &primary,
+        &[("DEBUG SET-ACTIVE-EXPIRE 0", "OK"), ("SET k v PX 100", "OK"), ("WAIT 1 5000", "1"), ("DBSIZE", "1")],
+    );
+    conversation(&replica, &[("SAVE", "OK"), ("DBSIZE", "1")]);
+    let saved = std::time::Instant::now();
+    until("the key's time is over", || saved.elapsed().as_millis() > 100);
+    replica.process.signal(rustix::process::Signal::KILL);
+    replica.process.ended();
+    replica.process.restart();
+    // It waits for the primary to say so.
+    conversation(&replica, &[("INFO replication", "role:slave"), ("DBSIZE", "1")]);
+    until("the replica follows again", || replica.says("INFO replication", "master_link_status:up"));
+    assert!(primary.says("INFO stats", "sync_partial_ok:1"), "what it has is worth going on with");
+}
+
+#[test]
+fn a_link_ends_on_which_too_much_waits() {
+    const MESSAGE: usize = 1 << 20;
+    let nodes = [0, 1].map(|at| Node::start(&format!("cluster-overflow-{at}"), &[("cluster-node-timeout", "60000")]));
+    nodes[0].meets(&nodes[1]);
+    until("they know each other", || nodes.iter().all(|node| node.says("CLUSTER INFO", "cluster_known_nodes:2")));
+    let other = nodes[1].id();
+    until("they are connected", || said(&nodes[0].ask("CLUSTER LINKS")).matches(&other).count() == 2);
+    conversation(&nodes[0], &[("CONFIG SET cluster-link-sendbuf-limit 65536", "OK")]);
+    nodes[1].process.signal(rustix::process::Signal::STOP);
+    // The kernel's own buffers are full at some time.
+    let (mut client, message) = (nodes[0].connect(), "m".repeat(MESSAGE));
+    until("too much waits", || {
+        ask(&mut client, &["PUBLISH", "channel", &message]);
+        nodes[0].says("CLUSTER INFO", "total_cluster_links_buffer_limit_exceeded:1")
+    });
+    nodes[1].process.signal(rustix::process::Signal::CONT);
+}

@@ -35,6 +35,7 @@ pub(super) struct Queue {
     is_closed: Cell<bool>,
     overflowed: Cell<bool>,
     changed: Notify,
+    ended: Notify,
 }
 
 impl Queue {
@@ -45,6 +46,7 @@ impl Queue {
             is_closed: Cell::new(false),
             overflowed: Cell::new(false),
             changed: Notify::new(),
+            ended: Notify::new(),
         })
     }
 
@@ -60,25 +62,29 @@ impl Queue {
         let limit = if limit == 0 { MAX_UNSENT } else { limit.min(MAX_UNSENT) };
         if unsent > limit {
             tracing::warn!("Freeing outbound cluster link: {unsent} bytes wait to be sent");
-            self.is_closed.set(true);
             self.overflowed.set(true);
+            self.close();
         }
         self.changed.notify_one();
     }
 
     pub(super) fn close(&self) {
         self.is_closed.set(true);
-        self.changed.notify_one();
+        self.ended.notify_one();
     }
 
-    /// The next packet; `None` when the link ends.
-    async fn next(&self) -> Option<Bytes> {
+    /// Until it is closed.
+    async fn closed(&self) {
+        while !self.is_closed.get() {
+            self.ended.notified().await;
+        }
+    }
+
+    /// The next packet.
+    async fn next(&self) -> Bytes {
         loop {
-            if self.is_closed.get() {
-                return None;
-            }
             if let Some(bytes) = self.packets.borrow_mut().pop_front() {
-                return Some(bytes);
+                return bytes;
             }
             self.changed.notified().await;
         }
@@ -135,6 +141,8 @@ fn serve(bus: &Rc<Bus>, link: Link, stream: TcpStream) {
         tokio::select! {
             () = read(&bus, link, reader) => {}
             () = write(&queue, writer) => {}
+            // Also where the other end takes nothing.
+            () = queue.closed() => {}
         }
         bus.lost(link);
     });
@@ -150,7 +158,8 @@ async fn read(bus: &Bus, link: Link, mut reader: OwnedReadHalf) {
 
 /// Sends what waits, until the link ends.
 async fn write(queue: &Queue, mut writer: OwnedWriteHalf) {
-    while let Some(bytes) = queue.next().await {
+    loop {
+        let bytes = queue.next().await;
         if writer.write_all(&bytes).await.is_err() {
             return;
         }
