@@ -31,6 +31,7 @@ use crate::clients::client::ClientShared;
 use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::replication::Replication;
 use crate::exec::snapshot;
 use crate::exec::worker::Worker;
 use crate::journal::User;
@@ -157,8 +158,7 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     let log = Log::open(disk, layout(&instance.config), manifest, is_rdb, |file| base::write_empty(is_rdb, file));
     let log = log.map_err(|error| LoadError::opening(&error))?;
     if let Some(position) = position {
-        let is_replica = !instance.config.words(settings::REPLICAOF).is_empty();
-        instance.replication.go_on_from(instance, position, is_replica);
+        instance.replication.go_on_from(instance, position, Replication::starts_as_replica(instance));
     }
     instance.journal.set_on(User::Aof, true);
     let offset = instance.journal.offset();

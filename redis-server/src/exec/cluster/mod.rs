@@ -70,6 +70,14 @@ impl Cluster {
         Arc::clone(&self.routing.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Where the node is that this one follows, if it follows one.
+    pub fn primary(&self) -> Option<(String, u16)> {
+        let routing = self.routing();
+        let primary = routing.node(routing.primary)?;
+        let port = if primary.port == 0 { primary.tls_port } else { primary.port };
+        Some((primary.ip.clone(), port))
+    }
+
     /// From now on this is who has which slot.
     ///
     /// Calls that have locked keys of a slot before are not waited for: whoever wants to be sure that no more of them run locks it

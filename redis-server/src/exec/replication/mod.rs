@@ -405,16 +405,26 @@ impl Replication {
 
     /// Follows whom the configuration names. Nobody is served yet.
     pub fn begin(&self, instance: &Arc<Instance>) {
-        if let [host, port] = &instance.config.words(settings::REPLICAOF)[..] {
-            let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
-            let host = String::from_utf8_lossy(host).into_owned();
-            self.follow(instance, port.map(|port| (host, port)));
+        let target = match &instance.config.words(settings::REPLICAOF)[..] {
+            [host, port] => {
+                let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
+                port.map(|port| (String::from_utf8_lossy(host).into_owned(), port))
+            }
+            _ => instance.cluster.primary(),
+        };
+        if target.is_some() {
+            self.follow(instance, target);
             let mut state = self.state();
             let knows_stream = state.has_backlog;
             if let Some(primary) = &mut state.primary {
                 primary.had_stream = knows_stream;
             }
         }
+    }
+
+    /// Whether this server is a replica when it starts: by its configuration, or in its cluster.
+    pub fn starts_as_replica(instance: &Instance) -> bool {
+        !instance.config.words(settings::REPLICAOF).is_empty() || instance.cluster.primary().is_some()
     }
 
     /// Follows another server from now on, or none any more. The caller is [between units](Replication::between_units).

@@ -17,6 +17,7 @@ use crate::config::{Config, settings};
 use crate::exec::Ctx;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::replication::Replication;
 use crate::exec::script;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
@@ -99,10 +100,10 @@ pub(crate) fn begin_from(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path)
     let worker = Worker::new(Arc::clone(instance));
     instance.loading.expect(disk.len(path).map_err(LoadError::Io)?);
     let position = position(disk, path, limits(&instance.config));
-    // Whoever goes on with the stream must be told of what goes: it expires when everybody is served.
-    load_alone(&worker, disk, path, position.is_none())?;
+    let is_replica = Replication::starts_as_replica(instance);
+    // Whoever goes on with the stream must be told of what goes: it expires when everybody is served. A replica is told.
+    load_alone(&worker, disk, path, position.is_none() && !is_replica)?;
     if let Some(position) = position {
-        let is_replica = !instance.config.words(settings::REPLICAOF).is_empty();
         instance.replication.go_on_from(instance, position, is_replica);
     }
     tracing::info!("DB loaded from disk: {:.3} seconds", began.elapsed().as_secs_f64());

@@ -23,6 +23,8 @@ impl Roles {
         let (sender, roles) = channel();
         let instance = Arc::clone(instance);
         thread::Builder::new().name("cluster-role".to_owned()).spawn(move || {
+            // Until there is its own data, nothing takes the place of that. A load that fails ends the process.
+            let _ = instance.loading.wait();
             while let Ok(role) = roles.recv() {
                 take(&instance, role);
             }
