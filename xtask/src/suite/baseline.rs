@@ -5,24 +5,22 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::command;
 use super::runner::{Against, Runner};
 use crate::process::{Server, free_port};
 
 /// Where Debian installs the genuine server.
 pub(super) const GENUINE: &str = "/usr/bin/redis-server";
 
-/// How the genuine server is started for the suite.
-pub(super) fn command(port: u16) -> Vec<String> {
-    let port = port.to_string();
-    let memory_only = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
-    let command = [&[GENUINE, "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice()].concat();
-    command.into_iter().map(String::from).collect()
-}
-
 /// Names of the tests of `unit` that the genuine server passes and fails: from the cache, or run now.
 /// `None`, and a line that says so, where it is not installed.
-pub(super) fn of(runner: &Runner, unit: &str, is_started: bool, fresh: bool) -> Result<Option<Baseline>> {
-    let folder = runner.cache().join(if is_started { "baseline-started" } else { "baseline" });
+/// `started` says how a file runs that starts it.
+pub(super) fn of(runner: &Runner, unit: &str, started: Option<Against>, fresh: bool) -> Result<Option<Baseline>> {
+    let folder = runner.cache().join(match started {
+        Some(Against::Nodes) => "baseline-nodes",
+        Some(Against::Started | Against::Port(_)) => "baseline-started",
+        None => "baseline",
+    });
     let file = folder.join(unit.replace('/', "-"));
     if !fresh && let Ok(text) = fs::read_to_string(&file) {
         return Ok(Some(Baseline { passed: text.lines().map(String::from).collect(), failed: Vec::new() }));
@@ -31,11 +29,11 @@ pub(super) fn of(runner: &Runner, unit: &str, is_started: bool, fresh: bool) -> 
         println!("no {GENUINE}: tests of {unit} that are never reached cannot be counted");
         return Ok(None);
     }
-    let outcome = if is_started {
-        runner.run(unit, Against::Started, &[])?
+    let outcome = if let Some(against) = started {
+        runner.run(unit, against, &[])?
     } else {
         let port = free_port()?;
-        let server = Server::start(&command(port), port, runner.cache())?;
+        let server = Server::start(&command(Path::new(GENUINE), port), port, runner.cache())?;
         runner.run(unit, Against::Port(server.port()), &[])?
     };
     fs::create_dir_all(folder)?;

@@ -1,11 +1,12 @@
 //! Redis' own test suite, run against our server: against one that is there (its external mode), or with ours in the place of
-//! the server that it starts.
+//! the server that it starts, or as the nodes of its clusters.
 //!
 //! The suite is fetched as Debian's source package `redis` into the target folder and never committed. Debian's own server
 //! runs the same files first: the tests that it passes are the tests that ours must reach, so that a file which breaks
 //! off half-way cannot look good. `xtask/suite/known.txt` says which tests need what is not supported, and why.
 
 mod baseline;
+mod cluster;
 mod known;
 mod output;
 mod report;
@@ -42,7 +43,13 @@ pub(crate) struct Options {
     /// Of the files that are run so, only those that the gates run.
     #[arg(long, requires = "spawn")]
     gate: bool,
-    /// Only this file of the suite, such as unit/type/string; may be repeated.
+    /// Run its tests of clusters, with ours as the nodes.
+    #[arg(long, conflicts_with_all = ["port", "spawn"])]
+    cluster: bool,
+    /// Have the genuine server as every second node.
+    #[arg(long, requires = "cluster")]
+    mixed: bool,
+    /// Only this file of the suite, such as unit/type/string, or 07 of those about clusters; may be repeated.
     #[arg(long = "file", value_name = "UNIT")]
     files: Vec<String>,
     /// Print what Debian's own redis-server does beside ours, freshly run.
@@ -51,6 +58,9 @@ pub(crate) struct Options {
     /// Test Debian's redis-server in place of ours: a check of this command itself.
     #[arg(long)]
     genuine: bool,
+    /// Our program (default: the release build).
+    #[arg(long, value_name = "PROGRAM")]
+    ours: Option<PathBuf>,
     /// Files that are run at the same time.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
     jobs: u32,
@@ -66,15 +76,10 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let cache = crate::target_dir().join("suite");
     let tree = source::fetch(&cache)?;
-    let units: Vec<&str> = match options.files.as_slice() {
-        [] if options.gate => units::GATE.to_vec(),
-        [] if options.spawn => units::STARTED.to_vec(),
-        [] => units::EXTERNAL.to_vec(),
-        files => files.iter().map(String::as_str).collect(),
-    };
+    let units = units_of(options, &tree)?;
     let known = Known::read(&crate::root().join("xtask/suite/known.txt"))?;
     let subject = Subject::new(options, cache.clone())?;
-    let lanes = if options.port.is_some() { 1 } else { options.jobs };
+    let lanes = if options.port.is_some() || options.cluster { 1 } else { options.jobs };
     let lane = |number| Lane::new(&tree, &cache, &subject, options, number);
     let lanes = (0..lanes).map(lane).collect::<Result<Vec<_>>>()?;
     // The genuine server supports everything: it runs them all.
@@ -109,6 +114,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// The files that are to be run.
+fn units_of(options: &Options, tree: &Path) -> Result<Vec<String>> {
+    let all = match options.files.as_slice() {
+        _ if options.cluster => return cluster::files(tree, &options.files),
+        [] if options.gate => units::GATE,
+        [] if options.spawn => units::STARTED,
+        [] => units::EXTERNAL,
+        files => return Ok(files.to_vec()),
+    };
+    Ok(all.iter().map(|unit| (*unit).to_owned()).collect())
+}
+
 /// What the genuine server does with a file, where that is known, and what ours does.
 type Ran = (Option<Baseline>, Outcome);
 
@@ -126,23 +143,31 @@ impl Lane {
             anyhow::Ok(Runner::new(source::copy(tree, &place, program)?, cache.to_owned(), options.time_limit, number))
         };
         let genuine = runner("genuine", Path::new(baseline::GENUINE))?;
-        Ok(Self { genuine, subject: runner("subject", &subject.program())? })
+        let mut program = subject.program();
+        if options.mixed {
+            program = cluster::mixed(cache, &program)?;
+        }
+        Ok(Self { genuine, subject: runner("subject", &program)? })
     }
 
     fn run(&self, unit: &str, subject: &Subject, options: &Options, left_out: &[String]) -> Result<Ran> {
-        let starts = options.spawn || units::ALONE.contains(&unit);
-        let expected = baseline::of(&self.genuine, unit, starts, options.compare_genuine)?;
-        if starts {
-            return Ok((expected, self.subject.run(unit, Against::Started, left_out)?));
-        }
-        Ok((expected, subject.run(&self.subject, unit, left_out)?))
+        let started = match options.cluster {
+            true => Some(Against::Nodes),
+            false => (options.spawn || units::ALONE.contains(&unit)).then_some(Against::Started),
+        };
+        let expected = baseline::of(&self.genuine, unit, started, options.compare_genuine)?;
+        let outcome = match started {
+            Some(against) => self.subject.run(unit, against, left_out)?,
+            None => subject.run(&self.subject, unit, left_out)?,
+        };
+        Ok((expected, outcome))
     }
 }
 
 /// The server under test: one that somebody else runs, or a fresh one for every file, because files leave settings behind.
 enum Subject {
     Running(u16),
-    Fresh { command: fn(u16) -> Vec<String>, folder: PathBuf },
+    Fresh { program: PathBuf, folder: PathBuf },
 }
 
 impl Subject {
@@ -150,23 +175,25 @@ impl Subject {
         if let Some(port) = options.port {
             return Ok(Self::Running(port));
         }
-        if options.genuine {
-            return Ok(Self::Fresh { command: baseline::command, folder });
+        let program = match &options.ours {
+            _ if options.genuine => PathBuf::from(baseline::GENUINE),
+            // It is started in other folders than this one.
+            Some(program) => std::path::absolute(program)?,
+            None => crate::release_server(),
+        };
+        if !program.exists() {
+            bail!("no {}: `cargo build --release -p redis-server` first", program.display());
         }
-        let server = crate::release_server();
-        if !server.exists() {
-            bail!("no {}: `cargo build --release -p redis-server` first", server.display());
-        }
-        Ok(Self::Fresh { command: our_command, folder })
+        Ok(Self::Fresh { program, folder })
     }
 
     /// Runs one file; a server that does not answer afterwards counts as a test that hangs.
     fn run(&self, runner: &Runner, unit: &str, left_out: &[String]) -> Result<Outcome> {
         let (port, _server) = match self {
             Self::Running(port) => (*port, None),
-            Self::Fresh { command, folder } => {
+            Self::Fresh { program, folder } => {
                 let port = free_port()?;
-                (port, Some(Server::start(&command(port), port, folder)?))
+                (port, Some(Server::start(&command(program, port), port, folder)?))
             }
         };
         let mut outcome = runner.run(unit, Against::Port(port), left_out)?;
@@ -180,17 +207,15 @@ impl Subject {
     fn program(&self) -> PathBuf {
         match self {
             Self::Running(_) => crate::release_server(),
-            // The port does not matter: the program alone is wanted.
-            Self::Fresh { command, .. } => PathBuf::from(&command(0)[0]),
+            Self::Fresh { program, .. } => program.clone(),
         }
     }
 }
 
-/// How our server is started for the suite.
-fn our_command(port: u16) -> Vec<String> {
-    let server = crate::release_server().display().to_string();
-    let port = port.to_string();
+/// How a server is started for the suite.
+fn command(program: &Path, port: u16) -> Vec<String> {
+    let (program, port) = (program.display().to_string(), port.to_string());
     let memory_only = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
-    let command = [&[server.as_str(), "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice()].concat();
+    let command = [&[program.as_str(), "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice()].concat();
     command.into_iter().map(String::from).collect()
 }

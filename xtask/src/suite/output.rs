@@ -11,6 +11,8 @@ pub(super) struct Outcome {
     pub(super) ignored: Vec<String>,
     /// Names of the tests that never ended.
     pub(super) hung: Vec<String>,
+    /// Whether every test is known to have been reached.
+    pub(super) is_whole: bool,
 }
 
 /// What the suite says, too, of a test, or a file, whose inner server it has ended because of an error outside of tests.
@@ -92,7 +94,8 @@ fn failure(details: &[&str]) -> (String, String) {
     (name.to_owned(), (*message.unwrap_or(&"")).to_owned())
 }
 
-fn without_colours(text: &str) -> String {
+/// Text as it is without a terminal.
+pub(super) fn without_colours(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let mut plain = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {

@@ -38,7 +38,8 @@ impl Report {
     pub(super) fn add(&mut self, unit: &str, outcome: &Outcome, baseline: Option<&Baseline>, known: &Known) {
         let mut bad: Vec<(&str, &str)> = Vec::new();
         bad.extend(outcome.failed.iter().map(|(name, message)| (name.as_str(), message.as_str())));
-        let missing = baseline.map_or_else(Vec::new, |baseline| never_reached(baseline, outcome));
+        let missing = baseline.filter(|_| !outcome.is_whole);
+        let missing = missing.map_or_else(Vec::new, |baseline| never_reached(baseline, outcome));
         bad.extend(missing.iter().map(|name| (name.as_str(), "never reached")));
         let (mut failed, mut unsupported) = (outcome.hung.len(), 0);
         for name in &outcome.hung {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::output::{Outcome, parse};
-use super::unlocked;
+use super::{cluster, unlocked};
 
 /// Seconds without any progress after which the suite itself reports the test that hangs.
 const STALL_SECONDS: u64 = 60;
@@ -21,20 +21,20 @@ const HANGS_PER_FILE: usize = 3;
 
 /// What replicates or writes to disk is left out by the suite's own tags, for every server alike.
 const EXTERNAL_TAGS: &str = "-needs:repl -needs:save";
-/// Where the suite starts its servers, they write.
-const STARTED_TAGS: &str = "-cluster";
 
 /// Left out for every server: kills the child process of a BGSAVE, which an external run cannot know, and when it fails
 /// half-way it leaves settings behind that break the tests after it.
 const UNFIT: &str = "SRANDMEMBER with a dict containing long chain";
 
 /// What a file of the suite is run against.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Against {
     /// The server that listens on this port.
     Port(u16),
     /// Servers that the file itself starts and configures, of the tree's program.
     Started,
+    /// The nodes of a cluster, likewise: a file of `tests/cluster`.
+    Nodes,
 }
 
 /// Runs files of the suite.
@@ -70,7 +70,8 @@ impl Runner {
             let stalled = std::mem::take(&mut outcome.hung);
             let repeated = stalled.iter().all(|name| hung.contains(name));
             hung.extend(stalled);
-            if repeated || hung.len() >= HANGS_PER_FILE || Instant::now() >= deadline {
+            // Files about clusters can leave out nothing.
+            if repeated || against == Against::Nodes || hung.len() >= HANGS_PER_FILE || Instant::now() >= deadline {
                 outcome.hung = hung;
                 return Ok(outcome);
             }
@@ -82,8 +83,26 @@ impl Runner {
         fs::create_dir_all(&logs)?;
         let log = logs.join(format!("{}-{}-{}.log", unit.replace('/', "-"), std::process::id(), self.lane));
         let output = File::create(&log)?;
-        let mut command = Command::new("./runtest");
+        let (mut command, read) = match against {
+            Against::Nodes => (cluster::command(unit), cluster::parse as fn(&str) -> Outcome),
+            Against::Port(_) | Against::Started => {
+                (self.command(unit, against, skipped)?, parse as fn(&str) -> Outcome)
+            }
+        };
         command.current_dir(&self.tree);
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
+        let mut child = command.spawn().context("cannot start the suite")?;
+        let in_time = wait(&mut child, deadline)?;
+        let mut outcome = read(&String::from_utf8_lossy(&fs::read(&log)?));
+        if !in_time {
+            outcome.hung.push(format!("({unit}: over its time limit)"));
+        }
+        Ok(outcome)
+    }
+
+    /// What runs a file of all but `tests/cluster`.
+    fn command(&self, unit: &str, against: Against, skipped: &[String]) -> Result<Command> {
+        let mut command = Command::new("./runtest");
         command.args(["--baseport", &base_port(self.lane).to_string(), "--portcount", &PORTS.to_string()]);
         let mut unit: Cow<'_, str> = unit.into();
         let mut skip = |name: &str| {
@@ -97,20 +116,13 @@ impl Runner {
                 command.args(["--host", "127.0.0.1", "--port", &port.to_string(), "--tags", EXTERNAL_TAGS]);
                 unit = prepared.into_owned().into();
             }
-            Against::Started => {
-                command.args(["--clients", "1", "--tags", STARTED_TAGS]);
+            Against::Started | Against::Nodes => {
+                command.args(["--clients", "1"]);
             }
         }
         // Durable: an exception ends one test, not the file.
         command.args(["--single", &unit, "--durable", "--timeout", &STALL_SECONDS.to_string()]);
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
-        let mut child = command.spawn().context("cannot start the suite")?;
-        let in_time = wait(&mut child, deadline)?;
-        let mut outcome = parse(&String::from_utf8_lossy(&fs::read(&log)?));
-        if !in_time {
-            outcome.hung.push(format!("({unit}: over its time limit)"));
-        }
-        Ok(outcome)
+        Ok(command)
     }
 }
 

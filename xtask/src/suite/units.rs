@@ -54,7 +54,7 @@ pub(super) const EXTERNAL: &[&str] = &[
 /// Of them, those that start servers in any case.
 pub(super) const ALONE: &[&str] = &["unit/acl", "unit/acl-v2", "unit/auth"];
 
-/// Those that are run with servers that the suite starts: the longest first. All that it has, but for clusters, modules,
+/// Those that are run with servers that the suite starts: the longest first. All that it has, but for modules,
 /// TLS (whose certificates it makes by a script), and what only prints the version.
 pub(super) const STARTED: &[&str] = &[
     "unit/type/list",
@@ -88,6 +88,7 @@ pub(super) const STARTED: &[&str] = &[
     "integration/convert-ziplist-hash-on-load",
     "integration/convert-ziplist-zset-on-load",
     "integration/dismiss-mem",
+    "unit/cluster",
     "integration/redis-cli",
     "integration/redis-benchmark",
     "unit/shutdown",
@@ -134,6 +135,11 @@ pub(super) const STARTED: &[&str] = &[
     "unit/violations",
     "unit/limits",
     "unit/networking",
+    "unit/cluster-scripting",
+    "unit/cluster/announced-endpoints",
+    "unit/cluster/links",
+    "unit/cluster/misc",
+    "unit/cluster/packet",
     "unit/oom-score-adj",
 ];
 
