@@ -23,6 +23,7 @@ impl fmt::Display for Kind {
             }
             Self::Events => f.write_str("letters out of Ag$lshzxeKEtmdn"),
             Self::Text => f.write_str("one text, in quotes if it has spaces"),
+            Self::Hostname => f.write_str("letters, digits, hyphens and dots"),
             Self::FileName => f.write_str("the name of a file, without a directory"),
             Self::Directory => f.write_str("a directory that exists"),
             Self::Words { max, .. } => write!(f, "up to {max} words"),

@@ -55,7 +55,6 @@ const NOT_SET: &[(&str, &str)] = &[
     ("oom-score-adj", "depends on privileges"),
     ("oom-score-adj-values", "depends on privileges"),
     ("proc-title-template", "expands the template to check it"),
-    ("cluster-announce-hostname", "its grammar comes with the cluster"),
     ("unixsocket", "it is the test's own"),
     ("repl-backlog-size", "its least size in force comes with replication"),
 ];

@@ -137,6 +137,8 @@ pub enum Kind {
     Text,
     /// The name of a file without a directory.
     FileName,
+    /// The name of a host, or none.
+    Hostname,
     /// A directory that exists.
     Directory,
     /// Several words on one line, at most `max`.
@@ -277,7 +279,7 @@ typed_id! {
         Kind::Int { .. } | Kind::Clamped { .. } | Kind::Memory { .. } | Kind::MemoryOrPercent | Kind::Octal { .. } | Kind::Enum(_)
         | Kind::FlagWords(_) | Kind::Events, "not a number";
     Switch switch Kind::Bool, "not a yes/no setting";
-    Text text Kind::Text | Kind::FileName | Kind::Directory, "not a text";
+    Text text Kind::Text | Kind::FileName | Kind::Hostname | Kind::Directory, "not a text";
     Words words
         Kind::Words { .. } | Kind::Percentiles | Kind::OomScores | Kind::SavePoints | Kind::OutputLimits
         | Kind::HostPort, "not a list of words";

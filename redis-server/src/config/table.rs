@@ -226,7 +226,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Cluster, "cluster-announce-port", PORT, "0", MUT, "port told to the cluster"),
     row(Cluster, "cluster-announce-tls-port", PORT, "0", MUT, "TLS port told to the cluster"),
     row(Cluster, "cluster-announce-bus-port", PORT, "0", MUT, "bus port told to the cluster"),
-    row(Cluster, "cluster-announce-hostname", Text, "", MUT, "host name told to the cluster"),
+    row(Cluster, "cluster-announce-hostname", Kind::Hostname, "", MUT, "host name told to the cluster"),
     row(Cluster, "cluster-announce-human-nodename", Text, "", MUT, "name for logs, told to the cluster"),
     row(Cluster, "cluster-preferred-endpoint-type", Enum(&["ip", "hostname", "unknown-endpoint"]), "ip", MUT, "what redirections name"),
 

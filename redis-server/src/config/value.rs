@@ -52,7 +52,7 @@ pub(super) fn empty(kind: Kind) -> Value {
         | Kind::Enum(_)
         | Kind::FlagWords(_)
         | Kind::Events => Value::Number(0),
-        Kind::Text | Kind::FileName | Kind::Directory => Value::Text(Bytes::new()),
+        Kind::Text | Kind::FileName | Kind::Hostname | Kind::Directory => Value::Text(Bytes::new()),
         Kind::Words { .. }
         | Kind::Percentiles
         | Kind::OomScores
@@ -96,6 +96,7 @@ pub(super) fn parse(kind: Kind, words: &[Bytes], before: &Value) -> Result<Value
         | Kind::Events
         | Kind::Text
         | Kind::FileName
+        | Kind::Hostname
         | Kind::Directory => {
             let [word] = words else { return Err("wrong number of arguments".into()) };
             parse_single(kind, word)
@@ -138,10 +139,17 @@ fn parse_single(kind: Kind, word: &Bytes) -> Result<Value, Expected> {
         }
         Kind::Events => special::events(word).map(Value::Number),
         Kind::FileName if word.contains(&b'/') => Err("argument can't be a path, just a filename".into()),
+        Kind::Hostname if word.len() > MAX_HOSTNAME => Err("Hostnames must be less than 256 characters".into()),
+        Kind::Hostname if !word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(byte)) => {
+            Err("Hostnames may only contain alphanumeric characters, hyphens or dots".into())
+        }
         Kind::Directory => special::directory(word).map(Value::Text),
         _ => Ok(Value::Text(word.clone())),
     }
 }
+
+/// The longest name of a host: the bus's packets have room for one more byte.
+const MAX_HOSTNAME: usize = 255;
 
 const NO_INTEGER: &str = "argument couldn't be parsed into an integer";
 
