@@ -98,3 +98,15 @@ fn the_log_is_in_the_folder_of_the_data() {
     assert!(!ended.status.success());
     assert!(log.unwrap().contains("configuration"));
 }
+
+#[test]
+fn a_smaller_backlog_keeps_less_at_once() {
+    let process = Process::start("backlog-size", &[]);
+    let (mut client, mut replica) = (process.connect(), process.connect());
+    replica.write_all(b"PSYNC ? -1\r\n").unwrap();
+    until("there is a backlog", || say(&mut client, "INFO replication").contains("repl_backlog_active:1"));
+    assert_eq!(say(&mut client, &format!("SET k {}", "v".repeat(100_000))), "OK");
+    assert_eq!(say(&mut client, "CONFIG SET repl-backlog-size 20000"), "OK");
+    let info = say(&mut client, "INFO replication");
+    assert!(info.contains("repl_backlog_histlen:20000\r"), "{info}");
+}

@@ -65,6 +65,8 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
         }
     } else if is(settings::TRACKING_TABLE_MAX_KEYS.id()) {
         instance.tracking.limit(config);
+    } else if is(settings::REPL_BACKLOG_SIZE.id()) {
+        instance.replication.resize_backlog(instance);
     } else if is(settings::DIR.id()) {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;

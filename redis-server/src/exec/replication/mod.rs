@@ -490,6 +490,13 @@ impl Replication {
         }
     }
 
+    /// The stream is kept for as long as `repl-backlog-size` says now.
+    pub fn resize_backlog(&self, instance: &Instance) {
+        if self.state().has_backlog {
+            instance.journal.keep_backlog(instance.config.uint(settings::REPL_BACKLOG_SIZE));
+        }
+    }
+
     /// Alone with the data, which is the primary's now: the stream begins here.
     fn begin_as(&self, instance: &Instance, id: &str, offset: u64) {
         let db = self.database(instance);
