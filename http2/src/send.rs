@@ -106,6 +106,22 @@ impl Connection {
         Ok(count)
     }
 
+    /// Whether an answer's next piece had better not be made yet, because the output is full: of many streams each would hold
+    /// one. Then the stream waits for its turn, before those that have not begun if some of it `has_begun` to be sent.
+    /// [`next_writable`](Self::next_writable) gives it.
+    pub fn must_wait(&mut self, id: StreamId, has_begun: bool) -> bool {
+        let is_full = self.is_full();
+        // For its window it waits with a piece, so that a driver knows who takes nothing.
+        let Some(stream) = self.streams.get_mut(id).filter(|stream| is_full && stream.send_window > 0) else {
+            return false;
+        };
+        if stream.waits == Waits::No {
+            stream.waits = Waits::Turn;
+            self.turns.push(id, stream.priority, has_begun);
+        }
+        true
+    }
+
     /// Sends the fields behind an answer's data, which end it.
     ///
     /// # Errors

@@ -100,6 +100,7 @@ pub(crate) fn router() -> Router {
         .route("/t/big", get(|| async { vec![b'x'; 8 * 1024 * 1024] }))
         .route("/t/text", get(|| async { "hello world ".repeat(1000) }))
         .route("/t/h2spec", any(|_: Bytes| async { "hello world ".repeat(1000) }))
+        .route("/t/endless", get(endless))
         .route("/t/slow", get(slow))
         .route("/t/panic", get(panics))
         .route("/t/broken", get(|| async { broken() }))
@@ -157,6 +158,20 @@ fn stream() -> Body {
 
 fn broken() -> Body {
     Body::new(Pieces(vec![Ok("one"), Err(std::io::Error::other("as the test wants it"))]))
+}
+
+/// Bodies without end: how many were made, and how many of them were asked for something.
+pub(crate) static ENDLESS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+async fn endless() -> Body {
+    let [made, asked] = &ENDLESS;
+    made.fetch_add(1, SeqCst);
+    let mut first = Some(asked);
+    let pieces = std::iter::repeat_with(move || {
+        first.take().map(|asked| asked.fetch_add(1, SeqCst));
+        Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 65_536]))
+    });
+    Body::from_stream(tokio_stream::iter(pieces))
 }
 
 async fn socket(mut socket: axum::extract::ws::WebSocket) {

@@ -93,6 +93,30 @@ fn the_connections_window_is_shared_in_turns() {
 }
 
 #[test]
+fn pieces_are_made_when_their_turn_has_come() {
+    let mut engine = Engine::open(&Config { max_output: 1000, ..Config::default() });
+    engine.send(&settings(&[(4, 1000)])).unwrap();
+    let [one, three, five, seven] = [1, 3, 5, 7].map(|number| engine.begin(number, true));
+    for stream in [one, three, five, seven] {
+        engine.connection.send_head(stream, 200, none(), false).unwrap();
+        assert!(!engine.connection.must_wait(stream, false));
+    }
+    engine.take_output();
+    assert_eq!(engine.connection.send_data(seven, &[0; 500], false), Ok(500));
+    engine.take_output();
+    assert_eq!(engine.connection.send_data(one, &[0; 1100], false), Ok(1000));
+    for (stream, has_begun) in [(three, false), (five, false), (seven, true), (three, false)] {
+        assert!(engine.connection.must_wait(stream, has_begun));
+    }
+    // Its window is shut, which its own piece waits for.
+    assert!(!engine.connection.must_wait(one, true));
+    assert_eq!(engine.connection.next_writable(), None);
+    engine.take_output();
+    assert_eq!([(); 4].map(|()| engine.connection.next_writable()), [Some(seven), Some(three), Some(five), None]);
+    assert!(!engine.connection.must_wait(three, false));
+}
+
+#[test]
 fn the_urgent_come_first_and_the_incremental_take_turns() {
     let mut engine = Engine::open(&Config { max_output: 1000, ..Config::default() });
     let mut begin = |number: u32, priority: &str| {

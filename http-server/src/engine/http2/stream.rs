@@ -69,6 +69,8 @@ struct Open {
     stream: StreamId,
     /// Whether all of the answer is on its way.
     is_answered: bool,
+    /// Whether some of the body was sent.
+    has_begun: bool,
     /// For a client that takes nothing; made when it does not for the first time.
     slot: Option<Rc<Slot>>,
 }
@@ -91,7 +93,8 @@ impl From<SendError> for Unsent {
 
 impl Open {
     fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId) -> Self {
-        Self { worker: Rc::clone(worker), shared: Rc::clone(shared), stream, is_answered: false, slot: None }
+        let (worker, shared) = (Rc::clone(worker), Rc::clone(shared));
+        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None }
     }
 
     async fn answer(mut self, response: impl Future<Output = Response>, is_head: bool) {
@@ -156,6 +159,7 @@ impl Open {
     async fn send_body(&mut self, mut body: Body, length: Option<u64>) -> Result<(), Unsent> {
         let mut left = length;
         loop {
+            poll_fn(|cx| self.poll_turn(cx)).await?;
             let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
                 Poll::Ready(frame) => Poll::Ready(Ok(frame)),
                 Poll::Pending => self.shared.poll_gone(self.stream, cx).map(|()| Err(Unsent::Gone)),
@@ -192,18 +196,38 @@ impl Open {
         poll_fn(|cx| self.poll_send(cx, &mut piece, is_last)).await
     }
 
+    /// Ready when it is of use to ask the body for more.
+    fn poll_turn(&mut self, cx: &Context<'_>) -> Poll<Result<(), Unsent>> {
+        if self.shared.engine().must_wait(self.stream, self.has_begun) {
+            return self.poll_taken(cx, 0);
+        }
+        self.go_on();
+        Poll::Ready(Ok(()))
+    }
+
     fn poll_send(&mut self, cx: &Context<'_>, piece: &mut Bytes, is_last: bool) -> Poll<Result<(), Unsent>> {
         if piece.is_empty() && !is_last {
             return Poll::Ready(Ok(()));
         }
         let sent = self.shared.sending().send_data(self.stream, piece, is_last)?;
         piece.advance(sent);
+        self.has_begun |= sent > 0;
         if piece.is_empty() {
-            if let Some(slot) = &self.slot {
-                slot.renew(Phase::Busy);
-            }
+            self.go_on();
             return Poll::Ready(Ok(()));
         }
+        self.poll_taken(cx, sent)
+    }
+
+    /// The client has taken what there was.
+    fn go_on(&self) {
+        if let Some(slot) = &self.slot {
+            slot.renew(Phase::Busy);
+        }
+    }
+
+    /// Waits for the client to take something, of which it has just taken so much.
+    fn poll_taken(&mut self, cx: &Context<'_>, sent: usize) -> Poll<Result<(), Unsent>> {
         // Only what waits has a place in the table of time-outs.
         let slot = self.slot.get_or_insert_with(|| self.worker.watch.slot());
         if sent > 0 {
