@@ -50,6 +50,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         test.env("AOF_KILLS", "200");
     }
     let tests = gate("tests", test)?;
+    // By the programs that the tests have built.
+    let mut attacks = cargo(&["run", "--quiet", "--package", "xtask", "--", "attacks", "--short", "--programs"]);
+    attacks.arg(crate::target_dir().join("debug"));
+    gate("attacks", attacks)?.lines().last().into_iter().for_each(|line| println!("{line}"));
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {

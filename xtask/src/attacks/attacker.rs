@@ -5,13 +5,14 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::BOUND_MIB;
 use super::frames::{self, GOAWAY, RST_STREAM};
 
-/// How long a connection may go on before it counts as one that does not end.
+/// How long a connection may go on, silent or not, before it counts as one that does not end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the server says that is kept, to be judged.
@@ -30,6 +31,10 @@ pub(super) struct Attack {
     pub(super) beside: Option<Vec<u8>>,
     /// The ends that are right.
     pub(super) ends: Vec<End>,
+    /// Memory that the server may take for it.
+    pub(super) bound_mib: u64,
+    /// Whether it takes seconds.
+    pub(super) is_long: bool,
 }
 
 /// What an attacker does with what the server says.
@@ -92,6 +97,8 @@ impl Attack {
             reads: Reads::All,
             beside: None,
             ends: ends.to_vec(),
+            bound_mib: BOUND_MIB,
+            is_long: false,
         }
     }
 
@@ -106,7 +113,16 @@ impl Attack {
     }
 
     pub(super) fn reading(self, reads: Reads) -> Self {
-        Self { reads, ..self }
+        let is_long = matches!(reads, Reads::NothingFor(_));
+        Self { reads, is_long, ..self }
+    }
+
+    pub(super) fn within_mib(self, bound_mib: u64) -> Self {
+        Self { bound_mib, ..self }
+    }
+
+    pub(super) fn long(self) -> Self {
+        Self { is_long: true, ..self }
     }
 
     pub(super) fn beside(self, request: Vec<u8>) -> Self {
@@ -191,9 +207,11 @@ pub(super) fn repeat(addr: SocketAddr, request: &[u8], is_over: &AtomicBool) {
 /// Reads until the end.
 fn listen(reader: &mut TcpStream) -> Seen {
     let (mut said, mut total, mut bytes) = (Vec::new(), 0, vec![0; 64 * 1024]);
+    let began = Instant::now();
     let has_ended = loop {
         match reader.read(&mut bytes) {
             Ok(0) => break true,
+            Ok(_) if began.elapsed() > PATIENCE => break false,
             Ok(count) => {
                 total += count;
                 let room = KEPT.saturating_sub(said.len()).min(count);

@@ -37,7 +37,8 @@ pub(super) fn rows() -> Vec<Attack> {
         Attack::of("a body of 1 GB", put("Content-Length: 1073741824\r\n", ""), &[End::Status(413), End::LetGo])
             .then(16_384, |_| vec![b'x'; 65_536]),
         Attack::of("chunks of a byte", put("Transfer-Encoding: chunked\r\n", ""), &[End::Status(413), End::LetGo])
-            .then(2000, |_| b"1\r\nx\r\n".repeat(10_000)),
+            .then(2000, |_| b"1\r\nx\r\n".repeat(10_000))
+            .long(),
         Attack::of(
             "smuggling: length and chunks",
             put("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\nGET /x HTTP/1.1\r\nHost: h\r\n\r\n"),

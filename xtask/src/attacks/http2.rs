@@ -15,6 +15,9 @@ const CALM: &[End] = &[End::GoAway(11), End::LetGo];
 /// Longer than the servers wait for somebody who takes nothing.
 const NEVER: Duration = Duration::from_millis(3500);
 
+/// Memory of 2,000 streams, each of which may hold a piece of a file (64 KiB) twice, and has a task (10 KiB).
+const PIECES_MIB: u64 = 280;
+
 /// Frames in a round of a flood, so that they come in pieces of some size.
 const AT_ONCE: u32 = 500;
 
@@ -117,7 +120,7 @@ fn waits(speech: Speech) -> Vec<Attack> {
     let hundred: Vec<u8> = (0..100).flat_map(|number| large(speech, 1 + 2 * number)).collect();
     let mut rows = vec![
         never_reads("answers that nobody reads", [&windows[..], &open, &large(speech, 1)].concat()),
-        never_reads("100 of them", [&windows[..], &open, &hundred].concat()),
+        never_reads("100 of them", [&windows[..], &open, &hundred].concat()).within_mib(PIECES_MIB),
         Attack::of("connection preface, and silence", preface(&[]), &[End::LetGo]),
         Attack::of("10,000 connections, opened and reset", [preface(&[]), speech.request(1)].concat(), &[End::Gone])
             .reading(Reads::NothingAndComesAgain(500)),
