@@ -320,6 +320,8 @@ pub mod flag {
     pub const AWAITS_DISK: u32 = 1 << 18;
     /// It is the server that this one follows.
     pub const PRIMARY: u32 = 1 << 19;
+    /// Its connection is to end at once.
+    pub const KILLED: u32 = 1 << 20;
 
     /// Each is a bit of its own.
     const _: () = {
@@ -344,6 +346,7 @@ pub mod flag {
             AWAITS,
             AWAITS_DISK,
             PRIMARY,
+            KILLED,
         ];
         let (mut union, mut at) = (0, 0);
         while at < all.len() {
@@ -452,6 +455,7 @@ impl ClientShared {
     /// Asks the connection to close at once; what waits here is dropped.
     pub fn kill(&self) {
         *self.mailbox() = Mailbox { end: End::Now, ..Mailbox::default() };
+        self.set_flag(flag::KILLED, true);
         self.ring();
     }
 

@@ -3,7 +3,7 @@
 use crate::clients::client::{Follower, SyncRequest, flag};
 use std::time::Duration;
 
-use crate::command::{Args, Categories, Flags, Result, Role};
+use crate::command::{Args, Categories, Flags, Footprint, Result, Role};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Ctx;
 use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primary, Stage};
@@ -21,6 +21,12 @@ fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let offset = args.int(2)?;
     ask(cx, SyncRequest::Partial(String::from_utf8_lossy(args.at(1)).into_owned(), offset))
+}
+
+/// Where the stream is must not be decided in the middle of a transaction, which may have cut the link itself. Who takes over
+/// waits for a primary's commands, which would wait for who is alone.
+fn behind_transactions(args: Args<'_>) -> Footprint {
+    if args.len() > 3 { Footprint::Keys } else { Footprint::Alone }
 }
 
 /// The primary that this server follows wants to change places.
@@ -208,10 +214,10 @@ const ANY_TIME: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
     cmd("failover", -1, failover, Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE), &[]),
-    cmd("psync",    -3, psync,    LINK, &[]),
+    cmd("psync",    -3, psync,    LINK, &[]).locks(Footprint::Depends(behind_transactions)),
     cmd("replicaof", 3, replicaof, FOLLOW, &[]),
     cmd("slaveof",   3, replicaof, FOLLOW, &[]),
     cmd("replconf", -1, replconf, ANY_TIME.and(Flags::ADMIN).and(Flags::ALLOW_BUSY), &[]).role(Role::Replica),
     cmd("role",      1, role,     ANY_TIME.and(Flags::FAST), &[]).also(ADMINISTRATIVE),
-    cmd("sync",      1, sync,     LINK, &[]),
+    cmd("sync",      1, sync,     LINK, &[]).locks(Footprint::Alone),
 ] };

@@ -178,6 +178,11 @@ impl Journal {
         Some(Reader { journal: Arc::clone(self), id })
     }
 
+    /// This reader reads nothing any more, and nothing is kept for it.
+    pub fn let_go(&self, reader: ReaderId) {
+        self.stream().cut(reader.0);
+    }
+
     /// Keeps so many bytes before the end for whoever comes back; 0: none.
     pub fn keep_backlog(&self, bytes: u64) {
         let mut stream = self.stream();
@@ -188,6 +193,11 @@ impl Journal {
     pub fn kept(&self) -> Range<u64> {
         let stream = self.stream();
         stream.backlog_begin()..self.offset()
+    }
+
+    /// Bytes that are there, for whomever.
+    pub fn held(&self) -> u64 {
+        self.stream().held()
     }
 
     /// Bytes that are there only because a reader is behind.
@@ -271,6 +281,10 @@ impl Journal {
     }
 }
 
+/// Names a [`Reader`] while it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderId(usize);
+
 /// Reads the stream from some offset on.
 #[derive(Debug)]
 pub struct Reader {
@@ -279,6 +293,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// What [`Journal::let_go`] takes.
+    pub fn id(&self) -> ReaderId {
+        ReaderId(self.id)
+    }
+
     /// Appends what comes next to `pieces`, up to `most` bytes, or one piece where that has more. Returns the offset of its
     /// first byte.
     pub fn read(&mut self, most: usize, pieces: &mut Vec<Piece>) -> u64 {

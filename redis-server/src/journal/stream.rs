@@ -77,14 +77,19 @@ impl Stream {
         self.pieces.front().map_or(self.tail_begin, |piece| piece.begin)
     }
 
-    /// The first offset from which somebody who comes back can go on.
+    /// The first offset from which somebody who comes back can go on: what is there for a slow reader is there for all.
     pub(super) fn backlog_begin(&self) -> u64 {
-        self.begin().max(self.end().saturating_sub(self.backlog))
+        if self.backlog == 0 { self.end() } else { self.begin().max(self.needed()) }
+    }
+
+    /// Bytes that are there.
+    pub(super) fn held(&self) -> u64 {
+        self.end() - self.begin()
     }
 
     /// Bytes that are kept for readers alone.
     pub(super) fn beyond_backlog(&self) -> u64 {
-        (self.end() - self.begin()).saturating_sub(self.backlog)
+        self.held().saturating_sub(self.backlog)
     }
 
     /// Forgets everything, and goes on at `offset`.
@@ -117,6 +122,11 @@ impl Stream {
         if self.readers[id].take().is_some_and(|reader| reader.waits) {
             self.waiting -= 1;
         }
+        self.trim();
+    }
+
+    pub(super) fn cut(&mut self, id: usize) {
+        self.readers[id].iter_mut().for_each(|reader| reader.is_cut = true);
         self.trim();
     }
 
@@ -190,11 +200,16 @@ impl Stream {
         self.tail_begin = end;
     }
 
+    /// The first offset that somebody will read, or may.
+    fn needed(&self) -> u64 {
+        let backlog = self.end().saturating_sub(self.backlog);
+        let readers = self.readers.iter().flatten().filter(|reader| !reader.is_cut);
+        readers.map(|reader| reader.offset).fold(backlog, u64::min)
+    }
+
     /// Drops what nobody will read.
     fn trim(&mut self) {
-        let backlog = self.end().saturating_sub(self.backlog);
-        let needed = self.readers.iter().flatten().filter(|reader| !reader.is_cut);
-        let needed = needed.map(|reader| reader.offset).fold(backlog, u64::min);
+        let needed = self.needed();
         while self.pieces.front().is_some_and(|piece| piece.end() <= needed) {
             self.pieces.pop_front();
         }

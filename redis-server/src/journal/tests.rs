@@ -188,6 +188,24 @@ fn every_reader_reads_the_same_stream() {
 }
 
 #[test]
+fn what_is_kept_for_a_slow_reader_is_there_for_all() {
+    let journal = Arc::new(Journal::default());
+    journal.set_on(User::Replicas, true);
+    journal.keep_backlog(16 * 1024);
+    let (slow, begin) = (journal.reader(|| {}), journal.offset());
+    for _ in 0..100 {
+        call(0, &"y".repeat(10_000));
+        journal.commit();
+    }
+    assert!(journal.reader_from(begin, || {}).is_some());
+    assert!(journal.held() > 1_000_000 && journal.kept() == (begin..journal.offset()));
+    journal.let_go(slow.id());
+    assert!(journal.reader_from(begin, || {}).is_none());
+    assert_eq!(journal.kept().end - journal.kept().start, 16 * 1024);
+    assert!(journal.held() < 200_000);
+}
+
+#[test]
 fn a_panic_leaves_nothing_of_its_call() {
     let journal = Arc::new(Journal::default());
     let mut reader = journal.reader(|| {});

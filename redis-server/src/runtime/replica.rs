@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead as _, ReadBuf};
 use super::conn::{TURN_OUTPUT, end_turn};
 use super::output::{AboveSoftLimit, Output};
 use crate::clients::client::End;
+use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::replication::{Link, Next};
 use crate::exec::session::ConnectedClient;
@@ -79,8 +80,14 @@ impl Conn {
             }
             if self.output.is_empty() {
                 self.link.moved(now);
-                self.client.shared.output.store(0, Relaxed);
-                return if self.is_done { Poll::Ready(Ok(())) } else { Poll::Pending };
+                // The stream may wait for a snapshot that is slow.
+                return if self.is_done {
+                    Poll::Ready(Ok(()))
+                } else if self.is_over_limit(now) {
+                    Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()))
+                } else {
+                    Poll::Pending
+                };
             }
             let before = self.output.len();
             let flushed = self.output.flush(cx, &mut self.stream, TURN_OUTPUT);
@@ -122,12 +129,15 @@ impl Conn {
         }
     }
 
-    /// Whether so much waits for it that `client-output-buffer-limit` cuts it off.
+    /// Whether so much waits for it that `client-output-buffer-limit` cuts it off. What the backlog has is there anyway, and
+    /// would be asked for again.
     fn is_over_limit(&mut self, now: u64) -> bool {
-        let limit = self.worker.instance.config.output_limits()[1];
+        let config = &self.worker.instance.config;
+        let limit = config.output_limits()[1];
+        let hard = limit.hard.max(config.uint(settings::REPL_BACKLOG_SIZE));
         let waits = self.output.len() as u64 + self.link.behind();
         self.client.shared.output.store(waits, Relaxed);
-        let is_over = self.above_soft_limit.too_long(waits, &limit, now) || limit.hard != 0 && waits > limit.hard;
+        let is_over = self.above_soft_limit.too_long(waits, &limit, now) || limit.hard != 0 && waits > hard;
         if is_over {
             let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
             tracing::warn!(id, addr, waits, "closing replica: what waits for it passed client-output-buffer-limit");

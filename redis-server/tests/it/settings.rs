@@ -106,6 +106,9 @@ fn a_smaller_backlog_keeps_less_at_once() {
     replica.write_all(b"PSYNC ? -1\r\n").unwrap();
     until("there is a backlog", || say(&mut client, "INFO replication").contains("repl_backlog_active:1"));
     assert_eq!(say(&mut client, &format!("SET k {}", "v".repeat(100_000))), "OK");
+    // What is kept for a replica is there for others, too.
+    drop(replica);
+    until("it has left", || say(&mut client, "INFO replication").contains("connected_slaves:0"));
     assert_eq!(say(&mut client, "CONFIG SET repl-backlog-size 20000"), "OK");
     let info = say(&mut client, "INFO replication");
     assert!(info.contains("repl_backlog_histlen:20000\r"), "{info}");

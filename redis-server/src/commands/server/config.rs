@@ -34,7 +34,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let instance = cx.instance();
     let is_denied =
         |(name, _): &(&[u8], &[u8])| [&b"appendonly"[..], b"dir"].iter().any(|it| name.eq_ignore_ascii_case(it));
-    if instance.exclusive.is_loading() && pairs.iter().any(is_denied) {
+    if (instance.exclusive.is_loading() || instance.loading.is_aside()) && pairs.iter().any(is_denied) {
         return Err(Error::Loading);
     }
     let changed = instance.config.set_and(&pairs, caller(cx), |changed| {
@@ -119,6 +119,7 @@ fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     cx.instance().stats.reset(cx.instance().totals());
     cx.instance().reaper.reset();
     cx.instance().shortage.reset();
+    cx.instance().replication.figures.reset();
     cx.reply.ok();
     Ok(())
 }

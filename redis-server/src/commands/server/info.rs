@@ -177,8 +177,14 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lazyfreed_objects", cx.instance().reaper.freed());
     fields.add("mem_not_counted_for_evict", cx.instance().memory_on_its_way());
     // They share what the journal keeps for the slowest of them.
-    let has_replicas = !cx.instance().replication.replicas().is_empty();
-    fields.add("mem_clients_slaves", if has_replicas { cx.instance().journal.beyond_backlog() } else { 0 });
+    let (replication, journal) = (&cx.instance().replication, &cx.instance().journal);
+    let (has_replicas, has_backlog) = (!replication.replicas().is_empty(), replication.has_backlog());
+    fields.add("mem_clients_slaves", if has_replicas { journal.beyond_backlog() } else { 0 });
+    fields.add(
+        "mem_replication_backlog",
+        if has_backlog { journal.held().saturating_sub(journal.beyond_backlog()) } else { 0 },
+    );
+    fields.add("mem_total_replication_buffers", if has_replicas || has_backlog { journal.held() } else { 0 });
     fields.add("mem_clients_normal", client_buffers(cx.instance()));
     fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
@@ -334,10 +340,11 @@ fn replication(cx: &Ctx<'_>, fields: &mut Fields) {
     }
     fields.add("master_failover_state", replication.failover().name());
     fields.add("master_replid", &ids.id);
-    let (second, until) = ids.second.unwrap_or_else(|| ("0".repeat(40), 0));
+    // Offsets begin with 1 there.
+    let (second, until) = ids.second.map_or_else(|| ("0".repeat(40), -1), |(id, until)| (id, until as i64 + 1));
     fields.add("master_replid2", second);
     fields.add("master_repl_offset", journal.offset());
-    fields.add("second_repl_offset", if until > 0 { until as i64 } else { -1 });
+    fields.add("second_repl_offset", until);
     let has_backlog = replication.has_backlog();
     let kept = if has_backlog { journal.kept() } else { 0..0 };
     fields.add("repl_backlog_active", u8::from(has_backlog));

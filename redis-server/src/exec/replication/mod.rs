@@ -23,7 +23,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,12 +32,12 @@ pub use follow::{LinkStage, Primary};
 pub use link::{Link, Next};
 pub use wait::Copies;
 
-use crate::clients::client::{ClientShared, Follower, SyncRequest};
+use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
 use crate::command::Args;
 use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
-use crate::journal::User;
+use crate::journal::{Reader, ReaderId, User};
 
 /// How long it waits between two looks at whether the stream is between units.
 const NAP: Duration = Duration::from_millis(1);
@@ -70,6 +70,13 @@ pub struct Figures {
     pub refused: AtomicU64,
 }
 
+impl Figures {
+    /// Counts anew (`CONFIG RESETSTAT`).
+    pub fn reset(&self) {
+        [&self.full, &self.partial, &self.refused].into_iter().for_each(|figure| figure.store(0, Relaxed));
+    }
+}
+
 #[derive(Debug)]
 struct State {
     /// Names the stream.
@@ -97,7 +104,9 @@ pub enum Stage {
     Waits,
     /// One is made, of which it will be sent the file.
     Promised,
-    /// It is sent a snapshot.
+    /// It is sent a snapshot as it is made.
+    Streams,
+    /// It is sent a snapshot's file.
     Receives,
     /// It gets the stream.
     Online,
@@ -107,7 +116,7 @@ impl Stage {
     /// As INFO and ROLE call it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Waits | Self::Promised => "wait_bgsave",
+            Self::Waits | Self::Promised | Self::Streams => "wait_bgsave",
             Self::Receives => "send_bulk",
             Self::Online => "online",
         }
@@ -132,6 +141,8 @@ pub struct Replica {
     /// When it said so, in milliseconds of Unix time.
     acknowledged_at: AtomicU64,
     feed: Mutex<Option<sync::Feed>>,
+    /// Its reader of the stream, which is there as long as this one is listed.
+    reader: OnceLock<ReaderId>,
 }
 
 impl Replica {
@@ -140,9 +151,14 @@ impl Replica {
         match self.stage.load(Relaxed) {
             0 => Stage::Waits,
             1 => Stage::Promised,
-            2 => Stage::Receives,
+            2 => Stage::Streams,
+            3 => Stage::Receives,
             _ => Stage::Online,
         }
+    }
+
+    fn read_by(&self, reader: &Reader) {
+        self.reader.set(reader.id()).expect("a replica goes on, or gets one snapshot");
     }
 
     fn set_stage(&self, stage: Stage) {
@@ -262,7 +278,12 @@ impl Replication {
             durable: AtomicU64::new(0),
             acknowledged_at: AtomicU64::new(now),
             feed: Mutex::default(),
+            reader: OnceLock::new(),
         });
+        // Whose connection is to end keeps nothing of the stream for others.
+        for gone in state.replicas.values().filter(|other| other.client.has_flag(flag::KILLED)) {
+            gone.reader.get().into_iter().for_each(|&reader| instance.journal.let_go(reader));
+        }
         let resumed = match &replica.follower.request {
             Some(SyncRequest::Partial(id, offset)) => self.resume(instance, &state, &replica, id, *offset),
             Some(SyncRequest::Full) | None => None,
@@ -306,6 +327,7 @@ impl Replication {
         match reader {
             Some(reader) => {
                 self.figures.partial.fetch_add(1, Relaxed);
+                replica.read_by(&reader);
                 let id = if replica.follower.knows_second_ids { format!(" {}", state.id) } else { String::new() };
                 Some(link::Resumed { head: format!("+CONTINUE{id}\r\n"), reader })
             }

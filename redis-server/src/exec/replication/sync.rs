@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::{Replica, Stage};
@@ -17,6 +20,8 @@ use crate::journal::Reader;
 const CHUNK: usize = 256 * 1024;
 /// Chunks that wait for a replica before the snapshot waits too.
 const CHUNKS: usize = 8;
+/// How long it waits for room between two looks.
+const NAP: Duration = Duration::from_micros(200);
 
 /// A part of what comes before the stream.
 #[derive(Debug)]
@@ -74,7 +79,7 @@ pub(super) fn begin_if_due(instance: &Arc<Instance>, now: u64) {
     }
     let receivers = Receivers::default();
     *instance.replication.receivers.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&receivers);
-    let job = if is_direct { direct(&receivers) } else { by_file(instance, &receivers) };
+    let job = if is_direct { direct(instance, &receivers) } else { by_file(instance, &receivers) };
     // Another one that has begun meanwhile is waited for.
     let _ = snapshot::start(instance, job);
 }
@@ -89,6 +94,7 @@ fn send_functions(instance: &Instance, replica: &Replica) -> bool {
     let (sender, parts) = channel(2);
     let client = Arc::clone(&replica.client);
     let stream = instance.journal.reader(move || client.wake());
+    replica.read_by(&stream);
     let head = if replica.is_told { format!("+FULLRESYNC {} 0\r\n", super::new_id()) } else { String::new() };
     // There is room for both, and the receiver is here.
     let _ = sender.try_send(Part::Bytes(snapshot.into()));
@@ -112,9 +118,10 @@ fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool) {
         let (sender, parts) = channel(CHUNKS);
         let client = Arc::clone(&replica.client);
         let stream = instance.journal.reader(move || client.wake());
+        replica.read_by(&stream);
         let head = if replica.is_told { format!("+FULLRESYNC {id} {offset}\r\n") } else { String::new() };
         *replica.feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Feed { head, parts, stream });
-        replica.set_stage(if is_direct { Stage::Receives } else { Stage::Promised });
+        replica.set_stage(if is_direct { Stage::Streams } else { Stage::Promised });
         replication.figures.full.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         replica.client.wake();
         senders.push((sender, replica));
@@ -132,7 +139,7 @@ impl Replica {
 pub(super) fn send_now(instance: &Instance) -> io::Result<()> {
     let receivers = Receivers::default();
     cut(instance, &receivers, true);
-    let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::new_id() };
+    let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::new_id(), making: None };
     let head = format!("$EOF:{}\r\n", fan.mark);
     fan.write_all(head.as_bytes())?;
     fan.write_all(&snapshot::whole(instance)?)?;
@@ -140,13 +147,14 @@ pub(super) fn send_now(instance: &Instance) -> io::Result<()> {
 }
 
 /// A snapshot that goes to its receivers as it is made.
-fn direct(receivers: &Receivers) -> Job {
+fn direct(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
     let (at_cut, targets) = (Arc::clone(receivers), Arc::clone(receivers));
+    let making = Arc::clone(instance);
     Job {
         purpose: Purpose::Replicas,
         create: Box::new(move |_| {
-            let mark = super::new_id();
-            let mut fan = Fan { receivers: targets, buffer: Vec::with_capacity(CHUNK), mark };
+            let (mark, making) = (super::new_id(), Some(making));
+            let mut fan = Fan { receivers: targets, buffer: Vec::with_capacity(CHUNK), mark, making };
             let head = format!("$EOF:{}\r\n", fan.mark);
             fan.write_all(head.as_bytes())?;
             // They know then that it has begun, however long the first part takes.
@@ -194,7 +202,7 @@ fn send_file(mut file: File, receivers: Receivers) -> io::Result<()> {
     for (_, replica) in receivers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         replica.set_stage(Stage::Receives);
     }
-    let mut fan = Fan { receivers, buffer: Vec::with_capacity(CHUNK), mark: String::new() };
+    let mut fan = Fan { receivers, buffer: Vec::with_capacity(CHUNK), mark: String::new(), making: None };
     fan.write_all(format!("${length}\r\n").as_bytes())?;
     let copied = io::copy(&mut Read::by_ref(&mut file).take(length), &mut fan)?;
     if copied < length {
@@ -210,12 +218,44 @@ struct Fan {
     buffer: Vec<u8>,
     /// What tells the end, where there is no length.
     mark: String,
+    /// Whose snapshot in the making that is, which may be aborted while a receiver is slow.
+    making: Option<Arc<Instance>>,
 }
 
 impl Fan {
+    fn check(&self) -> io::Result<()> {
+        self.making.as_ref().map_or(Ok(()), |instance| instance.background.check())
+    }
+
+    /// Waits until the receiver has room. Returns whether it is still there.
+    fn send_to(&self, receiver: &Sender<Part>, mut part: Part) -> io::Result<bool> {
+        loop {
+            part = match receiver.try_send(part) {
+                Ok(()) => return Ok(true),
+                Err(TrySendError::Closed(_)) => return Ok(false),
+                Err(TrySendError::Full(part)) => part,
+            };
+            self.check()?;
+            thread::sleep(NAP);
+        }
+    }
+
     fn send(&self, part: impl Fn() -> Part) -> io::Result<()> {
         let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
-        receivers.retain(|(receiver, _)| receiver.blocking_send(part()).is_ok());
+        let mut sent = Ok(());
+        receivers.retain(|(receiver, _)| {
+            if sent.is_err() {
+                return true;
+            }
+            match self.send_to(receiver, part()) {
+                Ok(is_there) => is_there,
+                Err(error) => {
+                    sent = Err(error);
+                    true
+                }
+            }
+        });
+        sent?;
         if receivers.is_empty() {
             tracing::warn!("Diskless rdb transfer, last replica dropped, killing fork child.");
             return Err(io::Error::other("all replicas are gone"));

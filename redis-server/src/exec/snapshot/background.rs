@@ -205,7 +205,7 @@ impl Background {
 
     /// # Errors
     /// It is to end.
-    fn check(&self) -> io::Result<()> {
+    pub fn check(&self) -> io::Result<()> {
         if self.is_aborted.load(SeqCst) {
             return Err(io::ErrorKind::Interrupted.into());
         }

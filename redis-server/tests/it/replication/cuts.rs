@@ -185,3 +185,42 @@ fn ours_needs_one_snapshot_of_ours() {
         |name| field(&primary.connect().ask("INFO stats"), name),
     );
 }
+
+/// A transaction on either side that cuts the link and goes on is one moment to whoever comes back.
+#[test]
+fn a_transaction_that_cuts_the_link_is_over_before_it_is_resumed() {
+    let port = free_port().to_string();
+    let settings = [("port", &*port), ("save", ""), ("repl-diskless-sync-delay", "0"), ("enable-debug-command", "yes")];
+    let first = Process::start("cutting-primary", &settings);
+    let target = format!("127.0.0.1 {port}");
+    let second =
+        Process::start("cutting-replica", &[("replicaof", &target), ("save", ""), ("enable-debug-command", "yes")]);
+    let is_up =
+        |server: &Process| field(&ask(&mut server.connect(), &["INFO", "replication"]), "master_link_status") == "up";
+    let figure = |name: &str| field(&ask(&mut first.connect(), &["INFO", "stats"]), name);
+    let count = |name: &str| figure(name).parse::<u64>().unwrap();
+    until("the link is up", || is_up(&second));
+    let (mut here, mut there) = (first.connect(), second.connect());
+    // What it writes behind the cut is more than the backlog has.
+    for round in 1..=5 {
+        ask(&mut here, &["MULTI"]);
+        ask(&mut here, &["CLIENT", "KILL", "TYPE", "replica"]);
+        ask(&mut here, &["DEBUG", "SLEEP", "0.2"]);
+        for number in 0..10 {
+            ask(&mut here, &["SET", &number.to_string(), &"A".repeat(16 * 1024)]);
+        }
+        ask(&mut here, &["CONFIG", "SET", "repl-backlog-size", "16384"]);
+        assert!(matches!(ask(&mut here, &["EXEC"]), Value::Array(replies) if replies[0] == Value::Int(1)));
+        until("it has come back", || count("sync_full") == 1 + round && is_up(&second));
+        assert_eq!(count("sync_partial_ok"), 0);
+    }
+    // The replica is away as long as its transaction runs.
+    ask(&mut there, &["MULTI"]);
+    ask(&mut there, &["CLIENT", "KILL", "TYPE", "master"]);
+    ask(&mut there, &["DEBUG", "SLEEP", "1"]);
+    there.write_all(b"EXEC\r\n").unwrap();
+    until("it is gone", || field(&ask(&mut here, &["INFO", "replication"]), "connected_slaves") == "0");
+    thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(field(&ask(&mut here, &["INFO", "replication"]), "connected_slaves"), "0");
+    until("it has come back", || count("sync_partial_ok") == 1);
+}

@@ -73,6 +73,10 @@ fn a_restarted_primary_takes_its_replicas_back() {
     );
     assert_eq!(info(&first, "replication", "master_replid2"), id);
     assert_ne!(info(&first, "replication", "master_replid"), id);
+    let kept = info(&first, "replication", "second_repl_offset");
+    assert_eq!(kept, info(&first, "replication", "repl_backlog_first_byte_offset"), "both are the next byte");
+    assert_eq!(ask(&mut first.connect(), &["CONFIG", "RESETSTAT"]), Value::Status("OK".into()));
+    assert_eq!(info(&first, "stats", "sync_partial_ok"), "0");
     let mut client = first.connect();
     ask(&mut client, &["SET", "more", "v"]);
     assert_eq!(ask(&mut client, &["WAIT", "1", "20000"]), Value::Int(1));

@@ -6,11 +6,12 @@ mod snapshot;
 mod transport;
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use snapshot::Incoming;
 use transport::Transport;
 
 use super::{FailoverStage, State};
-use crate::clients::client::{ClientShared, End, flag};
+use crate::clients::client::{ClientShared, flag};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
@@ -85,6 +86,8 @@ pub struct Primary {
 enum Ended {
     /// Somebody else is to be followed, or nobody, or the server ends.
     Obsolete,
+    /// By a client, maybe in a transaction that does more.
+    Killed,
     Lost(String),
 }
 
@@ -133,21 +136,16 @@ impl Link {
     fn run(self) {
         let mut applier = Applier::new(&self.instance);
         // Windows that began before this server followed anybody are over then.
-        if stand_still(
-            &self.instance,
-            || {
-                if self.is_obsolete() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
-            },
-        )
-        .is_err()
-        {
+        if !self.let_windows_end() {
             return;
         }
         loop {
             // A command that panics has changed nothing.
             let ended = catch_unwind(AssertUnwindSafe(|| self.follow(&mut applier)));
-            match ended.unwrap_or_else(|_| Ended::Lost("a command of its stream panicked".to_owned())) {
+            let ended = ended.unwrap_or_else(|_| Ended::Lost("a command of its stream panicked".to_owned()));
+            match &ended {
                 Ended::Obsolete => return,
+                Ended::Killed => tracing::warn!("Connection with master lost: a client has ended it"),
                 Ended::Lost(why) => tracing::warn!("Connection with master lost: {why}"),
             }
             applier.cut();
@@ -160,8 +158,11 @@ impl Link {
                 was_connected
             });
             let Some(was_connected) = was_connected else { return };
+            if matches!(ended, Ended::Killed) && !self.let_windows_end() {
+                return;
+            }
             // A link that was up is likely to be up again at once.
-            let until = Instant::now() + if was_connected { TICK } else { RETRY };
+            let until = Instant::now() + if was_connected { Duration::ZERO } else { RETRY };
             while Instant::now() < until {
                 if self.is_obsolete() {
                     return;
@@ -169,6 +170,12 @@ impl Link {
                 thread::sleep(TICK);
             }
         }
+    }
+
+    /// Waits until all windows that have begun are over. Returns whether this is still the one to follow.
+    fn let_windows_end(&self) -> bool {
+        let is_wanted = || if self.is_obsolete() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
+        stand_still(&self.instance, is_wanted).is_ok()
     }
 
     /// Calls `work` with what is known of the primary, if it is still the one.
@@ -315,27 +322,47 @@ fn introduction(instance: &Instance) -> Introduction {
 struct Listed {
     instance: Arc<Instance>,
     client: Arc<ClientShared>,
+    hang_up: Arc<HangUp>,
+}
+
+/// Ends the connection of a client that is killed, while what is read of it waits for others.
+struct HangUp {
+    client: Weak<ClientShared>,
+    stream: TcpStream,
+}
+
+impl Wake for HangUp {
+    fn wake(self: Arc<Self>) {
+        if self.client.upgrade().is_some_and(|client| client.has_flag(flag::KILLED)) {
+            // It may have ended by itself.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 impl Listed {
-    fn new(instance: &Arc<Instance>, stream: &TcpStream) -> Self {
+    fn new(instance: &Arc<Instance>, stream: &TcpStream) -> io::Result<Self> {
         let text = |addr: io::Result<SocketAddr>| addr.map_or_else(|_| String::new(), |addr| addr.to_string());
         let id = instance.next_client_id();
         let (addr, laddr) = (text(stream.peer_addr()), text(stream.local_addr()));
         let client = Arc::new(ClientShared::new(id, addr, laddr, stream.as_raw_fd(), now_ms()));
         client.set_flag(flag::PRIMARY, true);
+        let hang_up = Arc::new(HangUp { client: Arc::downgrade(&client), stream: stream.try_clone()? });
         instance.add_client(&client);
-        Self { instance: Arc::clone(instance), client }
+        Ok(Self { instance: Arc::clone(instance), client, hang_up })
     }
 
     fn is_killed(&self) -> bool {
-        self.client.has_mail() && self.client.take_mail().end != End::No
+        self.client.wake_by(&Waker::from(Arc::clone(&self.hang_up)));
+        self.client.has_flag(flag::KILLED)
     }
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
         self.instance.client_left(&self.client);
+        // Others may still look at the client, which has the socket, too.
+        let _ = self.hang_up.stream.shutdown(Shutdown::Both);
     }
 }
 
@@ -358,7 +385,7 @@ impl<'l> Wire<'l> {
                     stream.set_write_timeout(Some(link.timeout()))?;
                     let stream = Transport::of(stream, host, &link.instance.config)?;
                     stream.socket().set_read_timeout(Some(TICK))?;
-                    let listed = Listed::new(&link.instance, stream.socket());
+                    let listed = Listed::new(&link.instance, stream.socket())?;
                     return Ok(Self { link, stream, listed, heard: Instant::now() });
                 }
                 Err(error) => failure = Some(error),
@@ -368,7 +395,12 @@ impl<'l> Wire<'l> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Ended> {
-        Ok(self.stream.write_all(bytes)?)
+        self.stream.write_all(bytes).map_err(|error| self.lost(error.to_string()))
+    }
+
+    /// Why a connection has ended that does not work any more.
+    fn lost(&self, why: String) -> Ended {
+        if self.listed.is_killed() { Ended::Killed } else { Ended::Lost(why) }
     }
 
     /// Reads what there is; `None` if that is nothing for a moment.
@@ -377,10 +409,10 @@ impl<'l> Wire<'l> {
             return Err(Ended::Obsolete);
         }
         if self.listed.is_killed() {
-            return Err(Ended::Lost("a client has ended it".to_owned()));
+            return Err(Ended::Killed);
         }
         match self.stream.read(buffer) {
-            Ok(0) => Err(Ended::Lost("the primary has closed the connection".to_owned())),
+            Ok(0) => Err(self.lost("the primary has closed the connection".to_owned())),
             Ok(count) => {
                 self.heard = Instant::now();
                 let now = now_ms();
@@ -399,7 +431,7 @@ impl<'l> Wire<'l> {
                 }
                 Ok(None)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.lost(error.to_string())),
         }
     }
 

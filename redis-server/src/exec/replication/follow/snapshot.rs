@@ -185,7 +185,7 @@ impl Link {
         });
         match (received, loaded) {
             (Ok(rest), Ok(aside)) => Ok((rest, aside)),
-            (Err(Ended::Obsolete), _) => Err(Ended::Obsolete),
+            (Err(ended @ (Ended::Obsolete | Ended::Killed)), _) => Err(ended),
             (Err(Ended::Lost(why)), loaded) => {
                 let error = loaded.err().map_or_else(String::new, |error| format!(": {error}"));
                 tracing::warn!("Internal error in RDB: {why}{error}");
