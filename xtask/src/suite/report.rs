@@ -77,14 +77,14 @@ impl Report {
     /// Prints the table, then every name.
     pub(super) fn print(&self, with_genuine: bool) {
         let title = if with_genuine { "  genuine passed/failed" } else { "" };
-        println!("{:<24} {:>6} {:>6} {:>11} {:>7}{title}", "file", "passed", "failed", "unsupported", "skipped");
+        println!("{:<27} {:>6} {:>6} {:>11} {:>7}{title}", "file", "passed", "failed", "unsupported", "skipped");
         for row in &self.rows {
             let genuine = match row.genuine {
                 Some((passed, failed)) if with_genuine => format!("  {passed}/{failed}"),
                 _ => String::new(),
             };
             let Row { unit, passed, failed, unsupported, ignored, .. } = row;
-            println!("{unit:<24} {passed:>6} {failed:>6} {unsupported:>11} {ignored:>7}{genuine}");
+            println!("{unit:<27} {passed:>6} {failed:>6} {unsupported:>11} {ignored:>7}{genuine}");
         }
         print_list("Fails", &self.failures);
         print_list("Not concerning supported commands", &self.unsupported);
