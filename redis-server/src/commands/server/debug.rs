@@ -295,6 +295,8 @@ fn populate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if size > MAX_POPULATE_VALUE {
         return Err(Error::OutOfRange);
     }
+    // As in the genuine server neither replicas nor the append-only file get it: they may not let it through.
+    cx.instead_nothing();
     let mut value = Vec::new();
     for number in 0..count {
         let name = [prefix, format!(":{number}").as_bytes()].concat();

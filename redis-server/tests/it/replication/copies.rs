@@ -83,3 +83,19 @@ fn redis_cli_fetches_snapshots() {
     until("they have left", || first.instance.replication.replicas().is_empty());
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// DEBUG POPULATE fills one server: a replica may not allow DEBUG.
+#[test]
+fn debug_populate_is_not_in_the_stream() {
+    let first = primary(&[]);
+    let mut client = first.connect();
+    let mut replica = first.connect();
+    replica.stream.write_all(b"PSYNC ? -1\r\n").unwrap();
+    until("there is a stream", || field(&client.ask("INFO replication"), "repl_backlog_active") == "1");
+    client.ask("SET k v");
+    let offset = first.instance.journal.offset();
+    assert_eq!(client.ask("DEBUG POPULATE 100"), Value::Status("OK".into()));
+    assert_eq!((client.ask("DBSIZE"), first.instance.journal.offset()), (Value::Int(101), offset));
+    client.ask("SET k w");
+    assert!(first.instance.journal.offset() > offset);
+}
