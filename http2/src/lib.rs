@@ -73,3 +73,8 @@ pub use reason::{Error, Reason};
 pub use send::SendError;
 pub use streams::StreamId;
 pub use upgrade::{ALPN, BadSettings, PREFACE};
+
+/// The program of README.md compiles and runs with the other examples.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
