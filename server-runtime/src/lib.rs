@@ -33,6 +33,7 @@ pub use huge_pages::allow_huge_pages;
 pub use logging::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level};
 pub use meter::Meter;
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
+pub use redis_line::set_log_role;
 pub use running::{Bound, Handle, Running, start};
 pub use shutdown::Shutdown;
 pub use signals::{Signals, shutdown_on_signals};

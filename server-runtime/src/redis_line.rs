@@ -1,6 +1,8 @@
 //! Lines of the log in the form in which Redis writes them, which its operators and their tools read.
 
 use std::fmt;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::{Event, Level, Subscriber};
@@ -10,7 +12,16 @@ use tracing_subscriber::registry::LookupSpan;
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `4711:M 01 Jan 2026 10:00:00.000 * text`: process, role (a master), local time, severity.
+/// The letter of the process' role.
+static ROLE: AtomicU8 = AtomicU8::new(b'M');
+
+/// In logs of Redis' form ([`LogFormat::Redis`](crate::LogFormat::Redis)) the process has this role from now on: `M`, a master, until
+/// something else is said, or `S`, a replica.
+pub fn set_log_role(role: char) {
+    ROLE.store(u8::try_from(role).unwrap_or(b'?'), Relaxed);
+}
+
+/// `4711:M 01 Jan 2026 10:00:00.000 * text`: process, role, local time, severity.
 pub(crate) struct RedisLine;
 
 impl<S, N> FormatEvent<S, N> for RedisLine
@@ -29,8 +40,9 @@ where
         let time = local(now.as_secs());
         write!(
             writer,
-            "{}:M {:02} {} {} {:02}:{:02}:{:02}.{:03} {severity} ",
+            "{}:{} {:02} {} {} {:02}:{:02}:{:02}.{:03} {severity} ",
             std::process::id(),
+            char::from(ROLE.load(Relaxed)),
             time.tm_mday,
             MONTHS.get(time.tm_mon as usize).copied().unwrap_or_default(),
             time.tm_year + 1900,

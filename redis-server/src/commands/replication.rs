@@ -168,11 +168,11 @@ fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let _units = replication.try_between_units(PATIENCE).ok_or(BUSY)?;
     let (caller, client) = (&cx.client.shared.addr, cx.client.shared.id);
-    match &target {
+    replication.turn_to(cx.instance(), target.clone());
+    match target {
         Some((host, port)) => tracing::info!(client, caller, "REPLICAOF {host}:{port} enabled (user request)"),
         None => tracing::info!(client, caller, "MASTER MODE enabled (user request)"),
     }
-    replication.turn_to(cx.instance(), target);
     cx.reply.ok();
     Ok(())
 }

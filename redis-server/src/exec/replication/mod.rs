@@ -477,6 +477,7 @@ impl Replication {
         let follows = state.primary.is_some();
         self.local.forget();
         self.is_replica.store(follows, Relaxed);
+        server_runtime::set_log_role(if follows { 'S' } else { 'M' });
         instance.journal.follow(follows);
         if was_replica && !follows {
             // Who had the stream up to here can go on with what comes now.

@@ -48,6 +48,22 @@ fn a_restarted_replica_goes_on() {
     assert_eq!(ask(&mut client, &["DEBUG", "DIGEST"]), digest);
 }
 
+/// The log says by a letter whether the server follows another.
+#[test]
+fn the_log_tells_the_role() {
+    let server = Process::start("log-role", &[("save", "")]);
+    let last = || {
+        let log = fs::read_to_string(server.folder.join("log")).unwrap();
+        let line = log.lines().last().unwrap_or_default();
+        line.split([':', ' ']).nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(last(), "M");
+    ask(&mut server.connect(), &["REPLICAOF", "127.0.0.1", "1"]);
+    until("it is a replica", || last() == "S");
+    ask(&mut server.connect(), &["REPLICAOF", "NO", "ONE"]);
+    until("it is a master again", || last() == "M");
+}
+
 /// A primary that has saved everything takes its replicas back under a new name; what has expired meanwhile goes there too.
 #[test]
 fn a_restarted_primary_takes_its_replicas_back() {
