@@ -13,14 +13,14 @@ fn ports() -> (String, String) {
     (port, bus)
 }
 
-struct Node {
+pub(crate) struct Node {
     process: Process,
-    port: String,
+    pub(crate) port: String,
     bus: String,
 }
 
 impl Node {
-    fn start(name: &str, settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
         let (port, bus) = ports();
         let own = [
             ("cluster-enabled", "yes"),
@@ -41,19 +41,19 @@ impl Node {
         stream
     }
 
-    fn ask(&self, line: &str) -> Value {
+    pub(crate) fn ask(&self, line: &str) -> Value {
         ask(&mut self.connect(), &line.split(' ').collect::<Vec<_>>())
     }
 
-    fn says(&self, line: &str, what: &str) -> bool {
+    pub(crate) fn says(&self, line: &str, what: &str) -> bool {
         self.ask(line).text().contains(what)
     }
 
-    fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.ask("CLUSTER MYID").text()
     }
 
-    fn meets(&self, other: &Self) {
+    pub(crate) fn meets(&self, other: &Self) {
         self.ask(&format!("CLUSTER MEET 127.0.0.1 {} {}", other.port, other.bus));
     }
 }
@@ -68,7 +68,7 @@ fn said(reply: &Value) -> String {
 
 /// What the node answers to each line, on one connection.
 #[track_caller]
-fn conversation(node: &Node, lines: &[(&str, &str)]) {
+pub(crate) fn conversation(node: &Node, lines: &[(&str, &str)]) {
     let mut stream = node.connect();
     for (line, expected) in lines {
         let reply = ask(&mut stream, &line.split(' ').collect::<Vec<_>>());

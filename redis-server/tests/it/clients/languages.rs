@@ -6,13 +6,13 @@ use test_peers::{Kit, kit, printed};
 
 use crate::support::server::Server;
 
-const PYTHON: Kit = kit! {
+pub(super) const PYTHON: Kit = kit! {
     name: "redis-python",
     sources: &["tests/peers/python"],
     programs: &["python3"],
     install: "python3 -m venv venv && venv/bin/pip install --quiet --requirement requirements.txt",
 };
-const GO: Kit = kit! {
+pub(super) const GO: Kit = kit! {
     name: "redis-go",
     sources: &["tests/peers/go"],
     programs: &["go"],
@@ -32,7 +32,7 @@ pub(super) const PYTHON_SUITE: Kit = kit! {
     programs: &["python3"],
     install: "sh install.sh",
 };
-const JS: Kit = kit! {
+pub(super) const JS: Kit = kit! {
     name: "redis-js",
     sources: &["tests/peers/js"],
     programs: &["node", "npm"],

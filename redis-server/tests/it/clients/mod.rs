@@ -1,5 +1,6 @@
 //! Genuine clients, unmodified, against our server.
 
+mod cluster;
 mod crates;
 mod languages;
 mod suites;

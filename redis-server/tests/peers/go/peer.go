@@ -1,4 +1,4 @@
-// go-redis against a server: peer PORT 2|3.
+// go-redis against a server: peer PORT 2|3, and peer cluster PORT.
 package main
 
 import (
@@ -37,6 +37,9 @@ func fail(what string, err error) {
 }
 
 func main() {
+	if os.Args[1] == "cluster" {
+		cluster(os.Args[2])
+	}
 	protocol, err := strconv.Atoi(os.Args[2])
 	if err != nil {
 		fail("arguments", err)
