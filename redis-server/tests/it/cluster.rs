@@ -35,8 +35,12 @@ impl Node {
         Self { process, port, bus }
     }
 
+    pub(crate) fn addr(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        let stream = TcpStream::connect(self.addr()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }

@@ -1,39 +1,50 @@
 //! Cluster clients of other languages, which verify what they read, while redis-cli moves slots between our nodes and replicas take over.
 
+use std::fs;
 use std::process::Command;
 use std::thread;
 
-use test_peers::{is_there, printed};
+use test_peers::{is_there, printed, run_within};
 
 use super::languages::{GO, JS, PYTHON};
 use crate::cluster::{Node, conversation};
+use crate::support::resp::Value;
+use crate::support::server::Server;
 use crate::support::until;
 
-/// Three primaries with a third of the slots each, and a replica of each behind them.
-fn six() -> Vec<Node> {
-    let nodes: Vec<Node> = (0..6).map(|at| Node::start(&format!("cluster-clients-{at}"), &[])).collect();
+/// So many nodes that know each other; the first three have a third of the slots each.
+fn nodes(name: &str, count: usize) -> Vec<Node> {
+    let nodes: Vec<Node> = (0..count).map(|at| Node::start(&format!("{name}-{at}"), &[])).collect();
     for (node, range) in nodes.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
         node.ask(&format!("CLUSTER ADDSLOTSRANGE {range}"));
     }
     nodes[1..].iter().for_each(|node| nodes[0].meets(node));
     let all = |text: &str| nodes.iter().all(|node| node.says("CLUSTER INFO", text));
-    until("all know each other", || all("cluster_known_nodes:6"));
+    until("all know each other", || all(&format!("cluster_known_nodes:{count}")));
     until("all serve", || all("cluster_state:ok"));
+    nodes
+}
+
+/// A replica behind each of the three.
+fn six() -> Vec<Node> {
+    let nodes = nodes("cluster-clients", 6);
     for at in 0..3 {
         nodes[at + 3].ask(&format!("CLUSTER REPLICATE {}", nodes[at].id()));
     }
-    until("the replicas follow", || {
-        nodes[3..].iter().all(|node| node.says("INFO replication", "master_link_status:up"))
-    });
+    let is_up = |node: &Node| node.says("INFO replication", "master_link_status:up");
+    until("the replicas follow", || nodes[3..].iter().all(is_up));
     until("the primaries know", || nodes[..3].iter().all(|node| node.says("CLUSTER NODES", "slave")));
     nodes
 }
 
+/// What `redis-cli --cluster` says to this.
+fn manage(words: &[&str]) -> String {
+    printed(Command::new("redis-cli").arg("--cluster").args(words).arg("--cluster-yes"))
+}
+
 fn reshard(through: &Node, from: &Node, to: &Node, slots: &str) {
-    let mut redis_cli = Command::new("redis-cli");
-    redis_cli.args(["--cluster", "reshard", &format!("127.0.0.1:{}", through.port), "--cluster-yes"]);
-    redis_cli.args(["--cluster-from", &from.id(), "--cluster-to", &to.id(), "--cluster-slots", slots]);
-    let _moved = printed(&redis_cli);
+    let moves = ["--cluster-from", &from.id(), "--cluster-to", &to.id(), "--cluster-slots", slots];
+    manage(&[&["reshard", &through.addr()][..], &moves].concat());
 }
 
 /// A replica takes its primary's place as it is asked to.
@@ -77,4 +88,45 @@ fn cluster_clients_follow_slots_and_primaries() {
             assert!(said.lines().last().is_some_and(|line| line.starts_with("ok, ")), "{said}");
         }
     });
+}
+
+/// Data comes from a server alone, goes into files that a genuine tool finds sound, and a slot that nobody has is given to somebody.
+#[test]
+fn redis_cli_imports_backs_up_and_fixes() {
+    if !is_there("redis-cli") || !is_there("redis-check-rdb") {
+        return;
+    }
+    let nodes = nodes("cluster-tools", 3);
+    let alone = Server::start();
+    let mut client = alone.connect();
+    for number in 0..300 {
+        client.ask(&format!("SET key:{number} {number}"));
+    }
+    client.ask("RPUSH list a b");
+    let source = alone.addr.to_string();
+    manage(&["import", &nodes[0].addr(), "--cluster-from", &source]);
+    assert_eq!(client.ask("DBSIZE"), Value::Int(0));
+    let sizes = nodes.iter().map(|node| node.ask("DBSIZE").text().parse::<usize>().unwrap());
+    assert_eq!(sizes.sum::<usize>(), 301);
+
+    let folder = std::env::temp_dir().join(format!("cluster-backup-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    manage(&["backup", &nodes[1].addr(), folder.to_str().unwrap()]);
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let snapshots: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|end| end == "rdb")).collect();
+    assert_eq!(snapshots.len(), 3, "{files:?}");
+    for snapshot in snapshots {
+        assert!(printed(Command::new("redis-check-rdb").arg(snapshot)).contains("RDB looks OK"));
+    }
+    fs::remove_dir_all(&folder).unwrap();
+
+    conversation(&nodes[1], &[("CLUSTER DELSLOTS 6000", "OK")]);
+    // It ends with 1 as long as, or because, it has found something; it asks whatever the flags say.
+    let say = |what: &str| {
+        let line = format!("echo yes | redis-cli --cluster {what} {}", nodes[0].addr());
+        String::from_utf8(run_within(60, Command::new("sh").args(["-c", &line])).unwrap().stdout).unwrap()
+    };
+    let fixed = say("fix");
+    assert!(fixed.contains("[6000]"), "{fixed}");
+    until("all slots are served", || say("check").contains("All 16384 slots covered"));
 }
