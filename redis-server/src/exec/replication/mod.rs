@@ -471,6 +471,7 @@ impl Replication {
         state.generation += 1;
         let generation = state.generation;
         let (now, was_replica) = (now_ms(), state.primary.is_some());
+        state.primary.iter().for_each(Primary::hang_up);
         // They follow again, under whatever name the stream has then.
         state.replicas.values().for_each(|replica| replica.client.kill());
         state.primary = target.map(|(host, port)| Primary::new(host, port, generation, now));

@@ -48,6 +48,23 @@ fn a_restarted_replica_goes_on() {
     assert_eq!(ask(&mut client, &["DEBUG", "DIGEST"]), digest);
 }
 
+/// Whoever asks the primary right behind REPLICAOF does not see a replica that has left.
+#[test]
+fn a_replica_leaves_at_once() {
+    let port = free_port().to_string();
+    let first = Process::start("left-primary", &[("port", &port), ("save", ""), ("repl-diskless-sync-delay", "0")]);
+    let replica = Process::start("leaving-replica", &[("save", "")]);
+    let (mut here, mut there) = (first.connect(), replica.connect());
+    let mut shown = || field(&ask(&mut here, &["INFO", "replication"]), "slave0");
+    for round in 0..10 {
+        ask(&mut there, &["REPLICAOF", "127.0.0.1", &port]);
+        until("it is online", || shown().contains("state=online"));
+        ask(&mut there, &["REPLICAOF", "NO", "ONE"]);
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(shown(), "", "round {round}");
+    }
+}
+
 /// The log says by a letter whether the server follows another.
 #[test]
 fn the_log_tells_the_role() {

@@ -80,6 +80,8 @@ pub struct Primary {
     pub had_stream: bool,
     /// Which of those whom it has followed: a thread that follows another one ends.
     generation: u64,
+    /// The connection to it.
+    connection: Option<Arc<ClientShared>>,
 }
 
 /// Why a link has ended.
@@ -123,7 +125,13 @@ impl Primary {
             sync: (0, 0),
             had_stream: false,
             generation,
+            connection: None,
         }
+    }
+
+    /// Ends the connection at once: the primary must not show a replica that has left.
+    pub(super) fn hang_up(&self) {
+        self.connection.iter().for_each(|connection| connection.kill());
     }
 }
 
@@ -386,6 +394,7 @@ impl<'l> Wire<'l> {
                     let stream = Transport::of(stream, host, &link.instance.config)?;
                     stream.socket().set_read_timeout(Some(TICK))?;
                     let listed = Listed::new(&link.instance, stream.socket())?;
+                    link.with_primary(|primary| primary.connection = Some(Arc::clone(&listed.client)));
                     return Ok(Self { link, stream, listed, heard: Instant::now() });
                 }
                 Err(error) => failure = Some(error),
@@ -400,7 +409,13 @@ impl<'l> Wire<'l> {
 
     /// Why a connection has ended that does not work any more.
     fn lost(&self, why: String) -> Ended {
-        if self.listed.is_killed() { Ended::Killed } else { Ended::Lost(why) }
+        if self.link.is_obsolete() {
+            Ended::Obsolete
+        } else if self.listed.is_killed() {
+            Ended::Killed
+        } else {
+            Ended::Lost(why)
+        }
     }
 
     /// Reads what there is; `None` if that is nothing for a moment.
