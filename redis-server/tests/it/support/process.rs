@@ -131,8 +131,9 @@ fn command(folder: &Path, flags: &[String]) -> Command {
     // The socket tells whether a server listens.
     let _ = fs::remove_file(folder.join("socket"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_redis-server"));
-    command.args(["--port", "0", "--unixsocket", "socket", "--workers", "2", "--logfile", "log"]);
-    command.args(flags).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    command.args(["--port", "0", "--unixsocket", "socket", "--workers", "2", "--logfile"]);
+    // A name alone would be one in `dir`, which some change.
+    command.arg(folder.join("log")).args(flags).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 
