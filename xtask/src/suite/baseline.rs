@@ -17,9 +17,9 @@ pub(super) const GENUINE: &str = "/usr/bin/redis-server";
 /// `started` says how a file runs that starts it.
 pub(super) fn of(runner: &Runner, unit: &str, started: Option<Against>, fresh: bool) -> Result<Option<Baseline>> {
     let folder = runner.cache().join(match started {
-        Some(Against::Nodes) => "baseline-nodes",
-        Some(Against::Started | Against::Port(_)) => "baseline-started",
-        None => "baseline",
+        Some(Against::Nodes(nodes)) => format!("baseline-{}", nodes.name()),
+        Some(Against::Started | Against::Port(_)) => "baseline-started".to_owned(),
+        None => "baseline".to_owned(),
     });
     let file = folder.join(unit.replace('/', "-"));
     if !fresh && let Ok(text) = fs::read_to_string(&file) {

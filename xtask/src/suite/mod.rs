@@ -6,8 +6,8 @@
 //! off half-way cannot look good. `xtask/suite/known.txt` says which tests need what is not supported, and why.
 
 mod baseline;
-mod cluster;
 mod known;
+mod nodes;
 mod output;
 mod report;
 mod runner;
@@ -27,6 +27,7 @@ use clap::Args;
 use crate::process::{Server, answers, free_port};
 use baseline::Baseline;
 use known::Known;
+use nodes::Nodes;
 use output::Outcome;
 use report::Report;
 use runner::{Against, Runner};
@@ -44,12 +45,15 @@ pub(crate) struct Options {
     #[arg(long, requires = "spawn")]
     gate: bool,
     /// Run its tests of clusters, with ours as the nodes.
-    #[arg(long, conflicts_with_all = ["port", "spawn"])]
+    #[arg(long, group = "nodes", conflicts_with_all = ["port", "spawn"])]
     cluster: bool,
+    /// Run its tests of Sentinel, with ours as the servers that genuine Sentinels watch.
+    #[arg(long, group = "nodes", conflicts_with_all = ["port", "spawn"])]
+    sentinel: bool,
     /// Have the genuine server as every second node.
-    #[arg(long, requires = "cluster")]
+    #[arg(long, requires = "nodes")]
     mixed: bool,
-    /// Only this file of the suite, such as unit/type/string, or 07 of those about clusters; may be repeated.
+    /// Only this file of the suite, such as unit/type/string, or 07 of those about clusters or Sentinel; may be repeated.
     #[arg(long = "file", value_name = "UNIT")]
     files: Vec<String>,
     /// Print what Debian's own redis-server does beside ours, freshly run.
@@ -69,6 +73,17 @@ pub(crate) struct Options {
     time_limit: u64,
 }
 
+impl Options {
+    /// Of what kind the servers are, where a file starts many.
+    fn nodes(&self) -> Option<Nodes> {
+        match (self.cluster, self.sentinel) {
+            (true, _) => Some(Nodes::Cluster),
+            (_, true) => Some(Nodes::Sentinel),
+            _ => None,
+        }
+    }
+}
+
 /// Runs the suite and prints its table.
 ///
 /// # Errors
@@ -79,7 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let units = units_of(options, &tree)?;
     let known = Known::read(&crate::root().join("xtask/suite/known.txt"))?;
     let subject = Subject::new(options, cache.clone())?;
-    let lanes = if options.port.is_some() || options.cluster { 1 } else { options.jobs };
+    let lanes = if options.port.is_some() || options.nodes().is_some() { 1 } else { options.jobs };
     let lane = |number| Lane::new(&tree, &cache, &subject, options, number);
     let lanes = (0..lanes).map(lane).collect::<Result<Vec<_>>>()?;
     // The genuine server supports everything: it runs them all.
@@ -116,8 +131,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The files that are to be run.
 fn units_of(options: &Options, tree: &Path) -> Result<Vec<String>> {
+    if let Some(nodes) = options.nodes() {
+        return nodes::files(tree, nodes, &options.files);
+    }
     let all = match options.files.as_slice() {
-        _ if options.cluster => return cluster::files(tree, &options.files),
         [] if options.gate => units::GATE,
         [] if options.spawn => units::STARTED,
         [] => units::EXTERNAL,
@@ -145,15 +162,15 @@ impl Lane {
         let genuine = runner("genuine", Path::new(baseline::GENUINE))?;
         let mut program = subject.program();
         if options.mixed {
-            program = cluster::mixed(cache, &program)?;
+            program = nodes::mixed(cache, &program)?;
         }
         Ok(Self { genuine, subject: runner("subject", &program)? })
     }
 
     fn run(&self, unit: &str, subject: &Subject, options: &Options, left_out: &[String]) -> Result<Ran> {
-        let started = match options.cluster {
-            true => Some(Against::Nodes),
-            false => (options.spawn || units::ALONE.contains(&unit)).then_some(Against::Started),
+        let started = match options.nodes() {
+            Some(nodes) => Some(Against::Nodes(nodes)),
+            None => (options.spawn || units::ALONE.contains(&unit)).then_some(Against::Started),
         };
         let expected = baseline::of(&self.genuine, unit, started, options.compare_genuine)?;
         let outcome = match started {

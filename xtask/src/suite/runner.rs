@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::nodes::{self, Nodes};
 use super::output::{Outcome, parse};
-use super::{cluster, unlocked};
+use super::unlocked;
 
 /// Seconds without any progress after which the suite itself reports the test that hangs.
 const STALL_SECONDS: u64 = 60;
@@ -33,8 +34,8 @@ pub(super) enum Against {
     Port(u16),
     /// Servers that the file itself starts and configures, of the tree's program.
     Started,
-    /// The nodes of a cluster, likewise: a file of `tests/cluster`.
-    Nodes,
+    /// Nodes of a cluster, or servers that Sentinels watch, likewise.
+    Nodes(Nodes),
 }
 
 /// Runs files of the suite.
@@ -70,8 +71,9 @@ impl Runner {
             let stalled = std::mem::take(&mut outcome.hung);
             let repeated = stalled.iter().all(|name| hung.contains(name));
             hung.extend(stalled);
-            // Files about clusters can leave out nothing.
-            if repeated || against == Against::Nodes || hung.len() >= HANGS_PER_FILE || Instant::now() >= deadline {
+            // These files can leave out nothing.
+            let is_fixed = matches!(against, Against::Nodes(_));
+            if repeated || is_fixed || hung.len() >= HANGS_PER_FILE || Instant::now() >= deadline {
                 outcome.hung = hung;
                 return Ok(outcome);
             }
@@ -84,7 +86,7 @@ impl Runner {
         let log = logs.join(format!("{}-{}-{}.log", unit.replace('/', "-"), std::process::id(), self.lane));
         let output = File::create(&log)?;
         let (mut command, read) = match against {
-            Against::Nodes => (cluster::command(unit), cluster::parse as fn(&str) -> Outcome),
+            Against::Nodes(kind) => (nodes::command(kind, unit), nodes::parse as fn(&str) -> Outcome),
             Against::Port(_) | Against::Started => {
                 (self.command(unit, against, skipped)?, parse as fn(&str) -> Outcome)
             }
@@ -100,7 +102,7 @@ impl Runner {
         Ok(outcome)
     }
 
-    /// What runs a file of all but `tests/cluster`.
+    /// What runs a file of all others.
     fn command(&self, unit: &str, against: Against, skipped: &[String]) -> Result<Command> {
         let mut command = Command::new("./runtest");
         command.args(["--baseport", &base_port(self.lane).to_string(), "--portcount", &PORTS.to_string()]);
@@ -116,7 +118,7 @@ impl Runner {
                 command.args(["--host", "127.0.0.1", "--port", &port.to_string(), "--tags", EXTERNAL_TAGS]);
                 unit = prepared.into_owned().into();
             }
-            Against::Started | Against::Nodes => {
+            Against::Started | Against::Nodes(_) => {
                 command.args(["--clients", "1"]);
             }
         }

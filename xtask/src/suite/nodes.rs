@@ -1,4 +1,5 @@
-//! The suite's tests of clusters, `tests/cluster`: twenty nodes that it starts itself, and a format of its own.
+//! The suite's tests of clusters and of Sentinel, `tests/cluster` and `tests/sentinel`: they start many servers themselves, and have a
+//! format of their own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,12 +11,31 @@ use anyhow::{Context, Result, bail};
 use super::baseline;
 use super::output::{BETWEEN_TESTS, Outcome, without_colours};
 
+/// What the servers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nodes {
+    /// Twenty nodes of a cluster.
+    Cluster,
+    /// Five servers, of which one is the others' primary, watched by five genuine Sentinels.
+    Sentinel,
+}
+
+impl Nodes {
+    /// The name of its folder.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Sentinel => "sentinel",
+        }
+    }
+}
+
 /// The files whose names begin with one of these words, or all of them, in their order.
 ///
 /// # Errors
 /// There is none.
-pub(super) fn files(tree: &Path, wanted: &[String]) -> Result<Vec<String>> {
-    let folder = tree.join("tests/cluster/tests");
+pub(super) fn files(tree: &Path, nodes: Nodes, wanted: &[String]) -> Result<Vec<String>> {
+    let folder = tree.join(format!("tests/{}/tests", nodes.name()));
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut files: Vec<String> = entries
         .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".tcl")?.to_owned()))
@@ -23,14 +43,14 @@ pub(super) fn files(tree: &Path, wanted: &[String]) -> Result<Vec<String>> {
         .collect();
     files.sort_unstable();
     if files.is_empty() {
-        bail!("no file of tests/cluster begins so");
+        bail!("no file of {} begins so", folder.display());
     }
     Ok(files)
 }
 
 /// What runs one file.
-pub(super) fn command(file: &str) -> Command {
-    let mut command = Command::new("./runtest-cluster");
+pub(super) fn command(nodes: Nodes, file: &str) -> Command {
+    let mut command = Command::new(format!("./runtest-{}", nodes.name()));
     // What it takes is a pattern for the path. By its colours its own words differ from those of the programs that it runs.
     command.args(["--single", &format!("/{file}.tcl")]).env("TERM", "xterm");
     command
