@@ -217,7 +217,7 @@ fn a_transaction_that_cuts_the_link_is_over_before_it_is_resumed() {
     // The replica is away as long as its transaction runs.
     ask(&mut there, &["MULTI"]);
     ask(&mut there, &["CLIENT", "KILL", "TYPE", "master"]);
-    ask(&mut there, &["DEBUG", "SLEEP", "1"]);
+    ask(&mut there, &["DEBUG", "SLEEP", "5"]);
     there.write_all(b"EXEC\r\n").unwrap();
     until("it is gone", || field(&ask(&mut here, &["INFO", "replication"]), "connected_slaves") == "0");
     thread::sleep(std::time::Duration::from_millis(300));
