@@ -2,6 +2,7 @@
 //! clock, as its primary does not know of them.
 
 use std::collections::HashSet;
+use std::mem;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,25 +16,34 @@ const KEYS_MAX: usize = 100_000;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct LocalKeys {
-    keys: Mutex<HashSet<(usize, Box<[u8]>)>>,
+    keys: Mutex<Keys>,
     any: AtomicBool,
 }
 
+#[derive(Debug, Default)]
+struct Keys {
+    set: HashSet<(usize, Box<[u8]>)>,
+    /// How often all were forgotten.
+    forgotten: u64,
+}
+
 impl LocalKeys {
-    fn keys(&self) -> MutexGuard<'_, HashSet<(usize, Box<[u8]>)>> {
+    fn keys(&self) -> MutexGuard<'_, Keys> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn note(&self, db: usize, key: &[u8]) {
         let mut keys = self.keys();
-        if keys.len() < KEYS_MAX {
-            keys.insert((db, key.into()));
+        if keys.set.len() < KEYS_MAX {
+            keys.set.insert((db, key.into()));
             self.any.store(true, Relaxed);
         }
     }
 
     pub(super) fn forget(&self) {
-        self.keys().clear();
+        let mut keys = self.keys();
+        keys.set.clear();
+        keys.forgotten += 1;
         self.any.store(false, Relaxed);
     }
 
@@ -42,8 +52,12 @@ impl LocalKeys {
         if !self.any.load(Relaxed) {
             return;
         }
-        let mut keys = self.keys();
-        keys.retain(|(db, key)| {
+        // Who notes a key has its shard's lock: that must not be waited for with this one.
+        let (mut noted, forgotten) = {
+            let mut keys = self.keys();
+            (mem::take(&mut keys.set), keys.forgotten)
+        };
+        noted.retain(|(db, key)| {
             let database = instance.database(*db);
             let key = database.key(key);
             let mut keys = [(key, Access::Read)];
@@ -59,6 +73,39 @@ impl LocalKeys {
                 deadline => deadline.is_some(),
             }
         });
-        self.any.store(!keys.is_empty(), Relaxed);
+        let mut keys = self.keys();
+        if keys.forgotten == forgotten {
+            keys.set.extend(noted);
+        }
+        self.any.store(!keys.set.is_empty(), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Config;
+
+    /// A command that has a key's lock notes it, while keys are looked at whose time may be over.
+    #[test]
+    fn who_notes_a_key_waits_for_nobody() {
+        let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
+        let local = Arc::new(LocalKeys::default());
+        local.note(0, b"key");
+        let database = instance.database(0);
+        let mut keys = [(database.key(b"key"), Access::Write)];
+        let view = database.lock_keys(&mut keys, 0);
+        let looks = thread::spawn({
+            let (instance, local) = (Arc::clone(&instance), Arc::clone(&local));
+            move || local.expire(&instance, 1)
+        });
+        thread::sleep(Duration::from_millis(50));
+        local.note(0, b"key");
+        drop(view);
+        looks.join().unwrap();
     }
 }
