@@ -73,7 +73,6 @@ impl Link {
         let phase = match resumed {
             Some(Resumed { head, reader }) => {
                 ready.push_back(head.into());
-                replica.set_stage(Stage::Online);
                 replica.acknowledged.store(reader.offset(), Relaxed);
                 Phase::Online(reader)
             }

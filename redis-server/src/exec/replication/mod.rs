@@ -328,6 +328,8 @@ impl Replication {
             Some(reader) => {
                 self.figures.partial.fetch_add(1, Relaxed);
                 replica.read_by(&reader);
+                // Before others see it: a snapshot's cut takes all who wait.
+                replica.set_stage(Stage::Online);
                 let id = if replica.follower.knows_second_ids { format!(" {}", state.id) } else { String::new() };
                 Some(link::Resumed { head: format!("+CONTINUE{id}\r\n"), reader })
             }
