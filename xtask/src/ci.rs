@@ -54,6 +54,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut attacks = cargo(&["run", "--quiet", "--package", "xtask", "--", "attacks", "--short", "--programs"]);
     attacks.arg(crate::target_dir().join("debug"));
     gate("attacks", attacks)?.lines().last().into_iter().for_each(|line| println!("{line}"));
+    // By the same programs, and the peers that the tests have fetched.
+    let mut readme = cargo(&["run", "--quiet", "--package", "xtask", "--", "readme", "--programs"]);
+    readme.arg(crate::target_dir().join("debug")).arg("--redis-server").arg(crate::release_server());
+    gate("commands of the READMEs", readme)?.lines().for_each(|line| println!("{line}"));
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
@@ -125,7 +129,7 @@ fn fuzz(options: &Options) -> Result<()> {
 }
 
 /// Whether the absence of what the gate needs is a failure, not a note.
-fn requires_peers() -> bool {
+pub(crate) fn requires_peers() -> bool {
     env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1")
 }
 

@@ -17,6 +17,7 @@ mod paths;
 mod persistence;
 mod process;
 mod programs;
+mod readme;
 mod report;
 mod scaling;
 mod suite;
@@ -40,6 +41,8 @@ enum Task {
     Ci(ci::Options),
     /// The house rules that no compiler checks.
     Tidy,
+    /// The commands of every README, run as they are printed.
+    Readme(readme::Options),
     /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
     Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Ci(options) => ci::run(&options),
         Task::Tidy => tidy::run(),
+        Task::Readme(options) => readme::run(&options),
         Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
