@@ -408,6 +408,11 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Has those looked after who wait for a key, at a moment in milliseconds of Unix time.
+    pub fn look_after_at(&self, key: &Key<'_>, at: u64) {
+        self.instance.later.look_after(self.client.db, key.bytes, at);
+    }
+
     /// Has those looked after who wait for a key, when the call is over.
     #[cold]
     fn ready(&mut self, db: usize, key: &[u8]) {

@@ -21,6 +21,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::cluster::Cluster;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::exclusive::{Exclusive, Occupation};
+use crate::exec::later::Later;
 use crate::exec::loading::Loading;
 use crate::exec::oom_score::OomScore;
 use crate::exec::peers::Peers;
@@ -100,6 +101,8 @@ pub struct Instance {
     pub workers: Workers,
     /// The threads of slow calls.
     pub slow: Threads,
+    /// Keys whose waiting commands run again at a moment.
+    pub later: Later,
     databases: Box<[Database]>,
     clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
     next_client: AtomicU64,
@@ -183,6 +186,7 @@ impl Instance {
             journal,
             workers: Workers::default(),
             slow: Threads::default(),
+            later: Later::default(),
             databases,
             clients: Mutex::default(),
             next_client: AtomicU64::new(1),

@@ -12,6 +12,7 @@ pub mod event_loop;
 pub mod eviction;
 pub mod exclusive;
 pub mod instance;
+pub mod later;
 pub mod loading;
 pub mod oom_score;
 pub(crate) mod panics;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
+use crate::exec::later;
 use crate::exec::snapshot;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Entry, Garbage};
@@ -29,6 +30,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
         if !worker.instance.exclusive.is_loading() {
             snapshot::begin_if_due(&worker.instance);
             worker.instance.replication.run(&worker.instance, now_ms());
+            later::serve(&worker);
         }
         worker.instance.tracking.limit(&worker.instance.config);
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;

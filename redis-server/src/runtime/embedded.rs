@@ -30,6 +30,7 @@ use crate::clients::client::{ClientShared, End};
 use crate::exec::clock::now_ms;
 use crate::exec::dispatch::Passed;
 use crate::exec::instance::Instance;
+use crate::exec::later;
 use crate::exec::panics;
 use crate::exec::pipeline::{Pipeline, Received, Runner};
 use crate::exec::session::ConnectedClient;
@@ -152,6 +153,7 @@ impl Session {
     /// Ends the wait if its answer has come, or its deadline.
     fn end_wait(&mut self) {
         let Some(mut waiting) = self.client.waiting.take() else { return };
+        later::serve(&self.worker);
         let answer = match waiting.answer.try_recv() {
             Ok(answer) => answer,
             Err(_) if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() => {

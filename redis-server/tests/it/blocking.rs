@@ -233,3 +233,50 @@ fn hostile_neighbours_keep_every_element() {
     until_blocked(&server.instance, 0);
     assert!(server.instance.database(0).awaited_keys().is_empty());
 }
+
+/// `XREADGROUP … CLAIM`: nobody touches the stream, and what is pending becomes old enough.
+#[test]
+fn entries_that_have_been_idle_come_to_who_waits_for_them() {
+    let server = two_workers();
+    let mut client = server.connect();
+    for line in [
+        "XADD s 1 f v",
+        "XADD s 2 f v",
+        "XADD t 1 f v",
+        "XGROUP CREATE s g 0",
+        "XGROUP CREATE t g 0",
+        "XGROUP CREATE u g 0 MKSTREAM",
+    ] {
+        client.ask(line);
+    }
+    client.ask("XREADGROUP GROUP g ann STREAMS s >");
+    client.ask("XREADGROUP GROUP g ann STREAMS t >");
+    // Three wait, two of them for the same; who came first gets all of it, and the second what that one keeps for too long.
+    let claim = |consumer: &str, idle: u32, keys: &str| {
+        let mut client = server.connect();
+        let line = format!("XREADGROUP GROUP g {consumer} BLOCK 0 CLAIM {idle} STREAMS {keys}");
+        let before = server.instance.blocked_clients(0);
+        client.send(&line.split(' ').collect::<Vec<_>>());
+        until_blocked(&server.instance, before + 1);
+        client
+    };
+    let mut waiting = [claim("bob", 300, "s >"), claim("cid", 300, "s >"), claim("dan", 500, "u t > >")];
+    let claimed = |reply: Value, key: &str| {
+        let Value::Array(streams) = reply else { panic!("nothing claimed: {reply:?}") };
+        let [Value::Array(stream)] = &streams[..] else { panic!("not one stream: {streams:?}") };
+        assert_eq!(stream[0], bulk(key));
+        let Value::Array(entries) = &stream[1] else { panic!("no entries: {stream:?}") };
+        let counts = entries.iter().map(|entry| match entry {
+            Value::Array(parts) => match &parts[2..] {
+                [Value::Int(idle), Value::Int(count)] => (*idle >= 300, *count),
+                other => panic!("no times: {other:?}"),
+            },
+            other => panic!("no entry: {other:?}"),
+        });
+        counts.collect::<Vec<_>>()
+    };
+    assert_eq!(claimed(waiting[0].reply(), "s"), [(true, 1), (true, 1)]);
+    assert_eq!(claimed(waiting[1].reply(), "s"), [(true, 2), (true, 2)]);
+    assert_eq!(claimed(waiting[2].reply(), "t"), [(true, 1)]);
+    assert_eq!(server.instance.blocked_clients(0), 0);
+}

@@ -29,6 +29,8 @@ const NEWER: &[&str] = &[
     "httl",
     "msetex",
     "waitaof",
+    "xackdel",
+    "xdelex",
 ];
 
 /// Commands that take more arguments since: `WITHSCORE`.

@@ -1,16 +1,19 @@
 //! Adding entries and taking them away.
 
 use super::parse::{self, AddOrTrim, NewId};
-use super::reply_id;
+use super::{delete, reply_id};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
+use crate::keyspace::Key;
 use crate::protocol::error::Error;
-use crate::types::{Stream, StreamId, TrimTo};
+use crate::protocol::number::IntText;
+use crate::types::{Stream, StreamId, TrimTo, Trimmed};
 
 /// The most bytes that an entry's names and values may have together, as in the genuine server.
 const MAX_ENTRY: usize = 1 << 30;
 
-/// `XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value …]`
+/// `XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value
+/// [field value …]`
 pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = AddOrTrim::parse(cx, args, true)?;
     let wrong_arity = || Error::WrongArity("xadd".into());
@@ -37,17 +40,27 @@ pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     stream.log.append(id, pairs, limits);
     reply_id(cx.reply, id);
     cx.changed(key, Event::XADD);
-    if let Some(trim) = &options.trim
-        && let Some(stream) = cx.db.stream_mut(key)?
-        && stream.log.trim(trim) > 0
-    {
+    let trimmed = trim(cx, key, &options)?;
+    if trimmed.count > 0 {
         cx.tell(key, Event::XTRIM);
     }
-    say(cx, args, &options, Some(id))
+    say(cx, args, &options, Some(id), &trimmed)
 }
 
-/// Has the journal told what an entry's id was, and what an approximate trimming has left.
-fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamId>) -> Result {
+/// Trims as the options say, if they do.
+fn trim(cx: &mut Ctx<'_>, key: &Key<'_>, options: &AddOrTrim) -> Result<Trimmed> {
+    match (cx.db.stream_mut(key)?, &options.trim) {
+        (Some(stream), Some(trim)) => Ok(stream.trim(trim, options.references.unwrap_or_default())),
+        _ => Ok(Trimmed::default()),
+    }
+}
+
+/// Has the journal told what an entry's id was, and what a trimming has left that may differ elsewhere.
+fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamId>, trimmed: &Trimmed) -> Result {
+    if options.references.is_some() {
+        say_apart(cx, args, options, id, trimmed);
+        return Ok(());
+    }
     let approximate = options.trim.as_ref().filter(|trim| trim.approximate);
     let is_certain = approximate.is_none() && matches!(options.id, None | Some((NewId::Given(_), _)));
     if !cx.is_journaled() || is_certain {
@@ -77,6 +90,24 @@ fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamI
     Ok(())
 }
 
+/// [`say`] in words that servers know which have no such options: what was added, and what went then.
+fn say_apart(cx: &Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamId>, trimmed: &Trimmed) {
+    if !cx.is_journaled() {
+        return;
+    }
+    if let (Some(id), Some((_, at))) = (id, options.id) {
+        let id = id.to_string();
+        let head: [&[u8]; 3] = [b"XADD", args.at(1), id.as_bytes()];
+        cx.instead(&head.into_iter().chain(args.from(at + 1).iter()).collect::<Vec<_>>());
+    }
+    let Trimmed { count, left, between, forgotten } = trimmed;
+    if *count > between.len() as u64 {
+        cx.instead(&[b"XTRIM", args.at(1), b"MAXLEN", b"=", &IntText::new(*left as i64)]);
+    }
+    delete::say_deleted(cx, args.key(0), between);
+    delete::say_forgotten(cx, args.key(0), forgotten);
+}
+
 /// The id of an entry that is added now.
 fn next_id(stream: &Stream, wanted: NewId, now: u64) -> Result<StreamId> {
     let last = stream.log.last_id();
@@ -92,40 +123,13 @@ fn next_id(stream: &Stream, wanted: NewId, now: u64) -> Result<StreamId> {
         .ok_or(Error::Static("ERR The ID specified in XADD is equal or smaller than the target stream top item"))
 }
 
-/// `XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count]`
+/// `XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count] [KEEPREF|DELREF|ACKED]`
 pub(super) fn xtrim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = AddOrTrim::parse(cx, args, false)?;
-    let key = args.key(0);
-    let stream = cx.db.stream_mut(key)?;
-    let deleted = match (stream, &options.trim) {
-        (Some(stream), Some(trim)) => stream.log.trim(trim),
-        _ => 0,
-    };
-    deleted_some(cx, args, deleted, Event::XTRIM);
-    if deleted > 0 { say(cx, args, &options, None) } else { Ok(()) }
-}
-
-/// `XDEL key id [id …]`
-pub(super) fn xdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let Some(stream) = cx.db.stream_mut(args.key(0))? else {
-        cx.reply.int(0);
-        return Ok(());
-    };
-    let ids = parse::ids(args, 2)?;
-    let deleted = ids.into_iter().filter(|&id| stream.log.delete(id)).count();
-    deleted_some(cx, args, deleted as u64, Event::XDEL);
-    Ok(())
-}
-
-/// Answers how many entries were deleted, and tells of it.
-fn deleted_some(cx: &mut Ctx<'_>, args: Args<'_>, deleted: u64, event: Event) {
-    if deleted > 0 {
-        // Nobody waits for entries to go.
-        cx.noticed(args.key(0), event);
-        cx.touched(args.key(0));
-        cx.count_changes(deleted - 1);
-    }
-    cx.reply.int(deleted as i64);
+    let trimmed = trim(cx, args.key(0), &options)?;
+    delete::deleted_some(cx, args.key(0), trimmed.count, Event::XTRIM);
+    cx.reply.int(trimmed.count as i64);
+    if trimmed.count > 0 { say(cx, args, &options, None, &trimmed) } else { Ok(()) }
 }
 
 /// `XSETID key last-id [ENTRIESADDED count] [MAXDELETEDID id]`

@@ -73,19 +73,21 @@ impl Claim<'_> {
         see(cx, self.key, self.group, self.consumer)?;
         let found = cx.db.stream_mut(self.key)?.and_then(|stream| group_mut(stream, self.group));
         let Some((log, group)) = found else { return Ok(Claimed::No) };
-        if let Some(record) = group.assign(id, self.consumer) {
-            record.delivered_at = self.delivered_at;
-            match self.retry_count {
-                Some(count) => record.deliveries = count,
-                None if self.just_id => {}
-                None => record.deliveries = record.deliveries.wrapping_add(1),
-            }
-        }
+        group.assign(id, self.consumer, self.delivered_at, |count| match self.retry_count {
+            Some(count) => count,
+            None if self.just_id => count,
+            None => count.wrapping_add(1),
+        });
+        let is_earlier = (self.delivered_at as i64) < now;
         match log.get(id) {
             Some(entry) if !self.just_id => reply_entry(cx.reply, entry),
             _ => reply_id(cx.reply, id),
         }
         cx.count_changes(1);
+        if is_earlier {
+            // Who waits for it to be idle for a time may have waited long enough.
+            cx.look_after(self.key);
+        }
         say_pending(cx, self.key, self.group, id)?;
         Ok(Claimed::Yes)
     }

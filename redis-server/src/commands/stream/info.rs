@@ -68,7 +68,7 @@ fn ends(reply: &mut Reply, stream: &Stream) {
 /// Entries, groups, consumers and what is pending, up to `most` of each kind of entry.
 fn everything(reply: &mut Reply, stream: &Stream, most: usize) {
     reply.bulk(b"entries");
-    reply_entries(reply, stream.log.range(StreamId::MIN, StreamId::MAX).take(most), |_| ());
+    reply_entries(reply, stream.log.range(StreamId::MIN, StreamId::MAX).take(most));
     reply.bulk(b"groups");
     reply.array(stream.groups.len());
     for (name, group) in &stream.groups {

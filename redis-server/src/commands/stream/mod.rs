@@ -2,6 +2,7 @@
 
 mod add;
 mod claim;
+mod delete;
 mod group;
 mod info;
 mod parse;
@@ -27,6 +28,11 @@ fn reply_id(reply: &mut Reply, id: StreamId) {
 /// Appends an entry: its id, and a list of its fields.
 fn reply_entry(reply: &mut Reply, entry: StreamEntry<'_>) {
     reply.array(2);
+    reply_content(reply, entry);
+}
+
+/// Appends an entry's id, and a list of its fields.
+fn reply_content(reply: &mut Reply, entry: StreamEntry<'_>) {
     reply_id(reply, entry.id);
     reply.array(entry.fields.len() * 2);
     for (name, value) in entry.fields {
@@ -35,16 +41,11 @@ fn reply_entry(reply: &mut Reply, entry: StreamEntry<'_>) {
     }
 }
 
-/// Appends a list of entries; `visit` sees each id first.
-fn reply_entries<'a>(
-    reply: &mut Reply,
-    entries: impl Iterator<Item = StreamEntry<'a>>,
-    mut visit: impl FnMut(StreamId),
-) {
+/// Appends a list of entries.
+fn reply_entries<'a>(reply: &mut Reply, entries: impl Iterator<Item = StreamEntry<'a>>) {
     let mark = reply.mark();
     let mut count = 0;
     for entry in entries {
-        visit(entry.id);
         reply_entry(reply, entry);
         count += 1;
     }
@@ -169,17 +170,19 @@ const XINFO: &[Definition] = &[
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "stream", category: Categories::STREAM, commands: &[
     cmd("xack",       -4, group::xack,       WRITE.and(FAST), &[CHANGE]),
+    cmd("xackdel",    -6, delete::xackdel,   WRITE.and(FAST), &[update(1).flags("RW update delete")]),
     cmd("xadd",       -5, add::xadd,         GROW.and(FAST),  &[CHANGE]).tips(OUTPUT),
     cmd("xautoclaim", -6, claim::xautoclaim, WRITE.and(FAST), &[DELETE]).tips(OUTPUT),
     cmd("xclaim",     -6, claim::xclaim,     WRITE.and(FAST), &[CHANGE]).tips(OUTPUT),
-    cmd("xdel",       -3, add::xdel,         WRITE.and(FAST), &[DELETE]),
+    cmd("xdel",       -3, delete::xdel,      WRITE.and(FAST), &[DELETE]),
+    cmd("xdelex",     -5, delete::xdelex,    WRITE.and(FAST), &[DELETE]),
     container("xgroup", -2, XGROUP),
     container("xinfo",  -2, XINFO),
     cmd("xlen",        2, range::xlen,       READ.and(FAST),  &[LEN]),
     cmd("xpending",   -3, pending::xpending, READ,            &[reads(1)]).tips(OUTPUT).weighs(Weight::Of(weight::limits)),
     cmd("xrange",     -4, range::xrange,     READ,            &[reads(1)]).weighs(Weight::Of(weight::limits)),
     cmd("xread",      -4, read::xread,       READ.and(Flags::BLOCKING),  &[streams(1, Access::Read)]).finder(read::xread_keys).weighs(Weight::Of(weight::unread)),
-    cmd("xreadgroup", -7, read::xreadgroup,  WRITE.and(Flags::BLOCKING), &[streams(4, Access::Write)]).finder(read::xreadgroup_keys).weighs(Weight::Of(weight::unread)),
+    cmd("xreadgroup", -7, read::xreadgroup,  WRITE.and(Flags::BLOCKING), &[streams(4, Access::Write)]).finder(read::xreadgroup_keys).weighs(Weight::Of(read::weight_of_group)),
     cmd("xrevrange",  -4, range::xrevrange,  READ,            &[reads(1)]).weighs(Weight::Of(weight::limits)),
     cmd("xsetid",     -3, add::xsetid,       GROW.and(FAST),  &[CHANGE]),
     cmd("xtrim",      -4, add::xtrim,        WRITE,           &[DELETE]).tips(OUTPUT).weighs(Weight::Of(weight::limits)),

@@ -4,7 +4,7 @@ use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
-use crate::types::{StreamId, StreamLimits, Trim, TrimTo};
+use crate::types::{References, StreamId, StreamLimits, Trim, TrimTo};
 
 const INVALID_ID: Error = Error::Static("ERR Invalid stream ID specified as stream command argument");
 
@@ -54,6 +54,35 @@ pub(super) fn end(text: &[u8]) -> Result<StreamId> {
     }
 }
 
+/// What the word at argument `at` wants done about groups that refer to entries which go.
+pub(super) fn references(args: Args<'_>, at: usize) -> Option<References> {
+    const WORDS: [(&str, References); 3] =
+        [("KEEPREF", References::Keep), ("DELREF", References::Delete), ("ACKED", References::Acknowledged)];
+    WORDS.iter().find(|(word, _)| args.is(at, word)).map(|(_, references)| *references)
+}
+
+/// `[KEEPREF|DELREF|ACKED] IDS numids id [id …]` from argument `at` on, in any order.
+pub(super) fn ids_with_references(args: Args<'_>, mut at: usize) -> Result<(References, Vec<StreamId>)> {
+    let (mut wanted, mut found) = (None, None);
+    while at < args.len() {
+        if let Some(word) = references(args, at).filter(|_| wanted.is_none()) {
+            wanted = Some(word);
+            at += 1;
+        } else if args.is(at, "IDS") && at + 1 < args.len() && found.is_none() {
+            let count = args.int(at + 1).ok().and_then(|count| usize::try_from(count).ok()).filter(|&count| count > 0);
+            let count = count.ok_or(Error::Static("ERR Number of IDs must be a positive integer"))?;
+            if count > args.len() - at - 2 {
+                return Err(Error::Static("ERR The `numids` parameter must match the number of arguments"));
+            }
+            found = Some(ids(args.first(at + 2 + count), at + 2)?);
+            at += 2 + count;
+        } else {
+            return Err(Error::Syntax);
+        }
+    }
+    Ok((wanted.unwrap_or_default(), found.ok_or(Error::Syntax)?))
+}
+
 /// The id that XADD was given.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NewId {
@@ -76,6 +105,8 @@ pub(super) struct AddOrTrim {
     pub(super) threshold: usize,
     /// Where LIMIT stands.
     pub(super) limit: Option<usize>,
+    /// What is done about groups that refer to entries which go, where that is said.
+    pub(super) references: Option<References>,
 }
 
 impl AddOrTrim {
@@ -104,6 +135,9 @@ impl AddOrTrim {
                 options.limit = Some(at);
                 limit = Some(value.map_err(|_| Error::Static("ERR The LIMIT argument must be >= 0."))?);
                 at += 2;
+            } else if let Some(references) = references(args, at).filter(|_| options.references.is_none()) {
+                options.references = Some(references);
+                at += 1;
             } else if is_add && args.is(at, "NOMKSTREAM") {
                 options.no_mkstream = true;
                 at += 1;

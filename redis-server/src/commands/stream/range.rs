@@ -45,6 +45,6 @@ fn entries(cx: &mut Ctx<'_>, args: Args<'_>, backwards: bool) -> Result {
     }
     let entries: LogRange<'_> =
         if backwards { stream.log.range_backwards(start, end) } else { stream.log.range(start, end) };
-    reply_entries(cx.reply, entries.take(limit(count.unwrap_or(0))), |_| ());
+    reply_entries(cx.reply, entries.take(limit(count.unwrap_or(0))));
     Ok(())
 }

@@ -1,21 +1,31 @@
 //! XREAD and XREADGROUP: what has come since, now or when it comes.
 
-use super::{group_mut, limit, no_group, parse, reply_entries, reply_entry, reply_id, say_pending, say_position, see};
-use crate::command::{Args, KeyPositions, Result};
+use super::{
+    group_mut, limit, no_group, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
+    see,
+};
+use crate::command::{Args, KeyPositions, Result, weight};
 use crate::exec::{Block, Ctx};
-use crate::keyspace::{Access, Key};
+use crate::keyspace::{Access, Entry, Key, ValueRef, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
-use crate::types::StreamId;
+use crate::types::{StreamEntry, StreamId};
 
 /// Entries that a client gets at most when it had to wait and gave no COUNT.
 const WAITED_COUNT: u64 = 1000;
+/// A client that waits for entries to be idle looks at them this often in any case, in milliseconds: others may have changed
+/// what is pending.
+const LOOK_AGAIN_MS: u64 = 10_000;
 
 /// Who reads: a group's consumer.
 #[derive(Clone, Copy, Debug)]
 struct Reader<'a> {
     group: &'a [u8],
     consumer: &'a [u8],
+    /// New entries are not pending.
+    no_ack: bool,
+    /// Besides new entries, those are read that have been pending for so many milliseconds.
+    min_idle: Option<u64>,
 }
 
 /// The options of both commands.
@@ -26,6 +36,7 @@ struct Options<'a> {
     /// 0 is no limit.
     count: u64,
     no_ack: bool,
+    min_idle: Option<u64>,
     reader: Option<Reader<'a>>,
     /// Position of the first stream.
     first: usize,
@@ -68,7 +79,8 @@ impl<'a> Options<'a> {
                         "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.",
                     ));
                 }
-                options.reader = Some(Reader { group: args.at(at + 1), consumer: args.at(at + 2) });
+                options.reader =
+                    Some(Reader { group: args.at(at + 1), consumer: args.at(at + 2), no_ack: false, min_idle: None });
                 at += 3;
             } else if args.is(at, "NOACK") {
                 if !is_group {
@@ -78,6 +90,14 @@ impl<'a> Options<'a> {
                 }
                 options.no_ack = true;
                 at += 1;
+            } else if args.is(at, "CLAIM") && more > 0 {
+                if !is_group {
+                    return Err(Error::Static(
+                        "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.",
+                    ));
+                }
+                options.min_idle = Some(min_idle(args, at + 1)?);
+                at += 2;
             } else {
                 return Err(Error::Syntax);
             }
@@ -88,6 +108,8 @@ impl<'a> Options<'a> {
         if is_group && options.reader.is_none() {
             return Err(Error::Static("ERR Missing GROUP option for XREADGROUP"));
         }
+        let Self { no_ack, min_idle, .. } = options;
+        options.reader = options.reader.map(|reader| Reader { no_ack, min_idle, ..reader });
         Ok(options)
     }
 
@@ -107,6 +129,11 @@ fn timeout(args: Args<'_>, at: usize) -> Result<u64> {
     u64::try_from(ms).map_err(|_| Error::Static("ERR timeout is negative"))
 }
 
+fn min_idle(args: Args<'_>, at: usize) -> Result<u64> {
+    let ms = args.int(at).map_err(|_| Error::Static("ERR min-idle-time is not an integer"))?;
+    u64::try_from(ms).map_err(|_| Error::Static("ERR min-idle-time must be a positive integer"))
+}
+
 /// The keys of XREAD.
 pub(super) fn xread_keys(args: Args<'_>) -> KeyPositions {
     keys(args, false, Access::Read)
@@ -121,6 +148,21 @@ fn keys(args: Args<'_>, is_group: bool, access: Access) -> KeyPositions {
     // Whatever is wrong, the handler finds it again and says so.
     let Ok(options) = Options::parse(args, is_group) else { return KeyPositions::new() };
     (options.first..options.first + options.streams).map(|at| (at, access)).collect()
+}
+
+/// The work of XREADGROUP: entries that are idle have to be found.
+pub(super) fn weight_of_group(view: &View<'_>, args: Args<'_>) -> usize {
+    let options = Options::parse(args, true).ok();
+    let Some((Reader { group, min_idle: Some(_), .. }, count)) = options.and_then(|o| Some((o.reader?, o.count)))
+    else {
+        return weight::unread(view, args);
+    };
+    let group_at = |key| match view.stored(key).map(Entry::value) {
+        Some(ValueRef::Stream(stream)) => stream.groups.get(group),
+        _ => None,
+    };
+    let groups = args.keys().iter().filter_map(group_at);
+    groups.map(|group| group.unsorted().max(group.pending().len().min(limit(count)))).sum()
 }
 
 /// `XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key …] id [id …]`
@@ -189,7 +231,7 @@ fn read_new(cx: &mut Ctx<'_>, key: &Key<'_>, after: StreamId, count: u64) -> Res
         return Ok(false);
     };
     head(cx.reply, key);
-    reply_entries(cx.reply, stream.log.range(start, StreamId::MAX).take(limit(count)), |_| ());
+    reply_entries(cx.reply, stream.log.range(start, StreamId::MAX).take(limit(count)));
     Ok(true)
 }
 
@@ -206,16 +248,30 @@ fn serve(cx: &mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) -> Result {
             if !stream.is_some_and(|stream| stream.groups.contains_key(reader.group)) {
                 return Err(Error::Static("NOGROUP the consumer group this client was blocked on no longer exists"));
             }
-            read_group(cx, key, reader, None, count, options.no_ack)?
+            read_group(cx, key, reader, None, count)?
         }
     };
     if served {
-        if cx.reply.is_resp3() { cx.reply.map_at(mark, 1) } else { cx.reply.array_at(mark, 1) }
+        begin_streams(cx, mark, 1);
+        return Ok(());
     }
+    await_idle(cx, key, options)
+}
+
+/// Has the call looked after again that waits for entries of a group to be idle, when the first of them may be.
+fn await_idle(cx: &mut Ctx<'_>, key: &Key<'_>, options: &Options<'_>) -> Result {
+    let Some(Reader { group, min_idle: Some(min_idle), .. }) = options.reader else { return Ok(()) };
+    let now = cx.now();
+    let found = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, group));
+    let first = found.and_then(|(_, group)| group.idle_longest()).map_or(now, |at| at.min(now));
+    // What is idle already was looked at just now.
+    let due = first.saturating_add(min_idle).max(now + 1).min(now + LOOK_AGAIN_MS);
+    cx.look_after_at(key, due);
     Ok(())
 }
 
-/// `XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key …] id [id …]`
+/// `XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key …] id
+/// [id …]`
 pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, true)?;
     options.permitted(cx, args)?;
@@ -244,13 +300,15 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mark = cx.reply.mark();
     let mut count = 0;
     for (key, after) in args.keys().iter().zip(after) {
-        count += usize::from(read_group(cx, key, reader, after, options.count, options.no_ack)?);
+        count += usize::from(read_group(cx, key, reader, after, options.count)?);
     }
     if count > 0 {
         begin_streams(cx, mark, count);
         return Ok(());
     }
-    wait(cx, args, &options);
+    if wait(cx, args, &options).is_some() {
+        args.keys().iter().try_for_each(|key| await_idle(cx, key, &options))?;
+    }
     Ok(())
 }
 
@@ -259,22 +317,27 @@ fn begin_streams(cx: &mut Ctx<'_>, mark: Mark, count: usize) {
     if cx.reply.is_resp3() { cx.reply.map_at(mark, count) } else { cx.reply.array_at(mark, count) }
 }
 
-/// Appends what a consumer of a group is given: new entries, or behind an id those that it has not acknowledged. False,
-/// and nothing appended, if there are no new ones.
+/// Appends what a consumer of a group is given: entries that have been idle, and new ones; or behind an id those that it has
+/// not acknowledged. False, and nothing appended, if there is nothing idle or new.
 fn read_group(
     cx: &mut Ctx<'_>,
     key: &Key<'_>,
     reader: Reader<'_>,
     after: Option<StreamId>,
     count: u64,
-    no_ack: bool,
 ) -> Result<bool> {
     cx.db.count_look(key);
+    let now = cx.now();
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
         return Ok(false);
     };
+    let min_idle = reader.min_idle.filter(|_| after.is_none());
+    let idle = match min_idle.and_then(|min_idle| now.checked_sub(min_idle)) {
+        Some(until) => group.idle_since(until, log, limit(count)),
+        None => Vec::new(),
+    };
     let last = group.last_id;
-    if after.is_none() && log.last_entry_id().is_none_or(|id| id <= last) {
+    if after.is_none() && idle.is_empty() && log.last_entry_id().is_none_or(|id| id <= last) {
         return Ok(false);
     }
     head(cx.reply, key);
@@ -282,7 +345,7 @@ fn read_group(
     cx.count_changes(1);
     let given = match after {
         Some(after) => history(cx, key, reader, after, count)?,
-        None => deliver(cx, key, reader, count, no_ack)?,
+        None => deliver(cx, key, reader, idle, limit(count))?,
     };
     cx.instead_nothing();
     if is_new && given.is_empty() {
@@ -298,25 +361,52 @@ fn read_group(
     Ok(true)
 }
 
-/// Appends the entries behind the group's last one, which are the consumer's from now on. Returns those that the journal
-/// has to be told of.
-fn deliver(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, count: u64, no_ack: bool) -> Result<Vec<StreamId>> {
-    let (now, journaled, mut given) = (cx.now(), cx.is_journaled(), Vec::new());
+/// Appends the `idle` entries, and then those behind the group's last one, up to `most`; they are the consumer's from now
+/// on. Returns those that the journal has to be told of.
+fn deliver(
+    cx: &mut Ctx<'_>,
+    key: &Key<'_>,
+    reader: Reader<'_>,
+    idle: Vec<StreamId>,
+    most: usize,
+) -> Result<Vec<StreamId>> {
+    let (now, journaled, mark) = (cx.now(), cx.is_journaled(), cx.reply.mark());
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
-        return Ok(given);
+        return Ok(Vec::new());
     };
+    let shows_deliveries = reader.min_idle.is_some();
+    let (mut count, mut given) = (0, Vec::new());
+    for id in idle {
+        let (Some(entry), Some(record)) = (log.get(id), group.pending().get(&id)) else { continue };
+        let (since, deliveries) = (now.saturating_sub(record.delivered_at), record.deliveries);
+        reply_claimed(cx.reply, entry, since, deliveries);
+        group.assign(id, reader.consumer, now, |count| count.wrapping_add(1));
+        count += 1;
+        given.push(id);
+    }
     let entries = group.last_id.next().map(|start| log.range(start, StreamId::MAX));
-    reply_entries(cx.reply, entries.into_iter().flatten().take(limit(count)), |id| {
-        group.advance(log, id);
-        if !no_ack && let Some(record) = group.assign(id, reader.consumer) {
-            record.delivered_at = now;
-            record.deliveries = 1;
-            if journaled {
-                given.push(id);
-            }
+    for entry in entries.into_iter().flatten().take(most - count) {
+        group.advance(log, entry.id);
+        if !reader.no_ack && group.assign(entry.id, reader.consumer, now, |_| 1) {
+            given.push(entry.id);
         }
-    });
-    Ok(given)
+        if shows_deliveries {
+            reply_claimed(cx.reply, entry, 0, 0);
+        } else {
+            reply_entry(cx.reply, entry);
+        }
+        count += 1;
+    }
+    cx.reply.array_at(mark, count);
+    Ok(if journaled { given } else { Vec::new() })
+}
+
+/// Appends an entry with the time since it was delivered last, in milliseconds, and how often it was.
+fn reply_claimed(reply: &mut Reply, entry: StreamEntry<'_>, idle: u64, deliveries: u64) {
+    reply.array(4);
+    reply_content(reply, entry);
+    reply.int(idle as i64);
+    reply.int(deliveries as i64);
 }
 
 /// Appends the entries behind `after` that the consumer has and has not acknowledged. Returns those
@@ -339,9 +429,7 @@ fn history(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>, after: StreamId,
             continue;
         };
         reply_entry(cx.reply, entry);
-        if let Some(record) = group.pending_mut(id) {
-            record.delivered_at = now;
-            record.deliveries = record.deliveries.wrapping_add(1);
+        if group.deliver_again(id, now) {
             given.push(id);
         }
     }

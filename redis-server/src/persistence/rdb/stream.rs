@@ -110,9 +110,7 @@ fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Grou
         for _ in 0..reader.len()? {
             let id = raw_id(reader)?;
             let (delivered_at, deliveries) = pending.remove(&id)?;
-            let record = group.assign(id, &name)?;
-            record.delivered_at = delivered_at;
-            record.deliveries = deliveries;
+            group.assign(id, &name, delivered_at, |_| deliveries);
         }
     }
     // Every pending entry is somebody's.

@@ -36,7 +36,7 @@ fn values() -> Vec<Loaded<'static>> {
             let fields: &[(&[u8], &[u8])] = &[(b"field", text.as_bytes()), (b"n", b"5")];
             stream.log.append(id, fields[..1 + n % 2].iter().copied(), StreamLimits::default());
             if n % 5 == 0 {
-                group.assign(id, b"ann").unwrap().delivered_at = 77;
+                group.assign(id, b"ann", 77, |count| count);
             }
             if n % 7 == 3 {
                 stream.log.delete(id);

@@ -46,12 +46,15 @@ pub struct Group {
     pub entries_read: Option<i64>,
     pending: BTreeMap<StreamId, Pending>,
     consumers: BTreeMap<Arc<[u8]>, Consumer>,
+    /// Pending entries by the time of their delivery, since somebody asks for those that have been idle: groups of which
+    /// nobody does are spared it. Those that the stream was found to have lost are not in it.
+    by_time: Option<BTreeSet<(u64, StreamId)>>,
 }
 
 impl Group {
     /// A group whose next entry is the one behind `last_id`.
     pub fn new(last_id: StreamId, entries_read: Option<i64>) -> Self {
-        Self { last_id, entries_read, pending: BTreeMap::new(), consumers: BTreeMap::new() }
+        Self { last_id, entries_read, pending: BTreeMap::new(), consumers: BTreeMap::new(), by_time: None }
     }
 
     /// Entries that were delivered and not acknowledged.
@@ -91,35 +94,96 @@ impl Group {
     pub fn remove_consumer(&mut self, name: &[u8]) -> Option<usize> {
         let consumer = self.consumers.remove(name)?;
         for id in &consumer.pending {
-            self.pending.remove(id);
+            if let Some(record) = self.pending.remove(id)
+                && let Some(index) = &mut self.by_time
+            {
+                index.remove(&(record.delivered_at, *id));
+            }
         }
         Some(consumer.pending.len())
     }
 
-    /// Makes the entry `id` pending for a consumer, whoever had it before; `None` if there is no such consumer. A new
-    /// record counts one delivery.
-    pub fn assign(&mut self, id: StreamId, name: &[u8]) -> Option<&mut Pending> {
-        let (name, consumer) = self.consumers.get_key_value(name)?;
+    /// Makes the entry `id` pending for a consumer, whoever had it before; false if there is no such consumer. `deliveries`
+    /// makes of the number of deliveries what it is from now on; a new record counts one.
+    pub fn assign(
+        &mut self,
+        id: StreamId,
+        name: &[u8],
+        delivered_at: u64,
+        deliveries: impl FnOnce(u64) -> u64,
+    ) -> bool {
+        let Some((name, consumer)) = self.consumers.get_key_value(name) else { return false };
         let name = Arc::clone(name);
         let owned = consumer.pending.contains(&id);
         let record = self.pending.entry(id).or_insert_with(|| Pending {
-            delivered_at: 0,
+            delivered_at,
             deliveries: 1,
             consumer: Arc::clone(&name),
         });
+        record.deliveries = deliveries(record.deliveries);
+        let earlier = std::mem::replace(&mut record.delivered_at, delivered_at);
         if !owned {
             let before = std::mem::replace(&mut record.consumer, Arc::clone(&name));
             if let Some(before) = self.consumers.get_mut(&before) {
                 before.pending.remove(&id);
             }
-            self.consumers.get_mut(&name)?.pending.insert(id);
+            if let Some(consumer) = self.consumers.get_mut(&name) {
+                consumer.pending.insert(id);
+            }
         }
-        Some(record)
+        self.note_delivery(id, earlier, delivered_at);
+        true
     }
 
-    /// The record of a pending entry, to be changed.
-    pub fn pending_mut(&mut self, id: StreamId) -> Option<&mut Pending> {
-        self.pending.get_mut(&id)
+    /// Notes that a pending entry was delivered to its consumer once more; whether there is one.
+    pub fn deliver_again(&mut self, id: StreamId, now: u64) -> bool {
+        let Some(record) = self.pending.get_mut(&id) else { return false };
+        record.deliveries = record.deliveries.wrapping_add(1);
+        let earlier = std::mem::replace(&mut record.delivered_at, now);
+        self.note_delivery(id, earlier, now);
+        true
+    }
+
+    fn note_delivery(&mut self, id: StreamId, earlier: u64, now: u64) {
+        if let Some(index) = &mut self.by_time {
+            index.remove(&(earlier, id));
+            index.insert((now, id));
+        }
+    }
+
+    fn by_time(&mut self) -> &mut BTreeSet<(u64, StreamId)> {
+        let pending = &self.pending;
+        self.by_time.get_or_insert_with(|| pending.iter().map(|(id, record)| (record.delivered_at, *id)).collect())
+    }
+
+    /// Up to `most` pending entries of `log` that were delivered at `until` or before, those first that have been idle for
+    /// longest.
+    pub fn idle_since(&mut self, until: u64, log: &Log, most: usize) -> Vec<StreamId> {
+        let (mut idle, mut lost) = (Vec::new(), Vec::new());
+        let index = self.by_time();
+        for &(at, id) in index.range(..=(until, StreamId::MAX)) {
+            if idle.len() == most {
+                break;
+            }
+            if log.get(id).is_some() { idle.push(id) } else { lost.push((at, id)) }
+        }
+        lost.iter().for_each(|place| _ = index.remove(place));
+        idle
+    }
+
+    /// When the pending entry was delivered that has been idle for longest, as far as [`Group::idle_since`] knows.
+    pub fn idle_longest(&mut self) -> Option<u64> {
+        self.by_time().first().map(|(at, _)| *at)
+    }
+
+    /// Whether an entry that is there is still to be delivered, or to be acknowledged.
+    pub fn refers_to(&self, id: StreamId) -> bool {
+        id > self.last_id || self.pending.contains_key(&id)
+    }
+
+    /// How many pending entries would have to be looked at before [`Group::idle_since`] can answer at once.
+    pub fn unsorted(&self) -> usize {
+        if self.by_time.is_some() { 0 } else { self.pending.len() }
     }
 
     /// Forgets that an entry is pending; whether it was.
@@ -127,6 +191,9 @@ impl Group {
         let Some(record) = self.pending.remove(&id) else { return false };
         if let Some(consumer) = self.consumers.get_mut(&record.consumer) {
             consumer.pending.remove(&id);
+        }
+        if let Some(index) = &mut self.by_time {
+            index.remove(&(record.delivered_at, id));
         }
         true
     }
@@ -162,6 +229,7 @@ impl Group {
         const RECORD: usize = size_of::<StreamId>() * 2 + size_of::<Pending>();
         const CONSUMER: usize = size_of::<Arc<[u8]>>() * 2 + size_of::<Consumer>();
         let names: usize = self.consumers.keys().map(|name| CONSUMER + name.len()).sum();
-        self.pending.len() * RECORD + names
+        let index = self.by_time.as_ref().map_or(0, BTreeSet::len);
+        self.pending.len() * RECORD + names + index * size_of::<(u64, StreamId)>()
     }
 }

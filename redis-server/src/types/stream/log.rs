@@ -242,6 +242,39 @@ impl Log {
         deleted
     }
 
+    /// The entries that a trimming would look at and, as `may_go` says of each, take, in their order. Those that stay count as
+    /// looked at for its limit, and of an approximate one whole blocks are looked at.
+    pub fn to_trim(&self, trim: &Trim, mut may_go: impl FnMut(StreamId) -> bool) -> Vec<StreamId> {
+        let (mut gone, mut seen) = (Vec::new(), 0);
+        for (&key, block) in &self.blocks {
+            let (head, len) = (block.head(), self.len - gone.len() as u64);
+            let is_whole = match trim.to {
+                TrimTo::Len(most) => len.saturating_sub(head.live) >= most,
+                TrimTo::MinId(id) => block.last_id(key) < id,
+            };
+            seen += head.live;
+            if trim.limit > 0 && seen > trim.limit || trim.approximate && !is_whole {
+                break;
+            }
+            let mut at = head.entries;
+            while at < block.end() {
+                let item = block.item(key, &head, at);
+                at = item.next;
+                let is_enough = match trim.to {
+                    TrimTo::Len(most) => self.len - gone.len() as u64 <= most,
+                    TrimTo::MinId(id) => item.id >= id,
+                };
+                if is_enough {
+                    return gone;
+                }
+                if !item.is_deleted && may_go(item.id) {
+                    gone.push(item.id);
+                }
+            }
+        }
+        gone
+    }
+
     fn find_first(&mut self) {
         self.first_id = self.range(StreamId::MIN, StreamId::MAX).next().map_or(StreamId::MIN, |entry| entry.id);
     }

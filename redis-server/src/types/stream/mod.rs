@@ -5,6 +5,7 @@ mod group;
 mod id;
 mod log;
 mod radix;
+mod references;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ pub use block::{Fields, Pair, StreamEntry};
 pub use group::{Consumer, Group, Pending};
 pub use id::StreamId;
 pub use log::{Log, LogParts, LogRange, StreamLimits, Trim, TrimTo};
+pub use references::{References, Trimmed};
 
 /// A stream.
 ///

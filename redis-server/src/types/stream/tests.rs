@@ -100,11 +100,12 @@ fn groups_keep_both_lists_of_pending_entries_alike() {
     assert!(group.see(b"ann", 1));
     assert!(!group.see(b"ann", 2));
     assert!(group.add_consumer(b"bob", 3));
-    assert!(group.assign(id(1, 0), b"nobody").is_none());
+    assert!(!group.assign(id(1, 0), b"nobody", 5, |count| count));
     for n in 1..=3 {
-        assert_eq!(group.assign(id(n, 0), b"ann").map(|record| record.deliveries), Some(1));
+        assert!(group.assign(id(n, 0), b"ann", 10 * n, |count| count));
     }
-    group.assign(id(2, 0), b"bob").unwrap().deliveries += 1;
+    assert!(group.assign(id(2, 0), b"bob", 20, |count| count + 1));
+    assert_eq!(group.pending()[&id(2, 0)].deliveries, 2);
     let owned =
         |group: &Group, name: &[u8]| group.consumer(name).unwrap().pending().iter().map(|id| id.ms).collect::<Vec<_>>();
     assert_eq!(owned(&group, b"ann"), [1, 3]);
@@ -114,6 +115,83 @@ fn groups_keep_both_lists_of_pending_entries_alike() {
     assert!(!group.acknowledge(id(1, 0)));
     assert_eq!(group.remove_consumer(b"ann"), Some(1));
     assert_eq!(group.pending().keys().map(|id| id.ms).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn idle_entries_are_found_by_the_time_of_their_delivery() {
+    let mut stream = Stream::default();
+    (1..=5).for_each(|n| append(&mut stream, id(n, 0), &[(b"f", b"v")], StreamLimits::default()));
+    let mut group = Group::new(id(5, 0), Some(5));
+    group.add_consumer(b"ann", 0);
+    group.add_consumer(b"bob", 0);
+    for (n, at) in [(1, 30), (2, 10), (3, 20), (4, 40), (5, 20)] {
+        assert!(group.assign(id(n, 0), b"ann", at, |count| count));
+    }
+    let idle = |group: &mut Group, until: u64, most: usize| {
+        group.idle_since(until, &stream.log, most).iter().map(|id| id.ms).collect::<Vec<_>>()
+    };
+    assert_eq!(group.unsorted(), 5);
+    assert_eq!(idle(&mut group, 30, usize::MAX), [2, 3, 5, 1]);
+    assert_eq!(group.unsorted(), 0);
+    assert_eq!(idle(&mut group, 30, 2), [2, 3]);
+    // What changes from now on is noted.
+    assert!(group.deliver_again(id(2, 0), 50));
+    assert!(group.assign(id(3, 0), b"bob", 5, |count| count));
+    assert!(group.acknowledge(id(5, 0)));
+    assert_eq!(idle(&mut group, 100, usize::MAX), [3, 1, 4, 2]);
+    assert_eq!(group.idle_longest(), Some(5));
+    group.remove_consumer(b"bob");
+    assert_eq!(idle(&mut group, 100, usize::MAX), [1, 4, 2]);
+    stream.log.delete(id(1, 0));
+    assert_eq!(group.idle_since(100, &stream.log, 1), [id(4, 0)]);
+    assert_eq!(group.idle_longest(), Some(40), "an entry that is lost is looked at once");
+    assert!(group.pending().contains_key(&id(1, 0)));
+}
+
+#[test]
+fn trimming_minds_what_groups_have_not_acknowledged() {
+    let limits = StreamLimits { node_max_bytes: 0, node_max_entries: 2 };
+    // Of six entries one group has acknowledged 1, 3 and 4, and has been given all but the last; another is through.
+    let full = || {
+        let mut stream = Stream::default();
+        (1..=6).for_each(|n| append(&mut stream, id(n, 0), &[(b"f", b"v")], limits));
+        let mut group = Group::new(id(5, 0), Some(5));
+        group.add_consumer(b"ann", 0);
+        [2, 5].iter().for_each(|&n| assert!(group.assign(id(n, 0), b"ann", 0, |count| count)));
+        stream.groups.insert((*b"a").into(), group);
+        stream.groups.insert((*b"b").into(), Group::new(id(9, 0), None));
+        stream
+    };
+    let check = |to: TrimTo, approximate: bool, limit: u64, references: References, left: &[u64], pending: &[u64]| {
+        let mut stream = full();
+        let trimmed = stream.trim(&Trim { to, approximate, limit }, references);
+        let ids = |ids: Vec<StreamId>| ids.iter().map(|id| id.ms).collect::<Vec<_>>();
+        let entries: Vec<_> = stream.log.range(StreamId::MIN, StreamId::MAX).map(|entry| entry.id).collect();
+        let case = format!("{to:?} {approximate} {limit} {references:?}");
+        assert_eq!(trimmed.count, 6 - left.len() as u64, "{case}");
+        assert_eq!(stream.log.len(), left.len() as u64, "{case}");
+        assert_eq!(ids(entries), left, "{case}");
+        assert_eq!(ids(stream.groups[&b"a"[..]].pending().keys().copied().collect()), pending, "{case}");
+        assert_eq!(trimmed.left, 6 - (trimmed.count - trimmed.between.len() as u64), "{case}");
+        assert_eq!(stream.log.max_deleted_id(), trimmed.between.last().copied().unwrap_or(StreamId::MIN), "{case}");
+    };
+    use References::{Acknowledged, Delete, Keep};
+    check(TrimTo::Len(3), false, 0, Keep, &[4, 5, 6], &[2, 5]);
+    check(TrimTo::Len(3), false, 0, Delete, &[4, 5, 6], &[5]);
+    check(TrimTo::Len(0), false, 0, Delete, &[], &[]);
+    check(TrimTo::Len(4), false, 0, Acknowledged, &[2, 4, 5, 6], &[2, 5]);
+    check(TrimTo::Len(0), false, 0, Acknowledged, &[2, 5, 6], &[2, 5]);
+    check(TrimTo::MinId(id(4, 0)), false, 0, Acknowledged, &[2, 4, 5, 6], &[2, 5]);
+    check(TrimTo::MinId(id(4, 0)), false, 0, Delete, &[4, 5, 6], &[5]);
+    // Blocks of two: 1 2, 3 4, 5 6.
+    check(TrimTo::Len(3), true, 0, Delete, &[3, 4, 5, 6], &[5]);
+    check(TrimTo::Len(1), true, 0, Acknowledged, &[2, 5, 6], &[2, 5]);
+    check(TrimTo::MinId(id(4, 0)), true, 0, Acknowledged, &[2, 3, 4, 5, 6], &[2, 5]);
+    check(TrimTo::Len(0), true, 3, Delete, &[3, 4, 5, 6], &[5]);
+    // Nobody refers to entries of a stream without groups.
+    let mut stream = full();
+    stream.groups.clear();
+    assert_eq!(stream.trim(&Trim { to: TrimTo::Len(2), approximate: false, limit: 0 }, Acknowledged).count, 4);
 }
 
 #[test]
