@@ -38,6 +38,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     doc.env("RUSTDOCFLAGS", "-Dwarnings");
     gate("docs", doc)?;
     crate::tidy::run()?;
+    // In full each is built from its tarball, which takes minutes.
+    let package = ["run", "--quiet", "--package", "xtask", "--", "package", "--build"];
+    let package = &package[..if options.full { package.len() } else { package.len() - 1 }];
+    gate("tarballs", cargo(package))?.lines().for_each(|line| println!("{line}"));
     gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
     let paths = gate("instructions of hot paths", cargo(&["run", "--quiet", "--package", "xtask", "--", "paths"]))?;
     let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;

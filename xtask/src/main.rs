@@ -13,6 +13,7 @@ mod interrupt;
 mod isolation;
 mod load;
 mod loadgen;
+mod package;
 mod paths;
 mod persistence;
 mod process;
@@ -43,6 +44,8 @@ enum Task {
     Tidy,
     /// The commands of every README, run as they are printed.
     Readme(readme::Options),
+    /// The tarballs of the crates that others take: what they say of themselves, what they hold, that each builds by itself.
+    Package(package::Options),
     /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
     Bare(bare::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::run(&options),
         Task::Tidy => tidy::run(),
         Task::Readme(options) => readme::run(&options),
+        Task::Package(options) => package::run(&options),
         Task::Bare(options) => bare::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
