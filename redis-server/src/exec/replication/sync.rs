@@ -242,20 +242,14 @@ impl Fan {
 
     fn send(&self, part: impl Fn() -> Part) -> io::Result<()> {
         let mut receivers = self.receivers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sent = Ok(());
-        receivers.retain(|(receiver, _)| {
-            if sent.is_err() {
-                return true;
+        let mut next = 0;
+        while let Some((receiver, _)) = receivers.get(next) {
+            if self.send_to(receiver, part())? {
+                next += 1;
+            } else {
+                receivers.remove(next);
             }
-            match self.send_to(receiver, part()) {
-                Ok(is_there) => is_there,
-                Err(error) => {
-                    sent = Err(error);
-                    true
-                }
-            }
-        });
-        sent?;
+        }
         if receivers.is_empty() {
             tracing::warn!("Diskless rdb transfer, last replica dropped, killing fork child.");
             return Err(io::Error::other("all replicas are gone"));
