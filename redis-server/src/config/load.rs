@@ -200,7 +200,7 @@ impl Loader {
         }
     }
 
-    fn finish(self, file: Option<&Path>) -> Result<(Config, Vec<Warning>), ConfigError> {
+    fn finish(mut self, file: Option<&Path>) -> Result<(Config, Vec<Warning>), ConfigError> {
         // The server changes its directory; the file must be found again by CONFIG REWRITE.
         let file = file.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         let config =
@@ -216,6 +216,10 @@ impl Loader {
                     expected: "argument must be a power of two".to_owned(),
                 },
             });
+        }
+        if shards != 0 && config.is_on(settings::CLUSTER_ENABLED) {
+            let why = "a node of a cluster has a table for each of its slots";
+            self.warnings.push(Warning(format!("'shards {shards}' has no effect with 'cluster-enabled yes': {why}")));
         }
         if config.is_on(settings::CLUSTER_ENABLED) && !config.words(settings::REPLICAOF).is_empty() {
             return Err(ConfigError {

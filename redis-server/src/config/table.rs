@@ -35,7 +35,7 @@ const ADDRESSES: Kind = Kind::Words { max: 16, too_many: "Too many bind addresse
 pub(super) const TABLE: &[Setting] = &[
     row(General, "port",               PORT, "6379", MUT, "TCP port; 0 turns TCP off"),
     row(General, "workers",            int(0, 1024), "0", OURS, "threads that serve clients; 0 is one per core (ours)"),
-    row(General, "shards",             int(0, 65_536), "0", OURS, "parts of each database, a power of two; 0 follows the workers (ours)"),
+    row(General, "shards",             int(0, 65_536), "0", OURS, "parts of each database, a power of two; 0 is 4096; not of a cluster's node (ours)"),
     row(General, "databases",          POSITIVE, "16", IMM, "number of databases for SELECT"),
     row(General, "dir",                Directory, ".", F::PROTECTED, "working directory, for every file that the server writes"),
     row(General, "drain-timeout",      U31, "5", MUT, "seconds that open connections get to end at shutdown (ours)"),

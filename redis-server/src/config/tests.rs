@@ -167,6 +167,11 @@ fn what_has_no_effect_is_said() {
     assert!(warnings[1].contains("another server"), "{warnings:?}");
     assert!(warnings[2].contains("activedefrag"), "{warnings:?}");
     assert!(!warnings[3].contains("secret"), "{warnings:?}");
+    let (_, warnings) = start(&["--shards", "64", "--cluster-enabled", "yes"], &[]).unwrap();
+    assert!(warnings[0].starts_with("'shards 64' has no effect with 'cluster-enabled yes'"), "{warnings:?}");
+    for words in [["--shards", "0", "--cluster-enabled", "yes"], ["--shards", "64", "--cluster-enabled", "no"]] {
+        assert_eq!(start(&words, &[]).unwrap().1, [""; 0], "{words:?}");
+    }
 }
 
 #[test]
