@@ -16,6 +16,7 @@ fn main() {
     println!("cargo::rerun-if-changed=classes.tsv");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
+    println!("cargo::rustc-check-cfg=cfg(echonet_portable)");
     let text = fs::read_to_string("classes.tsv").expect("the package has its facts");
     let classes = facts::read(&text);
     let mut statics = tables::Statics::default();

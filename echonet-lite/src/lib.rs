@@ -17,10 +17,10 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
-#[cfg(all(feature = "net", not(target_os = "linux")))]
+#[cfg(all(feature = "net", not(any(unix, windows))))]
 compile_error!(
-    "the sockets of echonet-lite (feature `net`) are Linux' for now: use `default-features = false`, and `node` with sockets \
-     of your own (or the feature `embassy`), or `controller` with the feature `std`"
+    "the sockets of echonet-lite (feature `net`) are those of Linux, macOS, the BSDs and Windows: use `default-features = false`, and \
+     `node` with sockets of your own (or the feature `embassy`), or `controller` with the feature `std`"
 );
 #[cfg(all(feature = "serial", not(unix)))]
 compile_error!("serial ports (feature `serial`) are Unix' for now: use the feature `skstack` with a port of your own");

@@ -46,10 +46,24 @@ pub(crate) fn tell_where(interfaces: &[Interface]) {
 /// Returns when the user presses Ctrl-C or a service manager wants the program to end.
 #[allow(dead_code, reason = "not every example does")]
 pub(crate) async fn asked_to_end() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
+        terminated = terminated() => terminated,
     }
+}
+
+/// Returns when a service manager wants the program to end.
+#[cfg(unix)]
+#[allow(dead_code, reason = "not every example does")]
+async fn terminated() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::terminate())?.recv().await;
+    Ok(())
+}
+
+/// Windows has no such signal for programs of a console.
+#[cfg(not(unix))]
+#[allow(dead_code, reason = "not every example does")]
+async fn terminated() -> std::io::Result<()> {
+    std::future::pending().await
 }

@@ -13,19 +13,17 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec::Vec;
-
-use rustix::event::epoll::EventFlags;
 
 use super::builder::Builder;
 use super::engine::{Device, Engine};
 use super::error::{BindError, Error};
 use super::interface::Interface;
 use super::io::Io;
-use super::watch::{self, token};
+use super::system::Waker;
+use super::token;
 use crate::controller::{Answer, Event, NodeAddr, NodeInfo, Request, RequestError, RequestId, Write};
 use crate::node::Instant;
 use crate::wire::Eoj;
@@ -40,9 +38,6 @@ const LEAD: u32 = 32;
 /// How long it is waited at: what the kernel's clock tick makes of it, 1 to 10 ms. As long as this another socket may
 /// have to wait.
 const LEAD_WAIT: Duration = Duration::from_millis(10);
-/// The wait as the kernel is told: it rounds up to a tick.
-const LEAD_TICK: Duration = Duration::from_millis(1);
-
 /// A node on the network: what it serves, and the means to ask others.
 ///
 /// Nothing moves unless a method is called that waits: [`run`](Self::run) for a device, [`get`](Self::get) and its kin
@@ -66,7 +61,7 @@ struct Lead {
 
 struct Stop {
     asked: AtomicBool,
-    waker: OwnedFd,
+    waker: Waker,
 }
 
 /// Ends [`Endpoint::run`] from another thread or a signal's.
@@ -77,7 +72,7 @@ impl Stopper {
     /// Has `run` return.
     pub fn stop(&self) {
         self.0.asked.store(true, Ordering::Release);
-        watch::wake(self.0.waker.as_fd());
+        self.0.waker.wake();
     }
 }
 
@@ -106,9 +101,9 @@ impl<D: Device> Builder<D> {
     /// # Errors
     /// No socket could be opened as asked for.
     pub fn bind_blocking(self) -> Result<Endpoint<D>, BindError> {
-        let (engine, io) = self.open()?;
+        let (engine, mut io) = self.open()?;
         let failed = |source| BindError::Io { doing: "watching a socket", address: None, source };
-        watch_sockets(&io).map_err(failed)?;
+        io.follow_sockets().map_err(failed)?;
         let stop = Stop { asked: AtomicBool::new(false), waker: io.watch.waker().map_err(failed)? };
         let generation = io.departing.sockets.generation();
         Ok(Endpoint { engine, io, generation, events: VecDeque::new(), lead: None, stop: Arc::new(stop) })
@@ -169,7 +164,7 @@ impl<D: Device> Endpoint<D> {
     fn follow_sockets(&mut self) -> io::Result<()> {
         self.lead = None;
         self.generation = self.io.departing.sockets.generation();
-        watch_sockets(&self.io)
+        self.io.follow_sockets()
     }
 
     /// Takes what has come by a socket, up to a few batches, so that nobody can keep the others from their turn.
@@ -359,17 +354,4 @@ impl<D: Device> Endpoint<D> {
     pub fn listens_tcp(&self) -> bool {
         self.io.tcp.is_listening()
     }
-}
-
-/// Has the watch say when one of the sockets can be read, by its place now.
-fn watch_sockets(io: &Io) -> io::Result<()> {
-    let sockets = &io.departing.sockets;
-    for at in 0..sockets.len() {
-        let (descriptor, token) = (sockets.descriptor(at), token::SOCKETS + at as u64);
-        if io.watch.modify(descriptor, token, EventFlags::IN).is_err() {
-            io.watch.add(descriptor, token, EventFlags::IN)?;
-        }
-        sockets.set_timeout(at, LEAD_TICK)?;
-    }
-    Ok(())
 }

@@ -133,6 +133,7 @@ impl<D: Device> Engine<D> {
     }
 
     /// The moment of the system's clock that `at` stands for.
+    #[cfg(all(target_os = "linux", not(echonet_portable)))]
     pub(super) fn system_time(&self, at: Instant) -> SystemInstant {
         self.clock + at.since(Instant::ZERO)
     }

@@ -1,27 +1,27 @@
 //! What moves datagrams: the sockets, and the buffers of the batches in both directions.
 
 use core::net::SocketAddr;
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::AsFd;
 use std::vec::Vec;
-
-use rustix::event::epoll::EventFlags;
 
 use super::bounds::{Allowance, Bounds, Rates, Reach};
 use super::engine::{Device, Engine};
 use super::error::BindError;
-use super::interface::Changes;
 use super::socket::{Arrived, Plan, Sockets, Way};
-use super::sys::{Incoming, Outgoing};
+use super::system::{Changes, Incoming, Outgoing, Watch};
 use super::tcp::{Listen, Tcp};
-use super::watch::{Watch, token};
+use super::token::{self, Interest};
 use crate::node::{Arrival, Destination, Instant, Transmit};
 use crate::wire::PORT;
 
 /// Multicasts of our own that are remembered in order to know them when they come back.
 const ECHOES: usize = 32;
+
+/// How long a receive that waits does so, as the kernel is told: it rounds up to a tick.
+const LEAD_TICK: Duration = Duration::from_millis(1);
 
 /// The longest announcement of 84 instances, which has room whatever else was sent.
 const ANNOUNCEMENT: usize = 12 + 2 + 253;
@@ -38,10 +38,9 @@ pub(super) struct Io {
 impl Io {
     pub(super) fn open(plan: Plan, bounds: Bounds, listen: Listen, prefer_tcp: bool) -> Result<Self, BindError> {
         let failed = |source| BindError::Io { doing: "watching for changes of addresses", address: None, source };
-        // Listened for before the interfaces are looked at, so that no change goes unseen in between.
-        let changes = Changes::listen().map_err(failed)?;
         let watch = Watch::new().map_err(failed)?;
-        watch.add(changes.as_fd(), token::CHANGES, EventFlags::IN).map_err(failed)?;
+        // Listened for before the interfaces are looked at, so that no change goes unseen in between.
+        let changes = Changes::listen(&watch).map_err(failed)?;
         let port = plan.port;
         let sockets = Sockets::open(plan)?;
         let tcp = Tcp::open(listen, prefer_tcp, sockets.unicast_addresses(), &watch)?;
@@ -57,10 +56,20 @@ impl Io {
         Ok(Self { incoming: Incoming::new(), departing, watch, tcp, changes })
     }
 
+    /// Has the watch say when one of the sockets can be read, by its place now.
+    pub(super) fn follow_sockets(&mut self) -> io::Result<()> {
+        let Self { departing, watch, .. } = self;
+        for (at, socket) in departing.sockets.watched().enumerate() {
+            socket.set_read_timeout(Some(LEAD_TICK))?;
+            watch.follow(socket, token::SOCKETS + at as u64, Interest::Reading)?;
+        }
+        Ok(())
+    }
+
     /// Receives a batch from socket `at`; says how many datagrams, and whether there may be more. With `wait`, waits for
     /// the first, at most as long as the socket's timeout.
     pub(super) fn receive(&mut self, at: usize, wait: bool) -> (usize, bool) {
-        match self.incoming.receive(self.departing.sockets.descriptor(at), wait) {
+        match self.incoming.receive(self.departing.sockets.udp(at), wait) {
             Ok(received) => received,
             // Errors of a UDP socket are those of earlier datagrams, and reported once.
             Err(error) => (0, error.kind() != io::ErrorKind::WouldBlock),

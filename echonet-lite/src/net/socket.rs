@@ -4,22 +4,22 @@
 //! Two arrangements exist. One socket per family bound to the wildcard address hears everything and learns from
 //! packet information where each datagram came to. Sockets bound to one address each leave the other addresses of the
 //! machine to other nodes; what is sent to the group reaches them through a further socket bound to the group, because
-//! a socket bound to a unicast address hears nothing else.
+//! a socket bound to a unicast address hears nothing else. On Windows it is the other way round: no socket can be bound to
+//! a group, and one that is bound to an address hears the groups that it has joined.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use core::time::Duration;
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Type};
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Type};
 
+use super::datagram::{Datagram, PacketInfo};
 use super::error::BindError;
 use super::interface::Interface;
-use super::sys::{self, Datagram, PacketInfo};
+use super::system::{self, Udp, Watched};
 use crate::wire::{MULTICAST_V4, MULTICAST_V6};
 
 /// What the kernel is asked to hold while a burst waits; it gives at most `net.core.rmem_max`.
@@ -93,7 +93,7 @@ pub(super) struct Sockets {
 }
 
 struct Socket {
-    udp: UdpSocket,
+    udp: Udp,
     address: SocketAddr,
     v6: bool,
     role: Role,
@@ -123,6 +123,13 @@ impl Sockets {
         if !plan.v4 && !plan.v6 {
             return Err(BindError::NoFamily);
         }
+        if plan.listens_only && !system::BINDS_GROUPS {
+            return Err(io_error(
+                "listening only, for which this system has no sockets,",
+                None,
+                io::ErrorKind::Unsupported.into(),
+            ));
+        }
         let (sockets, departures, generation) = (Vec::new(), Vec::new(), 0);
         let mut sockets = Self { plan, sockets, interfaces: Vec::new(), machine: Vec::new(), departures, generation };
         match sockets.adopt(interfaces) {
@@ -146,6 +153,9 @@ impl Sockets {
         }
         let (mut own, mut groups) = (Vec::new(), Vec::new());
         let mut hear = |interface: &Interface, is_v4: bool| {
+            if !system::BINDS_GROUPS {
+                return;
+            }
             if is_v4 {
                 let all = interface.broadcasts.iter().copied().chain([Ipv4Addr::BROADCAST]);
                 groups.push(((MULTICAST_V4, port).into(), Role::Group));
@@ -201,12 +211,12 @@ impl Sockets {
 
     fn add(&mut self, address: SocketAddr, role: Role) -> Result<(), BindError> {
         let doing = "opening a socket on";
-        let socket = configured(address, role).map_err(|source| io_error(doing, Some(address), source))?;
-        socket.bind(&address.into()).map_err(|source| match source.kind() {
+        let udp = configured(address, role).map_err(|source| io_error(doing, Some(address), source))?;
+        SockRef::from(udp.socket()).bind(&address.into()).map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::PortHeld { address, protocol: "udp", source },
             _ => io_error("binding to", Some(address), source),
         })?;
-        self.sockets.push(Socket { udp: socket.into(), address, v6: address.is_ipv6(), role, joined: Vec::new() });
+        self.sockets.push(Socket { udp, address, v6: address.is_ipv6(), role, joined: Vec::new() });
         Ok(())
     }
 
@@ -274,6 +284,7 @@ impl Sockets {
                 vec![group.scope_id()]
             }
             Role::Group => usable.filter(|interface| owns(interface)).map(|interface| interface.index).collect(),
+            Role::Own { interface } if !system::BINDS_GROUPS => vec![interface],
             Role::Own { .. } | Role::Broadcast => Vec::new(),
         }
     }
@@ -336,29 +347,54 @@ impl Sockets {
     pub(super) fn arrival(&self, at: usize, datagram: &Datagram<'_>) -> Option<Arrived> {
         let socket = &self.sockets[at];
         match (socket.role, datagram.info) {
-            (Role::Own { .. }, _) => Some(Arrived { to_all: false, way: Way { socket: at, info: None } }),
+            (Role::Own { .. }, info) => {
+                // Packet information there is only where such a socket hears groups, too.
+                let to_all = info.is_some_and(|info| self.is_to_all(&info));
+                Some(Arrived { to_all, way: Way { socket: at, info: None } })
+            }
             (Role::Wildcard, Some(info)) => {
                 if !self.plan.interfaces.is_empty() && !self.hears(&info) {
                     return None;
                 }
-                let to_all = info.local != info.address;
-                Some(Arrived { to_all, way: Way { socket: at, info: answering(&info, datagram.from) } })
+                let to_all = self.is_to_all(&info);
+                let way = if to_all && !system::TELLS_LOCAL { None } else { answering(&info, datagram.from) };
+                Some(Arrived { to_all, way: Way { socket: at, info: way } })
             }
             (Role::Wildcard, None) => Some(Arrived { to_all: false, way: Way { socket: at, info: None } }),
             (Role::Group | Role::Broadcast, _) if self.plan.listens_only => {
                 Some(Arrived { to_all: true, way: Way { socket: at, info: None } })
             }
             (Role::Group | Role::Broadcast, info) => {
-                let own = Role::Own { interface: info?.interface };
+                let own = Role::Own { interface: self.interface_of(&info?, datagram.from)? };
                 let own = self.sockets.iter().position(|other| other.v6 == socket.v6 && other.role == own)?;
                 Some(Arrived { to_all: true, way: Way { socket: own, info: None } })
             }
         }
     }
 
-    /// Whether a datagram came to an interface in use, or, from this machine, to an address of one.
+    /// Whether a datagram was sent to more hosts than this.
+    fn is_to_all(&self, info: &PacketInfo) -> bool {
+        let is_broadcast = |address| self.interfaces.iter().any(|known| known.broadcasts.contains(&address));
+        info.local != info.address
+            || (!system::TELLS_LOCAL && matches!(info.address, IpAddr::V4(address) if is_broadcast(address)))
+    }
+
+    /// The interface that a datagram came by; where the system does not tell, the one in whose network its sender is.
+    fn interface_of(&self, info: &PacketInfo, from: SocketAddr) -> Option<u32> {
+        match info.interface {
+            0 => self.interfaces.iter().find(|known| known.is_near(from.ip())).map(|known| known.index),
+            index => Some(index),
+        }
+    }
+
+    /// Whether a datagram came to an interface in use, or, from this machine, to an address of one. Where the system does not
+    /// tell the interface, what was sent to all has come by one whose group was joined.
     fn hears(&self, info: &PacketInfo) -> bool {
-        self.interfaces.iter().any(|known| known.index == info.interface || known.addresses.contains(&info.local))
+        (info.interface == 0 && info.local != info.address)
+            || self
+                .interfaces
+                .iter()
+                .any(|known| known.index == info.interface || known.addresses.contains(&info.local))
     }
 
     /// Whether an address is one that this node sends from.
@@ -375,23 +411,24 @@ impl Sockets {
         self.is_own(address) || (self.plan.addresses.is_empty() && address.is_loopback())
     }
 
+    #[cfg(all(target_os = "linux", not(echonet_portable)))]
     pub(super) fn len(&self) -> usize {
         self.sockets.len()
     }
 
-    pub(super) fn descriptor(&self, at: usize) -> BorrowedFd<'_> {
-        self.sockets[at].udp.as_fd()
+    pub(super) fn udp(&self, at: usize) -> &Udp {
+        &self.sockets[at].udp
     }
 
-    /// Limits how long a receive that waits does so.
-    pub(super) fn set_timeout(&self, at: usize, timeout: Duration) -> io::Result<()> {
-        self.sockets[at].udp.set_read_timeout(Some(timeout))
+    /// All of them, to be followed.
+    pub(super) fn watched(&mut self) -> impl Iterator<Item = &mut Watched<UdpSocket>> {
+        self.sockets.iter_mut().map(|socket| socket.udp.watched())
     }
 
     /// What a TCP listener for this node binds to.
     pub(super) fn unicast_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let unicast = |socket: &&Socket| matches!(socket.role, Role::Wildcard | Role::Own { .. });
-        self.sockets.iter().filter(unicast).filter_map(|socket| socket.udp.local_addr().ok())
+        self.sockets.iter().filter(unicast).filter_map(|socket| socket.udp.socket().local_addr().ok())
     }
 
     pub(super) fn interfaces(&self) -> &[Interface] {
@@ -402,7 +439,7 @@ impl Sockets {
 impl Socket {
     /// Joins the group on these interfaces and leaves it on all others.
     fn join_exactly(&mut self, wanted: &[u32]) {
-        let (socket, v6) = (socket2::SockRef::from(&self.udp), self.v6);
+        let (socket, v6) = (SockRef::from(self.udp.socket()), self.v6);
         self.joined.retain(|index| {
             let keep = wanted.contains(index);
             if !keep {
@@ -443,16 +480,17 @@ impl Interface {
 }
 
 /// A socket with every option set, ready to be bound.
-fn configured(address: SocketAddr, role: Role) -> io::Result<socket2::Socket> {
+fn configured(address: SocketAddr, role: Role) -> io::Result<Udp> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     // Other tools set it on their sockets, and none of two sockets may lack it.
-    socket.set_reuse_address(true)?;
+    system::share_port(&socket)?;
     let own = matches!(role, Role::Own { .. });
     // A smaller buffer than asked for is still a buffer.
     let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
     match address {
         SocketAddr::V4(v4) => {
             socket.set_broadcast(true)?;
+            #[cfg(target_os = "linux")]
             socket.set_multicast_all_v4(false)?;
             socket.set_multicast_loop_v4(true)?;
             socket.set_multicast_ttl_v4(1)?;
@@ -462,6 +500,7 @@ fn configured(address: SocketAddr, role: Role) -> io::Result<socket2::Socket> {
         }
         SocketAddr::V6(v6) => {
             socket.set_only_v6(true)?;
+            #[cfg(target_os = "linux")]
             socket.set_multicast_all_v6(false)?;
             socket.set_multicast_loop_v6(true)?;
             socket.set_multicast_hops_v6(1)?;
@@ -470,10 +509,7 @@ fn configured(address: SocketAddr, role: Role) -> io::Result<socket2::Socket> {
             }
         }
     }
-    if !own {
-        sys::receive_packet_info(socket.as_fd(), address.is_ipv6())?;
-    }
-    Ok(socket)
+    Udp::new(socket.into(), !own, address.is_ipv6())
 }
 
 /// From which address to answer what came to `info`: from the one that was asked, which need not be the one that

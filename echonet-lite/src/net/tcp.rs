@@ -8,16 +8,15 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::vec::Vec;
 
-use rustix::event::epoll::EventFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::io::Departing;
-use super::watch::{Watch, token};
+use super::system::{self, Watch, Watched};
+use super::token::{self, Interest};
 use crate::node::{Arrival, Destination, Instant, Transmit};
 use crate::wire::{MessageLength, message_length};
 
@@ -59,7 +58,7 @@ pub enum Listen {
 pub(super) struct Tcp {
     listen: Listen,
     /// A place of an address that is gone is empty.
-    listeners: Vec<Option<(SocketAddr, TcpListener)>>,
+    listeners: Vec<Option<(SocketAddr, Watched<TcpListener>)>>,
     connections: Vec<Option<Connection>>,
     /// Whether our requests go by TCP where that is accepted.
     preferred: bool,
@@ -71,7 +70,7 @@ pub(super) struct Tcp {
 }
 
 struct Connection {
-    stream: TcpStream,
+    stream: Watched<TcpStream>,
     peer: SocketAddr,
     state: State,
     /// When anything was last read, or the connection begun.
@@ -134,8 +133,9 @@ impl Tcp {
             Err(_) if self.listen == Listen::IfFree => return Ok(()),
             opened => opened?,
         };
+        let mut listener = Watched::new(listener);
         let free = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
-        watch.add(listener.as_fd(), token::LISTENERS + free as u64, EventFlags::IN)?;
+        watch.follow(&mut listener, token::LISTENERS + free as u64, Interest::Reading)?;
         if free == self.listeners.len() {
             self.listeners.push(None);
         }
@@ -175,18 +175,18 @@ impl Tcp {
                 Err(_) => {
                     // No descriptors or memory: asking again at once would only spin.
                     self.paused = Some(now + PAUSE);
-                    self.listen(watch, EventFlags::empty());
+                    self.listen(watch, Interest::Nothing);
                     break;
                 }
             }
         }
     }
 
-    fn listen(&self, watch: &Watch, flags: EventFlags) {
-        let listeners = self.listeners.iter().enumerate();
-        for (at, (_, listener)) in listeners.filter_map(|(at, place)| Some((at, place.as_ref()?))) {
-            // A descriptor that is watched can always be watched for something else.
-            let _ = watch.modify(listener.as_fd(), token::LISTENERS + at as u64, flags);
+    fn listen(&mut self, watch: &Watch, interest: Interest) {
+        let listeners = self.listeners.iter_mut().enumerate();
+        for (at, (_, listener)) in listeners.filter_map(|(at, place)| Some((at, place.as_mut()?))) {
+            // A socket that is watched can always be watched for something else.
+            let _ = watch.follow(listener, token::LISTENERS + at as u64, interest);
         }
     }
 
@@ -202,8 +202,9 @@ impl Tcp {
         let place = self.free_place(peer.ip());
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        let flags = if state == State::Connecting { EventFlags::OUT } else { EventFlags::IN };
-        watch.add(stream.as_fd(), token::CONNECTIONS + place as u64, flags)?;
+        let interest = if state == State::Connecting { Interest::Writing } else { Interest::Reading };
+        let mut stream = Watched::new(stream);
+        watch.follow(&mut stream, token::CONNECTIONS + place as u64, interest)?;
         let connection = Connection { stream, peer, state, last: now, input: Vec::new(), output: Vec::new() };
         if place == self.connections.len() {
             self.connections.push(Some(connection));
@@ -341,7 +342,7 @@ impl Tcp {
     pub(super) fn expire(&mut self, now: Instant, departing: &mut Departing, watch: &Watch) {
         if self.paused.is_some_and(|until| until <= now) {
             self.paused = None;
-            self.listen(watch, EventFlags::IN);
+            self.listen(watch, Interest::Reading);
         }
         for place in 0..self.connections.len() {
             let Some(connection) = self.connections[place].take_if(|known| known.deadline() <= now) else { continue };
@@ -365,7 +366,7 @@ impl Connection {
         engine: &mut Engine<D>,
         departing: &mut Departing,
     ) -> Fate {
-        match self.stream.read(scratch) {
+        match (&*self.stream).read(scratch) {
             Ok(0) => return Fate::Close,
             Ok(length) => {
                 self.input.extend_from_slice(&scratch[..length]);
@@ -396,7 +397,7 @@ impl Connection {
         let State::Open { writing } = self.state else { return Fate::Keep };
         let mut written = 0;
         while written < self.output.len() {
-            match self.stream.write(&self.output[written..]) {
+            match (&*self.stream).write(&self.output[written..]) {
                 Ok(length) => written += length,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -409,17 +410,13 @@ impl Connection {
         }
         let more = !self.output.is_empty();
         if more != writing {
-            let flags = if more { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-            if watch.modify(self.descriptor(), token::CONNECTIONS + place as u64, flags).is_err() {
+            let interest = if more { Interest::Both } else { Interest::Reading };
+            if watch.follow(&mut self.stream, token::CONNECTIONS + place as u64, interest).is_err() {
                 return Fate::Close;
             }
         }
         self.state = State::Open { writing: more };
         Fate::Keep
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
     }
 }
 
@@ -449,8 +446,8 @@ impl Transmit for Answers<'_> {
 
 fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // A restart need not wait for the connections of the life before.
-    socket.set_reuse_address(true)?;
+    // A restart need not wait for the connections of the life before. On Windows that is so, and the option lets others in.
+    socket.set_reuse_address(cfg!(unix))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
@@ -465,7 +462,7 @@ fn connect(to: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     match socket.connect(&to.into()) {
-        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        Err(error) if !system::is_under_way(&error) => Err(error),
         _ => Ok(socket.into()),
     }
 }

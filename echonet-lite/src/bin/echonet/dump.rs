@@ -93,6 +93,7 @@ fn sockets(options: &Options) -> Result<Vec<(UdpSocket, SocketAddr, String)>, Fa
         let group = SocketAddr::from((MULTICAST_V4, options.port));
         let socket = bound(group)?;
         // Only what came by the interfaces chosen.
+        #[cfg(target_os = "linux")]
         socket.set_multicast_all_v4(false)?;
         let mut names = Vec::new();
         for interface in interfaces.iter().filter(|interface| speaks(interface, true)) {

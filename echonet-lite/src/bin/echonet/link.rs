@@ -43,12 +43,24 @@ pub(crate) async fn listen(options: &Options) -> Result<Endpoint, Failure> {
 
 /// Returns when the user presses Ctrl-C or a service manager wants the program to end.
 pub(crate) async fn asked_to_end() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
+        terminated = terminated() => terminated,
     }
+}
+
+/// Returns when a service manager wants the program to end.
+#[cfg(unix)]
+async fn terminated() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::terminate())?.recv().await;
+    Ok(())
+}
+
+/// Windows has no such signal for programs of a console.
+#[cfg(not(unix))]
+async fn terminated() -> io::Result<()> {
+    std::future::pending().await
 }
 
 /// Waits for so long; without a time, for ever.

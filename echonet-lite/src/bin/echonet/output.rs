@@ -94,9 +94,16 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<I
     lines.join("\n")
 }
 
+#[cfg(unix)]
 fn terminal_width() -> Option<u16> {
     let stdout = io::stdout();
     let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok())??;
     // Narrower than this nothing can be laid out; the terminal wraps.
     (size.ws_col >= 40).then_some(size.ws_col)
+}
+
+/// Elsewhere lines are as long as they are.
+#[cfg(not(unix))]
+fn terminal_width() -> Option<u16> {
+    None
 }

@@ -237,7 +237,13 @@ fn two_nodes_of_one_machine_each_on_its_address() {
     });
     let stoppers: Vec<_> = devices.iter().map(blocking::Endpoint::stopper).collect();
     thread::scope(|scope| {
-        let threads: Vec<_> = devices.iter_mut().map(|device| scope.spawn(|| device.run().unwrap())).collect();
+        let machine = &machines.a;
+        let serve = |device: &mut blocking::Endpoint<_>| {
+            // Interfaces may be listed as this thread sees them.
+            enter(machine);
+            device.run().unwrap();
+        };
+        let threads: Vec<_> = devices.iter_mut().map(|device| scope.spawn(move || serve(device))).collect();
         on(&machines.b, || {
             let mut config = echonet_lite::controller::Config::new(1);
             // Both lights have the same number; two nodes they are all the same.
@@ -347,6 +353,7 @@ fn an_ipv6_address_is_announced_when_it_can_be_used() {
 }
 
 #[test]
+#[cfg_attr(echonet_portable, ignore = "a cable that is unplugged for a moment is not noticed there")]
 fn a_node_announces_itself_when_the_cable_is_plugged_in_again() {
     let Some(machines) = Machines::new() else { return };
     machines.cable("eth0");

@@ -11,14 +11,17 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddr
 use core::ptr;
 use std::boxed::Box;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::vec;
 use std::vec::Vec;
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::socket::{Sockets, Way};
+use super::watch::Watched;
+use crate::net::datagram::{Datagram, PacketInfo};
+use crate::net::socket::{Sockets, Way};
 
 /// Datagrams of one system call: a window of 32 requests is a short batch, which needs no second call to learn that
 /// nothing is left.
@@ -45,23 +48,25 @@ const NAME: usize = size_of::<libc::sockaddr_in6>();
 const CONTROL: usize = 64;
 const CONTROL_HEADER: usize = size_of::<libc::cmsghdr>();
 
-/// Which interface and local address a datagram came to, or is to leave by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PacketInfo {
-    /// Index of the interface; 0 leaves the choice to the routing table.
-    pub interface: u32,
-    /// On arrival the destination in the packet; on departure the source.
-    pub address: IpAddr,
-    /// On arrival: our own address, which differs from `address` for multicast and broadcast.
-    pub local: IpAddr,
-}
+/// A UDP socket.
+pub(in crate::net) struct Udp(Watched<UdpSocket>);
 
-/// One received datagram.
-pub(super) struct Datagram<'a> {
-    pub from: SocketAddr,
-    /// Absent on sockets without the packet-info option.
-    pub info: Option<PacketInfo>,
-    pub bytes: &'a [u8],
+impl Udp {
+    /// Has a socket of one family say where each datagram came to, if that is wanted.
+    pub(in crate::net) fn new(socket: UdpSocket, tells: bool, v6: bool) -> io::Result<Self> {
+        if tells {
+            receive_packet_info(socket.as_fd(), v6)?;
+        }
+        Ok(Self(Watched::new(socket)))
+    }
+
+    pub(in crate::net) fn socket(&self) -> &UdpSocket {
+        &self.0
+    }
+
+    pub(in crate::net) fn watched(&mut self) -> &mut Watched<UdpSocket> {
+        &mut self.0
+    }
 }
 
 /// A byte buffer at the alignment that the kernel's structures want.
@@ -127,7 +132,7 @@ fn empty_header() -> libc::msghdr {
 }
 
 /// Buffers for a batch of received datagrams, used again by every call.
-pub(super) struct Incoming {
+pub(in crate::net) struct Incoming {
     headers: Headers,
     /// How many datagrams to have room for at the next call: one that seldom gets several need not prepare for many.
     expected: usize,
@@ -136,7 +141,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new() -> Self {
+    pub(in crate::net) fn new() -> Self {
         // Zeroed memory of this size comes from the system untouched: only pages that datagrams reach become real.
         Self {
             headers: Headers::new(),
@@ -148,7 +153,7 @@ impl Incoming {
 
     /// Receives up to [`BATCH`] datagrams; says how many, and whether there may be more. With `wait`, waits for the
     /// first on a blocking socket.
-    pub(super) fn receive(&mut self, socket: BorrowedFd<'_>, wait: bool) -> io::Result<(usize, bool)> {
+    pub(in crate::net) fn receive(&mut self, udp: &Udp, wait: bool) -> io::Result<(usize, bool)> {
         let expected = self.expected;
         let chunks = self.payload.chunks_exact_mut(DATAGRAM);
         for (at, (envelope, chunk)) in self.envelopes.iter_mut().zip(chunks).take(expected).enumerate() {
@@ -159,7 +164,7 @@ impl Incoming {
         // distinct, of the stated lengths, and untouched by Rust until the call returns.
         let received = unsafe {
             libc::recvmmsg(
-                socket.as_raw_fd(),
+                udp.socket().as_raw_fd(),
                 self.headers.messages.as_mut_ptr(),
                 expected as _,
                 flags as _,
@@ -172,7 +177,7 @@ impl Incoming {
     }
 
     /// Datagram `at` of the last batch; none if it was cut off or its sender is of no known family.
-    pub(super) fn datagram(&self, at: usize) -> Option<Datagram<'_>> {
+    pub(in crate::net) fn datagram(&self, at: usize) -> Option<Datagram<'_>> {
         let message = &self.headers.messages[at];
         if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
             return None;
@@ -185,7 +190,7 @@ impl Incoming {
 }
 
 /// Buffers for a batch of departing datagrams, used again by every call.
-pub(super) struct Outgoing {
+pub(in crate::net) struct Outgoing {
     headers: Headers,
     envelopes: Box<[Envelope]>,
     queued: Vec<Queued>,
@@ -236,7 +241,7 @@ impl Queued {
 }
 
 impl Outgoing {
-    pub(super) fn new() -> Self {
+    pub(in crate::net) fn new() -> Self {
         Self {
             headers: Headers::new(),
             envelopes: vec![ENVELOPE; BATCH].into(),
@@ -248,28 +253,28 @@ impl Outgoing {
     }
 
     /// Whether the next datagram has no room, so that those that wait have to be sent first.
-    pub(super) fn is_full(&self) -> bool {
+    pub(in crate::net) fn is_full(&self) -> bool {
         self.queued.len() == BATCH || self.filled + DATAGRAM > self.payload.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::net) fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
 
     /// The sockets are others now; nothing may wait.
-    pub(super) fn sockets_changed(&mut self) {
+    pub(in crate::net) fn sockets_changed(&mut self) {
         debug_assert!(self.is_empty(), "what waits names its socket by place");
         self.uncut.clear();
     }
 
     /// Where the next datagram is written before [`push`](Self::push); `is_full` must have been false.
-    pub(super) fn buffer(&mut self) -> &mut [u8] {
+    pub(in crate::net) fn buffer(&mut self) -> &mut [u8] {
         &mut self.payload[self.filled..][..DATAGRAM_MAX]
     }
 
     /// Queues the first `length` bytes of the buffer, once for each way and address. More of them than fit are left
     /// out: no machine has so many interfaces.
-    pub(super) fn push(&mut self, length: usize, targets: impl IntoIterator<Item = (SocketAddr, Way)>) {
+    pub(in crate::net) fn push(&mut self, length: usize, targets: impl IntoIterator<Item = (SocketAddr, Way)>) {
         let start = self.filled;
         for (to, way) in targets {
             match self.queued.last_mut() {
@@ -306,7 +311,7 @@ impl Outgoing {
         // by `self` and untouched until the call returns; of a message to send the kernel only reads.
         let sent = unsafe {
             libc::sendmmsg(
-                sockets.descriptor(socket).as_raw_fd(),
+                sockets.udp(socket).socket().as_raw_fd(),
                 self.headers.messages.as_mut_ptr(),
                 run as _,
                 (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
@@ -317,7 +322,7 @@ impl Outgoing {
 
     /// Sends all that is queued. What the kernel refuses (no route, no room) is lost as any datagram can be; says how
     /// many were.
-    pub(super) fn flush(&mut self, sockets: &Sockets) -> u64 {
+    pub(in crate::net) fn flush(&mut self, sockets: &Sockets) -> u64 {
         let (mut first, mut lost) = (0, 0);
         while first < self.queued.len() {
             match self.send_run(first, sockets) {
@@ -449,7 +454,7 @@ fn ipv6(bytes: &[u8]) -> Ipv6Addr {
 }
 
 /// Makes the kernel tell the interface and destination of every datagram.
-pub(super) fn receive_packet_info(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
+fn receive_packet_info(socket: BorrowedFd<'_>, v6: bool) -> io::Result<()> {
     let one: libc::c_int = 1;
     match v6 {
         false => set_option(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &one),
@@ -473,7 +478,7 @@ fn set_option<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io
 }
 
 /// A socket to the kernel's routing tables that hears the given groups of changes (`RTMGRP_…`).
-pub(super) fn netlink(groups: u32) -> io::Result<OwnedFd> {
+pub(in crate::net) fn netlink(groups: u32) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: a plain call without pointers.
     let descriptor = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
@@ -491,7 +496,7 @@ pub(super) fn netlink(groups: u32) -> io::Result<OwnedFd> {
 }
 
 /// Has the tokio runtime say when a descriptor can be read.
-pub(super) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(in crate::net) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and nobody takes it out of the
     // result, which forgets the registration before it closes it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
@@ -570,7 +575,7 @@ mod tests {
         let sockets = Sockets::open(plan).unwrap();
         // A socket that sends without checksums cannot have the kernel cut.
         let one: libc::c_int = 1;
-        set_option(sockets.descriptor(0), libc::SOL_SOCKET, libc::SO_NO_CHECK, &one).unwrap();
+        set_option(sockets.udp(0).socket().as_fd(), libc::SOL_SOCKET, libc::SO_NO_CHECK, &one).unwrap();
         let mut outgoing = Outgoing::new();
         for round in 0..2 {
             for (fill, length) in [(1, 20), (2, 20), (3, 20), (4, 19), (5, 21)] {
@@ -582,7 +587,7 @@ mod tests {
             assert_eq!(outgoing.uncut, [0]);
             let mut incoming = Incoming::new();
             let mut came = Vec::new();
-            while let Ok((count, _)) = incoming.receive(sockets.descriptor(1), false) {
+            while let Ok((count, _)) = incoming.receive(sockets.udp(1), false) {
                 came.extend((0..count).map(|at| incoming.datagram(at).unwrap().bytes.to_vec()));
             }
             assert_eq!(came, [vec![1; 20], vec![2; 20], vec![3; 20], vec![4; 19], vec![5; 21]]);

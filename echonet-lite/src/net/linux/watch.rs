@@ -1,6 +1,7 @@
 //! What happens rarely, behind one descriptor: changes of addresses, TCP, and being woken from another thread.
 
 use core::mem::MaybeUninit;
+use core::ops::Deref;
 use core::time::Duration;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,43 +9,32 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 
-/// What an event is about.
-pub(super) mod token {
-    /// Changes of interfaces and addresses.
-    pub(in crate::net) const CHANGES: u64 = 0;
-    /// Another thread wants something.
-    pub(in crate::net) const WAKER: u64 = 1;
-    /// A TCP listener, by its place.
-    pub(in crate::net) const LISTENERS: u64 = 1 << 8;
-    /// A UDP socket, by its place.
-    pub(in crate::net) const SOCKETS: u64 = 1 << 16;
-    /// A TCP connection, by its place.
-    pub(in crate::net) const CONNECTIONS: u64 = 1 << 32;
-}
+use crate::net::token;
+use crate::net::token::Interest;
 
 /// Events taken at a time.
 const EVENTS: usize = 16;
 
 /// Waits for several descriptors at once; can itself be waited for.
-pub(super) struct Watch {
+pub(in crate::net) struct Watch {
     epoll: OwnedFd,
     waker: OwnedFd,
 }
 
 /// The tokens of what has happened.
-pub(super) struct Happened {
+pub(in crate::net) struct Happened {
     tokens: [u64; EVENTS],
     count: usize,
 }
 
 impl Happened {
-    pub(super) fn tokens(&self) -> &[u64] {
+    pub(in crate::net) fn tokens(&self) -> &[u64] {
         &self.tokens[..self.count]
     }
 }
 
 impl Watch {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(in crate::net) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let watch = Self { epoll, waker };
@@ -56,23 +46,35 @@ impl Watch {
         Ok(epoll::add(&self.epoll, descriptor, EventData::new_u64(token), flags)?)
     }
 
-    pub(super) fn modify(&self, descriptor: BorrowedFd<'_>, token: u64, flags: EventFlags) -> io::Result<()> {
-        Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), flags)?)
+    /// Says from now on what becomes of `source`, under this token and no longer under the one before.
+    pub(in crate::net) fn follow<S: AsFd>(
+        &self,
+        source: &mut Watched<S>,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<()> {
+        let (descriptor, flags) = (source.source.as_fd(), flags(interest));
+        if source.is_followed {
+            return Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), flags)?);
+        }
+        self.add(descriptor, token, flags)?;
+        source.is_followed = true;
+        Ok(())
     }
 
-    /// What another thread writes to in order to end a wait.
-    pub(super) fn waker(&self) -> io::Result<OwnedFd> {
-        self.waker.try_clone()
+    /// What ends a wait from another thread.
+    pub(in crate::net) fn waker(&self) -> io::Result<Waker> {
+        self.waker.try_clone().map(Waker)
     }
 
     /// Forgets that another thread woke this one.
-    pub(super) fn rest(&self) {
+    pub(in crate::net) fn rest(&self) {
         // Failing means that there was nothing to forget.
         let _ = rustix::io::read(&self.waker, &mut [0; 8]);
     }
 
     /// Waits until something happens, at most `time`. Being interrupted by a signal is nothing having happened.
-    pub(super) fn wait(&self, time: Option<Duration>) -> io::Result<Happened> {
+    pub(in crate::net) fn wait(&self, time: Option<Duration>) -> io::Result<Happened> {
         let mut events = [MaybeUninit::<Event>::uninit(); EVENTS];
         let time = time
             .map(|time| Timespec { tv_sec: time.as_secs().min(3600) as i64, tv_nsec: i64::from(time.subsec_nanos()) });
@@ -98,7 +100,40 @@ impl AsFd for Watch {
 }
 
 /// Ends the wait of an endpoint from another thread.
-pub(super) fn wake(waker: BorrowedFd<'_>) {
-    // Failing means that it has been woken so often already that the counter is full.
-    let _ = rustix::io::write(waker, &1_u64.to_ne_bytes());
+pub(in crate::net) struct Waker(OwnedFd);
+
+impl Waker {
+    pub(in crate::net) fn wake(&self) {
+        // Failing means that it has been woken so often already that the counter is full.
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// A socket that can be followed; the kernel forgets one that is closed.
+pub(in crate::net) struct Watched<S> {
+    source: S,
+    is_followed: bool,
+}
+
+impl<S> Watched<S> {
+    pub(in crate::net) fn new(source: S) -> Self {
+        Self { source, is_followed: false }
+    }
+}
+
+impl<S> Deref for Watched<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.source
+    }
+}
+
+fn flags(interest: Interest) -> EventFlags {
+    match interest {
+        Interest::Nothing => EventFlags::empty(),
+        Interest::Reading => EventFlags::IN,
+        Interest::Writing => EventFlags::OUT,
+        Interest::Both => EventFlags::IN | EventFlags::OUT,
+    }
 }

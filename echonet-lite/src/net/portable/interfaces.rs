@@ -1,0 +1,60 @@
+//! The interfaces and their addresses, by the `if-addrs` crate, and what has changed since they were looked at last.
+
+use core::cell::RefCell;
+use std::io;
+use std::vec::Vec;
+
+use if_addrs::{IfAddr, get_if_addrs};
+
+use super::watch::Watch;
+use crate::net::interface::Interface;
+
+/// The interfaces that are up. One without an address is not seen, which nobody could reach either.
+pub(in crate::net) fn interfaces() -> io::Result<Vec<Interface>> {
+    let mut interfaces: Vec<Interface> = Vec::new();
+    for found in get_if_addrs()? {
+        let Some(index) = found.index else { continue };
+        let at = interfaces.iter().position(|known| known.index == index).unwrap_or(interfaces.len());
+        if at == interfaces.len() {
+            interfaces.push(Interface {
+                index,
+                name: found.name.clone(),
+                loopback: found.is_loopback(),
+                addresses: Vec::new(),
+                broadcasts: Vec::new(),
+                carrier: found.is_oper_up(),
+                networks: Vec::new(),
+            });
+        }
+        let interface = &mut interfaces[at];
+        let bits = match &found.addr {
+            IfAddr::V4(v4) => {
+                interface.broadcasts.extend(v4.broadcast.filter(|_| !found.is_loopback()));
+                v4.prefixlen
+            }
+            IfAddr::V6(v6) => v6.prefixlen,
+        };
+        interface.networks.push((found.ip(), bits));
+        interface.addresses.push(found.ip());
+    }
+    Ok(interfaces)
+}
+
+/// Sees that interfaces and addresses have changed.
+pub(in crate::net) struct Changes(RefCell<Vec<Interface>>);
+
+impl Changes {
+    /// Has `watch` tell from now on when to look.
+    pub(in crate::net) fn listen(_: &Watch) -> io::Result<Self> {
+        Interface::list().map(|interfaces| Self(RefCell::new(interfaces)))
+    }
+
+    /// Whether anything is otherwise than at the last call. What was unplugged for less than the time in between is not noticed.
+    pub(in crate::net) fn any(&self, _: &mut Vec<u32>) -> bool {
+        // What cannot be found out now is asked the next time.
+        let Ok(interfaces) = Interface::list() else { return false };
+        let changed = *self.0.borrow() != interfaces;
+        self.0.replace(interfaces);
+        changed
+    }
+}
