@@ -45,7 +45,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
     let paths = gate("instructions of hot paths", cargo(&["run", "--quiet", "--package", "xtask", "--", "paths"]))?;
     let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;
-    let skipped = paths.lines().chain(bare.lines()).filter(|line| line.starts_with("skipped:"));
+    let task = ["run", "--quiet", "--package", "xtask", "--", "systems"];
+    let systems = gate("echonet-lite on other systems", cargo(&task))?;
+    let skipped = paths.lines().chain(bare.lines()).chain(systems.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
     // What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command.
     let features = ["--features", "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial"];

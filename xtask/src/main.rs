@@ -22,6 +22,7 @@ mod readme;
 mod report;
 mod scaling;
 mod suite;
+mod systems;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +49,8 @@ enum Task {
     Package(package::Options),
     /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
     Bare(bare::Options),
+    /// echonet-lite on other systems: compiled for them, its tests with their sockets.
+    Systems(systems::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
     /// Random commands to our server and a genuine one, whose replies must be the same.
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Readme(options) => readme::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Bare(options) => bare::run(&options),
+        Task::Systems(options) => systems::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),

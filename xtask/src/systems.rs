@@ -1,0 +1,64 @@
+//! echonet-lite where the workspace's tests do not run it: compiled for other systems, and its tests with the sockets that those
+//! have.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::process::run_quietly;
+
+/// Targets, and the features that are checked for each beside the defaults.
+const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "mqtt"), ("aarch64-apple-darwin", "mqtt,serial")];
+
+/// Options of `cargo xtask systems`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only compile, without the tests.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Checks the crate for other systems, and runs its tests with their sockets.
+///
+/// # Errors
+/// With the output of what failed.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    for (target, features) in SYSTEMS {
+        if !has_standard_library(target) {
+            println!("skipped: echonet-lite on {target} (its standard library comes by `rustup target add {target}`)");
+            continue;
+        }
+        let mut check = cargo("systems", "-Dwarnings");
+        check.args(["check", "--lib", "--bins", "--examples", "--features", features, "--target", target]);
+        run_quietly(&mut check).with_context(|| format!("echonet-lite on {target}"))?;
+        println!("ok: echonet-lite compiles for {target}");
+    }
+    if options.check {
+        return Ok(());
+    }
+    let mut test = cargo("portable", "--cfg echonet_portable -Dwarnings");
+    // What a README's programs do is the same with all sockets, and they are compiled without the flag.
+    test.args(["test", "--lib", "--examples", "--test", "it", "--", "net::", "--skip", "readme"]);
+    run_quietly(&mut test).context("echonet-lite with the sockets of other systems")?;
+    println!("ok: echonet-lite's tests hold with the sockets of other systems");
+    Ok(())
+}
+
+/// Cargo with a folder and flags of its own, so that the workspace's is neither locked nor built anew.
+fn cargo(folder: &str, flags: &str) -> Command {
+    let mut command = crate::programs::cargo();
+    command.env("CARGO_TARGET_DIR", crate::target_dir().join(folder)).env_remove("CARGO_BUILD_BUILD_DIR");
+    command.env("RUSTFLAGS", flags).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.current_dir(crate::root().join("echonet-lite"));
+    command
+}
+
+/// Whether the workspace's compiler can build for a target.
+fn has_standard_library(target: &str) -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", target]).current_dir(crate::root());
+    let output = rustc.output().ok().filter(|output| output.status.success());
+    output.is_some_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists())
+}
