@@ -64,6 +64,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut readme = cargo(&["run", "--quiet", "--package", "xtask", "--", "readme", "--programs"]);
     readme.arg(crate::target_dir().join("debug")).arg("--redis-server").arg(crate::release_server());
     gate("commands of the READMEs", readme)?.lines().for_each(|line| println!("{line}"));
+    let mut deploy = cargo(&["run", "--quiet", "--package", "xtask", "--", "deploy", "--programs"]);
+    deploy.arg(crate::target_dir().join("debug"));
+    gate("what operators get", deploy)?.lines().for_each(|line| println!("{line}"));
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {

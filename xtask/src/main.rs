@@ -6,6 +6,7 @@ mod attacks;
 mod bare;
 mod ci;
 mod compare;
+mod deploy;
 mod differ;
 mod echonet;
 mod instructions;
@@ -45,6 +46,8 @@ enum Task {
     Tidy,
     /// The commands of every README, run as they are printed.
     Readme(readme::Options),
+    /// What operators get: manual pages and completions from the programs' help; units, image and dependencies checked.
+    Deploy(deploy::Options),
     /// The tarballs of the crates that others take: what they say of themselves, what they hold, that each builds by itself.
     Package(package::Options),
     /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::run(&options),
         Task::Tidy => tidy::run(),
         Task::Readme(options) => readme::run(&options),
+        Task::Deploy(options) => deploy::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Bare(options) => bare::run(&options),
         Task::Systems(options) => systems::run(&options),

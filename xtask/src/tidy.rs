@@ -81,8 +81,15 @@ const REDIS_FOLDERS: &[&str] = &[
 ];
 
 /// Documents that every reader looks for.
-const DOCUMENTS: &[&str] =
-    &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+const DOCUMENTS: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+];
 
 /// Unfinished work is an issue, not a comment. Joined here so that this file keeps its own rule.
 const UNFINISHED: &[&str] =

@@ -144,10 +144,11 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
     Ok(())
 }
 
-/// The blocks of every tracked README, and of what stands in the place of a part of one.
+/// The blocks of every README, and of what stands in the place of a part of one.
 fn all_blocks() -> Result<Vec<Block>> {
     let mut list = Command::new("git");
-    list.args(["ls-files", "*README.md", "*REDIS.md"]).current_dir(crate::root());
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "*REDIS.md"])
+        .current_dir(crate::root());
     let mut blocks = Vec::new();
     for name in run_quietly(&mut list)?.lines() {
         let text = fs::read_to_string(crate::root().join(Path::new(name))).with_context(|| name.to_owned())?;

@@ -1,0 +1,189 @@
+//! What operators get beside the programs: manual pages and completions, made from what `--help` prints and so from the tables
+//! behind it; units of systemd and an image, held against the programs and the tools that are there; what dependencies may be.
+
+mod completions;
+mod man;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::process::run_quietly;
+
+/// Programs that have a manual page, each with its package.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("redis-server", "redis-server"),
+    ("http-server", "http-server"),
+    ("grpc-server", "grpc-server"),
+    ("grpc-client", "grpc-server"),
+    ("loadgen", "loadgen"),
+    ("echonet", "echonet-lite"),
+];
+
+/// Those that print completions themselves have better ones.
+const COMPLETED: [&str; 4] = ["redis-server", "http-server", "grpc-server", "grpc-client"];
+
+/// Where the units say that programs are.
+const PLACE: &str = "/usr/local/bin/";
+
+/// What `systemd-analyze security` may say at most of a unit, in tenths: from 0, all is taken from it, to 100.
+const MAX_EXPOSURE: &str = "--threshold=20";
+
+/// Options of `cargo xtask deploy`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// In place of building them takes the programs in this folder as they are.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+}
+
+/// Makes what can be made, below `target/deploy`, and checks the rest.
+///
+/// # Errors
+/// When something cannot be made, or does not fit the programs.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let programs = match &options.programs {
+        Some(folder) => fs::canonicalize(folder).with_context(|| folder.display().to_string())?,
+        None => build()?,
+    };
+    let folder = crate::target_dir().join("deploy");
+    for name in ["man", "completions", "systemd"] {
+        fs::create_dir_all(folder.join(name))?;
+    }
+    for (program, _) in PROGRAMS {
+        let help = run_quietly(Command::new(programs.join(program)).arg("--help").env("COLUMNS", "100"))?;
+        let page = folder.join(format!("man/{program}.1"));
+        fs::write(&page, man::page(program, &help))?;
+        check_page(&page)?;
+        if COMPLETED.contains(&program) {
+            fs::write(folder.join(format!("completions/{program}.bash")), completions::bash(program, &help))?;
+        }
+    }
+    let units = check_units(&folder.join("systemd"), &programs)?;
+    let dockerfile = fs::read_to_string(crate::root().join("deploy/Dockerfile"))?;
+    let toolchain = fs::read_to_string(crate::root().join("rust-toolchain.toml"))?;
+    check_image(&dockerfile, &toolchain)?;
+    check_dependencies()?;
+    println!("deploy: {} manual pages, {} completions, {units} units", PROGRAMS.len(), COMPLETED.len());
+    Ok(())
+}
+
+/// Builds the programs for release; their folder.
+fn build() -> Result<PathBuf> {
+    let mut build = crate::programs::cargo();
+    build.args(["build", "--quiet", "--release", "--features", "echonet-lite/cli"]);
+    build.args(PROGRAMS.iter().flat_map(|(_, package)| ["--package", package]));
+    build.args(PROGRAMS.iter().flat_map(|(program, _)| ["--bin", program]));
+    run_quietly(&mut build)?;
+    Ok(crate::target_dir().join("release"))
+}
+
+/// Formats a page; groff has nothing to say about it.
+fn check_page(page: &Path) -> Result<()> {
+    if !is_there("groff") {
+        return Ok(());
+    }
+    let output = Command::new("groff").args(["-man", "-ww", "-z", "-Kutf8", "-Tutf8"]).arg(page).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() || !said.is_empty() {
+        bail!("{}: {said}", page.display());
+    }
+    Ok(())
+}
+
+/// The units are as systemd wants them, and take from a process what it does not need; how many there are.
+fn check_units(copies: &Path, programs: &Path) -> Result<usize> {
+    let mut units = Vec::new();
+    for entry in fs::read_dir(crate::root().join("deploy/systemd"))? {
+        let path = entry?.path();
+        let text = fs::read_to_string(&path)?;
+        let copy = copies.join(path.file_name().context("a file has a name")?);
+        // Whether a unit's program is there is a part of the check.
+        fs::write(&copy, text.replace(PLACE, &format!("{}/", programs.display())))?;
+        units.push(copy);
+    }
+    if !is_there("systemd-analyze") {
+        println!("skipped: units (systemd-analyze is not installed)");
+        return Ok(units.len());
+    }
+    let verified = run_quietly(Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&units))?;
+    // What other units of the machine are warned of is not ours.
+    let ours: Vec<&str> = verified.lines().filter(|line| line.contains("-server.")).collect();
+    if !ours.is_empty() {
+        bail!("{}", ours.join("\n"));
+    }
+    for unit in units.iter().filter(|unit| unit.extension().is_some_and(|extension| extension == "service")) {
+        run_quietly(Command::new("systemd-analyze").args(["security", "--offline=yes", MAX_EXPOSURE]).arg(unit))?;
+    }
+    Ok(units.len())
+}
+
+/// The image is built by the workspace's toolchain, and of programs that there are.
+fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
+    let toolchain: toml::Table = toml::from_str(toolchain)?;
+    let version = toolchain["toolchain"]["channel"].as_str().context("rust-toolchain.toml: expected a channel")?;
+    for wanted in [format!("FROM rust:{version}-"), format!("ENV RUSTUP_TOOLCHAIN={version}\n")] {
+        if !dockerfile.contains(&wanted) {
+            bail!("deploy/Dockerfile: expected `{}`, as rust-toolchain.toml has it", wanted.trim_end());
+        }
+    }
+    let words: Vec<&str> = dockerfile.split_whitespace().collect();
+    for pair in words.windows(2).filter(|pair| pair[0] == "--package") {
+        let built = pair[1];
+        if !PROGRAMS.iter().any(|(_, package)| *package == built) {
+            bail!("deploy/Dockerfile: --package {built}: there is no such package with a program");
+        }
+    }
+    for name in words.iter().filter_map(|word| word.strip_prefix("target/release/")) {
+        if !PROGRAMS.iter().any(|(program, _)| *program == name) {
+            bail!("deploy/Dockerfile: target/release/{name}: there is no such program");
+        }
+    }
+    Ok(())
+}
+
+/// Licences, bans and sources as deny.toml has them; advisories need a database that is fetched, where it can be.
+fn check_dependencies() -> Result<()> {
+    if run_quietly(crate::programs::cargo().args(["deny", "--version"])).is_err() {
+        println!("skipped: deny.toml (cargo-deny is not installed)");
+        return Ok(());
+    }
+    run_quietly(crate::programs::cargo().args(["deny", "--offline", "check", "licenses", "bans", "sources"]))?;
+    if run_quietly(crate::programs::cargo().args(["deny", "fetch", "db"])).is_err() {
+        println!("skipped: advisories (their database cannot be fetched)");
+        return Ok(());
+    }
+    run_quietly(crate::programs::cargo().args(["deny", "--offline", "check", "advisories"])).map(drop)
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_does_not_fit_is_named() {
+        let toolchain = "[toolchain]\nchannel = \"1.95.0\"\n";
+        let good = "FROM rust:1.95.0-slim AS a\nENV RUSTUP_TOOLCHAIN=1.95.0\n";
+        let check = |text: &str, expected: &str| {
+            let found = check_image(text, toolchain).map_err(|error| error.to_string());
+            assert_eq!(found.err().unwrap_or_default(), expected, "{text}");
+        };
+        check(good, "");
+        check("FROM rust:1.90.0\n", "deploy/Dockerfile: expected `FROM rust:1.95.0-`, as rust-toolchain.toml has it");
+        check(
+            &format!("{good}RUN cargo build --package nothing"),
+            "deploy/Dockerfile: --package nothing: there is no such package with a program",
+        );
+        check(
+            &format!("{good}RUN install target/release/nothing"),
+            "deploy/Dockerfile: target/release/nothing: there is no such program",
+        );
+    }
+}
