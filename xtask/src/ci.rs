@@ -1,6 +1,7 @@
 //! Every gate, quiet where all is well.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -9,6 +10,10 @@ use clap::Args;
 
 /// Inputs of a fuzz target in the gate: most have run them within two seconds.
 const FUZZ_RUNS: &str = "-runs=20000";
+
+/// What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command. The alias
+/// `cargo everything` names them, too.
+const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial";
 
 /// Options of `cargo xtask ci`.
 #[derive(Args)]
@@ -29,6 +34,7 @@ pub(crate) struct Options {
 /// # Errors
 /// At the first gate that fails, after its whole output was printed.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let xtask = Xtask(env::current_exe().context("this program has no path")?);
     gate("format", cargo(&["fmt", "--all", "--check"]))?;
     gate("lints", cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
     // With the examples, so that what the lints have built of the libraries serves here too: their tests' features are on.
@@ -39,32 +45,31 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     gate("docs", doc)?;
     crate::tidy::run()?;
     // In full each is built from its tarball, which takes minutes.
-    let package = ["run", "--quiet", "--package", "xtask", "--", "package", "--build"];
-    let package = &package[..if options.full { package.len() } else { package.len() - 1 }];
-    gate("tarballs", cargo(package))?.lines().for_each(|line| println!("{line}"));
+    let package = ["package", "--build"];
+    gate("tarballs", xtask.task(&package[..if options.full { 2 } else { 1 }]))?
+        .lines()
+        .for_each(|line| println!("{line}"));
     gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
-    let paths = gate("instructions of hot paths", cargo(&["run", "--quiet", "--package", "xtask", "--", "paths"]))?;
-    let bare = gate("bare-metal light", cargo(&["run", "--quiet", "--package", "xtask", "--", "bare"]))?;
+    let paths = gate("instructions of hot paths", xtask.task(&["paths"]))?;
+    let bare = gate("bare-metal light", xtask.task(&["bare"]))?;
     let task = ["run", "--quiet", "--package", "xtask", "--", "systems"];
     let systems = gate("echonet-lite on other systems", cargo(&task))?;
     let skipped = paths.lines().chain(bare.lines()).chain(systems.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
-    // What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command.
-    let features = ["--features", "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial"];
-    let mut test = cargo(&[&["test", "--workspace", "--no-fail-fast"], &features[..]].concat());
+    let mut test = cargo(&["test", "--workspace", "--no-fail-fast", "--features", FEATURES]);
     if options.full {
         test.env("AOF_KILLS", "200");
     }
     let tests = gate("tests", test)?;
     // By the programs that the tests have built.
-    let mut attacks = cargo(&["run", "--quiet", "--package", "xtask", "--", "attacks", "--short", "--programs"]);
+    let mut attacks = xtask.task(&["attacks", "--short", "--programs"]);
     attacks.arg(crate::target_dir().join("debug"));
     gate("attacks", attacks)?.lines().last().into_iter().for_each(|line| println!("{line}"));
     // By the same programs, and the peers that the tests have fetched.
-    let mut readme = cargo(&["run", "--quiet", "--package", "xtask", "--", "readme", "--programs"]);
+    let mut readme = xtask.task(&["readme", "--programs"]);
     readme.arg(crate::target_dir().join("debug")).arg("--redis-server").arg(crate::release_server());
     gate("commands of the READMEs", readme)?.lines().for_each(|line| println!("{line}"));
-    let mut deploy = cargo(&["run", "--quiet", "--package", "xtask", "--", "deploy", "--programs"]);
+    let mut deploy = xtask.task(&["deploy", "--programs"]);
     deploy.arg(crate::target_dir().join("debug"));
     gate("what operators get", deploy)?.lines().for_each(|line| println!("{line}"));
     if options.no_suite {
@@ -72,12 +77,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     } else {
         let modes = [("Redis' own suite", &[][..]), ("the suite with servers that it starts", &["--spawn"])];
         for (name, arguments) in &modes[..if options.full { 2 } else { 1 }] {
-            let task = ["run", "--quiet", "--package", "xtask", "--", "suite"];
-            let suite = gate(name, cargo(&[&task, *arguments].concat()))?;
+            let suite = gate(name, xtask.task(&[&["suite"], *arguments].concat()))?;
             suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
         }
     }
-    differ(options.full)?;
+    differ(&xtask, options.full)?;
     fuzz(options)?;
     // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
@@ -86,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Random commands to ours and a genuine server, where one is installed.
-fn differ(full: bool) -> Result<()> {
+fn differ(xtask: &Xtask, full: bool) -> Result<()> {
     if Command::new("redis-server").arg("--version").output().is_err() {
         if requires_peers() {
             bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
@@ -95,9 +99,9 @@ fn differ(full: bool) -> Result<()> {
         return Ok(());
     }
     // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
-    let task = ["run", "--quiet", "--package", "xtask", "--", "differ", "--commands", "500000", "--seconds", "120"];
+    let task = ["differ", "--commands", "500000", "--seconds", "120"];
     let again: &[&str] = if full { &["--reload-each", "10"] } else { &[] };
-    let output = gate("random commands", cargo(&[&task[..], again].concat()))?;
+    let output = gate("random commands", xtask.task(&[&task[..], again].concat()))?;
     output.lines().filter(|line| line.starts_with("differ:")).for_each(|line| println!("{line}"));
     Ok(())
 }
@@ -142,6 +146,17 @@ pub(crate) fn requires_peers() -> bool {
     env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1")
 }
 
+/// This program, which does other tasks as processes of their own.
+struct Xtask(PathBuf);
+
+impl Xtask {
+    fn task(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.0);
+        command.args(arguments).current_dir(crate::root());
+        command
+    }
+}
+
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = crate::programs::cargo();
     command.args(arguments);
@@ -160,4 +175,17 @@ fn gate(name: &str, mut command: Command) -> Result<String> {
     }
     println!("ok: {name} ({} s)", start.elapsed().as_secs());
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FEATURES;
+
+    #[test]
+    fn the_alias_has_the_features_of_the_tests() {
+        let config = std::fs::read_to_string(crate::root().join(".cargo/config.toml")).unwrap();
+        let config: toml::Table = toml::from_str(&config).unwrap();
+        let alias = config["alias"]["everything"].as_str().unwrap();
+        assert!(alias.ends_with(&format!(" --features {FEATURES}")), "{alias}");
+    }
 }

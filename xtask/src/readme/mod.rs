@@ -35,16 +35,6 @@ use self::session::{Done, Place};
 use self::substitute::Packages;
 use crate::process::run_quietly;
 
-/// What `cargo xtask ci` builds with its tests, and nothing else.
-const BUILD: [&str; 6] = [
-    "build",
-    "--workspace",
-    "--bins",
-    "--examples",
-    "--features",
-    "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial",
-];
-
 /// Sessions at a time: most of them wait for servers, or for time.
 const AT_A_TIME: usize = 4;
 
@@ -89,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     if options.programs.is_none() {
-        run_quietly(crate::programs::cargo().args(BUILD))?;
+        run_quietly(crate::programs::cargo().arg("everything"))?;
     }
     let whole = |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
     let programs = whole(&options.programs.clone().unwrap_or_else(|| crate::target_dir().join("debug")))?;
