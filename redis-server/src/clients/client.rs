@@ -322,6 +322,8 @@ pub mod flag {
     pub const PRIMARY: u32 = 1 << 19;
     /// Its connection is to end at once.
     pub const KILLED: u32 = 1 << 20;
+    /// Follows redirections from a replica to its primary (`CLIENT CAPA REDIRECT`).
+    pub const REDIRECTS: u32 = 1 << 21;
 
     /// Each is a bit of its own.
     const _: () = {
@@ -347,6 +349,7 @@ pub mod flag {
             AWAITS_DISK,
             PRIMARY,
             KILLED,
+            REDIRECTS,
         ];
         let (mut union, mut at) = (0, 0);
         while at < all.len() {

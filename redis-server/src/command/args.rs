@@ -117,6 +117,27 @@ impl<'a> Args<'a> {
         self.spans.iter().map(move |span| &self.buf[span.start as usize..][..span.len as usize])
     }
 
+    /// Bytes from the first argument to the end of the last, with what stands between them in the input.
+    #[inline]
+    pub fn extent(self) -> usize {
+        self.extent_to(self)
+    }
+
+    /// Bytes from the first argument to the end of the last one of a later call in the same input.
+    #[inline]
+    pub fn extent_to(self, later: Args<'_>) -> usize {
+        match (self.spans.first(), later.spans.last()) {
+            (Some(first), Some(last)) => (last.start + last.len).saturating_sub(first.start) as usize,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the call as clients send it.
+    pub fn request_len(self) -> usize {
+        let head = |number: usize| number.checked_ilog10().unwrap_or(0) as usize + 4;
+        head(self.len()) + self.iter().map(|arg| head(arg.len()) + arg.len() + 2).sum::<usize>()
+    }
+
     /// Argument `index` as an owned buffer, shared with the input when it is large.
     pub fn bytes(self, index: usize) -> Bytes {
         let arg = self.at(index);

@@ -54,6 +54,18 @@ fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+/// `SCRIPT SHOW sha1`
+fn show(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let scripts = &cx.instance().scripts;
+    scripts.with_engine(|engine| match engine.scripts().source(args.at(2)) {
+        Some(source) => {
+            cx.reply.bulk(source);
+            Ok(())
+        }
+        None => Err(Error::Static("NOSCRIPT No matching script.")),
+    })
+}
+
 /// `SCRIPT FLUSH [ASYNC|SYNC]`
 fn flush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if !(args.len() == 2 || args.len() == 3 && (args.is(2, "SYNC") || args.is(2, "ASYNC"))) {
@@ -129,6 +141,7 @@ const SUBCOMMANDS: &[Definition] = &[
     sub("help",    2, script_help, Flags::LOADING.and(Flags::STALE), &[]),
     sub("kill",    2, kill,        Flags::NOSCRIPT.and(Flags::ALLOW_BUSY), &[]).tips(&["request_policy:all_shards", "response_policy:one_succeeded"]),
     sub("load",    3, load,        Flags::NOSCRIPT.and(Flags::STALE), &[]).locks(Footprint::Alone).tips(ALL_NODES),
+    sub("show",    3, show,        Flags::NOSCRIPT.and(Flags::STALE), &[]).locks(Footprint::Alone),
 ];
 
 /// The table.

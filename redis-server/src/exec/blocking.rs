@@ -431,6 +431,7 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
     if nanos >= cx.instance.observers.threshold() {
         cx.worker.observe(cx, &call, nanos);
     }
+    cx.worker.sized(cx, &call, cx.reply.len());
     // Before the answer can be seen.
     cx.commit();
     drop(stead);

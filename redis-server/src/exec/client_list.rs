@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{ClientShared, count, flag};
 use crate::command::Args;
+use crate::config::settings;
 use crate::exec::instance::Instance;
 
 /// A client's line at `now`, in milliseconds of Unix time; `call` is what it calls, if it is the one that asks.
@@ -22,7 +23,7 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
     // A String takes any write.
     let _ = writeln!(
         text,
-        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={} \
+        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={}{} db={} sub={} psub={} ssub={} multi={} qbuf={} \
          qbuf-free={} argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
          cmd={} user={user} redir={} resp={} lib-name={} lib-ver={}",
         client.id,
@@ -33,6 +34,7 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
         since(client.connected_at),
         if call.is_some() { 0 } else { since(client.active_at.load(Relaxed)) },
         flags(client),
+        capabilities(instance, client),
         client.db.load(Relaxed),
         count(count::CHANNELS),
         count(count::PATTERNS),
@@ -52,7 +54,17 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
     text
 }
 
-fn flags(client: &ClientShared) -> String {
+/// What a client has said that it can do, where Valkey tells of it.
+fn capabilities(instance: &Instance, client: &ClientShared) -> &'static str {
+    match (instance.config.word(settings::COMPATIBILITY), client.has_flag(flag::REDIRECTS)) {
+        ("valkey-9", true) => " capa=r",
+        ("valkey-9", false) => " capa=",
+        _ => "",
+    }
+}
+
+/// The letters of what a client is; `N` if it is nothing of that.
+pub(crate) fn flags(client: &ClientShared) -> String {
     let bits = client.flags.load(Relaxed);
     let touched = client.watched.is_touched();
     let letters = [

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::clients::client::{Client, ReplyMode, count};
+use crate::clients::client::{Client, ReplyMode, count, flag};
 use crate::command::{Args, Flags, Footprint, Recent, Role, Row};
 use crate::exec::blocking::Waiting;
 use crate::exec::clock::now_ms;
@@ -177,6 +177,11 @@ pub(crate) fn disk_failure(instance: &Instance) -> Option<Error> {
 /// Why a server that follows another does not run a command, if it does not.
 #[cold]
 fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
+    if client.shared.has_flag(flag::REDIRECTS)
+        && let Some(error) = redirection(instance, row, client, args)
+    {
+        return Some(error);
+    }
     if instance.replication.is_read_only(&instance.config) && may_write(instance, row, client, args) {
         return Some(Error::READ_ONLY);
     }
@@ -186,6 +191,26 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
     let is_stale = instance.replication.is_stale(&instance.config);
     let masterdown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
     (is_stale && !flags_of(instance, row, args).has(Flags::STALE)).then_some(Error::Static(masterdown))
+}
+
+/// Where a client is sent that wants data of a replica and can be sent elsewhere, unless a replica's are good enough for what
+/// it reads (<https://valkey.io/commands/client-capa/>).
+fn redirection(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
+    let reads = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::READONLY);
+    let reads = match &client.multi {
+        Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, args)| reads(row, args.args())),
+        _ => reads(row, args),
+    };
+    let is_sent = may_write(instance, row, client, args) || reads && !client.reads_from_replicas;
+    if !is_sent || instance.cluster.is_enabled() {
+        return None;
+    }
+    instance.replication.primary().map(|primary| redirect(&primary.host, primary.port))
+}
+
+/// The redirection to a server.
+pub(crate) fn redirect(host: &str, port: u16) -> Error {
+    Error::Elsewhere(format!("REDIRECT {host}:{port}"))
 }
 
 /// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.

@@ -147,8 +147,10 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
     let muted = matches!(cx.client.reply_mode, ReplyMode::Off | ReplyMode::Skip);
+    let before = cx.reply.len();
     invoke(&mut cx, &call);
     worker.finished(&cx, &call, worker.tick());
+    worker.sized(&cx, &call, cx.reply.len() - before);
     let waiting = cx.block.take().map(|block| blocking::park(&cx, &call, block, muted));
     blocking::serve(&mut cx);
     cx.commit();
@@ -189,6 +191,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     }
     let mut cx = Ctx::new(worker, db, reply, client);
     let mut done = calls.len();
+    let before = cx.reply.len();
     let one_by_one = worker.instance.observers.one_by_one();
     for (at, (call, (key, _))) in calls.iter().zip(&keys).enumerate() {
         let call = Call { args: call.args.with_keys(std::slice::from_ref(key)), ..*call };
@@ -206,6 +209,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
         // The clock costs as much as a small command does: a window is timed as a whole and shared out evenly.
         worker.all_finished(&cx, &calls[..done], worker.tick() / done as u64);
     }
+    worker.all_sized(&cx, &calls[..done], cx.reply.len() - before);
     blocking::serve(&mut cx);
     cx.commit();
     tracking::broadcast(worker);
@@ -383,7 +387,7 @@ pub(crate) fn run_among_others<'a>(
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
     cx.may_block = false;
-    timed(&mut cx, &Call { row, args: args.with_keys(&keys) });
+    timed_inside(&mut cx, &Call { row, args: args.with_keys(&keys) });
     std::mem::take(&mut cx.ready)
 }
 
@@ -400,7 +404,7 @@ pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     let call = Call { row, args };
     collect_keys(cx.db.database(), &call, &mut keys);
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
-    timed(cx, &Call { row, args: args.with_keys(&keys) });
+    timed_inside(cx, &Call { row, args: args.with_keys(&keys) });
 }
 
 /// Runs a call and accounts for it alone.
@@ -408,6 +412,13 @@ fn timed(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let began = Instant::now();
     invoke(cx, call);
     cx.worker.finished(cx, call, began.elapsed().as_nanos() as u64);
+}
+
+/// [`timed`] for a call that has come with another one, in a transaction or a script.
+fn timed_inside(cx: &mut Ctx<'_>, call: &Call<'_>) {
+    let before = cx.reply.len();
+    timed(cx, call);
+    cx.worker.replied(cx, call, cx.reply.len() - before);
 }
 
 /// Calls the handler; an error takes the place of what it wrote.

@@ -14,10 +14,10 @@ use crate::exec::eviction::Evictor;
 use crate::exec::exclusive::Activity;
 use crate::exec::instance::Instance;
 use crate::exec::script::Spare;
-use crate::observe::Observed;
 use crate::observe::stats::WorkerStats;
+use crate::observe::{Measured, Observed};
 use crate::protocol::error::Error;
-use crate::protocol::{Reply, Span};
+use crate::protocol::{Reply, Span, first_len};
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
 const INPUT: usize = 64 * 1024;
@@ -205,6 +205,9 @@ impl Worker {
     }
 }
 
+/// Bytes of a request around its arguments and what stands between them, at most: `*count`, `$length` and line ends.
+const REQUEST_HEAD: usize = 32;
+
 impl Worker {
     /// Accounts for a call that has run, in `nanos` nanoseconds.
     #[inline]
@@ -237,6 +240,59 @@ impl Worker {
         if cx.block.is_none() {
             let observed = Observed { row: call.row, args: call.args, nanos, by_script: self.is_script };
             self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
+        }
+    }
+
+    /// Records a call whose request, or reply of so many bytes, is large.
+    #[inline]
+    pub(crate) fn sized(&self, cx: &Ctx<'_>, call: &Call<'_>, reply: usize) {
+        let [large_request, large_reply] = self.instance.observers.large();
+        if reply as u64 >= large_reply || (call.args.extent() + REQUEST_HEAD) as u64 >= large_request {
+            self.record_size(cx, call, call.args.request_len(), reply);
+        }
+    }
+
+    /// The same for a call whose request has come with another one.
+    #[inline]
+    pub(crate) fn replied(&self, cx: &Ctx<'_>, call: &Call<'_>, reply: usize) {
+        if reply as u64 >= self.instance.observers.large()[1] {
+            self.record_size(cx, call, 0, reply);
+        }
+    }
+
+    /// The same for calls that have written the last so many bytes of the reply together.
+    #[inline]
+    pub(crate) fn all_sized(&self, cx: &Ctx<'_>, calls: &[Call<'_>], replies: usize) {
+        let [large_request, large_reply] = self.instance.observers.large();
+        let extent = match calls {
+            [first, .., last] => first.args.extent_to(last.args),
+            [call] => call.args.extent(),
+            [] => 0,
+        };
+        if replies as u64 >= large_reply || (extent + REQUEST_HEAD) as u64 >= large_request {
+            self.record_sizes(cx, calls, replies);
+        }
+    }
+
+    #[cold]
+    fn record_sizes(&self, cx: &Ctx<'_>, calls: &[Call<'_>], replies: usize) {
+        let written = cx.reply.to_vec();
+        let mut rest = &written[written.len().saturating_sub(replies)..];
+        for call in calls {
+            let reply = first_len(rest);
+            rest = &rest[reply..];
+            self.sized(cx, call, reply);
+        }
+    }
+
+    #[cold]
+    fn record_size(&self, cx: &Ctx<'_>, call: &Call<'_>, request: usize, reply: usize) {
+        // One that waits is recorded when it has run to its end.
+        if cx.block.is_none() && !self.loads {
+            let Call { row, args } = *call;
+            let (request, reply, by_script) = (request as u64, reply as u64, self.is_script);
+            let sized = Measured { row, args, request, reply, by_script };
+            self.instance.observers.record_size(&self.instance.config, &cx.client.shared, sized, cx.now());
         }
     }
 

@@ -1,6 +1,7 @@
-//! What is recorded of single calls: the slow log, latency events, and the clients that MONITOR.
+//! What is recorded of single calls: the logs of those that were slow or large, latency events, and the clients that MONITOR.
 //!
-//! All three together cost a quick command one comparison: its duration with [`Observers::threshold`].
+//! All together cost a quick command one comparison, its duration with [`Observers::threshold`], and a window two, its bytes
+//! with [`Observers::large`].
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,11 +11,11 @@ use bytes::Bytes;
 
 use crate::clients::client::ClientShared;
 use crate::command::{Args, Flags, Role, Row};
-use crate::config::{Config, Flags as SettingFlags, Id, settings};
+use crate::config::{Config, Flags as SettingFlags, Id, Number, settings};
 
-/// Arguments of a call that the slow log keeps.
+/// Arguments of a call that a log keeps.
 const MAX_ARGS: usize = 32;
-/// Bytes of an argument that the slow log keeps.
+/// Bytes of an argument that a log keeps.
 const MAX_ARG: usize = 128;
 /// Samples that a latency event keeps.
 const MAX_SAMPLES: usize = 160;
@@ -25,21 +26,53 @@ const MONITOR_CLASS: usize = 1;
 /// What takes the place of a secret.
 const REDACTED: &[u8] = b"(redacted)";
 
-/// One call in the slow log.
+/// One call in a log.
 #[derive(Clone, Debug)]
-pub struct SlowCall {
-    /// Number, counted since the start.
+pub struct LoggedCall {
+    /// Number in its log, counted since the start.
     pub id: u64,
     /// When it ended, in seconds of Unix time.
     pub time: u64,
-    /// How long it took.
-    pub micros: u64,
+    /// What it is there for: microseconds in the slow log, bytes in the others.
+    pub amount: u64,
     /// The call, shortened.
     pub args: Vec<Bytes>,
     /// Address of the client.
     pub addr: String,
     /// Name of the client.
     pub name: String,
+}
+
+/// The logs of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// What took long.
+    Slow,
+    /// What was long itself.
+    LargeRequest,
+    /// What had a long answer.
+    LargeReply,
+}
+
+impl Log {
+    /// In the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Slow, Self::LargeRequest, Self::LargeReply];
+
+    /// The settings that say from which amount on a call is in it, and how many are kept.
+    const fn settings(self) -> (Number, Number) {
+        match self {
+            Self::Slow => (settings::SLOWLOG_LOG_SLOWER_THAN, settings::SLOWLOG_MAX_LEN),
+            Self::LargeRequest => {
+                (settings::COMMANDLOG_REQUEST_LARGER_THAN, settings::COMMANDLOG_LARGE_REQUEST_MAX_LEN)
+            }
+            Self::LargeReply => (settings::COMMANDLOG_REPLY_LARGER_THAN, settings::COMMANDLOG_LARGE_REPLY_MAX_LEN),
+        }
+    }
+
+    /// From which amount on a call is in it; none is if that is negative.
+    fn limit(self, config: &Config) -> u64 {
+        u64::try_from(config.int(self.settings().0)).unwrap_or(u64::MAX)
+    }
 }
 
 /// The samples of one latency event.
@@ -52,8 +85,8 @@ pub struct Series {
 }
 
 #[derive(Debug, Default)]
-struct SlowLog {
-    calls: VecDeque<SlowCall>,
+struct Calls {
+    calls: VecDeque<LoggedCall>,
     next: u64,
 }
 
@@ -61,7 +94,9 @@ struct SlowLog {
 #[derive(Debug)]
 pub struct Observers {
     threshold: AtomicU64,
-    slow: Mutex<SlowLog>,
+    /// Bytes from which a request and a reply are large.
+    large: [AtomicU64; 2],
+    logs: [Mutex<Calls>; 3],
     events: Mutex<BTreeMap<&'static str, Series>>,
     monitors: Mutex<Vec<Arc<ClientShared>>>,
 }
@@ -75,7 +110,8 @@ impl Observers {
     pub fn new(config: &Config) -> Self {
         let new = Self {
             threshold: AtomicU64::new(u64::MAX),
-            slow: Mutex::default(),
+            large: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
+            logs: Default::default(),
             events: Mutex::default(),
             monitors: Mutex::default(),
         };
@@ -85,13 +121,17 @@ impl Observers {
 
     /// Follows a change of the settings, or of the clients that monitor.
     pub fn refresh(&self, config: &Config) {
-        let slow = u64::try_from(config.int(settings::SLOWLOG_LOG_SLOWER_THAN)).ok();
+        let slow = Log::Slow.limit(config).saturating_mul(1000);
         let latency = Some(config.uint(settings::LATENCY_MONITOR_THRESHOLD)).filter(|&ms| ms > 0);
-        let slow = slow.map_or(u64::MAX, |micros| micros.saturating_mul(1000));
         let latency = latency.map_or(u64::MAX, |ms| ms.saturating_mul(1_000_000));
         let threshold = if lock(&self.monitors).is_empty() { slow.min(latency) } else { 0 };
         self.threshold.store(threshold, Relaxed);
-        lock(&self.slow).calls.truncate(config.size(settings::SLOWLOG_MAX_LEN));
+        for (large, log) in self.large.iter().zip([Log::LargeRequest, Log::LargeReply]) {
+            large.store(log.limit(config), Relaxed);
+        }
+        for log in Log::ALL {
+            lock(&self.logs[log as usize]).calls.truncate(config.size(log.settings().1));
+        }
     }
 
     /// Nanoseconds from which a call must be looked at.
@@ -106,16 +146,36 @@ impl Observers {
         self.threshold() < SINGLE_BELOW_NANOS
     }
 
+    /// Bytes from which a request, and a reply, are recorded.
+    #[inline]
+    pub fn large(&self) -> [u64; 2] {
+        [self.large[0].load(Relaxed), self.large[1].load(Relaxed)]
+    }
+
+    /// Records a call whose request or reply is large.
+    #[cold]
+    pub fn record_size(&self, config: &Config, client: &ClientShared, call: Measured<'_>, now: u64) {
+        let Measured { row, args, request, reply, by_script } = call;
+        if row.command.flags.has(Flags::SKIP_SLOWLOG) {
+            return;
+        }
+        let [large_request, large_reply] = self.large();
+        if request >= large_request && request > 0 {
+            self.push(config, Log::LargeRequest, (client, by_script), (row, args), request, now);
+        }
+        if reply >= large_reply {
+            self.push(config, Log::LargeReply, (client, by_script), (row, args), reply, now);
+        }
+    }
+
     /// Records a call that passed the threshold; `now` in milliseconds of Unix time.
     #[cold]
     pub fn record(&self, config: &Config, client: &ClientShared, db: usize, call: Observed<'_>, now: u64) {
         let Observed { row, args, nanos, by_script } = call;
         let micros = nanos / 1000;
-        let slow = u64::try_from(config.int(settings::SLOWLOG_LOG_SLOWER_THAN)).is_ok_and(|limit| micros >= limit);
-        if slow && !row.command.flags.has(Flags::SKIP_SLOWLOG) {
-            let addr = if by_script { "?:0" } else { &client.addr };
-            let by = (addr.to_owned(), client.labels().name.clone());
-            self.push_slow(config.size(settings::SLOWLOG_MAX_LEN), by, row, args, micros, now);
+        let is_slow = micros >= Log::Slow.limit(config);
+        if is_slow && !row.command.flags.has(Flags::SKIP_SLOWLOG) {
+            self.push(config, Log::Slow, (client, by_script), (row, args), micros, now);
         }
         let event = if row.command.flags.has(Flags::FAST) { "fast-command" } else { "command" };
         self.latency(config, event, micros / 1000, now);
@@ -125,28 +185,37 @@ impl Observers {
         }
     }
 
-    fn push_slow(&self, max: usize, by: (String, String), row: &Row, args: Args<'_>, micros: u64, now: u64) {
-        let mut log = lock(&self.slow);
-        let id = log.next;
-        log.next += 1;
-        let (addr, name) = by;
-        log.calls.push_front(SlowCall { id, time: now / 1000, micros, args: shortened(row, args), addr, name });
-        log.calls.truncate(max);
+    fn push(
+        &self,
+        config: &Config,
+        log: Log,
+        (client, by_script): (&ClientShared, bool),
+        (row, args): (&Row, Args<'_>),
+        amount: u64,
+        now: u64,
+    ) {
+        let addr = if by_script { "?:0" } else { &client.addr };
+        let (addr, name) = (addr.to_owned(), client.labels().name.clone());
+        let mut calls = lock(&self.logs[log as usize]);
+        let id = calls.next;
+        calls.next += 1;
+        calls.calls.push_front(LoggedCall { id, time: now / 1000, amount, args: shortened(row, args), addr, name });
+        calls.calls.truncate(config.size(log.settings().1));
     }
 
-    /// The slow log, the latest call first.
-    pub fn slow_calls(&self, most: usize) -> Vec<SlowCall> {
-        lock(&self.slow).calls.iter().take(most).cloned().collect()
+    /// The calls in a log, the latest first.
+    pub fn calls(&self, log: Log, most: usize) -> Vec<LoggedCall> {
+        lock(&self.logs[log as usize]).calls.iter().take(most).cloned().collect()
     }
 
-    /// Length of the slow log.
-    pub fn slow_len(&self) -> usize {
-        lock(&self.slow).calls.len()
+    /// Length of a log.
+    pub fn len(&self, log: Log) -> usize {
+        lock(&self.logs[log as usize]).calls.len()
     }
 
-    /// Empties the slow log.
-    pub fn reset_slow(&self) {
-        lock(&self.slow).calls.clear();
+    /// Empties a log.
+    pub fn reset(&self, log: Log) {
+        lock(&self.logs[log as usize]).calls.clear();
     }
 
     /// Records a latency event of `ms` milliseconds if that reaches the threshold.
@@ -232,7 +301,22 @@ pub struct Observed<'a> {
     pub by_script: bool,
 }
 
-/// The arguments as the slow log keeps them.
+/// A call that has run, and how large it was, in bytes as they are sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// The command.
+    pub row: &'static Row,
+    /// With what.
+    pub args: Args<'a>,
+    /// Its request; 0 if it has come with another one.
+    pub request: u64,
+    /// Its reply.
+    pub reply: u64,
+    /// Whether a script has called it.
+    pub by_script: bool,
+}
+
+/// The arguments as the logs keep them.
 fn shortened(row: &Row, args: Args<'_>) -> Vec<Bytes> {
     let kept = if args.len() > MAX_ARGS { MAX_ARGS - 1 } else { args.len() };
     let mut short: Vec<Bytes> = (0..kept)

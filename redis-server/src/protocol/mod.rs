@@ -11,6 +11,7 @@ pub(crate) mod oracle;
 mod reply;
 mod request;
 
+pub(crate) use reply::first_len;
 pub use reply::{Mark, Reply};
 pub use request::{
     Inline, Parser, ProtocolError, RequestLimits, Span, parse_whole_commands, split_inline, split_words,

@@ -53,6 +53,31 @@ pub struct Reply {
     resp3: bool,
 }
 
+/// Length of the first of the replies in `bytes`, with the messages in front of it that nobody has asked for; all of them, if
+/// none is whole.
+pub(crate) fn first_len(bytes: &[u8]) -> usize {
+    let (mut at, mut left) = (0, 1_u64);
+    while left > 0 {
+        let Some(line) = bytes[at..].windows(2).position(|end| end == b"\r\n") else { return bytes.len() };
+        let head = &bytes[at..at + line];
+        let number = || super::number::parse_i64(&head[1..]).and_then(|number| u64::try_from(number).ok());
+        at += line + 2;
+        left -= 1;
+        match head.first() {
+            Some(b'$' | b'=' | b'!') => at += number().map_or(0, |len| len as usize + 2),
+            Some(b'*' | b'~') => left += number().unwrap_or(0),
+            // A message is followed by the reply.
+            Some(b'>') => left += number().unwrap_or(0) + u64::from(left == 0),
+            Some(b'%') => left += number().unwrap_or(0) * 2,
+            _ => {}
+        }
+        if at > bytes.len() {
+            return bytes.len();
+        }
+    }
+    at
+}
+
 /// A position in a [`Reply`], to cut back to or to insert at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -409,5 +434,22 @@ mod tests {
         assert_eq!(reply.len(), expected.len());
         reply.truncate(mark);
         assert_eq!(reply.to_vec(), b"+OK\r\n");
+    }
+
+    #[test]
+    fn the_first_of_several_replies_is_found() {
+        let check = |first: &str, rest: &str| {
+            assert_eq!(first_len(format!("{first}{rest}").as_bytes()), first.len(), "{first:?}");
+        };
+        for rest in ["", "+OK\r\n", "*1\r\n:1\r\n"] {
+            check("+OK\r\n", rest);
+            check("$-1\r\n", rest);
+            check("$4\r\n\r\n\r\n\r\n", rest);
+            check("*2\r\n*1\r\n$1\r\nx\r\n%1\r\n:1\r\n_\r\n", rest);
+            check("*0\r\n", rest);
+            check(">2\r\n$1\r\na\r\n*1\r\n:1\r\n=5\r\ntxt:x\r\n", rest);
+        }
+        assert_eq!(first_len(b""), 0);
+        assert_eq!(first_len(b"$9\r\nx"), 5);
     }
 }

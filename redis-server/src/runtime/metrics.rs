@@ -9,6 +9,7 @@ use crate::commands::REGISTRY;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::replication::{LinkStage, Replica};
+use crate::observe::Log;
 use crate::observe::memory;
 use crate::observe::stats::{CommandStats, WorkerStats};
 
@@ -43,7 +44,7 @@ pub(crate) fn render(instance: &Instance, out: &mut String) {
         ("redis_memory_peak_bytes", "The most memory that was in use.", memory::peak()),
         ("redis_memory_resident_bytes", "Physical memory of the process.", memory::resident()),
         ("redis_blocked_clients", "Clients that wait for keys.", instance.blocked_clients(0).unsigned_abs()),
-        ("redis_slowlog_length", "Calls in the slow log.", instance.observers.slow_len() as u64),
+        ("redis_slowlog_length", "Calls in the slow log.", instance.observers.len(Log::Slow) as u64),
     ] {
         family(out, name, help, "gauge");
         sample(out, name, &[], value as f64);

@@ -33,7 +33,7 @@ pub struct Cell {
 }
 
 /// What is searched around a place. Lengths are in meters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Shape {
     /// Everything up to this distance.
     Circle(f64),
@@ -44,6 +44,9 @@ pub enum Shape {
         /// From south to north.
         height: f64,
     },
+    /// Everything between the straight lines, on a map whose degrees are all of one length, from each of these places to the
+    /// next one, and from the last to the first.
+    Polygon(Box<[Place]>),
 }
 
 /// The ends of an area in degrees.
@@ -80,6 +83,17 @@ impl Place {
             *letter = ALPHABET[(bits >> (52 - (at + 1) * 5)) as usize & 31];
         }
         text
+    }
+
+    /// The middle of places: where the sum of their directions from the middle of the globe points.
+    pub fn middle(places: &[Self]) -> Self {
+        let direction = |place: &Self| {
+            let (latitude, longitude) = (radians(place.latitude), radians(place.longitude));
+            [latitude.cos() * longitude.cos(), latitude.cos() * longitude.sin(), latitude.sin()]
+        };
+        let sum = |axis: usize| places.iter().map(|place| direction(place)[axis]).sum::<f64>();
+        let (x, y, z) = (sum(0), sum(1), sum(2));
+        Self { longitude: degrees(y.atan2(x)), latitude: degrees(z.atan2(x.hypot(y))) }
     }
 
     /// Meters to another place, along the great circle (haversine formula).
@@ -181,32 +195,40 @@ fn gather(value: u64) -> u32 {
 }
 
 impl Shape {
-    /// Meters from the centre to the edge that is farthest away.
-    fn radius(self) -> f64 {
+    /// Meters from the middle of the box around the shape to its edge that is farthest away.
+    fn radius(&self) -> f64 {
         match self {
-            Self::Circle(radius) => radius,
+            Self::Circle(radius) => *radius,
             Self::Rect { width, height } => ((width / 2.0) * (width / 2.0) + (height / 2.0) * (height / 2.0)).sqrt(),
-        }
-    }
-
-    /// Meters from the centre to a place in the shape; `None` for any other place.
-    pub fn reach(self, centre: Place, place: Place) -> Option<f64> {
-        match self {
-            Self::Circle(radius) => Some(centre.distance(place)).filter(|&distance| distance <= radius),
-            Self::Rect { width, height } => {
-                let level = Place { latitude: place.latitude, ..centre };
-                let inside = latitude_distance(place.latitude, centre.latitude) <= height / 2.0
-                    && place.distance(level) <= width / 2.0;
-                inside.then(|| centre.distance(place))
+            Self::Polygon(corners) => {
+                let Area { longitude, latitude } = area_of(corners);
+                let widest = if latitude.0 * latitude.1 < 0.0 { 0.0 } else { latitude.0.abs().min(latitude.1.abs()) };
+                let width = EARTH_RADIUS * radians(longitude.1 - longitude.0) * radians(widest).cos();
+                (width / 2.0).hypot(latitude_distance(latitude.0, latitude.1) / 2.0)
             }
         }
     }
 
+    /// Meters from the centre to a place in the shape; `None` for any other place.
+    pub fn reach(&self, centre: Place, place: Place) -> Option<f64> {
+        let is_inside = match self {
+            Self::Circle(radius) => return Some(centre.distance(place)).filter(|distance| distance <= radius),
+            Self::Rect { width, height } => {
+                let level = Place { latitude: place.latitude, ..centre };
+                latitude_distance(place.latitude, centre.latitude) <= height / 2.0
+                    && place.distance(level) <= width / 2.0
+            }
+            Self::Polygon(corners) => surrounds(corners, place),
+        };
+        is_inside.then(|| centre.distance(place))
+    }
+
     /// The box around the shape.
-    fn bounds(self, centre: Place) -> Area {
+    fn bounds(&self, centre: Place) -> Area {
         let (width, height) = match self {
-            Self::Circle(radius) => (radius, radius),
+            Self::Circle(radius) => (*radius, *radius),
             Self::Rect { width, height } => (width / 2.0, height / 2.0),
+            Self::Polygon(corners) => return area_of(corners),
         };
         let north = degrees(height / EARTH_RADIUS);
         // Degrees of longitude are shortest on the side of the pole that the centre does not lie on.
@@ -219,8 +241,16 @@ impl Shape {
     }
 
     /// The cells that cover the shape around `centre`, in the order in which they are searched; none occurs twice in a row.
-    pub fn cells(self, centre: Place) -> Vec<Cell> {
+    pub fn cells(&self, centre: Place) -> Vec<Cell> {
         let bounds = self.bounds(centre);
+        let centre = match self {
+            Self::Circle(_) | Self::Rect { .. } => centre,
+            // Its cells are those around the middle of its box.
+            Self::Polygon(_) => Place {
+                longitude: f64::midpoint(bounds.longitude.0, bounds.longitude.1),
+                latitude: f64::midpoint(bounds.latitude.0, bounds.latitude.1),
+            },
+        };
         let mut step = step_for(self.radius(), centre.latitude);
         let mut cell = Cell::around(centre, LATITUDES, step);
         let falls_short = cell.neighbour(0, 1).area().latitude.1 < bounds.latitude.1
@@ -251,6 +281,28 @@ impl Shape {
         }
         cells
     }
+}
+
+/// The box around places.
+fn area_of(places: &[Place]) -> Area {
+    let ends = |of: fn(&Place) -> f64| {
+        let values = places.iter().map(of);
+        (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
+    };
+    Area { longitude: ends(|place| place.longitude), latitude: ends(|place| place.latitude) }
+}
+
+/// Whether a line from a place to the east crosses the polygon's edges an odd number of times.
+fn surrounds(corners: &[Place], place: Place) -> bool {
+    let last = corners.last().into_iter();
+    let edges = last.chain(corners).zip(corners);
+    let crosses = |(from, to): &(&Place, &Place)| {
+        (from.latitude > place.latitude) != (to.latitude > place.latitude) && {
+            let share = (place.latitude - from.latitude) / (to.latitude - from.latitude);
+            place.longitude < from.longitude + share * (to.longitude - from.longitude)
+        }
+    };
+    edges.filter(crosses).count() % 2 == 1
 }
 
 /// Bits of either half at which cells are as large as the distance.
@@ -292,7 +344,16 @@ fn everything_in_a_shape_lies_in_its_cells() {
         let centre = Place { longitude: degrees(150.0), latitude: degrees(60.0) };
         let place = Place { longitude: centre.longitude + degrees(3.0), latitude: centre.latitude + degrees(3.0) };
         let distance = centre.distance(place);
-        for shape in [Shape::Circle(distance), Shape::Rect { width: 3.0 * distance, height: 3.0 * distance }] {
+        let corners = [(-1.0, -1.0), (2.0, 0.0), (0.5, 0.2), (0.0, 3.0)].map(|(east, north)| Place {
+            longitude: centre.longitude + east * degrees(3.0),
+            latitude: centre.latitude + north * degrees(3.0),
+        });
+        let shapes = [
+            Shape::Circle(distance),
+            Shape::Rect { width: 3.0 * distance, height: 3.0 * distance },
+            Shape::Polygon(corners.into()),
+        ];
+        for shape in shapes {
             if shape.reach(centre, place).is_none() {
                 continue;
             }
@@ -301,4 +362,27 @@ fn everything_in_a_shape_lies_in_its_cells() {
             assert!(found, "{centre:?} {place:?} {shape:?}");
         }
     }
+}
+
+#[test]
+fn a_polygon_surrounds_what_lies_between_its_edges() {
+    let corners = |corners: &[(f64, f64)]| -> Vec<Place> {
+        corners.iter().map(|&(longitude, latitude)| Place { longitude, latitude }).collect()
+    };
+    let check = |polygon: &[(f64, f64)], (longitude, latitude): (f64, f64), expected: bool| {
+        let place = Place { longitude, latitude };
+        assert_eq!(surrounds(&corners(polygon), place), expected, "{polygon:?} {place:?}");
+    };
+    let square = [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0)];
+    check(&square, (5.0, 5.0), true);
+    check(&square, (15.0, 5.0), false);
+    check(&square, (-5.0, 5.0), false);
+    check(&square, (5.0, -5.0), false);
+    // With a notch from the east.
+    let notched = [(-10.0, -10.0), (10.0, -10.0), (0.0, 0.0), (10.0, 10.0), (-10.0, 10.0)];
+    check(&notched, (5.0, 2.0), false);
+    check(&notched, (5.0, 7.0), true);
+    check(&notched, (-5.0, 0.0), true);
+    let middle = Place::middle(&corners(&[(170.0, 80.0), (-170.0, 80.0), (170.0, -80.0), (-170.0, -80.0)]));
+    assert!((middle.longitude.abs() - 180.0).abs() < 1e-9 && middle.latitude.abs() < 1e-9, "{middle:?}");
 }

@@ -99,6 +99,16 @@ fn a_node_serves_all_slots_alone_and_is_the_same_after_a_restart() {
             ("CLUSTER KEYSLOT {a}1", "15495"),
             ("CLUSTER COUNTKEYSINSLOT 15495", "3"),
             ("CLUSTER COUNTKEYSINSLOT 16384", "ERR Invalid slot"),
+            ("CLUSTER SLOT-STATS SLOTSRANGE 15494 15495", "15494 key-count 0 15495 key-count 3"),
+            ("CLUSTER SLOT-STATS ORDERBY key-count LIMIT 2", "15495 key-count 3 0 key-count 0"),
+            ("CLUSTER SLOT-STATS ORDERBY key-count ASC LIMIT 1", "0 key-count 0"),
+            ("CLUSTER SLOT-STATS SLOTSRANGE 2 1", "ERR Start slot number 2 is greater than end slot number 1"),
+            ("CLUSTER SLOT-STATS SLOTSRANGE 0 16384", "ERR Invalid or out of range slot"),
+            ("CLUSTER SLOT-STATS SLOTSRANGE 0", "ERR unknown subcommand or wrong number of arguments for 'SLOT-STATS'"),
+            ("CLUSTER SLOT-STATS ORDERBY cpu-usec", "ERR Unrecognized sort metric for ORDERBY."),
+            ("CLUSTER SLOT-STATS ORDERBY key-count LIMIT 0", "ERR Limit has to lie in between 1 and 16384"),
+            ("CLUSTER SLOT-STATS ORDERBY key-count ASC DESC", "ERR Multiple filters of the same type are disallowed."),
+            ("CLUSTER SLOT-STATS ORDERBY key-count LIMIT", "ERR syntax error"),
             ("CLUSTER ADDSLOTS 7", "ERR Slot 7 is already busy"),
             ("MULTI", "OK"),
             ("SET {a}1 y", "QUEUED"),
@@ -117,6 +127,14 @@ fn a_node_serves_all_slots_alone_and_is_the_same_after_a_restart() {
     until("it serves again", || node.says("CLUSTER INFO", "cluster_state:ok"));
     assert!(node.says("CLUSTER NODES", "myself,master - 0 0"), "{}", node.ask("CLUSTER NODES").text());
     assert!(node.says("CLUSTER NODES", "0-16383"));
+}
+
+#[test]
+fn slots_of_others_have_no_statistics() {
+    let node = Node::start("cluster-stats", &[]);
+    node.ask("CLUSTER ADDSLOTS 1 3");
+    conversation(&node, &[("CLUSTER SLOT-STATS ORDERBY key-count ASC", "1 key-count 0 3 key-count 0")]);
+    assert_eq!(node.ask("CLUSTER SLOT-STATS SLOTSRANGE 4 16383"), Value::Array(Vec::new()));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn asking(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// READONLY
 fn readonly(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    enabled(cx)?;
+    may_be_redirected(cx)?;
     read_from_replicas(cx, true);
     cx.reply.ok();
     Ok(())
@@ -29,7 +29,7 @@ fn readonly(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// READWRITE
 fn readwrite(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    enabled(cx)?;
+    may_be_redirected(cx)?;
     read_from_replicas(cx, false);
     cx.reply.ok();
     Ok(())
@@ -39,6 +39,11 @@ fn readwrite(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 pub(super) fn read_from_replicas(cx: &mut Ctx<'_>, on: bool) {
     cx.client.reads_from_replicas = on;
     cx.client.shared.set_flag(flag::READONLY, on);
+}
+
+/// Whether the client may be told to go to another server: in a cluster, or because it says that it can.
+fn may_be_redirected(cx: &Ctx<'_>) -> Result {
+    if cx.client.shared.has_flag(flag::REDIRECTS) { Ok(()) } else { enabled(cx) }
 }
 
 /// Whether this server is a node of a cluster.
@@ -109,6 +114,9 @@ const HELP: &[&str] = &[
     "SLOTS",
     "    Return information about slots range mappings. Each range is made of:",
     "    start, end, master and replicas IP addresses, ports and ids",
+    "SLOT-STATS SLOTSRANGE <start-slot> <end-slot>",
+    "SLOT-STATS ORDERBY key-count [LIMIT <limit>] [ASC|DESC]",
+    "    Return the number of keys in each of the node's own slots.",
     "SHARDS",
     "    Return information about slot range mappings and the nodes associated with them.",
     "LINKS",
@@ -153,6 +161,7 @@ const CLUSTER: &[Definition] = &[
     sub("setslot",               -4, admin::set_slot,          CHANGE, &[]),
     sub("shards",                 2, views::shards,            ASK,    &[]).tips(VARIES),
     sub("slaves",                 3, views::replicas,          REPORT, &[]).tips(VARIES),
+    sub("slot-stats",            -4, keys::stats,              Flags::LOADING.and(ASK), &[]).tips(&["nondeterministic_output", "request_policy:all_shards"]),
     sub("slots",                  2, views::slots,             ASK,    &[]).tips(VARIES),
 ];
 

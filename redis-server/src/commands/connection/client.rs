@@ -54,6 +54,15 @@ pub(super) fn setinfo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+/// `CLIENT CAPA capability [capability …]`: what is unknown may be known elsewhere.
+pub(super) fn capa(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if (2..args.len()).any(|at| args.is(at, "redirect")) {
+        cx.client.shared.set_flag(flag::REDIRECTS, true);
+    }
+    cx.reply.ok();
+    Ok(())
+}
+
 /// CLIENT REPLY ON | OFF | SKIP
 pub(super) fn reply(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let client = &mut *cx.client;
@@ -160,6 +169,10 @@ pub(super) fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 const HELP: &[&str] = &[
     "CACHING (YES|NO)",
     "    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.",
+    "CAPA <option> [options...]",
+    "    Tell what the client is capable of. Options are:",
+    "    * REDIRECT",
+    "      It follows redirections from a replica to its primary without a cluster.",
     "GETREDIR",
     "    Return the client ID we are redirecting to when tracking is enabled.",
     "GETNAME",
@@ -180,12 +193,21 @@ const HELP: &[&str] = &[
     "      Kill connections by type.",
     "    * USER <username>",
     "      Kill connections authenticated by <username>.",
+    "    * ID (<client-id> [<client-id>...])",
+    "      Kill connections by their ids.",
+    "    * MAXAGE (<seconds>), IDLE (<seconds>)",
+    "      Kill connections that are so old, or have been idle for so long.",
+    "    * NAME, LIB-NAME, LIB-VER, IP, DB, FLAGS, CAPA (<value>)",
+    "      Kill connections that have this, and all of these flags.",
+    "    * NOT-<option> (<value>)",
+    "      Kill connections that have something else; not of MAXAGE, IDLE and SKIPME.",
     "    * SKIPME (YES|NO)",
     "      Skip killing current connection (default: yes).",
     "LIST [options ...]",
     "    Return information about client connections. Options:",
     "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
     "      Return clients of specified type.",
+    "    * All others of KILL; SKIPME is NO by default.",
     "UNPAUSE",
     "    Stop the current client pause, resuming traffic.",
     "PAUSE <timeout> [WRITE|ALL]",

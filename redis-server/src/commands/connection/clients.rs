@@ -2,69 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::clients::acl::{Account, Table};
-use crate::clients::client::{ClientShared, flag};
+use super::filters::{Filters, IdRule};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::exec::client_list::describe;
-use crate::protocol::error::{Error, shown};
+use crate::protocol::error::Error;
 
-/// The classes by which clients are chosen.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Normal,
-    PubSub,
-    /// Who follows this server.
-    Replica,
-    /// Whom this server follows.
-    Master,
-}
-
-impl Class {
-    fn parse(word: &[u8]) -> Result<Self> {
-        match word.to_ascii_lowercase().as_slice() {
-            b"normal" => Ok(Self::Normal),
-            b"pubsub" => Ok(Self::PubSub),
-            b"replica" | b"slave" => Ok(Self::Replica),
-            b"master" => Ok(Self::Master),
-            _ => Err(Error::Message(format!("ERR Unknown client type '{}'", shown(word)))),
-        }
-    }
-
-    fn of(client: &ClientShared) -> Self {
-        if client.has_flag(flag::REPLICA) {
-            Self::Replica
-        } else if client.has_flag(flag::PRIMARY) {
-            Self::Master
-        } else if client.has_flag(flag::PUBSUB) {
-            Self::PubSub
-        } else {
-            Self::Normal
-        }
-    }
-}
-
-/// `CLIENT LIST [TYPE type | ID client-id [client-id …]]`
+/// `CLIENT LIST [filter value [filter value …]]`
 pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let clients = match args.len() {
-        2 => cx.instance().clients(),
-        4 if args.is(2, "type") => {
-            let class = Class::parse(args.at(3))?;
-            let mut clients = cx.instance().clients();
-            clients.retain(|client| Class::of(client) == class);
-            clients
-        }
-        4.. if args.is(2, "id") => {
-            let ids: Result<Vec<i64>> = (3..args.len()).map(|at| args.int(at)).collect();
-            let ids = ids.map_err(|_| Error::Static("ERR Invalid client ID"))?;
-            ids.into_iter().filter_map(|id| cx.instance().client(u64::try_from(id).ok()?)).collect()
-        }
-        _ => return Err(Error::Syntax),
+    let invalid = Error::Static("ERR Invalid client ID");
+    let ids = IdRule { least: i64::MIN, error: invalid.clone(), behind: invalid };
+    let filters = Filters::parse(cx, args, 2, &ids)?;
+    let clients = match filters.only_ids() {
+        Some(ids) => ids.iter().filter_map(|&id| cx.instance().client(u64::try_from(id).ok()?)).collect(),
+        None => cx.instance().clients(),
     };
     let mut text = String::new();
-    for client in &clients {
+    for client in clients.iter().filter(|client| filters.select(client, cx.now())) {
         let asks = Arc::ptr_eq(client, &cx.client.shared).then_some(args);
-        text.push_str(&describe(cx.instance(), client, cx.now(), asks));
+        if asks.is_none() || filters.skip_me != Some(true) {
+            text.push_str(&describe(cx.instance(), client, cx.now(), asks));
+        }
     }
     cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
@@ -77,71 +35,17 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// Which clients CLIENT KILL means: those that every filter lets through.
-#[derive(Default)]
-struct Filters<'a> {
-    id: Option<u64>,
-    class: Option<Class>,
-    addr: Option<&'a [u8]>,
-    laddr: Option<&'a [u8]>,
-    user: Option<Arc<Account>>,
-    with_me: bool,
-}
-
-impl<'a> Filters<'a> {
-    fn parse(acl: &Table, args: Args<'a>) -> Result<Self> {
-        let mut filters = Self::default();
-        let mut at = 2;
-        while at < args.len() {
-            let value = args.get(at + 1).ok_or(Error::Syntax)?;
-            match args.at(at).to_ascii_lowercase().as_slice() {
-                b"id" => {
-                    let id = args.int(at + 1).ok().and_then(|id| u64::try_from(id).ok()).filter(|&id| id > 0);
-                    filters.id = Some(id.ok_or(Error::Static("ERR client-id should be greater than 0"))?);
-                }
-                b"type" => filters.class = Some(Class::parse(value)?),
-                b"addr" => filters.addr = Some(value),
-                b"laddr" => filters.laddr = Some(value),
-                b"user" => {
-                    let unknown = || format!("ERR No such user '{}'", shown(value));
-                    filters.user = Some(acl.account(value).ok_or_else(|| Error::Message(unknown()))?);
-                }
-                b"skipme" => {
-                    filters.with_me = match value.to_ascii_lowercase().as_slice() {
-                        b"yes" => false,
-                        b"no" => true,
-                        _ => return Err(Error::Syntax),
-                    }
-                }
-                _ => return Err(Error::Syntax),
-            }
-            at += 2;
-        }
-        Ok(filters)
-    }
-
-    fn select(&self, client: &ClientShared) -> bool {
-        self.id.is_none_or(|id| client.id == id)
-            && self.class.is_none_or(|class| Class::of(client) == class)
-            && self.addr.is_none_or(|addr| client.addr.as_bytes() == addr)
-            && self.laddr.is_none_or(|laddr| client.laddr.as_bytes() == laddr)
-            && self.user.as_ref().is_none_or(|user| client.acts_for(user))
-    }
-}
-
 /// `CLIENT KILL ip:port | filter value [filter value …]`
 pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let old_form = args.len() == 3;
-    let filters = if old_form {
-        Filters { addr: Some(args.at(2)), with_me: true, ..Filters::default() }
-    } else {
-        Filters::parse(&cx.instance().acl, args)?
-    };
-    let mut killed = 0;
-    for client in cx.instance().clients().iter().filter(|client| filters.select(client)) {
+    let too_small = Error::Static("ERR client-id should be greater than 0");
+    let ids = IdRule { least: 1, error: too_small, behind: Error::Syntax };
+    let filters = if old_form { Filters::of_addr(args.at(2)) } else { Filters::parse(cx, args, 2, &ids)? };
+    let (mut killed, now) = (0, cx.now());
+    for client in cx.instance().clients().iter().filter(|client| filters.select(client, now)) {
         if !Arc::ptr_eq(client, &cx.client.shared) {
             cx.instance().kill_client(client);
-        } else if filters.with_me {
+        } else if filters.skip_me == Some(false) {
             cx.client.close = true;
         } else {
             continue;

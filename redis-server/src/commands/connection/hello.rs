@@ -132,7 +132,7 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     client.no_touch = false;
     client.asking = Asking::No;
     client.reads_from_replicas = false;
-    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::READONLY, false);
+    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::READONLY | flag::REDIRECTS, false);
     instance.client_memory.look_again();
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");

@@ -2,6 +2,7 @@
 
 mod client;
 mod clients;
+mod filters;
 mod hello;
 mod tracking;
 
@@ -64,6 +65,7 @@ const OWN: Flags = Flags::NOSCRIPT.and(ANY_TIME);
 #[rustfmt::skip]
 const CLIENT: &[Definition] = &[
     sub("caching",      3, tracking::caching,    OWN,      &[]),
+    sub("capa",        -3, client::capa,         OWN.and(Flags::ALLOW_BUSY), &[]),
     sub("getname",      2, client::getname,      OWN,      &[]),
     sub("getredir",     2, tracking::getredir,   OWN,      &[]),
     sub("help",         2, client::help,         ANY_TIME, &[]),

@@ -37,7 +37,8 @@ pub(super) fn georadiusbymember_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// `GEOSEARCH key FROMMEMBER member|FROMLONLAT longitude latitude BYRADIUS radius M|KM|FT|MI|BYBOX width height
-/// M|KM|FT|MI [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]`
+/// M|KM|FT|MI [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]`, or in place of both: `BYPOLYGON count longitude
+/// latitude [longitude latitude …]`
 pub(super) fn geosearch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let set = cx.db.sorted_set(args.key(0))?;
     let query = Query { kind: Kind::Search, ..Query::default() }.read(args, 2, set)?;
@@ -129,6 +130,17 @@ fn rect(args: Args<'_>, at: usize, meters: &mut f64) -> Result<Shape> {
     Ok(Shape::Rect { width: width * *meters, height: height * *meters })
 }
 
+/// The polygon whose number of corners stands at argument `at`, with the corners behind it; and where it ends.
+fn polygon(args: Args<'_>, at: usize) -> Result<(Vec<Place>, usize)> {
+    const LEAST: usize = 3;
+    let count = args.int(at).map_err(|_| Error::Static("ERR invalid number of vertices"))?;
+    let fits = |count: &usize| *count >= LEAST && *count <= (args.len() - at - 1) / 2;
+    let count = usize::try_from(count).ok().filter(fits);
+    let count = count.ok_or(Error::Static("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices"))?;
+    let corners: Result<Vec<_>> = (0..count).map(|corner| place(args, at + 1 + 2 * corner)).collect();
+    Ok((corners?, at + 1 + 2 * count))
+}
+
 /// Which command it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Kind {
@@ -211,8 +223,10 @@ impl<'a> Query<'a> {
     fn option(&mut self, args: Args<'a>, at: usize, set: Option<&SortedSet>) -> Result<usize> {
         let more = args.len() - at - 1;
         let search = |word| self.is_search() && args.is(at, word);
-        let by_box = matches!(self.shape, Some(Shape::Rect { .. }));
-        let by_radius = matches!(self.shape, Some(Shape::Circle(_)));
+        let by_box = matches!(self.shape, Some(Shape::Rect { .. } | Shape::Polygon(_)));
+        let by_radius = matches!(self.shape, Some(Shape::Circle(_) | Shape::Polygon(_)));
+        let by_polygon = matches!(self.shape, Some(Shape::Polygon(_)));
+        let has_centre = self.from_place || self.from_member;
         if args.is(at, "COUNT") && more > 0 {
             let count = usize::try_from(args.int(at + 1)?).ok().filter(|&count| count > 0);
             self.count = count.ok_or(Error::Static("ERR COUNT must be > 0"))?;
@@ -221,11 +235,11 @@ impl<'a> Query<'a> {
             self.target = Some(args.at(at + 1));
             self.store_distance = args.is(at, "STOREDIST");
             Ok(at + 2)
-        } else if search("FROMMEMBER") && more > 0 && !self.from_place {
+        } else if search("FROMMEMBER") && more > 0 && !self.from_place && !by_polygon {
             self.centre = set.map(|set| member_place(set, args.at(at + 1))).transpose()?;
             self.from_member = true;
             Ok(at + 2)
-        } else if search("FROMLONLAT") && more > 1 && !self.from_member {
+        } else if search("FROMLONLAT") && more > 1 && !self.from_member && !by_polygon {
             self.centre = Some(place(args, at + 1)?);
             self.from_place = true;
             Ok(at + 3)
@@ -235,6 +249,11 @@ impl<'a> Query<'a> {
         } else if search("BYBOX") && more > 2 && !by_radius {
             self.shape = Some(rect(args, at + 1, &mut self.unit)?);
             Ok(at + 4)
+        } else if search("BYPOLYGON") && more > 0 && !has_centre && (self.shape.is_none() || by_polygon) {
+            let (corners, end) = polygon(args, at + 1)?;
+            (self.centre, self.unit) = (Some(Place::middle(&corners)), 1.0);
+            self.shape = Some(Shape::Polygon(corners.into()));
+            Ok(end)
         } else {
             Err(Error::Syntax)
         }
@@ -250,7 +269,8 @@ impl<'a> Query<'a> {
             )));
         }
         let name = || echo(args.at(0), MAX_NAME);
-        if self.is_search() && !(self.from_member || self.from_place) {
+        let by_polygon = matches!(self.shape, Some(Shape::Polygon(_)));
+        if self.is_search() && !(self.from_member || self.from_place || by_polygon) {
             let text = format!("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {}", name());
             return Err(Error::Message(text));
         }
@@ -266,7 +286,7 @@ impl<'a> Query<'a> {
 
     /// The members that are found, in order.
     fn run<'s>(&self, set: &'s SortedSet) -> Vec<Found<'s>> {
-        let (Some(centre), Some(shape)) = (self.centre, self.shape) else { return Vec::new() };
+        let (Some(centre), Some(shape)) = (self.centre, &self.shape) else { return Vec::new() };
         let most = if self.any { self.count } else { usize::MAX };
         let mut found = Vec::new();
         for cell in shape.cells(centre) {

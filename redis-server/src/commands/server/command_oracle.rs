@@ -9,9 +9,16 @@ use crate::protocol::oracle::{Oracle, Reply};
 
 /// Commands that came after the version compared with (7.0), each on purpose.
 const NEWER: &[&str] = &[
+    "client|capa",
     "client|no-touch",
     "client|setinfo",
     "cluster|myshardid",
+    "cluster|slot-stats",
+    "commandlog",
+    "commandlog|get",
+    "commandlog|help",
+    "commandlog|len",
+    "commandlog|reset",
     "delex",
     "delifeq",
     "digest",
@@ -28,6 +35,7 @@ const NEWER: &[&str] = &[
     "hsetex",
     "httl",
     "msetex",
+    "script|show",
     "waitaof",
     "xackdel",
     "xdelex",

@@ -41,6 +41,7 @@ pub(super) static FAMILY: Family = Family { group: "server", category: Categorie
     latency::COMMAND,
     memory::COMMAND,
     module::COMMAND,
+    slowlog::COMMANDLOG,
     slowlog::COMMAND,
     cmd("bgrewriteaof", 1, snapshot::rewrite, SAVES,                              &[]),
     cmd("bgsave",   -1, snapshot::bgsave,  SAVES,                                 &[]).locks(Footprint::Alone),

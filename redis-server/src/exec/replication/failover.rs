@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Replication, Stage};
+use crate::clients::client::flag;
 use crate::config::settings;
+use crate::exec::dispatch::redirect;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::stand_still;
 use crate::protocol::error::Error;
@@ -144,14 +146,18 @@ impl Replication {
             let words = target.as_ref().map_or_else(String::new, |(host, port)| format!("{host} {port}"));
             instance.config.note(settings::REPLICAOF, &words);
         }
-        if target.is_some() && !self.is_replica() {
+        if let Some((host, port)) = &target
+            && !self.is_replica()
+        {
             let unblocked = Error::Static(
                 "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
             );
             for client in instance.clients() {
                 let blocked = client.blocked().clone();
+                let is_sent = client.has_flag(flag::REDIRECTS) && !instance.cluster.is_enabled();
+                let error = if is_sent { &redirect(host, *port) } else { &unblocked };
                 // One that has just been answered waits no longer.
-                let _ = blocked.is_some_and(|blocked| blocked.fail(&unblocked));
+                let _ = blocked.is_some_and(|blocked| blocked.fail(error));
             }
         }
         self.follow(instance, target);

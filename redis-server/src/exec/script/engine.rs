@@ -70,6 +70,11 @@ impl Cache {
         <&Sha>::try_from(name).is_ok_and(|sha| self.scripts.contains_key(sha))
     }
 
+    /// The source of the script of this name.
+    pub fn source(&self, name: &[u8]) -> Option<&[u8]> {
+        self.scripts.get(<&Sha>::try_from(name).ok()?).map(|script| &*script.source)
+    }
+
     /// The name of the script with this source, if it is here.
     fn find(&self, source: &[u8]) -> Option<Sha> {
         let sha = self.by_source.get(&self.hasher.hash_one(source))?;

@@ -255,6 +255,7 @@ impl Job {
         window::invoke(&mut cx, &call);
         let nanos = worker.tick();
         worker.finished(&cx, &call, nanos);
+        worker.sized(&cx, &call, cx.reply.len());
         instance.exclusive.add_alone(nanos);
         let ready = mem::take(&mut cx.ready);
         cx.commit();

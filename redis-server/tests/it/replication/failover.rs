@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::support::server::until_blocked;
 
 fn ok() -> Value {
     Value::Status("OK".into())
@@ -178,5 +179,41 @@ fn what_is_refused_is_refused_in_the_genuine_words() {
     ] {
         let words: Vec<_> = command.split(' ').collect();
         assert_eq!(client.ask(command), genuine.ask(&words), "{command}");
+    }
+}
+
+/// `CLIENT CAPA redirect`: without a cluster, too.
+#[test]
+fn a_client_that_can_is_sent_to_the_primary() {
+    let server = Server::with(&[]);
+    let (mut client, mut plain, mut waiting) = (server.connect(), server.connect(), server.connect());
+    for client in [&mut client, &mut waiting] {
+        assert_eq!(client.ask("CLIENT CAPA redirect"), ok());
+    }
+    client.ask("SET k v");
+    waiting.send(&["BLPOP", "l", "0"]);
+    until_blocked(&server.instance, 1);
+    client.ask("MULTI");
+    client.ask("SET k w");
+    let moved = |reply: Value| assert_eq!(reply.text(), "REDIRECT 127.0.0.1:1");
+    assert_eq!(plain.ask("REPLICAOF 127.0.0.1 1"), ok());
+    moved(waiting.reply());
+    moved(client.ask("EXEC"));
+    ["GET k", "SET k w", "KEYS *"].iter().for_each(|line| moved(client.ask(line)));
+    assert_eq!(client.ask("PING").text(), "PONG");
+    assert_eq!(client.ask("EVAL return(1) 0"), Value::Int(1));
+    assert_eq!(client.ask("READONLY"), ok());
+    assert_eq!(client.ask("GET k").text(), "v");
+    moved(client.ask("SET k w"));
+    assert_eq!(client.ask("READWRITE"), ok());
+    client.ask("MULTI");
+    moved(client.ask("GET k"));
+    assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
+    // Who has not said it, or no longer, is answered as ever.
+    assert_eq!(client.ask("RESET").text(), "RESET");
+    for client in [&mut client, &mut plain] {
+        assert_eq!(client.ask("GET k").text(), "v");
+        assert!(client.ask("SET k w").text().starts_with("READONLY"));
+        assert!(client.ask("READONLY").text().starts_with("ERR This instance has cluster support disabled"));
     }
 }

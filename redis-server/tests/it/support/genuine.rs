@@ -66,7 +66,9 @@ impl Genuine {
             Some(path) => _ = fs::copy(path, folder.join("dump.rdb")).unwrap(),
             None => {}
         }
-        let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
+        // What only ours has is not said.
+        let known = settings.iter().filter(|(name, _)| name != "compatibility");
+        let flags = known.flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
         let started = Command::new(program)
             .args(["--port", "0", "--unixsocket", "socket", "--save", "", "--appendonly", "no", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])
