@@ -199,6 +199,31 @@ fn bodies_count_until_they_are_released() {
 }
 
 #[test]
+fn padding_is_given_back_to_its_stream() {
+    let config = Config { stream_window: 1000, ..Config::default() };
+    let mut engine = Engine::open(&config);
+    let stream = engine.begin(1, false);
+    let padded = put(Kind::Data, 8, 1, &[&[200][..], &[0; 300]].concat());
+    for round in 0..20 {
+        let seen = engine.send(&padded).unwrap();
+        assert_eq!(seen, [Seen::Data { stream, data: vec![0; 100], end: false }], "{round}");
+        engine.connection.release(stream, 100);
+        engine.take_output();
+    }
+}
+
+#[test]
+fn the_connection_takes_no_more_than_its_window() {
+    let config = Config { stream_window: 100_000, connection_window: 65_535, ..Config::default() };
+    let mut engine = Engine::open(&config);
+    engine.begin(1, false);
+    for length in [16_384, 16_384, 16_384, 16_383] {
+        engine.send(&data(1, &vec![0; length], false)).unwrap();
+    }
+    assert_eq!(engine.send(&data(1, b"x", false)).unwrap_err().reason, Reason::FLOW_CONTROL_ERROR);
+}
+
+#[test]
 fn content_length_is_kept() {
     fn check(length: &str, pieces: &[(&[u8], bool)], expected: Option<Reason>) {
         let fields = [(":method", "POST"), (":scheme", "http"), (":path", "/"), ("content-length", length)];

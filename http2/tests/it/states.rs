@@ -314,6 +314,13 @@ fn frames_of_wrong_length_or_place() {
     check(&window_update(2, 1), protocol);
     check(&window_update(0, 0), protocol);
     check(&window_update(0, 0x7fff_ffff), Answer::Connection(Reason::FLOW_CONTROL_ERROR));
+    // As large as a window may be, and one byte more.
+    check(&window_update(0, 0x7fff_ffff - 65_535), Answer::Nothing);
+    check(&window_update(0, 0x7fff_ffff - 65_534), Answer::Connection(Reason::FLOW_CONTROL_ERROR));
+    check(&window_update(STREAM, 0x7fff_ffff - 65_535), Answer::Nothing);
+    check(&window_update(STREAM, 0x7fff_ffff - 65_534), Answer::Stream(Reason::FLOW_CONTROL_ERROR));
+    let interrupted = [put(Kind::Headers, 0, 7, &request()), put(Kind::Continuation, END_HEADERS, STREAM, &[])];
+    check(&interrupted.concat(), protocol);
     check(&put(Kind::Headers, END_HEADERS, 7, &[0x80]), Answer::Connection(Reason::COMPRESSION_ERROR));
     check(
         &put(Kind::Headers, END_HEADERS | 0x20, 7, &[&[0, 0, 0, 7, 1][..], &request()].concat()),
