@@ -82,6 +82,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     differ(&xtask, options.full)?;
+    if options.full {
+        gate("faults picked by hand", xtask.task(&["mutants"]))?
+            .lines()
+            .last()
+            .into_iter()
+            .for_each(|line| println!("{line}"));
+    }
     fuzz(options)?;
     // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));

@@ -14,6 +14,7 @@ mod interrupt;
 mod isolation;
 mod load;
 mod loadgen;
+mod mutants;
 mod package;
 mod paths;
 mod persistence;
@@ -54,6 +55,8 @@ enum Task {
     Bare(bare::Options),
     /// echonet-lite on other systems: compiled for them, its tests with their sockets.
     Systems(systems::Options),
+    /// Hand-picked faults, put into a copy of the tree one by one: the tests must find each.
+    Mutants(mutants::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
     /// Random commands to our server and a genuine one, whose replies must be the same.
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::Package(options) => package::run(&options),
         Task::Bare(options) => bare::run(&options),
         Task::Systems(options) => systems::run(&options),
+        Task::Mutants(options) => mutants::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
