@@ -11,6 +11,7 @@
 //! - `embassy` (feature): a node on embassy-net, without an allocator.
 //! - `emulate` (feature): virtual homes of any classes, with faults, for tests; `certify` (feature): a node held
 //!   against the specification.
+//! - `shape` (feature `serde`): how all of this is written by serde.
 //! - `serial` (feature `serial`; feature `skstack` for its no_std part): Route-B smart meters behind a serial Wi-SUN module.
 #![no_std]
 
@@ -39,6 +40,8 @@ pub mod net;
 pub mod node;
 #[cfg(feature = "skstack")]
 pub mod serial;
+#[cfg(feature = "serde")]
+pub mod shape;
 pub mod wire;
 
 /// The examples of the README are compiled.

@@ -35,6 +35,9 @@ pub use value::{
     Cause, Date, DateTime, Excerpt, Fields, Flags, Items, Json, Named, Scaled, Step, Time, Value, ValueError,
 };
 
+#[cfg(feature = "serde")]
+pub(crate) use value::parse_text;
+
 use crate::wire::ClassCode;
 
 /// The class with this code.

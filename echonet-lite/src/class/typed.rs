@@ -40,6 +40,7 @@ pub trait Property: Sized {
 
 /// Why bytes are no value of a property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EdtError {
     /// They are too many or too few.
     Length,
@@ -234,6 +235,22 @@ impl<S> Eq for Quantity<S> {}
 impl<S: Spec> fmt::Debug for Quantity<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value().fmt(f)
+    }
+}
+
+/// The code of a property, and the number that its EDT is.
+#[cfg(feature = "defmt")]
+impl<S: Spec> defmt::Format for Quantity<S> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=u8:02X}={=u32:#X}", S::EPC, self.code);
+    }
+}
+
+/// The code of a property, and its EDT.
+#[cfg(feature = "defmt")]
+impl<S: Spec, const MOST: usize> defmt::Format for Record<S, MOST> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=u8:02X}={=[u8]:02X}", S::EPC, self.as_bytes());
     }
 }
 
@@ -511,6 +528,30 @@ macro_rules! states {
             fn is_settable(&self) -> bool {
                 const FIXED: &[$name] = &[$($name::$fixed),*];
                 !FIXED.contains(self)
+            }
+        }
+
+        #[cfg(feature = "defmt")]
+        impl ::defmt::Format for $name {
+            fn format(&self, f: ::defmt::Formatter<'_>) {
+                let name = match self { $(Self::$variant => ::core::stringify!($variant),)* };
+                ::defmt::write!(f, "{=str}", name);
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl ::serde_core::Serialize for $name {
+            fn serialize<S: ::serde_core::Serializer>(&self, serializer: S) -> ::core::result::Result<S::Ok, S::Error> {
+                let name = match self { $(Self::$variant => ::core::stringify!($variant),)* };
+                $crate::shape::write_state(serializer, name, *self as u32)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de> ::serde_core::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde_core::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
+                const NAMES: &[&str] = &[$(::core::stringify!($variant)),*];
+                $crate::shape::read_state(deserializer, NAMES, &[$(Self::$variant),*], |state| state as u32)
             }
         }
     };

@@ -9,6 +9,7 @@ use super::bounds::{Bounds, Reach};
 use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::io::Io;
+use super::report::report;
 use super::socket::Plan;
 use super::tcp::Listen;
 use crate::controller::{self, Controller, Interview};
@@ -152,6 +153,9 @@ impl<D: Device> Builder<D> {
         }
         let listens_only = self.plan.listens_only;
         let io = Io::open(self.plan, self.bounds, self.listen, self.prefer_tcp)?;
+        for interface in io.departing.sockets.interfaces() {
+            report!(info, "listening on {interface}");
+        }
         let mut config = self.controller.unwrap_or_else(|| {
             let mut config = controller::Config::new(RandomState::new().hash_one(0));
             if D::PRESENT {

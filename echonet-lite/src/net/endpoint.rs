@@ -93,10 +93,14 @@ impl<D: Device + Send + 'static> Endpoint<D> {
     pub async fn request(&self, node: impl Into<NodeAddr>, request: &Request<'_>) -> Result<Answer, Error> {
         let node = node.into();
         let reply = self.begin(|engine, now| engine.controller.request(now, node, request))?;
+        #[cfg(feature = "tracing")]
+        let span = tracing::debug_span!("request", %node, request = ?request);
         let ended = poll_fn(|cx| match reply.shared.try_with(|state| state.pending.poll_answer(reply.place, cx)) {
             Ok(poll) => poll.map(Ok),
             Err(Reentered) => Poll::Ready(Err(Error::Reentered)),
         });
+        #[cfg(feature = "tracing")]
+        let ended = tracing::Instrument::instrument(ended, span);
         ended.await?.ok_or(Error::Closed)?.map_err(Error::Failed)
     }
 

@@ -8,9 +8,10 @@ use std::string::String;
 use std::time::Instant as SystemInstant;
 
 use super::io::{Answers, Departing, Io};
+use super::report::report;
 use crate::controller::{Controller, Event};
 use crate::node::{Arrival, Destination, Fault, Handled, Instant, Node, Objects, Transmit};
-use crate::wire::{Esv, Frame, Message};
+use crate::wire::{Esv, Frame, Message, ParseError};
 
 /// The device side of an endpoint: a [`Node`], or `()` for a program that only asks.
 pub trait Device: sealed::Device {}
@@ -169,7 +170,10 @@ impl<D: Device> Engine<D> {
                 Some(allowance) => {
                     self.take(now, datagram.from, how, datagram.bytes, &mut Answers { departing, way, allowance });
                 }
-                None => self.take_unanswered(now, datagram.from, datagram.bytes),
+                None => {
+                    report!(debug, "{} is not near, or asks too often: its request is not answered", datagram.from);
+                    self.take_unanswered(now, datagram.from, datagram.bytes);
+                }
             }
         }
     }
@@ -181,16 +185,27 @@ impl<D: Device> Engine<D> {
                 self.controller.handle_message(now, from, &message);
             }
             Ok(_) => {}
-            Err(_) => self.malformed += 1,
+            Err(error) => self.note_malformed(from, error),
         }
+    }
+
+    #[cold]
+    fn note_malformed(&mut self, from: SocketAddr, error: ParseError) {
+        self.malformed += 1;
+        report!(debug, "a datagram of {from} is no message: {error}");
     }
 
     /// Takes one message, however it came.
     #[inline]
     pub(super) fn take(&mut self, now: Instant, from: SocketAddr, how: Arrival, bytes: &[u8], out: &mut impl Transmit) {
-        let Ok(Frame::Format1(message)) = Frame::parse(bytes) else {
-            self.malformed += 1;
-            return;
+        let message = match Frame::parse(bytes) {
+            Ok(Frame::Format1(message)) => message,
+            // Nobody has agreed with this node on what such frames say.
+            Ok(_) => {
+                self.malformed += 1;
+                return;
+            }
+            Err(error) => return self.note_malformed(from, error),
         };
         let Self { device, controller, .. } = self;
         // An answer that ended in a panic was the device's to give all the same.
@@ -212,7 +227,9 @@ fn unharmed<R>(controller: &mut Controller, work: impl FnOnce() -> R) -> Option<
         Err(payload) => {
             let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-            controller.tell(Event::ObjectPanicked { message: text.unwrap_or_default() });
+            let message = text.unwrap_or_default();
+            report!(error, "an object panicked: {message}");
+            controller.tell(Event::ObjectPanicked { message });
             None
         }
     }

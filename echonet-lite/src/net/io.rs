@@ -10,6 +10,7 @@ use std::vec::Vec;
 use super::bounds::{Allowance, Bounds, Rates, Reach};
 use super::engine::{Device, Engine};
 use super::error::BindError;
+use super::report::report;
 use super::socket::{Arrived, Plan, Sockets, Way};
 use super::system::{Changes, Incoming, Outgoing, Watch};
 use super::tcp::{Listen, Tcp};
@@ -102,7 +103,11 @@ impl Io {
         self.departing.flush();
         let generation = self.departing.sockets.generation();
         // What cannot be found out now is asked at the next change.
-        let has_gained = self.departing.sockets.refresh(unplugged).unwrap_or(false);
+        let has_gained = self.departing.sockets.refresh(unplugged).unwrap_or_else(|error| {
+            report!(warn, "the interfaces could not be listed: {error}");
+            false
+        });
+        report!(debug, "interfaces or addresses have changed");
         if self.departing.sockets.generation() != generation {
             self.departing.outgoing.sockets_changed();
             self.tcp.follow(self.departing.sockets.unicast_addresses(), &self.watch);
@@ -212,7 +217,11 @@ impl Departing {
 
     pub(super) fn flush(&mut self) {
         if !self.outgoing.is_empty() {
-            self.lost += self.outgoing.flush(&self.sockets);
+            let lost = self.outgoing.flush(&self.sockets);
+            if lost > 0 {
+                self.lost += lost;
+                report!(debug, "the system did not take {lost} datagrams");
+            }
         }
     }
 }

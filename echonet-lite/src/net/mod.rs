@@ -18,6 +18,7 @@ mod pending;
 #[cfg(any(not(target_os = "linux"), echonet_portable))]
 mod portable;
 mod remote;
+mod report;
 mod shared;
 mod socket;
 mod tcp;

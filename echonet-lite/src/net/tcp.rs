@@ -15,6 +15,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::io::Departing;
+use super::report::report;
 use super::system::{self, Watch, Watched};
 use super::token::{self, Interest};
 use crate::node::{Arrival, Destination, Instant, Transmit};
@@ -130,7 +131,10 @@ impl Tcp {
             return Ok(());
         }
         let listener = match listener(address) {
-            Err(_) if self.listen == Listen::IfFree => return Ok(()),
+            Err(error) if self.listen == Listen::IfFree => {
+                report!(warn, "no TCP on {address}: {error}");
+                return Ok(());
+            }
             opened => opened?,
         };
         let mut listener = Watched::new(listener);
@@ -172,7 +176,8 @@ impl Tcp {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => {
+                Err(error) => {
+                    report!(warn, "no TCP connections are accepted for {PAUSE:?}: {error}");
                     // No descriptors or memory: asking again at once would only spin.
                     self.paused = Some(now + PAUSE);
                     self.listen(watch, Interest::Nothing);

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 /// Who made the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Identity {
     /// Manufacturer code that the ECHONET Consortium gives (0x8A).
     pub maker: [u8; 3],
@@ -38,6 +39,7 @@ impl Identity {
 
 /// Where answers go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AnswerPort {
     /// To port 3610 of the sender, as the specification has it (Part II, 1.3).
     #[default]
@@ -48,6 +50,7 @@ pub enum AnswerPort {
 
 /// What a node does with SetGet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SetGet {
     /// Writes, then reads.
     #[default]
@@ -58,6 +61,7 @@ pub enum SetGet {
 
 /// What a node says of more instances than the 84 that one value can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ManyInstances {
     /// Announces the first 84.
     #[default]
@@ -68,6 +72,7 @@ pub enum ManyInstances {
 
 /// Whether the node can receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Profile {
     /// 0EF001: sends and receives.
     #[default]

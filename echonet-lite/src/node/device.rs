@@ -45,6 +45,7 @@ pub struct Node<O, const STORE: usize = DEFAULT_STORE> {
 
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Handled {
     /// It was for an object of this node and is dealt with: answered now, later, or not at all where the specification
     /// wants silence.
@@ -59,6 +60,7 @@ pub enum Handled {
 
 /// What went wrong since the start. The counters wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Statistics {
     /// Datagrams that were no frames.
     pub malformed: u32,
@@ -70,6 +72,7 @@ pub struct Statistics {
 
 /// Why a notification cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NotifyError {
     /// The node has no such object.
     NoSuchObject,

@@ -42,6 +42,7 @@ pub trait Object {
 
 /// Why an object refused to read or write a property. A peer sees only that it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Refused {
     /// The object has no such property.
     NoProperty,

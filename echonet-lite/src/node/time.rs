@@ -7,6 +7,7 @@ use core::{
 
 /// A moment of a clock that never goes back, in microseconds since whatever the caller chose. The core reads no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Instant(pub u64);
 
 impl Instant {

@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 
 /// How a datagram came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Arrival {
     /// To an address of this node's own.
     Unicast,
@@ -15,6 +16,7 @@ pub enum Arrival {
 
 /// Where a datagram is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Destination {
     /// To this address and port, with its scope. For what came on a TCP connection, that connection.
     Unicast(SocketAddr),

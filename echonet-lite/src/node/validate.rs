@@ -8,6 +8,7 @@ use crate::wire::{ClassCode, EDT_MAX, Eoj};
 
 /// Something that an object of a node does not do as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Fault {
     /// An instance is 1 to 127, and the node profile is the node's own.
@@ -43,6 +44,7 @@ pub enum Fault {
 
 /// What a class requires of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Required {
     /// To be read.
     Get,

@@ -5,6 +5,7 @@ use super::PropertySet;
 /// What a peer may do with the properties of an object: the content of its property maps. A class's table gives one:
 /// `Class::mandatory`, `Class::offering`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PropertyAccess {
     /// Can be read (map 0x9F). Has the maps themselves.
     pub get: PropertySet,

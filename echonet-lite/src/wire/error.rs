@@ -4,6 +4,7 @@ use core::fmt;
 
 /// Where and why bytes are not a frame. Such a datagram is discarded without an answer (Part II, 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ParseError {
     /// Offset of the byte at fault, from the start of the frame; at most its length.
     pub offset: usize,
@@ -13,6 +14,7 @@ pub struct ParseError {
 
 /// What is wrong with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Cause {
     /// The bytes end inside a field.
     Truncated,

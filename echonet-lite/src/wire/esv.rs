@@ -4,6 +4,7 @@ use core::fmt;
 
 /// A service: what a message asks, answers or notifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[repr(u8)]
 pub enum Esv {
     /// `SetI_SNA`: a write that wanted no answer was refused.
@@ -42,6 +43,7 @@ pub enum Esv {
 
 /// A byte that is no service of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct UnknownEsv(pub u8);
 
 impl fmt::Display for UnknownEsv {

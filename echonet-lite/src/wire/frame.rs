@@ -177,6 +177,7 @@ impl fmt::Debug for Message<'_> {
 
 /// One property of a message: its code and the bytes of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Property<'a> {
     /// Code. The specification names 0x80..=0xFF; a peer may send any byte.
     pub epc: u8,

@@ -27,6 +27,8 @@ mod display;
 mod eoj;
 mod error;
 mod esv;
+#[cfg(feature = "defmt")]
+mod format;
 mod frame;
 mod property_map;
 mod property_set;
@@ -35,6 +37,8 @@ mod writer;
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+#[cfg(feature = "serde")]
+pub use crate::shape::MessageBuf;
 pub use access::PropertyAccess;
 pub use eoj::{ClassCode, Eoj, ParseEojError};
 pub use error::{Cause, ParseError};

@@ -15,6 +15,7 @@ const BITMAP_FROM: usize = 16;
 
 /// Why bytes are not a property map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum MapError {
     /// The length is not what the count in the first byte needs.
     Length {

@@ -4,6 +4,7 @@ use super::{Cause, Esv, HEADER_LEN, ParseError, frame};
 
 /// What the bytes at the start of a stream are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum MessageLength {
     /// The first frame has this many bytes, all of which are there. [`Frame::parse`](super::Frame::parse) accepts them.
     Complete(usize),

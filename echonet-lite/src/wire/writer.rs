@@ -6,6 +6,7 @@ use super::{EDT_MAX, Eoj, Esv, HEADER_LEN, frame};
 
 /// What a frame says besides its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Header {
     /// Transaction identifier.
     pub tid: u16,
@@ -19,6 +20,7 @@ pub struct Header {
 
 /// Why something cannot be written. The frame is as it was before, and can be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WriteError {
     /// The buffer has no room for it.
     NoRoom,

@@ -22,6 +22,8 @@ mod net;
 mod network;
 #[cfg(feature = "net")]
 mod peers;
+#[cfg(all(feature = "serde", feature = "std"))]
+mod shape;
 #[cfg(feature = "std")]
 mod simulation;
 mod support;

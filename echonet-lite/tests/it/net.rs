@@ -3,6 +3,8 @@
 
 mod gateway;
 mod link;
+#[cfg(feature = "log")]
+mod logged;
 mod loopback;
 mod panics;
 mod port;

@@ -342,6 +342,12 @@ impl PropertySpec {
     }
 }
 
+/// The EDT that a text says; its length.
+#[cfg(feature = "serde")]
+pub(crate) fn parse_text(data: &'static Data, text: &str, edt: &mut [u8]) -> Option<usize> {
+    text::parse(data, text, edt).ok()
+}
+
 /// Writes a value as EDT of this type, if it is one, and returns its length.
 pub(super) fn encode(data: &'static Data, value: Value<'_>, edt: &mut [u8]) -> Option<usize> {
     encode::encode(data, value, edt).ok()
