@@ -12,6 +12,18 @@ use crate::process::run_quietly;
 /// Targets, and the features that are checked for each beside the defaults.
 const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "mqtt"), ("aarch64-apple-darwin", "mqtt,serial")];
 
+/// Sets of features that somebody may want, without the defaults; each is checked alone, the empty one by `bare`.
+const FEATURES: [&str; 8] = [
+    "names",
+    "std",
+    "net",
+    "embassy,defmt,serde,skstack",
+    "std,serde,log,tracing",
+    "net,serde,log,tracing,earlier-releases",
+    "serial",
+    "net,serial,emulate,certify",
+];
+
 /// Options of `cargo xtask systems`.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -20,7 +32,7 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// Checks the crate for other systems, and runs its tests with their sockets.
+/// Checks the crate for other systems and with other features, and runs its tests with their sockets.
 ///
 /// # Errors
 /// With the output of what failed.
@@ -35,6 +47,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         run_quietly(&mut check).with_context(|| format!("echonet-lite on {target}"))?;
         println!("ok: echonet-lite compiles for {target}");
     }
+    for features in FEATURES {
+        let mut check = cargo("systems", "-Dwarnings");
+        check.args(["check", "--lib", "--no-default-features", "--features", features]);
+        run_quietly(&mut check).with_context(|| format!("echonet-lite with {features}"))?;
+    }
+    println!("ok: echonet-lite compiles with {} sets of features", FEATURES.len());
     if options.check {
         return Ok(());
     }

@@ -86,7 +86,14 @@ impl Toolchain {
     pub(super) fn check_library(&self) -> Result<()> {
         let check = |target: &str, kind: &str| {
             let mut command = self.cargo();
-            command.args([kind, "--package", "echonet-lite", "--no-default-features", "--features", "skstack"]);
+            command.args([
+                kind,
+                "--package",
+                "echonet-lite",
+                "--no-default-features",
+                "--features",
+                "skstack,serde,defmt",
+            ]);
             command.args(["--target", target]).current_dir(crate::root());
             self.finish(command)
         };
