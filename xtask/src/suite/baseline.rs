@@ -1,4 +1,4 @@
-//! What Debian's own server passes: the list of tests that a file holds.
+//! What the genuine server passes: the list of tests that a file holds.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,19 @@ use super::command;
 use super::runner::{Against, Runner};
 use crate::process::{Server, free_port};
 
-/// Where Debian installs the genuine server.
+/// Where Debian installs Redis' server.
 pub(super) const GENUINE: &str = "/usr/bin/redis-server";
 
 /// Names of the tests of `unit` that the genuine server passes and fails: from the cache, or run now.
 /// `None`, and a line that says so, where it is not installed.
 /// `started` says how a file runs that starts it.
-pub(super) fn of(runner: &Runner, unit: &str, started: Option<Against>, fresh: bool) -> Result<Option<Baseline>> {
+pub(super) fn of(
+    runner: &Runner,
+    program: &Path,
+    unit: &str,
+    started: Option<Against>,
+    fresh: bool,
+) -> Result<Option<Baseline>> {
     let folder = runner.cache().join(match started {
         Some(Against::Nodes(nodes)) => format!("baseline-{}", nodes.name()),
         Some(Against::Started | Against::Port(_)) => "baseline-started".to_owned(),
@@ -25,15 +31,15 @@ pub(super) fn of(runner: &Runner, unit: &str, started: Option<Against>, fresh: b
     if !fresh && let Ok(text) = fs::read_to_string(&file) {
         return Ok(Some(Baseline { passed: text.lines().map(String::from).collect(), failed: Vec::new() }));
     }
-    if !Path::new(GENUINE).exists() {
-        println!("no {GENUINE}: tests of {unit} that are never reached cannot be counted");
+    if !program.exists() {
+        println!("no {}: tests of {unit} that are never reached cannot be counted", program.display());
         return Ok(None);
     }
     let outcome = if let Some(against) = started {
         runner.run(unit, against, &[])?
     } else {
         let port = free_port()?;
-        let server = Server::start(&command(Path::new(GENUINE), port), port, runner.cache())?;
+        let server = Server::start(&command(program, port, &[]), port, runner.cache())?;
         runner.run(unit, Against::Port(server.port()), &[])?
     };
     fs::create_dir_all(folder)?;

@@ -1,9 +1,9 @@
 //! Redis' own test suite, run against our server: against one that is there (its external mode), or with ours in the place of
-//! the server that it starts, or as the nodes of its clusters.
+//! the server that it starts, or as the nodes of its clusters. Valkey's likewise, in its external mode.
 //!
-//! The suite is fetched as Debian's source package `redis` into the target folder and never committed. Debian's own server
+//! The suite is fetched as Debian's source package into the target folder and never committed. The genuine server
 //! runs the same files first: the tests that it passes are the tests that ours must reach, so that a file which breaks
-//! off half-way cannot look good. `xtask/suite/known.txt` says which tests need what is not supported, and why.
+//! off half-way cannot look good. `xtask/suite/known.txt` (and `known-valkey.txt`) says which tests need what is not supported, and why.
 
 mod baseline;
 mod known;
@@ -15,6 +15,7 @@ mod source;
 mod units;
 mod unlocked;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -31,10 +32,14 @@ use nodes::Nodes;
 use output::Outcome;
 use report::Report;
 use runner::{Against, Runner};
+use source::Of;
 
 /// Options of `cargo xtask suite`.
 #[derive(Args)]
 pub(crate) struct Options {
+    /// Whose suite.
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["spawn", "cluster", "sentinel"])]
+    of: Of,
     /// Test a server that already runs on this port of the loopback interface (default: starts the release build).
     #[arg(long)]
     port: Option<u16>,
@@ -89,11 +94,12 @@ impl Options {
 /// # Errors
 /// When a test hangs, or fewer than 97 % of the tests that concern supported commands pass.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let cache = crate::target_dir().join("suite");
-    let tree = source::fetch(&cache)?;
+    let cache = crate::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
+    fs::create_dir_all(&cache)?;
+    let tree = source::fetch(options.of, &cache)?;
     let units = units_of(options, &tree)?;
-    let known = Known::read(&crate::root().join("xtask/suite/known.txt"))?;
-    let subject = Subject::new(options, cache.clone())?;
+    let known = Known::read(&crate::root().join(options.of.known()))?;
+    let subject = Subject::new(options, &tree, cache.clone())?;
     let lanes = if options.port.is_some() || options.nodes().is_some() { 1 } else { options.jobs };
     let lane = |number| Lane::new(&tree, &cache, &subject, options, number);
     let lanes = (0..lanes).map(lane).collect::<Result<Vec<_>>>()?;
@@ -137,6 +143,7 @@ fn units_of(options: &Options, tree: &Path) -> Result<Vec<String>> {
     let all = match options.files.as_slice() {
         [] if options.gate => units::GATE,
         [] if options.spawn => units::STARTED,
+        [] if options.of == Of::Valkey => units::VALKEY,
         [] => units::EXTERNAL,
         files => return Ok(files.to_vec()),
     };
@@ -150,6 +157,7 @@ type Ran = (Option<Baseline>, Outcome);
 /// its files.
 struct Lane {
     genuine: Runner,
+    genuine_program: PathBuf,
     subject: Runner,
 }
 
@@ -157,14 +165,16 @@ impl Lane {
     fn new(tree: &Path, cache: &Path, subject: &Subject, options: &Options, number: u32) -> Result<Self> {
         let runner = |name: &str, program: &Path| {
             let place = cache.join(format!("{name}-{number}"));
-            anyhow::Ok(Runner::new(source::copy(tree, &place, program)?, cache.to_owned(), options.time_limit, number))
+            let copy = source::copy(options.of, tree, &place, program)?;
+            anyhow::Ok(Runner::new(copy, cache.to_owned(), options.time_limit, number))
         };
-        let genuine = runner("genuine", Path::new(baseline::GENUINE))?;
+        let genuine_program = options.of.genuine(tree);
+        let genuine = runner("genuine", &genuine_program)?;
         let mut program = subject.program();
         if options.mixed {
             program = nodes::mixed(cache, &program)?;
         }
-        Ok(Self { genuine, subject: runner("subject", &program)? })
+        Ok(Self { genuine, genuine_program, subject: runner("subject", &program)? })
     }
 
     fn run(&self, unit: &str, subject: &Subject, options: &Options, left_out: &[String]) -> Result<Ran> {
@@ -172,7 +182,7 @@ impl Lane {
             Some(nodes) => Some(Against::Nodes(nodes)),
             None => (options.spawn || units::ALONE.contains(&unit)).then_some(Against::Started),
         };
-        let expected = baseline::of(&self.genuine, unit, started, options.compare_genuine)?;
+        let expected = baseline::of(&self.genuine, &self.genuine_program, unit, started, options.compare_genuine)?;
         let outcome = match started {
             Some(against) => self.subject.run(unit, against, left_out)?,
             None => subject.run(&self.subject, unit, left_out)?,
@@ -184,16 +194,16 @@ impl Lane {
 /// The server under test: one that somebody else runs, or a fresh one for every file, because files leave settings behind.
 enum Subject {
     Running(u16),
-    Fresh { program: PathBuf, folder: PathBuf },
+    Fresh { program: PathBuf, settings: &'static [&'static str], folder: PathBuf },
 }
 
 impl Subject {
-    fn new(options: &Options, folder: PathBuf) -> Result<Self> {
+    fn new(options: &Options, tree: &Path, folder: PathBuf) -> Result<Self> {
         if let Some(port) = options.port {
             return Ok(Self::Running(port));
         }
         let program = match &options.ours {
-            _ if options.genuine => PathBuf::from(baseline::GENUINE),
+            _ if options.genuine => options.of.genuine(tree),
             // It is started in other folders than this one.
             Some(program) => std::path::absolute(program)?,
             None => crate::release_server(),
@@ -201,16 +211,17 @@ impl Subject {
         if !program.exists() {
             bail!("no {}: `cargo build --release -p redis-server` first", program.display());
         }
-        Ok(Self::Fresh { program, folder })
+        let settings = if options.genuine { &[] } else { options.of.settings() };
+        Ok(Self::Fresh { program, settings, folder })
     }
 
     /// Runs one file; a server that does not answer afterwards counts as a test that hangs.
     fn run(&self, runner: &Runner, unit: &str, left_out: &[String]) -> Result<Outcome> {
         let (port, _server) = match self {
             Self::Running(port) => (*port, None),
-            Self::Fresh { program, folder } => {
+            Self::Fresh { program, settings, folder } => {
                 let port = free_port()?;
-                (port, Some(Server::start(&command(program, port), port, folder)?))
+                (port, Some(Server::start(&command(program, port, settings), port, folder)?))
             }
         };
         let mut outcome = runner.run(unit, Against::Port(port), left_out)?;
@@ -229,10 +240,11 @@ impl Subject {
     }
 }
 
-/// How a server is started for the suite.
-fn command(program: &Path, port: u16) -> Vec<String> {
+/// How a server is started for the suite, with further settings.
+fn command(program: &Path, port: u16, settings: &[&str]) -> Vec<String> {
     let (program, port) = (program.display().to_string(), port.to_string());
     let memory_only = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
-    let command = [&[program.as_str(), "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice()].concat();
+    let command =
+        [&[program.as_str(), "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice(), settings].concat();
     command.into_iter().map(String::from).collect()
 }

@@ -1,4 +1,4 @@
-//! Brings Debian's source package `redis` into a cache folder and makes its suite runnable there.
+//! Brings a source package of Debian's into a cache folder and makes its suite runnable there.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,28 +6,94 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
 
+use super::baseline;
 use crate::process::run_quietly;
 
-/// Programs that the suite calls as `src/NAME`; the installed ones are linked there.
-const PROGRAMS: &[&str] =
-    &["redis-server", "redis-sentinel", "redis-cli", "redis-benchmark", "redis-check-aof", "redis-check-rdb"];
+/// Whose suite it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Of {
+    /// Redis, in the version that Debian has.
+    #[default]
+    Redis,
+    /// Valkey, in the newest version that Debian has a source package of; its server is built from it.
+    Valkey,
+}
+
+impl Of {
+    /// The source package.
+    fn package(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Valkey => "valkey",
+        }
+    }
+
+    /// Programs that the suite calls as `src/NAME`; the installed ones are linked there.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Redis => &[
+                "redis-server",
+                "redis-sentinel",
+                "redis-cli",
+                "redis-benchmark",
+                "redis-check-aof",
+                "redis-check-rdb",
+            ],
+            Self::Valkey => &[],
+        }
+    }
+
+    /// The server below `src` that the suite starts.
+    fn server(self) -> &'static str {
+        match self {
+            Self::Redis => "redis-server",
+            Self::Valkey => "valkey-server",
+        }
+    }
+
+    /// The genuine server.
+    pub(super) fn genuine(self, tree: &Path) -> PathBuf {
+        match self {
+            Self::Redis => baseline::GENUINE.into(),
+            Self::Valkey => tree.join("src/valkey-server"),
+        }
+    }
+
+    /// Where what is known of our failures is written.
+    pub(super) fn known(self) -> &'static str {
+        match self {
+            Self::Redis => "xtask/suite/known.txt",
+            Self::Valkey => "xtask/suite/known-valkey.txt",
+        }
+    }
+
+    /// What ours is started with besides.
+    pub(super) fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Redis => &[],
+            Self::Valkey => &["--compatibility", "valkey-9"],
+        }
+    }
+}
 
 /// The unpacked source tree below `cache`, fetched when it is not there yet.
 ///
 /// # Errors
-/// When apt cannot fetch the package, or `dpkg-source` or `tclsh` is missing.
-pub(super) fn fetch(cache: &Path) -> Result<PathBuf> {
-    let tree = cache.join("redis");
+/// When apt cannot fetch the package, `dpkg-source` or `tclsh` is missing, or a server cannot be built of it.
+pub(super) fn fetch(of: Of, cache: &Path) -> Result<PathBuf> {
+    let tree = cache.join(of.package());
     let complete = cache.join("unpacked");
     if complete.exists() {
         return Ok(tree);
     }
     let apt = cache.join("apt");
     fs::create_dir_all(apt.join("lists/partial"))?;
-    fs::write(apt.join("sources.list"), source_entries(Path::new("/etc/apt"))?)?;
+    let entries = source_entries(Path::new("/etc/apt"))?;
+    fs::write(apt.join("sources.list"), if of == Of::Redis { entries } else { of_newest(&entries)? })?;
     run_quietly(apt_get(&apt).arg("update"))?;
-    run_quietly(apt_get(&apt).args(["source", "--download-only", "redis"]).current_dir(cache))?;
+    run_quietly(apt_get(&apt).args(["source", "--download-only", of.package()]).current_dir(cache))?;
     let description = fs::read_dir(cache)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "dsc"))
@@ -37,22 +103,35 @@ pub(super) fn fetch(cache: &Path) -> Result<PathBuf> {
     }
     // apt has checked the signature of the list that names this file's hash.
     run_quietly(Command::new("dpkg-source").args(["--no-check", "-x"]).arg(description).arg(&tree))?;
-    link_programs(&tree)?;
+    if of == Of::Valkey {
+        // Its speed is not asked for: without its own allocator and TLS it needs nothing but a compiler.
+        let how = ["-j2", "MALLOC=libc", "BUILD_TLS=no", "OPTIMIZATION=-O1"];
+        run_quietly(Command::new("make").args(how).current_dir(&tree))?;
+    }
+    link_programs(of, &tree)?;
     fs::write(complete, "")?;
     Ok(tree)
+}
+
+/// Of `deb-src` lines the first one, for the newest packages that there are.
+fn of_newest(entries: &str) -> Result<String> {
+    let first =
+        entries.lines().find(|line| line.contains("/debian ")).context("no archive of Debian among apt's sources")?;
+    let (head, _) = first.split_once("/debian ").context("a line of apt's sources has no suite")?;
+    Ok(format!("{head}/debian sid main\n"))
 }
 
 /// A tree at `place`, for a run beside others, in which the suite starts this program where it wants a server.
 ///
 /// # Errors
 /// When it cannot be copied.
-pub(super) fn copy(tree: &Path, place: &Path, program: &Path) -> Result<PathBuf> {
+pub(super) fn copy(of: Of, tree: &Path, place: &Path, program: &Path) -> Result<PathBuf> {
     if place.exists() {
         fs::remove_dir_all(place)?;
     }
     run_quietly(Command::new("cp").arg("-a").arg(tree).arg(place))?;
-    let link = place.join("src/redis-server");
-    if link.is_symlink() {
+    let link = place.join("src").join(of.server());
+    if link.exists() || link.is_symlink() {
         fs::remove_file(&link)?;
     }
     symlink(program, link)?;
@@ -132,8 +211,8 @@ fn from_stanza(stanza: &str) -> String {
     entries
 }
 
-fn link_programs(tree: &Path) -> Result<()> {
-    for program in PROGRAMS {
+fn link_programs(of: Of, tree: &Path) -> Result<()> {
+    for program in of.programs() {
         let link = tree.join("src").join(program);
         let installed = Path::new("/usr/bin").join(program);
         if installed.exists() && !link.exists() {
@@ -163,5 +242,7 @@ mod tests {
                         deb-src [signed-by=/k.gpg] http://m.example/debian b main\n";
         assert_eq!(from_stanza(stanza), expected);
         assert_eq!(from_stanza("Types: deb"), "");
+        assert_eq!(of_newest(expected).unwrap(), "deb-src [signed-by=/k.gpg] http://m.example/debian sid main\n");
+        assert!(of_newest("deb-src http://m.example/ubuntu a main\n").is_err());
     }
 }

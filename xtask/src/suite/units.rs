@@ -54,6 +54,57 @@ pub(super) const EXTERNAL: &[&str] = &[
 /// Of them, those that start servers in any case.
 pub(super) const ALONE: &[&str] = &["unit/acl", "unit/acl-v2", "unit/auth"];
 
+/// Those of Valkey that concern what this server supports and can be run against any server. Not those about access control, which start
+/// servers with settings that only Valkey has.
+pub(super) const VALKEY: &[&str] = &[
+    "unit/type/string",
+    "unit/type/incr",
+    "unit/type/hash",
+    "unit/hashexpire",
+    "unit/type/list",
+    "unit/type/list-2",
+    "unit/type/list-3",
+    "unit/type/set",
+    "unit/type/zset",
+    "unit/type/stream",
+    "unit/type/stream-cgroups",
+    "unit/expire",
+    "unit/keyspace",
+    "unit/scan",
+    "unit/sort",
+    "unit/dump",
+    "unit/protocol",
+    "unit/pubsub",
+    "unit/pubsubshard",
+    "unit/multi",
+    "unit/bitops",
+    "unit/bitfield",
+    "unit/hyperloglog",
+    "unit/geo",
+    "unit/quit",
+    "unit/querybuf",
+    "unit/slowlog",
+    "unit/commandlog",
+    "unit/latency-monitor",
+    "unit/lazyfree",
+    "unit/pause",
+    "unit/other",
+    "unit/maxmemory",
+    "unit/memefficiency",
+    "unit/tracking",
+    "unit/introspection",
+    "unit/introspection-2",
+    "unit/info-command",
+    "unit/info",
+    "unit/replybufsize",
+    "unit/violations",
+    "unit/limits",
+    "unit/obuf-limits",
+    "unit/networking",
+    "unit/scripting",
+    "unit/functions",
+];
+
 /// Those that are run with servers that the suite starts: the longest first. All that it has, but for modules,
 /// TLS (whose certificates it makes by a script), and what only prints the version.
 pub(super) const STARTED: &[&str] = &[
