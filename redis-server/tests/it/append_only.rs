@@ -92,6 +92,48 @@ fn what_was_said_is_there_after_a_restart_and_a_rewrite() {
     }
 }
 
+/// Redis loses these in a base of commands: XCLAIM takes only what is there.
+#[test]
+fn what_is_pending_stays_so_when_its_stream_has_lost_it() {
+    const KEYS: [&str; 3] = ["trimmed", "deleted", "emptied"];
+    for preamble in ["yes", "no"] {
+        let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble), DEBUG];
+        let mut server = Process::start(&format!("aof-pending-{preamble}"), &settings);
+        for key in KEYS {
+            for id in 1..=5 {
+                said(&server, &format!("XADD {key} {id}-1 f v"));
+            }
+            said(&server, &format!("XGROUP CREATE {key} g 0"));
+            said(&server, &format!("XREADGROUP GROUP g ann COUNT 4 STREAMS {key} >"));
+        }
+        assert_eq!(said(&server, "XTRIM trimmed MAXLEN 2"), "3");
+        assert_eq!(said(&server, "XDEL deleted 2-1 4-1"), "2");
+        assert_eq!(said(&server, "XDEL emptied 3-1"), "1");
+        assert_eq!(said(&server, "XTRIM emptied MAXLEN 0"), "4");
+        let about = |server: &Process| {
+            let mut client = server.connect();
+            KEYS.map(|key| {
+                let mut told = vec![
+                    ask(&mut client, &["XPENDING", key, "g"]),
+                    ask(&mut client, &["XINFO", "GROUPS", key]),
+                    ask(&mut client, &["XRANGE", key, "-", "+"]),
+                ];
+                let Value::Array(stream) = ask(&mut client, &["XINFO", "STREAM", key]) else { panic!("an array") };
+                let fields = stream.chunks(2).filter(|pair| !pair[0].text().starts_with("radix-tree"));
+                told.extend(fields.flatten().cloned());
+                told
+            })
+        };
+        let before = about(&server);
+        assert!(before.iter().all(|told| matches!(&told[0], Value::Array(summary) if summary[0] == Value::Int(4))));
+        rewrite(&server);
+        server.signal(Signal::TERM);
+        assert!(server.ended().success());
+        server.restart();
+        assert_eq!(about(&server), before, "preamble {preamble}");
+    }
+}
+
 #[test]
 fn it_is_turned_on_and_off_while_the_server_runs() {
     let mut server = Process::start("aof-on", &[("save", ""), DEBUG]);

@@ -1,6 +1,8 @@
 //! All data as commands: a base that is no snapshot (`aof-use-rdb-preamble no`).
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::ops::Deref;
 
 use crate::keyspace::ValueRef;
 use crate::protocol::number;
@@ -91,25 +93,54 @@ impl<W: Write> PlainWriter<W> {
 
     fn stream(&mut self, key: &[u8], stream: &Stream) {
         let log = &stream.log;
-        let text = |number: u64| number.to_string().into_bytes();
-        let id = |id: StreamId| id.to_string().into_bytes();
+        let lost = lost(stream);
+        let mut stand_ins = lost.iter().copied().peekable();
         for entry in log.range(StreamId::MIN, StreamId::MAX) {
-            let id = id(entry.id);
-            let pairs: Vec<_> = entry.fields.map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
-            let mut words: Vec<&[u8]> = vec![b"XADD", key, &id];
-            words.extend(pairs.iter().flat_map(|(name, value)| [name.as_slice(), value.as_slice()]));
-            self.command(&words);
+            while let Some(id) = stand_ins.next_if(|id| *id < entry.id) {
+                self.stand_in(key, id);
+            }
+            self.entry(key, entry.id, entry.fields);
         }
-        if log.is_empty() {
+        stand_ins.for_each(|id| self.stand_in(key, id));
+        if log.is_empty() && lost.is_empty() {
             // One that is there and has nothing.
-            let last = if log.last_id() == StreamId::MIN { b"0-1".to_vec() } else { id(log.last_id()) };
+            let last =
+                if log.last_id() == StreamId::MIN { b"0-1".to_vec() } else { log.last_id().to_string().into_bytes() };
             self.command(&[b"XADD", key, b"MAXLEN", b"0", &last, b"x", b"y"]);
         }
-        let (last, added, deleted) = (id(log.last_id()), text(log.entries_added()), id(log.max_deleted_id()));
-        self.command(&[b"XSETID", key, &last, b"ENTRIESADDED", &added, b"MAXDELETEDID", &deleted]);
+        self.position(key, stream);
         for (name, group) in &stream.groups {
             self.group(key, name, group);
         }
+        if lost.is_empty() {
+            return;
+        }
+        // What was deleted is remembered, what was trimmed is not, and stood in front of all others.
+        for id in lost.iter().filter(|id| **id <= log.max_deleted_id()) {
+            self.command(&[b"XDEL", key, id.to_string().as_bytes()]);
+        }
+        self.command(&[b"XTRIM", key, b"MAXLEN", log.len().to_string().as_bytes()]);
+        self.position(key, stream);
+    }
+
+    fn entry<T: Deref<Target = [u8]>>(&mut self, key: &[u8], id: StreamId, fields: impl Iterator<Item = (T, T)>) {
+        let (id, fields) = (id.to_string(), fields.collect::<Vec<_>>());
+        let mut words: Vec<&[u8]> = vec![b"XADD", key, id.as_bytes()];
+        words.extend(fields.iter().flat_map(|(name, value)| [&**name, &**value]));
+        self.command(&words);
+    }
+
+    /// What is there in the place of an entry that the stream has lost, until all is claimed.
+    fn stand_in(&mut self, key: &[u8], id: StreamId) {
+        self.command(&[b"XADD", key, id.to_string().as_bytes(), b"", b""]);
+    }
+
+    /// What a stream knows of the entries that it had.
+    fn position(&mut self, key: &[u8], stream: &Stream) {
+        let log = &stream.log;
+        let [last, deleted] = [log.last_id(), log.max_deleted_id()].map(|id| id.to_string().into_bytes());
+        let added = log.entries_added().to_string();
+        self.command(&[b"XSETID", key, &last, b"ENTRIESADDED", added.as_bytes(), b"MAXDELETEDID", &deleted]);
     }
 
     fn group(&mut self, key: &[u8], name: &[u8], group: &Group) {
@@ -167,4 +198,11 @@ impl<W: Write> PlainWriter<W> {
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
     }
+}
+
+/// Entries that are pending in a group, and that the stream has lost: they can only be claimed while something stands in for
+/// them.
+fn lost(stream: &Stream) -> BTreeSet<StreamId> {
+    let pending = stream.groups.values().flat_map(|group| group.pending().keys().copied());
+    pending.filter(|id| stream.log.get(*id).is_none()).collect()
 }
