@@ -19,6 +19,7 @@ pub(crate) mod panics;
 pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;
+mod priority;
 pub mod replication;
 pub mod script;
 pub mod session;

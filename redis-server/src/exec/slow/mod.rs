@@ -10,7 +10,7 @@ mod threads;
 
 pub(super) use lend::lend;
 pub use marks::Marks;
-pub use threads::{Threads, lower_priority};
+pub use threads::Threads;
 
 use std::mem;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ use crate::exec::dispatch::{self, Call};
 use crate::exec::exclusive::{Busy, Exclusive};
 use crate::exec::instance::Instance;
 use crate::exec::panics;
+use crate::exec::priority;
 use crate::exec::session::{Answer, Finished};
 use crate::exec::window;
 use crate::exec::worker::Worker;
@@ -23,8 +24,6 @@ use crate::protocol::Reply;
 const MAX_THREADS: usize = 16;
 /// How long a thread waits for another call before it ends.
 const IDLE: Duration = Duration::from_secs(10);
-/// By how much the system prefers workers: a slow call takes what they leave, but a lock that it holds is not held for long.
-const LESS_URGENT: i32 = 5;
 
 /// What a thread does.
 pub(super) enum Job {
@@ -105,7 +104,7 @@ impl Threads {
 }
 
 fn work(state: &State, worker: Worker) {
-    lower_priority();
+    priority::lower(priority::SLOW_CALLS);
     while let Some(job) = state.next() {
         job.run(&worker);
     }
@@ -164,12 +163,4 @@ fn run_marked(
         super::serve_slowly(worker, client, window.ready);
     }
     window.waiting
-}
-
-/// Has the system prefer other threads to this one.
-pub fn lower_priority() {
-    // A refusal is no harm: the calls then share the processors evenly with the workers.
-    let me = Some(rustix::thread::gettid());
-    let _ = rustix::process::getpriority_process(me)
-        .and_then(|niceness| rustix::process::setpriority_process(me, niceness + LESS_URGENT));
 }

@@ -1,11 +1,11 @@
 //! Snapshots that are written while the server goes on: BGSAVE, save points, and what a rewritten append-only file begins with.
 //!
 //! Who is alone with the data makes the cut, which takes microseconds. A thread of its own then goes through the entries, some
-//! at a time under the lock of their shard; whoever changes one before it comes there hands the old value over
-//! ([`crate::keyspace::Cut`]).
+//! at a time under the lock of their shard ([`walk`]); whoever changes one before it comes there hands the old value over
+//! ([`Handover`]). What they have encoded is compressed and written by another thread ([`file`](super::file)), which holds no lock and
+//! gives way to the workers.
 
 use std::io::{self, Write};
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -14,25 +14,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::save::{Told, libraries, options, write_notes, write_position};
+use super::handover::Handover;
+use super::save::{Told, libraries, options};
 use super::stand_in::StandIn;
+use super::walk;
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::{Alone, Exclusive};
 use crate::exec::instance::Instance;
+use crate::exec::priority;
 use crate::exec::replication::Position;
-use crate::exec::slow::{self, Marks};
-use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, Saver, View, Walk};
-use crate::persistence::rdb::{Records, WriteOptions, Writer};
+use crate::keyspace::Cut;
+use crate::persistence::rdb::WriteOptions;
 
-/// Entries that are saved under one lock: some ten microseconds.
-const SLICE: usize = 64;
-/// Bytes of records that go to the file together.
-const CHUNK: usize = 128 * 1024;
 /// How long the thread sleeps where nothing can be done, between two looks at whether it is to stop.
-const NAP: Duration = Duration::from_millis(1);
-/// The same where it is told to wait.
-const LONG_NAP: Duration = Duration::from_millis(10);
+pub(super) const NAP: Duration = Duration::from_millis(1);
 
 /// What a snapshot in the background is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +157,16 @@ impl Background {
     #[inline]
     pub fn is_walking(&self) -> bool {
         self.is_walking.load(Relaxed)
+    }
+
+    /// More entries are saved.
+    pub(super) fn note_saved(&self, entries: u64) {
+        self.saved.fetch_add(entries, Relaxed);
+    }
+
+    /// So many bytes were handed over so far.
+    pub(super) fn note_handed_over(&self, bytes: u64) {
+        self.handed_over.store(bytes, Relaxed);
     }
 
     /// Entries that are saved, and how many there were at the cut; both 0 while there is none in the making.
@@ -308,7 +314,7 @@ fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let instance = Arc::clone(instance);
     let run = move || {
-        slow::lower_priority();
+        priority::lower(priority::SNAPSHOT);
         *instance.background.place_of_stand_in() = stand_in(&instance, purpose);
         if let Ok(work) = receiver.recv() {
             work(&instance);
@@ -318,16 +324,16 @@ fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
 }
 
 /// The cut.
-struct Moment {
-    handover: Arc<Handover>,
-    purpose: Purpose,
-    at: u64,
+pub(super) struct Moment {
+    pub(super) handover: Arc<Handover>,
+    pub(super) purpose: Purpose,
+    pub(super) at: u64,
     /// Keys of each database, and how many of them expire.
-    sizes: Vec<(usize, usize)>,
-    options: WriteOptions,
-    libraries: Vec<Box<[u8]>>,
+    pub(super) sizes: Vec<(usize, usize)>,
+    pub(super) options: WriteOptions,
+    pub(super) libraries: Vec<Box<[u8]>>,
     /// Where a primary's stream is that is followed.
-    position: Option<Position>,
+    pub(super) position: Option<Position>,
 }
 
 /// Makes the cut: the caller is alone with the data.
@@ -340,17 +346,7 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     let (libraries, options) = (libraries(instance), options(&instance.config, databases));
     let told = databases.iter().map(|database| Told::of(instance.config.word(settings::MAXMEMORY_POLICY), database));
     let at = now_ms();
-    let handover = Arc::new(Handover {
-        told: told.collect(),
-        at,
-        state: Mutex::new(HandedOver {
-            records: Records::new(options),
-            removed: Vec::new(),
-            entries: 0,
-            bytes: 0,
-            is_closed: false,
-        }),
-    });
+    let handover = Arc::new(Handover::new(told.collect(), at, options));
     Cut::begin(databases, Arc::<Handover>::clone(&handover));
     instance.background.is_walking.store(true, SeqCst);
     at_cut(instance);
@@ -359,62 +355,12 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     Moment { handover, purpose, at, sizes, options, libraries, position }
 }
 
-/// What is handed over before it changes.
-struct Handover {
-    /// What is told of the keys' use, by the number of their database.
-    told: Vec<Told>,
-    at: u64,
-    state: Mutex<HandedOver>,
-}
-
-struct HandedOver {
-    records: Records,
-    removed: Vec<(usize, Vec<Removed>)>,
-    entries: u64,
-    /// Of all that was handed over.
-    bytes: u64,
-    /// Whether nobody writes it any more.
-    is_closed: bool,
-}
-
-impl Handover {
-    fn state(&self) -> MutexGuard<'_, HandedOver> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, records: &mut Records, db: usize, entry: &Entry) {
-        records.add(db, entry.key(), entry.value(), entry.expire_at(), self.told[db].access(entry, self.at));
-    }
-}
-
-impl Saver for Handover {
-    fn save(&self, db: usize, entry: &Entry) {
-        let state = &mut *self.state();
-        if !state.is_closed {
-            let before = state.records.plain_len();
-            self.add(&mut state.records, db, entry);
-            state.entries += 1;
-            state.bytes += state.records.plain_len() - before;
-        }
-    }
-
-    fn save_removed(&self, db: usize, entries: Vec<Removed>) {
-        self.state().removed.push((db, entries));
-    }
-}
-
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.
-fn write(
-    instance: &Arc<Instance>,
-    moment: &Moment,
-    create: impl FnOnce(&Instance) -> io::Result<Box<dyn Target>>,
-) -> io::Result<()> {
-    let work = || create(instance).and_then(|target| Scribe::new(instance, moment, target).run());
+fn write(instance: &Arc<Instance>, moment: &Moment, create: Create) -> io::Result<()> {
+    let work = || walk::save(instance, moment, create);
     let written = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a panic")));
     if written.is_err() {
-        moment.handover.state().is_closed = true;
-        walk(instance, &mut Forget)?;
-        discard(instance, mem::take(&mut moment.handover.state().removed));
+        walk::forget(instance, moment)?;
     }
     instance.background.is_walking.store(false, SeqCst);
     Cut::end(instance.databases());
@@ -437,211 +383,4 @@ fn stand_in(instance: &Arc<Instance>, purpose: Purpose) -> Option<StandIn> {
         Ok(stand_in)
     });
     started.inspect_err(|error| tracing::warn!("no process stands for the snapshot: {error}")).ok()
-}
-
-fn discard(instance: &Instance, removed: Vec<(usize, Vec<Removed>)>) {
-    for entries in removed.into_iter().flat_map(|(_, entries)| entries) {
-        instance.reaper.free(Garbage::Entries(entries), false);
-    }
-}
-
-/// What is done on the way through the entries.
-trait Visitor {
-    /// Takes an unsaved entry of database `number`, under the lock of its shard; false leaves it for [`Visitor::between`].
-    fn save(&mut self, number: usize, entry: &Entry) -> bool;
-
-    /// Is called behind some of them, without a lock.
-    ///
-    /// # Errors
-    /// The walk ends.
-    fn between(&mut self) -> io::Result<()>;
-}
-
-/// Goes through all unsaved entries.
-fn walk(instance: &Instance, visitor: &mut impl Visitor) -> io::Result<()> {
-    let is_slowed = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY).is_some();
-    let slice = if is_slowed { 1 } else { SLICE };
-    loop {
-        let swaps = Cut::swaps(instance.databases());
-        for (number, database) in instance.databases().iter().enumerate() {
-            let mut left: Vec<(usize, u64)> = (0..database.shards()).map(|shard| (shard, 0)).collect();
-            while !left.is_empty() {
-                let mut busy = Vec::new();
-                for (shard, mut cursor) in left {
-                    loop {
-                        let walk = database.walk_unsaved(shard, cursor, slice, |entry| visitor.save(number, entry));
-                        visitor.between()?;
-                        match walk {
-                            Walk::Done => break,
-                            Walk::At(next) => cursor = next,
-                            Walk::Busy => {
-                                busy.push((shard, cursor));
-                                break;
-                            }
-                        }
-                    }
-                }
-                if !busy.is_empty() {
-                    thread::sleep(NAP);
-                }
-                left = busy;
-            }
-        }
-        while !Cut::is_settled(instance.databases()) {
-            thread::sleep(NAP);
-        }
-        // What was exchanged meanwhile may have been passed by.
-        if Cut::swaps(instance.databases()) == swaps {
-            return Ok(());
-        }
-    }
-}
-
-/// Lets entries count as saved.
-struct Forget;
-
-impl Visitor for Forget {
-    fn save(&mut self, _: usize, _: &Entry) -> bool {
-        true
-    }
-
-    fn between(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Writes entries.
-struct Scribe<'a> {
-    instance: &'a Arc<Instance>,
-    moment: &'a Moment,
-    writer: Writer<Box<dyn Target>>,
-    delay: Option<Duration>,
-    records: Records,
-    /// Takes records next.
-    buffer: Vec<u8>,
-    /// Entries saved since the last look.
-    entries: u64,
-    /// Keys, and their databases' numbers, of entries that are too large to be saved under the lock of their shard.
-    vast: Vec<(usize, Box<[u8]>)>,
-}
-
-impl Visitor for Scribe<'_> {
-    fn save(&mut self, number: usize, entry: &Entry) -> bool {
-        if entry.is_vast() {
-            self.vast.push((number, entry.key().into()));
-            return false;
-        }
-        let database = self.instance.database(number);
-        self.moment.handover.add(&mut self.records, database.number_at_cut(), entry);
-        self.entries += 1;
-        true
-    }
-
-    fn between(&mut self) -> io::Result<()> {
-        let background = &self.instance.background;
-        if self.records.len() >= CHUNK || self.delay.is_some() {
-            self.write_records();
-            self.write_handed_over();
-        }
-        for (number, key) in mem::take(&mut self.vast) {
-            self.save_vast(number, &key)?;
-        }
-        background.check()?;
-        self.writer.check()?;
-        let entries = mem::take(&mut self.entries);
-        background.saved.fetch_add(entries, Relaxed);
-        let mut wait = self.delay.map_or(Duration::ZERO, |delay| delay.saturating_mul(entries as u32));
-        while !wait.is_zero() {
-            let nap = wait.min(LONG_NAP);
-            thread::sleep(nap);
-            wait -= nap;
-            background.check()?;
-            self.write_handed_over();
-        }
-        Ok(())
-    }
-}
-
-impl<'a> Scribe<'a> {
-    fn new(instance: &'a Arc<Instance>, moment: &'a Moment, target: Box<dyn Target>) -> Self {
-        let options = moment.options;
-        let mut writer = Writer::new(target, options);
-        write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
-        write_position(&mut writer, moment.position.as_ref());
-        moment.libraries.iter().for_each(|code| writer.function(code));
-        for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
-            writer.database(number, keys, expiring);
-        }
-        let delay = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
-        let records = Records::new(options);
-        Self { instance, moment, writer, delay, records, buffer: Vec::new(), entries: 0, vast: Vec::new() }
-    }
-
-    fn run(mut self) -> io::Result<()> {
-        walk(self.instance, &mut self)?;
-        // Every entry is saved now: nothing is handed over any more.
-        self.write_records();
-        self.write_handed_over();
-        self.writer.finish()?.commit()
-    }
-
-    /// Saves an entry as a slow call reads it: others read it too, and those who want to change it wait; no lock is held.
-    fn save_vast(&mut self, number: usize, key: &[u8]) -> io::Result<()> {
-        let database = self.instance.database(number);
-        let key = database.key(key);
-        let slow = loop {
-            let marks = Marks::keys(number, std::iter::once((key.hash(), Access::Read)));
-            if let Some(slow) = Exclusive::try_enter_slow(self.instance, marks) {
-                break slow;
-            }
-            self.instance.background.check()?;
-            self.write_handed_over();
-            thread::sleep(NAP);
-        };
-        let mut view = database.lock_none(self.moment.at);
-        slow::lend(&mut view, &[(key, Access::Read)]);
-        self.save_key(&view, &key);
-        drop(view);
-        drop(slow);
-        // What has expired is not lent.
-        self.save_key(&database.lock(std::iter::once((key.shard(), Access::Write)), self.moment.at), &key);
-        Ok(())
-    }
-
-    fn save_key(&mut self, view: &View<'_>, key: &Key<'_>) {
-        let number = view.database().number_at_cut();
-        view.save_key(key, |entry| {
-            let access = self.moment.handover.told[number].access(entry, self.moment.at);
-            self.writer.select(number);
-            self.writer.record(entry.key(), entry.value(), entry.expire_at(), access);
-            self.entries += 1;
-        });
-    }
-
-    fn write_records(&mut self) {
-        let records = self.records.take(mem::take(&mut self.buffer));
-        self.writer.records(&records);
-        self.buffer = records;
-    }
-
-    fn write_handed_over(&mut self) {
-        let mut state = self.moment.handover.state();
-        let (records, removed) = (state.records.take(mem::take(&mut self.buffer)), mem::take(&mut state.removed));
-        self.entries += mem::take(&mut state.entries);
-        self.instance.background.handed_over.store(state.bytes, Relaxed);
-        drop(state);
-        self.writer.records(&records);
-        self.buffer = records;
-        for (db, entries) in &removed {
-            for entry in entries.iter().flat_map(Removed::unsaved) {
-                self.moment.handover.add(&mut self.records, *db, entry);
-                self.entries += 1;
-                if self.records.len() >= CHUNK {
-                    self.write_records();
-                }
-            }
-        }
-        self.write_records();
-        discard(self.instance, removed);
-    }
 }

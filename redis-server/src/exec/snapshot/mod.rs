@@ -6,12 +6,15 @@
 
 mod automatic;
 mod background;
+mod file;
+mod handover;
 mod insert;
 mod load;
 mod position;
 mod save;
 mod shutdown;
 mod stand_in;
+mod walk;
 
 pub use automatic::{begin_if_due, begin_now, flushed, job, refuses_writes};
 pub use background::{

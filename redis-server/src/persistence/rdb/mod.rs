@@ -27,7 +27,7 @@ pub use check::{Contents, check};
 pub use decoder::{Cause, Cut, Decoder, Fault, Item, Record, Step};
 pub use file::{Batch, File, Part, ReadError};
 pub use load::{Limits, Loaded};
-pub use writer::{Access, Records, WriteOptions, Writer};
+pub use writer::{Access, Encoded, Records, WriteOptions, Writer};
 
 use crate::config::{Config, settings};
 use crate::keyspace::ValueRef;

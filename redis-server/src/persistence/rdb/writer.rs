@@ -1,6 +1,7 @@
 //! Whole files, written item by item.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use super::crc::Crc64;
 use super::lzf::Compressor;
@@ -100,16 +101,26 @@ impl<W: Write> Writer<W> {
     }
 
     fn packed(&mut self) -> Compressing<'_, Out<W>> {
-        Compressing { out: &mut self.out, compressor: self.compressor.as_mut(), saved: 0 }
+        Compressing { out: &mut self.out, compressor: self.compressor.as_mut() }
     }
 
-    /// What [`Records`] have been made of.
-    pub fn records(&mut self, records: &[u8]) {
-        if records.len() >= DIRECT {
-            self.out.flush();
-            return self.out.write(records);
+    /// What was taken out of [`Records`].
+    pub fn records(&mut self, encoded: &Encoded) {
+        let mut from = 0;
+        for (head, text) in &encoded.strings {
+            self.plain(&encoded.bytes[from..*head]);
+            self.packed().put_string(&encoded.bytes[text.clone()]);
+            from = text.end;
         }
-        self.out.put(records);
+        self.plain(&encoded.bytes[from..]);
+    }
+
+    fn plain(&mut self, bytes: &[u8]) {
+        if bytes.len() >= DIRECT {
+            self.out.flush();
+            return self.out.write(bytes);
+        }
+        self.out.put(bytes);
     }
 
     /// Whether the file could not be written: what else comes is thrown away.
@@ -140,56 +151,137 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Records that are made before they are written: each run of them says which database it belongs to.
+/// Records that are made before they are written: each run of them says which database it belongs to. Strings are not
+/// compressed yet: whoever makes records has a lock that others wait for.
 pub struct Records {
-    bytes: Vec<u8>,
+    encoded: Encoded,
     database: Option<usize>,
-    compressor: Option<Compressor>,
     fork: Fork,
-    /// Bytes that compressing has saved so far.
-    saved: u64,
+    /// Whether strings are going to be compressed.
+    compress: bool,
+}
+
+/// Records as [`Writer::records`] takes them.
+#[derive(Debug, Default)]
+pub struct Encoded {
+    bytes: Vec<u8>,
+    /// Strings that may be worth compressing: where the length of each begins, and where its text stands.
+    strings: Vec<(usize, Range<usize>)>,
+}
+
+impl Encoded {
+    /// Room for about so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), strings: Vec::new() }
+    }
+
+    /// Nothing, in the room that is there already, unless that is large.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT);
+        self.strings.clear();
+    }
 }
 
 impl Records {
     /// None yet, which are written like the file that they are for.
     pub fn new(options: WriteOptions) -> Self {
-        let compressor = options.compress.then(Compressor::default);
-        Self { bytes: Vec::new(), database: None, compressor, fork: options.fork, saved: 0 }
+        Self { encoded: Encoded::default(), database: None, fork: options.fork, compress: options.compress }
     }
 
     /// A key of database `number` with its value: see [`Writer::record`].
     pub fn add(&mut self, number: usize, key: &[u8], value: ValueRef<'_>, expire_at: Option<u64>, access: Access) {
+        self.begin(number);
+        let fork = self.fork;
+        record(self, key, (value, fork), expire_at, access);
+    }
+
+    /// [`Records::add`] of what may be large: `send` takes out what is there whenever that is some `piece` bytes.
+    pub fn add_in_pieces(
+        &mut self,
+        number: usize,
+        (key, value): (&[u8], ValueRef<'_>),
+        (expire_at, access): (Option<u64>, Access),
+        piece: usize,
+        send: impl FnMut(&mut Self),
+    ) {
+        self.begin(number);
+        let fork = self.fork;
+        record(&mut InPieces { records: self, piece, send }, key, (value, fork), expire_at, access);
+    }
+
+    fn begin(&mut self, number: usize) {
         if self.database != Some(number) {
             self.database = Some(number);
-            database(&mut self.bytes, number);
+            database(self, number);
         }
-        let out = &mut Compressing { out: &mut self.bytes, compressor: self.compressor.as_mut(), saved: 0 };
-        record(out, key, (value, self.fork), expire_at, access);
-        self.saved += out.saved;
     }
 
-    /// How many bytes those that are there would take without compression, more than there are of any that were taken out.
-    pub fn plain_len(&self) -> u64 {
-        self.bytes.len() as u64 + self.saved
-    }
-
-    /// Their bytes.
+    /// Their bytes, without compression.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.encoded.bytes.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.encoded.bytes.is_empty()
     }
 
-    /// Takes them out for [`Writer::records`]; `buffer` takes those to come.
-    pub fn take(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
-        buffer.clear();
-        // What has once been much is not kept for as long as the file is written.
-        buffer.shrink_to(KEPT);
+    /// Takes them out; `room` takes those to come.
+    pub fn take(&mut self, room: Encoded) -> Encoded {
         self.database = None;
-        std::mem::replace(&mut self.bytes, buffer)
+        std::mem::replace(&mut self.encoded, room)
+    }
+}
+
+impl Sink for Records {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.encoded.bytes.extend_from_slice(bytes);
+    }
+
+    fn put_string(&mut self, text: &[u8]) {
+        let head = self.len();
+        len(self, text.len() as u64);
+        let begin = self.len();
+        self.put(text);
+        if self.compress && text.len() > COMPRESS_MIN {
+            self.encoded.strings.push((head, begin..self.len()));
+        }
+    }
+}
+
+/// A record that is taken out piece by piece.
+struct InPieces<'a, F> {
+    records: &'a mut Records,
+    piece: usize,
+    send: F,
+}
+
+impl<F: FnMut(&mut Records)> InPieces<'_, F> {
+    fn send_if_full(&mut self) {
+        if self.records.len() >= self.piece {
+            (self.send)(self.records);
+        }
+    }
+}
+
+impl<F: FnMut(&mut Records)> Sink for InPieces<'_, F> {
+    fn put(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(self.piece) {
+            self.records.put(part);
+            self.send_if_full();
+        }
+    }
+
+    fn put_string(&mut self, text: &[u8]) {
+        if text.len() <= self.piece {
+            self.records.put_string(text);
+            return self.send_if_full();
+        }
+        // It is not copied to be compressed.
+        let mut compressor = self.records.compress.then(Compressor::default);
+        Compressing { out: self, compressor: compressor.as_mut() }.put_string(text);
     }
 }
 
@@ -226,8 +318,6 @@ fn record(
 struct Compressing<'a, S> {
     out: &'a mut S,
     compressor: Option<&'a mut Compressor>,
-    /// Bytes less than there were.
-    saved: u64,
 }
 
 impl<S: Sink> Sink for Compressing<'_, S> {
@@ -243,10 +333,10 @@ impl<S: Sink> Sink for Compressing<'_, S> {
             self.out.put(&[ENCODED]);
             len(self.out, packed.len() as u64);
             len(self.out, text.len() as u64);
-            self.saved += (text.len() - packed.len()) as u64;
             return self.out.put(packed);
         }
-        self.out.put_string(text);
+        len(self.out, text.len() as u64);
+        self.out.put(text);
     }
 }
 

@@ -1,0 +1,35 @@
+//! How much the system prefers others to a thread that works beside the workers.
+
+/// Those of slow calls: they take what workers leave, but a lock that they hold is not held for long.
+pub(super) const SLOW_CALLS: i32 = 5;
+/// What goes through the entries for a snapshot, with the lock of a shard now and then.
+pub(super) const SNAPSHOT: i32 = 5;
+/// What writes a snapshot, and holds no lock that others want: a tenth of a processor is left where they want it all.
+pub(super) const SNAPSHOT_FILE: i32 = 10;
+
+/// How long this thread may run on before another that has become ready, in nanoseconds; some milliseconds by default.
+const SLICE: u64 = 100_000;
+
+/// Has the system prefer others to the calling thread by so many steps of `nice`, and let them have its processor after a
+/// short while, where it can (Linux 6.12).
+pub(super) fn lower(steps: i32) {
+    let me = Some(rustix::thread::gettid());
+    let Ok(niceness) = rustix::process::getpriority_process(me) else { return };
+    let wanted = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER as u32,
+        sched_flags: 0,
+        sched_nice: niceness + steps,
+        sched_priority: 0,
+        sched_runtime: SLICE,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    #[allow(unsafe_code, reason = "no library has this call")]
+    // SAFETY: the call reads `wanted`, which is as long as it says.
+    let refused = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) } != 0;
+    if refused {
+        // A second refusal is no harm: this thread then shares the processors evenly with the workers.
+        let _ = rustix::process::setpriority_process(me, niceness + steps);
+    }
+}

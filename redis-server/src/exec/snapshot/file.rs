@@ -1,0 +1,96 @@
+//! The thread that writes a snapshot's file: compressing, the checksum and the disk are its part. Nobody waits for a lock of its
+//! own, so the system may prefer all others to it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+
+use super::background::{Create, Moment, Purpose};
+use super::save::{write_notes, write_position};
+use crate::exec::instance::Instance;
+use crate::exec::priority;
+use crate::persistence::rdb::{Encoded, Records, Writer};
+
+/// Chunks that are on their way to the file at most.
+const ON_THE_WAY: usize = 8;
+
+enum Message {
+    Records(Encoded),
+    /// All are there.
+    End,
+}
+
+/// Takes records to the file.
+pub(super) struct ToFile {
+    messages: SyncSender<Message>,
+    /// What was written, for its room.
+    rooms: Receiver<Encoded>,
+    /// Whether the file takes no more.
+    is_closed: bool,
+}
+
+/// The file's end of the way.
+pub(super) struct FileEnd {
+    messages: Receiver<Message>,
+    rooms: SyncSender<Encoded>,
+}
+
+/// A way to the file.
+pub(super) fn way() -> (ToFile, FileEnd) {
+    let (messages, received) = mpsc::sync_channel(ON_THE_WAY);
+    let (written, rooms) = mpsc::sync_channel(ON_THE_WAY);
+    (ToFile { messages, rooms, is_closed: false }, FileEnd { messages: received, rooms: written })
+}
+
+impl ToFile {
+    /// Sends what there is, and waits while too much is on the way.
+    pub(super) fn send_records(&mut self, records: &mut Records) {
+        if !records.is_empty() {
+            let room = self.rooms.try_recv().unwrap_or_default();
+            self.send(records.take(room));
+        }
+    }
+
+    pub(super) fn send(&mut self, encoded: Encoded) {
+        self.is_closed |= self.messages.send(Message::Records(encoded)).is_err();
+    }
+
+    /// # Errors
+    /// The file takes no more; its thread knows why.
+    pub(super) fn check(&self) -> io::Result<()> {
+        if self.is_closed { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+
+    /// Tells that all is sent; without it the file is given up.
+    pub(super) fn end(self) {
+        // The file's thread says why it took no more.
+        let _ = self.messages.send(Message::End);
+    }
+}
+
+impl FileEnd {
+    /// Writes the file of this moment, until all is there or nobody sends any more.
+    ///
+    /// # Errors
+    /// The disk's, or the snapshot is to end.
+    pub(super) fn write(self, instance: &Arc<Instance>, moment: &Moment, create: Create) -> io::Result<()> {
+        priority::lower(priority::SNAPSHOT_FILE);
+        let mut writer = Writer::new(create(instance)?, moment.options);
+        write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
+        write_position(&mut writer, moment.position.as_ref());
+        moment.libraries.iter().for_each(|code| writer.function(code));
+        for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
+            writer.database(number, keys, expiring);
+        }
+        for message in self.messages {
+            let Message::Records(mut encoded) = message else { return writer.finish()?.commit() };
+            instance.background.check()?;
+            writer.records(&encoded);
+            writer.check()?;
+            encoded.clear();
+            // Where there are rooms enough it goes.
+            let _ = self.rooms.try_send(encoded);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What is handed over to a snapshot before it changes.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::save::Told;
+use crate::keyspace::{Entry, Removed, Saver};
+use crate::persistence::rdb::{Access, Encoded, Records, WriteOptions};
+
+/// Bytes of records that go to the file together.
+pub(super) const CHUNK: usize = 128 * 1024;
+/// Room for them and for what the last of them takes beyond.
+const ROOM: usize = CHUNK + CHUNK / 8;
+
+/// Where those leave old values who change what is not saved yet.
+pub(super) struct Handover {
+    /// What is told of the keys' use, by the number of their database.
+    told: Vec<Told>,
+    /// The moment of the cut.
+    at: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    records: Records,
+    /// What was too much for one chunk.
+    full: Vec<Encoded>,
+    removed: Vec<(usize, Vec<Removed>)>,
+    entries: u64,
+    bytes: u64,
+    /// Whether nobody writes it any more.
+    is_closed: bool,
+}
+
+/// What was handed over since the last look.
+pub(super) struct HandedOver {
+    pub(super) encoded: Vec<Encoded>,
+    /// What was removed from databases, by the number that they had at the cut.
+    pub(super) removed: Vec<(usize, Vec<Removed>)>,
+    /// How many entries are encoded.
+    pub(super) entries: u64,
+    /// Bytes of all that was handed over since the cut.
+    pub(super) bytes: u64,
+}
+
+impl Handover {
+    pub(super) fn new(told: Vec<Told>, at: u64, options: WriteOptions) -> Self {
+        let state = State {
+            records: Records::new(options),
+            full: Vec::new(),
+            removed: Vec::new(),
+            entries: 0,
+            bytes: 0,
+            is_closed: false,
+        };
+        Self { told, at, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is told of an entry's use; its database had number `db` at the cut.
+    pub(super) fn access(&self, db: usize, entry: &Entry) -> Access {
+        self.told[db].access(entry, self.at)
+    }
+
+    /// Encodes an entry of what was database `db`.
+    pub(super) fn encode(&self, records: &mut Records, db: usize, entry: &Entry) {
+        records.add(db, entry.key(), entry.value(), entry.expire_at(), self.access(db, entry));
+    }
+
+    /// What was handed over since the last look.
+    pub(super) fn take(&self) -> HandedOver {
+        let mut state = self.state();
+        let mut encoded = mem::take(&mut state.full);
+        if !state.records.is_empty() {
+            encoded.push(state.records.take(Encoded::default()));
+        }
+        let (removed, entries) = (mem::take(&mut state.removed), mem::take(&mut state.entries));
+        HandedOver { encoded, removed, entries, bytes: state.bytes }
+    }
+
+    /// From now on values that are handed over go.
+    pub(super) fn close(&self) {
+        self.state().is_closed = true;
+    }
+}
+
+impl Saver for Handover {
+    fn save(&self, db: usize, entry: &Entry) {
+        let state = &mut *self.state();
+        if state.is_closed {
+            return;
+        }
+        if state.records.is_empty() {
+            state.records.take(Encoded::with_room(ROOM));
+        }
+        let before = state.records.len();
+        self.encode(&mut state.records, db, entry);
+        state.entries += 1;
+        state.bytes += (state.records.len() - before) as u64;
+        if state.records.len() >= CHUNK {
+            // Nothing grows beyond that: it would be copied while everybody waits.
+            state.full.push(state.records.take(Encoded::default()));
+        }
+    }
+
+    fn save_removed(&self, db: usize, entries: Vec<Removed>) {
+        self.state().removed.push((db, entries));
+    }
+}
