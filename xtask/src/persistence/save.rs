@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::prober::{Prober, longest, points};
+use super::prober::{Prober, longest, p999, points};
 use super::{Figures, Plot, Subject, figure};
 use crate::isolation::Client;
 use crate::process::{Server, run_quietly};
@@ -138,7 +138,10 @@ fn half(
 ) -> Result<()> {
     let rate = format!("{rate:.0}");
     let words = [OVERWRITES.as_slice(), &["--rate", &rate, "-d", "5s"]].concat();
+    let prober = Prober::begin(server.port())?;
+    let began = Instant::now();
     let without = figure(&subject.run(server, &words)?, "p99.9")?;
+    let answers_without = p999(&prober.end(began)?, 0.0);
     let prober = Prober::begin(server.port())?;
     let (began, with) = thread::scope(|scope| -> Result<_> {
         let load = scope.spawn(|| subject.run(server, &words));
@@ -151,9 +154,14 @@ fn half(
         let summary = load.join().expect("a run of the generator does not panic")?;
         Ok((began, figure(&summary, "p99.9")?))
     })?;
-    plot.insert(subject.name.to_owned(), points(&prober.end(began)?));
-    figures.push(("p99.9 at half of that rate, no save, ms", 1e3 * without));
-    figures.push(("p99.9 at half of that rate, saving, ms", 1e3 * with));
+    let samples = prober.end(began)?;
+    plot.insert(subject.name.to_owned(), points(&samples));
+    let answers_with = p999(&samples, 0.0);
+    figures.push(("p99.9 of one more client that waits for its answers, no save, ms", 1e3 * answers_without));
+    figures.push(("p99.9 of that client, saving, ms", 1e3 * answers_with));
+    figures.push(("the same, times that without a save", answers_with / answers_without));
+    figures.push(("p99.9 at half of that rate from when it was due, no save, ms", 1e3 * without));
+    figures.push(("p99.9 at half of that rate from when it was due, saving, ms", 1e3 * with));
     figures.push(("the same, times that without", with / without));
     Ok(())
 }
