@@ -52,8 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
     let paths = gate("instructions of hot paths", xtask.task(&["paths"]))?;
     let bare = gate("bare-metal light", xtask.task(&["bare"]))?;
-    let task = ["run", "--quiet", "--package", "xtask", "--", "systems"];
-    let systems = gate("echonet-lite on other systems", cargo(&task))?;
+    let systems = gate("echonet-lite on other systems", xtask.task(&["systems"]))?;
     let skipped = paths.lines().chain(bare.lines()).chain(systems.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
     let mut test = cargo(&["test", "--workspace", "--no-fail-fast", "--features", FEATURES]);
