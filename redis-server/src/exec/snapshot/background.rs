@@ -336,6 +336,14 @@ pub(super) struct Moment {
     pub(super) position: Option<Position>,
 }
 
+impl Moment {
+    /// Whether the snapshot should be made at once: while replicas wait for it, the stream that they need next is kept in
+    /// memory, and who writes faster than that allows would have them begin again and again.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.purpose == Purpose::Replicas
+    }
+}
+
 /// Makes the cut: the caller is alone with the data.
 fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) -> Moment {
     let began = Instant::now();

@@ -74,7 +74,7 @@ impl FileEnd {
     /// # Errors
     /// The disk's, or the snapshot is to end.
     pub(super) fn write(self, instance: &Arc<Instance>, moment: &Moment, create: Create) -> io::Result<()> {
-        priority::lower(priority::SNAPSHOT_FILE);
+        priority::lower(if moment.is_urgent() { priority::SNAPSHOT } else { priority::SNAPSHOT_FILE });
         let mut writer = Writer::new(create(instance)?, moment.options);
         write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
         write_position(&mut writer, moment.position.as_ref());

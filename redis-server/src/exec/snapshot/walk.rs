@@ -159,7 +159,7 @@ impl Visitor for Scribe<'_> {
         if is_chunk || self.delay.is_some() {
             self.send_all();
         }
-        if is_chunk {
+        if is_chunk && !self.moment.is_urgent() {
             self.pace.rest();
         }
         for (number, key) in mem::take(&mut self.vast) {
