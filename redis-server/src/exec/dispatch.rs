@@ -185,12 +185,17 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
     if instance.replication.is_read_only(&instance.config) && may_write(instance, row, client, args) {
         return Some(Error::READ_ONLY);
     }
-    if row.command.flags.has(Flags::NO_ASYNC_LOADING) && instance.loading.is_aside() {
+    let is_any = |is: &dyn Fn(&Row, Args<'_>) -> bool| match &client.multi {
+        Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, args)| is(row, args.args())),
+        _ => is(row, args),
+    };
+    if instance.loading.is_aside() && is_any(&|row, _| row.command.flags.has(Flags::NO_ASYNC_LOADING)) {
         return Some(Error::Loading);
     }
-    let is_stale = instance.replication.is_stale(&instance.config);
     let masterdown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
-    (is_stale && !flags_of(instance, row, args).has(Flags::STALE)).then_some(Error::Static(masterdown))
+    let is_stale = instance.replication.is_stale(&instance.config);
+    (is_stale && is_any(&|row, args| !flags_of(instance, row, args).has(Flags::STALE)))
+        .then_some(Error::Static(masterdown))
 }
 
 /// Where a client is sent that wants data of a replica and can be sent elsewhere, unless a replica's are good enough for what

@@ -57,6 +57,30 @@ fn a_replica_says_that_it_loads() {
     }
 }
 
+/// The queue was filled while it could be run.
+#[test]
+fn a_transaction_that_reads_is_refused_where_data_is_old_by_now() {
+    let server = primary(&[("replica-serve-stale-data", "no")]);
+    let (mut client, mut other) = (server.connect(), server.connect());
+    client.ask("SET k v");
+    // Nobody answers there.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let follow = format!("REPLICAOF 127.0.0.1 {}", silent.local_addr().unwrap().port());
+    for command in ["GET k", "PING"] {
+        client.ask("MULTI");
+        client.ask(command);
+        other.ask(&follow);
+        let answer = client.ask("EXEC");
+        let refused = b"EXECABORT Transaction discarded because of: MASTERDOWN";
+        assert!(matches!(&answer, Value::Error(text) if text.starts_with(refused)), "{command}: {answer:?}");
+        other.ask("REPLICAOF NO ONE");
+    }
+    client.ask("MULTI");
+    client.ask("INFO replication");
+    other.ask(&follow);
+    assert!(matches!(client.ask("EXEC"), Value::Array(_)), "INFO shows no data");
+}
+
 const ID: &str = "0123456789012345678901234567890123456789";
 
 /// A primary that answers the first request for a stream with an empty snapshot, and the second with what is none.
