@@ -4,13 +4,14 @@
 pub(super) const SLOW_CALLS: i32 = 5;
 /// What goes through the entries for a snapshot, with the lock of a shard now and then.
 pub(super) const SNAPSHOT: i32 = 5;
-/// What writes a snapshot, and holds no lock that others want: a tenth of a processor is left where they want it all.
+/// What writes a snapshot, and holds no lock that others want: on top of [`SNAPSHOT`], as a thread begins with the niceness of the one
+/// that has begun it. A thirtieth of a processor is left where others want it all.
 pub(super) const SNAPSHOT_FILE: i32 = 10;
 
 /// How long this thread may run on before another that has become ready, in nanoseconds; some milliseconds by default.
 const SLICE: u64 = 100_000;
 
-/// Has the system prefer others to the calling thread by so many steps of `nice`, and let them have its processor after a
+/// Has the system prefer others to the calling thread by so many more steps of `nice`, and let them have its processor after a
 /// short while, where it can (Linux 6.12).
 pub(super) fn lower(steps: i32) {
     let me = Some(rustix::thread::gettid());

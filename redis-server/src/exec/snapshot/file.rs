@@ -1,5 +1,5 @@
-//! The thread that writes a snapshot's file: compressing, the checksum and the disk are its part. Nobody waits for a lock of its
-//! own, so the system may prefer all others to it.
+//! The thread that writes a snapshot's file: compressing, the checksum and the disk are its part. It holds no lock that others wait
+//! for, so the system may prefer all of them to it.
 
 use std::io;
 use std::sync::Arc;
@@ -74,7 +74,9 @@ impl FileEnd {
     /// # Errors
     /// The disk's, or the snapshot is to end.
     pub(super) fn write(self, instance: &Arc<Instance>, moment: &Moment, create: Create) -> io::Result<()> {
-        priority::lower(if moment.is_urgent() { priority::SNAPSHOT } else { priority::SNAPSHOT_FILE });
+        if !moment.is_urgent() {
+            priority::lower(priority::SNAPSHOT_FILE);
+        }
         let mut writer = Writer::new(create(instance)?, moment.options);
         write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
         write_position(&mut writer, moment.position.as_ref());
