@@ -81,11 +81,6 @@ impl<W: Write> Writer<W> {
         save::string(&mut self.packed(), code);
     }
 
-    /// What follows belongs to database `number`.
-    pub fn select(&mut self, number: usize) {
-        database(&mut self.out, number);
-    }
-
     /// What follows belongs to database `number`, and is so many keys, some of which expire.
     pub fn database(&mut self, number: usize, keys: usize, expiring: usize) {
         database(&mut self.out, number);
