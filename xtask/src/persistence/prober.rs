@@ -69,9 +69,10 @@ pub(super) fn longest(samples: &[Sample], from: f64, to: f64) -> f64 {
     within.map(|sample| sample.took).fold(0.0, f64::max)
 }
 
-/// How long an answer took that was asked for from a moment on, of which all but one in a thousand took no longer, in seconds.
-pub(super) fn p999(samples: &[Sample], from: f64) -> f64 {
-    let mut all: Vec<f64> = samples.iter().filter(|sample| sample.at >= from).map(|sample| sample.took).collect();
+/// How long all answers took at most but one in a thousand, of those that were asked for from the zero of the samples on, in
+/// seconds.
+pub(super) fn p999(samples: &[Sample]) -> f64 {
+    let mut all: Vec<f64> = samples.iter().filter(|sample| sample.at >= 0.0).map(|sample| sample.took).collect();
     all.sort_unstable_by(f64::total_cmp);
     let rank = (all.len() as f64 * 0.999).ceil() as usize;
     rank.checked_sub(1).map_or(0.0, |at| all[at])

@@ -141,7 +141,7 @@ fn half(
     let prober = Prober::begin(server.port())?;
     let began = Instant::now();
     let without = figure(&subject.run(server, &words)?, "p99.9")?;
-    let answers_without = p999(&prober.end(began)?, 0.0);
+    let answers_without = p999(&prober.end(began)?);
     let prober = Prober::begin(server.port())?;
     let (began, with) = thread::scope(|scope| -> Result<_> {
         let load = scope.spawn(|| subject.run(server, &words));
@@ -156,7 +156,7 @@ fn half(
     })?;
     let samples = prober.end(began)?;
     plot.insert(subject.name.to_owned(), points(&samples));
-    let answers_with = p999(&samples, 0.0);
+    let answers_with = p999(&samples);
     figures.push(("p99.9 of one more client that waits for its answers, no save, ms", 1e3 * answers_without));
     figures.push(("p99.9 of that client, saving, ms", 1e3 * answers_with));
     figures.push(("the same, times that without a save", answers_with / answers_without));
