@@ -171,15 +171,15 @@ pub struct Slow {
 impl Drop for Slow {
     fn drop(&mut self) {
         let exclusive = &self.instance.exclusive;
-        let mut marks = exclusive.marks.write().unwrap_or_else(PoisonError::into_inner);
-        marks.retain(|(number, _)| *number != self.number);
-        let none_marked = marks.is_empty();
-        drop(marks);
+        // In the order in which a slow call begins: of two that end beside each other, the later one finds nothing marked.
         let mut line = lock(&exclusive.line);
         line.slow -= 1;
-        if line.slow == 0 && none_marked {
+        let mut marks = exclusive.marks.write().unwrap_or_else(PoisonError::into_inner);
+        marks.retain(|(number, _)| *number != self.number);
+        if marks.is_empty() {
             exclusive.state.fetch_and(!MARKED, SeqCst);
         }
+        drop(marks);
         // Behind the marks' end: whoever saw them and is held later finds this changed.
         exclusive.ended.fetch_add(1, SeqCst);
         let held = std::mem::take(&mut line.held);

@@ -106,6 +106,32 @@ fn slow_calls_wait_for_windows_that_have_not_seen_their_marks() {
     });
 }
 
+/// Whoever sleeps until a slow call has ended is woken by its end, with nobody else there to do it.
+#[test]
+fn the_end_of_a_slow_call_wakes_those_who_wait_for_it() {
+    let everything = || Marks::Whole { db: None, access: Access::Write };
+    type Wait = fn(&Arc<Instance>);
+    let same_marks: Wait =
+        |instance| drop(Exclusive::enter_slow(instance, Marks::Whole { db: None, access: Access::Read }, true));
+    let alone: Wait = |instance| drop(Exclusive::stop_after_slow_calls(instance));
+    for wait in [same_marks, alone] {
+        let instance = instance();
+        let slow = Exclusive::enter_slow(&instance, everything(), false).expect("nobody is alone");
+        let (done, is_done) = std::sync::mpsc::channel();
+        let waiting = Arc::clone(&instance);
+        std::thread::spawn(move || {
+            wait(&waiting);
+            done.send(()).expect("the test waits");
+        });
+        while lock(&instance.exclusive.line).sleepers == 0 {
+            std::thread::yield_now();
+        }
+        assert!(is_done.try_recv().is_err(), "the slow call is at work");
+        drop(slow);
+        is_done.recv_timeout(Duration::from_secs(10)).expect("it is woken");
+    }
+}
+
 #[test]
 fn neither_windows_nor_scripts_nor_slow_calls_starve() {
     let instance = instance();

@@ -1,0 +1,102 @@
+//! Synchronisation that redis-server's authors wrote by hand, under a scheduler that tries orders of its steps.
+//!
+//! The code is the product's own, with other locks and threads (`build.rs`); what it needs of the rest stands here, as small as
+//! can be. A thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the
+//! other, so weaker orders of memory are not tried.
+//!
+//! `cargo test --manifest-path models/Cargo.toml`; `cargo xtask ci` runs it.
+#![allow(dead_code, reason = "of what the product has, a model uses a part")]
+
+pub mod atomic_waker;
+#[cfg(test)]
+mod park;
+
+/// The product's `clients`.
+pub mod clients {
+    /// A client as far as others wake it and leave messages.
+    pub mod client {
+        use bytes::Bytes;
+        use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+        use shuttle::sync::{Mutex, MutexGuard};
+
+        use crate::atomic_waker::AtomicWaker;
+
+        /// What other threads see of a client.
+        #[derive(Debug, Default)]
+        pub struct ClientShared {
+            flags: AtomicU32,
+            mailbox: Mutex<Mailbox>,
+            has_mail: AtomicBool,
+            waker: AtomicWaker,
+        }
+
+        include!(concat!(env!("OUT_DIR"), "/client.rs"));
+
+        #[cfg(test)]
+        mod tests;
+    }
+}
+
+/// The product's `keyspace`.
+pub mod keyspace {
+    /// How a key is used.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Access {
+        /// It is read.
+        Read,
+        /// It is changed.
+        Write,
+    }
+}
+
+/// The product's `exec`.
+pub mod exec {
+    /// Who is alone with the data.
+    pub mod exclusive {
+        include!(concat!(env!("OUT_DIR"), "/exclusive.rs"));
+
+        #[cfg(test)]
+        mod tests;
+    }
+
+    /// What workers ask each other for.
+    pub mod workers {
+        include!(concat!(env!("OUT_DIR"), "/workers.rs"));
+
+        #[cfg(test)]
+        mod tests;
+    }
+
+    /// What all workers share.
+    pub mod instance {
+        use crate::exec::exclusive::Exclusive;
+
+        /// What is shared.
+        #[derive(Debug, Default)]
+        pub struct Instance {
+            /// Who is alone.
+            pub exclusive: Exclusive,
+        }
+    }
+
+    /// What slow calls mark.
+    pub mod slow {
+        include!(concat!(env!("OUT_DIR"), "/marks.rs"));
+    }
+
+    /// Who waits for the disk.
+    pub mod aof {
+        use shuttle::sync::{Mutex, MutexGuard, PoisonError};
+
+        mod waiters {
+            include!(concat!(env!("OUT_DIR"), "/waiters.rs"));
+        }
+
+        fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+            mutex.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        #[cfg(test)]
+        mod tests;
+    }
+}
