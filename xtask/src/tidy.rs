@@ -1,5 +1,7 @@
 //! House rules that no compiler checks.
 
+mod everywhere;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -31,29 +33,6 @@ const MAX_LINES: usize = 800;
 /// command's reply, or a script's, to its waiting connection (a channel's sender; it does not wait itself).
 const MAY_NAME_TOKIO: &[&str] =
     &["main.rs", "lib.rs", "exec/blocking.rs", "exec/session.rs", "exec/event_loop.rs", "exec/replication/sync.rs"];
-
-/// Cores of all packages: they take bytes and the time, and fetch neither.
-const CORES: &[&str] = &[
-    "http2/src/",
-    "echonet-lite/src/wire/",
-    "echonet-lite/src/class/",
-    "echonet-lite/src/node/",
-    "echonet-lite/src/controller/",
-    "echonet-lite/src/meter/",
-    "loadgen/src/codec/",
-    "redis-server/src/protocol/",
-    "redis-server/src/types/",
-    "redis-server/src/config/",
-    "redis-server/src/keyspace/",
-    "redis-server/src/persistence/",
-    "redis-server/src/journal/",
-    "redis-server/src/cluster/",
-    "redis-server/src/command/",
-    "redis-server/src/clients/",
-];
-
-/// What a core does not name: clocks, sockets, whoever waits.
-const EDGES: &[&str] = &["Instant::now", "SystemTime::now", "TcpStream", "TcpListener", "UdpSocket", "tokio"];
 
 /// Where http2 meets the crates of others, behind a feature.
 const NOT_CORE: &str = "http2/src/shared/";
@@ -143,7 +122,6 @@ impl Tree {
             breaches.extend(check_text(path, text));
             if path.ends_with(".rs") {
                 breaches.extend(check_source(path, text));
-                breaches.extend(check_core(path, text));
             }
             if path.ends_with(".md") {
                 breaches.extend(self.check_links(path, text));
@@ -153,6 +131,7 @@ impl Tree {
             }
         }
         breaches.extend(self.check_http2());
+        breaches.extend(everywhere::breaches(&self.files));
         let missing = DOCUMENTS.iter().filter(|name| !self.files.contains_key(**name));
         breaches.extend(missing.map(|name| format!("{name}: missing")));
         breaches
@@ -249,21 +228,6 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
         }
         if !inner.starts_with("keyspace/") && (has("dashmap") || has("DashMap")) {
             breaches.push(format!("{path}:{}: only keyspace/ knows the map behind the keyspace", number + 1));
-        }
-    }
-    breaches
-}
-
-/// A core has neither clock nor socket, but for its tests.
-fn check_core(path: &str, text: &str) -> Vec<String> {
-    if !CORES.iter().any(|core| path.starts_with(core)) || path.starts_with(NOT_CORE) || is_test(path) {
-        return Vec::new();
-    }
-    let mut breaches = Vec::new();
-    for (number, line) in without_tests(text).lines().enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
-        for edge in EDGES.iter().filter(|edge| code.contains(**edge)) {
-            breaches.push(format!("{path}:{}: a core does not name {edge}", number + 1));
         }
     }
     breaches
@@ -399,16 +363,6 @@ mod tests {
         let knows = "redis-server/src/types/a.rs:1: only keyspace/ knows the map behind the keyspace";
         check("redis-server/src/types/a.rs", "use dashmap::DashMap;", Some(knows));
         check("redis-server/src/keyspace/a.rs", "use dashmap::DashMap;", None);
-        let fetches = |path: &str| Some(format!("{path}:1: a core does not name Instant::now"));
-        for core in
-            ["http2/src/a.rs", "echonet-lite/src/node/a.rs", "loadgen/src/codec/a.rs", "redis-server/src/types/a.rs"]
-        {
-            check(core, "let now = Instant::now();", fetches(core).as_deref());
-            check(core, "// Instant::now()\n#[cfg(test)]\nmod tests {\n    let now = Instant::now();\n}", None);
-        }
-        check("http2/src/shared/a.rs", "use tokio::io::AsyncRead;", None);
-        check("redis-server/src/types/tests.rs", "let now = Instant::now();", None);
-        check("http-server/src/a.rs", "let now = Instant::now();", None);
     }
 
     #[test]

@@ -1,0 +1,292 @@
+//! What ARCHITECTURE.md says holds everywhere, as far as a program can tell from the sources.
+
+use std::collections::BTreeMap;
+
+use super::{is_test, without_tests};
+
+type Files = BTreeMap<String, String>;
+
+/// The crates whose sources are cores, but for [`MAY_FETCH`]: they take bytes and the time, and fetch neither.
+const CRATES: &[&str] =
+    &["echonet-lite", "grpc-server", "http-server", "http2", "loadgen", "redis-server", "server-runtime"];
+
+/// Where cores meet the world: the only files and folders that name what [`EDGES`] has.
+const MAY_FETCH: &[&str] = &[
+    // The command.
+    "echonet-lite/src/bin/",
+    "echonet-lite/src/certify/link.rs",
+    "echonet-lite/src/embassy.rs",
+    // The clock of homes that are played.
+    "echonet-lite/src/emulate/time.rs",
+    "echonet-lite/src/net/",
+    "echonet-lite/src/serial/asynchronous.rs",
+    "echonet-lite/src/serial/client.rs",
+    "grpc-server/src/bin/",
+    "grpc-server/src/engine/call.rs",
+    "grpc-server/src/engine/conn.rs",
+    "grpc-server/src/engine/connect/mod.rs",
+    "grpc-server/src/engine/h1.rs",
+    "grpc-server/src/engine/watch.rs",
+    "grpc-server/src/engine/web.rs",
+    "grpc-server/src/engine/wire.rs",
+    "grpc-server/src/engine/worker.rs",
+    // An answer that is a stream.
+    "grpc-server/src/greeter.rs",
+    "http-server/src/api/subscribe.rs",
+    // What takes long is compressed on threads for that.
+    "http-server/src/compress.rs",
+    "http-server/src/engine/clock.rs",
+    "http-server/src/engine/conn.rs",
+    "http-server/src/engine/exchange.rs",
+    "http-server/src/engine/guard.rs",
+    "http-server/src/engine/http2/conn.rs",
+    "http-server/src/engine/http2/stream.rs",
+    "http-server/src/engine/hyper.rs",
+    "http-server/src/engine/output.rs",
+    "http-server/src/engine/upgrade.rs",
+    "http-server/src/engine/watch.rs",
+    "http-server/src/engine/wire.rs",
+    "http-server/src/engine/worker.rs",
+    // Gives the fuzz target a time.
+    "http-server/src/fuzzing.rs",
+    "http-server/src/redis/client.rs",
+    "http-server/src/redis/connect.rs",
+    "http-server/src/redis/embedded.rs",
+    "http-server/src/redis/mux.rs",
+    "http-server/src/redis/session.rs",
+    "http-server/src/redis/subscribe.rs",
+    "http-server/src/routes/files.rs",
+    // Where the engine meets the crates of others, behind a feature.
+    "http2/src/shared/",
+    "loadgen/src/cli/drop_in/redis_benchmark.rs",
+    "loadgen/src/clock.rs",
+    "loadgen/src/compare/child.rs",
+    "loadgen/src/compare/machine.rs",
+    "loadgen/src/compare/ready.rs",
+    "loadgen/src/compare/run.rs",
+    "loadgen/src/compare/server.rs",
+    "loadgen/src/front/interrupt.rs",
+    "loadgen/src/output/files.rs",
+    "loadgen/src/schema/reflection.rs",
+    "loadgen/src/session/watcher.rs",
+    // TIME, to the microsecond, and DEBUG SLEEP.
+    "redis-server/src/commands/server/basics.rs",
+    "redis-server/src/commands/server/debug.rs",
+    // Threads that wait for one another, for the disk, and for other servers; which of it may be asynchronous has a rule of its own.
+    "redis-server/src/exec/",
+    "redis-server/src/runtime/",
+    // Sockets and runtimes are what it is for.
+    "server-runtime/src/",
+];
+
+/// What a core does not name: clocks, sockets, whoever waits.
+const EDGES: &[&str] = &[
+    "Instant::now",
+    "SystemTime::now",
+    "TcpStream",
+    "TcpListener",
+    "UdpSocket",
+    "UnixStream",
+    "UnixListener",
+    "thread::sleep",
+    "tokio",
+];
+
+/// Parsers of what comes from outside: where they stand, and what their fuzz target calls.
+const PARSERS: &[(&str, &str)] = &[
+    ("echonet-lite/src/class/", "echonet_lite::class"),
+    ("echonet-lite/src/controller/", "echonet_lite::controller::"),
+    ("echonet-lite/src/node/", "echonet_lite::node"),
+    ("echonet-lite/src/serial/", "echonet_lite::serial::"),
+    ("echonet-lite/src/wire/", "echonet_lite::wire::"),
+    ("http-server/src/h1/", "http_server::h1::"),
+    ("http-server/src/redis/", "http_server::fuzzing"),
+    ("http2/src/connection.rs", "http2::"),
+    ("http2/src/frame.rs", "http2::frame::"),
+    ("http2/src/hpack/", "http2::hpack::"),
+    ("loadgen/src/codec/", "loadgen::codec::"),
+    ("redis-server/src/clients/acl/", "redis_server::clients::acl::"),
+    ("redis-server/src/cluster/packet/", "redis_server::cluster::packet::"),
+    ("redis-server/src/config/", "redis_server::config::"),
+    ("redis-server/src/exec/script/lib/", "mlua::"),
+    ("redis-server/src/persistence/aof/", "redis_server::persistence::aof::"),
+    ("redis-server/src/persistence/rdb/", "redis_server::persistence::rdb::"),
+    ("redis-server/src/protocol/", "redis_server::protocol::"),
+];
+
+/// A module with `unsafe` can be read in one sitting: lines without tests.
+const MAX_UNSAFE: usize = 650;
+
+/// What the profile says that is shipped and measured.
+const SHIPPED: &[(&str, &str)] = &[("lto", "\"fat\""), ("codegen-units", "1"), ("debug", "\"line-tables-only\"")];
+
+/// Programs, and whether they bring an allocator of their own.
+const ALLOCATORS: &[(&str, bool)] = &[
+    ("grpc-server/src/main.rs", true),
+    ("http-server/src/main.rs", true),
+    ("redis-server/src/main.rs", true),
+    ("loadgen/src/main.rs", false),
+];
+
+/// Checks all of it.
+pub(super) fn breaches(files: &Files) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".rs")) {
+        breaches.extend(check_core(path, text));
+        breaches.extend(check_unsafe(path, text));
+    }
+    breaches.extend(check_places(files));
+    breaches.extend(check_parsers(files));
+    breaches.extend(check_shipped(files));
+    breaches
+}
+
+/// What a file's code names that a core must not, by line.
+fn edges<'t>(path: &str, text: &'t str) -> impl Iterator<Item = (usize, &'static str)> + use<'t> {
+    let text = if is_test(path) { "" } else { without_tests(text) };
+    text.lines().enumerate().flat_map(|(number, line)| {
+        let code = line.split("//").next().unwrap_or_default();
+        EDGES.iter().filter(move |edge| code.contains(**edge)).map(move |edge| (number + 1, *edge))
+    })
+}
+
+fn is_source_of_crates(path: &str) -> bool {
+    CRATES.iter().any(|name| path.strip_prefix(name).is_some_and(|rest| rest.starts_with("/src/")))
+}
+
+/// A core has neither clock nor socket, but for its tests.
+fn check_core(path: &str, text: &str) -> Vec<String> {
+    if !is_source_of_crates(path) || MAY_FETCH.iter().any(|place| path.starts_with(place)) {
+        return Vec::new();
+    }
+    edges(path, text).map(|(line, edge)| format!("{path}:{line}: a core does not name {edge}")).collect()
+}
+
+/// No place is listed that needs it no more.
+fn check_places(files: &Files) -> Vec<String> {
+    let needs =
+        |place: &str| files.iter().any(|(path, text)| path.starts_with(place) && edges(path, text).next().is_some());
+    // Folders are listed for what they are for.
+    let is_there = |place: &&&str| files.contains_key(**place);
+    let idle = MAY_FETCH.iter().filter(is_there).filter(|place| !needs(place));
+    idle.map(|place| format!("{place}: fetches nothing, and need not be listed")).collect()
+}
+
+/// Exceptions are whole modules, or items of a few lines, each with its reason; the proof of a block is clippy's to demand.
+fn check_unsafe(path: &str, text: &str) -> Vec<String> {
+    let excepts =
+        ["#![allow(unsafe_code", "#![expect(unsafe_code", "#![allow(\n    unsafe_code", "#![expect(\n    unsafe_code"];
+    let length = without_tests(text).lines().count();
+    if !is_source_of_crates(path) || length <= MAX_UNSAFE || !excepts.iter().any(|except| text.contains(except)) {
+        return Vec::new();
+    }
+    vec![format!("{path}: {length} lines with `unsafe` without tests, more than {MAX_UNSAFE}")]
+}
+
+/// Parsers have a fuzz target, and what is a fuzz target is built as one.
+fn check_parsers(files: &Files) -> Vec<String> {
+    let mut breaches = Vec::new();
+    let Some(manifest) = files.get("fuzz/Cargo.toml") else { return breaches };
+    let targets: Vec<_> = files.iter().filter(|(path, _)| path.starts_with("fuzz/fuzz_targets/")).collect();
+    for (place, called) in PARSERS.iter().filter(|(place, _)| files.keys().any(|path| path.starts_with(place))) {
+        if !targets.iter().any(|(_, text)| text.contains(called)) {
+            breaches.push(format!("{place}: no fuzz target calls {called}"));
+        }
+    }
+    for (path, _) in targets {
+        let name = path.trim_start_matches("fuzz/");
+        if !manifest.contains(&format!("path = \"{name}\"")) {
+            breaches.push(format!("{path}: fuzz/Cargo.toml does not build it"));
+        }
+    }
+    breaches
+}
+
+/// What is shipped is built as what is measured, and with the allocator that was measured.
+fn check_shipped(files: &Files) -> Vec<String> {
+    let mut breaches = Vec::new();
+    if let Some(manifest) = files.get("Cargo.toml") {
+        let profile = manifest.split("[profile.release]\n").nth(1).unwrap_or_default();
+        let profile: Vec<&str> = profile.lines().take_while(|line| !line.starts_with('[')).collect();
+        for (key, value) in SHIPPED {
+            if !profile.contains(&format!("{key} = {value}").as_str()) {
+                breaches.push(format!("Cargo.toml: the profile that is shipped has {key} = {value}"));
+            }
+        }
+        if manifest.contains("inherits") {
+            breaches.push("Cargo.toml: a further profile would be shipped without being measured".to_owned());
+        }
+    }
+    for (path, brings) in ALLOCATORS {
+        if files.get(*path).is_some_and(|text| text.contains("#[global_allocator]") != *brings) {
+            let rule = if *brings { "expected mimalloc as its allocator" } else { "expected the system's allocator" };
+            breaches.push(format!("{path}: {rule}"));
+        }
+    }
+    breaches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(files: &[(&str, &str)], expected: &[&str]) {
+        let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        assert_eq!(breaches(&files), expected);
+    }
+
+    #[test]
+    fn a_core_of_any_crate_fetches_nothing() {
+        let now = "let now = Instant::now();";
+        for name in CRATES.iter().filter(|name| **name != "server-runtime") {
+            let path = format!("{name}/src/some/core.rs");
+            check(&[(&path, now)], &[&format!("{path}:1: a core does not name Instant::now")]);
+            check(&[(&path, "// Instant::now()\n#[cfg(test)]\nmod tests {\n    let now = Instant::now();\n}")], &[]);
+        }
+        check(
+            &[("redis-server/src/types/tests.rs", now), ("redis-server/tests/it/a.rs", now), ("xtask/src/a.rs", now)],
+            &[],
+        );
+        check(&[("http2/src/shared/a.rs", "use tokio::io::AsyncRead;"), ("server-runtime/src/a.rs", now)], &[]);
+    }
+
+    #[test]
+    fn a_place_that_needs_no_exception_has_none() {
+        check(&[("loadgen/src/clock.rs", "")], &["loadgen/src/clock.rs: fetches nothing, and need not be listed"]);
+        check(&[("loadgen/src/clock.rs", "std::time::Instant::now()")], &[]);
+    }
+
+    #[test]
+    fn a_module_with_unsafe_is_short() {
+        let path = "http2/src/a.rs";
+        let text = |lines| format!("#![allow(unsafe_code, reason = \"\")]\n{}", "\n".repeat(lines));
+        check(&[(path, &text(MAX_UNSAFE - 1))], &[]);
+        check(&[(path, &text(MAX_UNSAFE))], &["http2/src/a.rs: 651 lines with `unsafe` without tests, more than 650"]);
+        check(&[("benches/a.rs", &text(MAX_UNSAFE))], &[]);
+    }
+
+    #[test]
+    fn parsers_are_fuzzed() {
+        let parser = ("http2/src/frame.rs", "");
+        let target = ("fuzz/fuzz_targets/a.rs", "use http2::frame::Head;");
+        let unfuzzed = ["http2/src/frame.rs: no fuzz target calls http2::frame::"];
+        check(&[parser, ("fuzz/Cargo.toml", "")], &unfuzzed);
+        check(
+            &[parser, target, ("fuzz/Cargo.toml", "")],
+            &["fuzz/fuzz_targets/a.rs: fuzz/Cargo.toml does not build it"],
+        );
+        check(&[parser, target, ("fuzz/Cargo.toml", "path = \"fuzz_targets/a.rs\"")], &[]);
+    }
+
+    #[test]
+    fn what_is_shipped_is_what_is_measured() {
+        let shipped = "[profile.release]\nlto = \"fat\"\ncodegen-units = 1\ndebug = \"line-tables-only\"\n";
+        check(&[("Cargo.toml", shipped)], &[]);
+        let thin = shipped.replace("fat", "thin");
+        check(&[("Cargo.toml", &thin)], &["Cargo.toml: the profile that is shipped has lto = \"fat\""]);
+        let further = format!("{shipped}[profile.quick]\ninherits = \"release\"\n");
+        check(&[("Cargo.toml", &further)], &["Cargo.toml: a further profile would be shipped without being measured"]);
+        let main = "redis-server/src/main.rs";
+        check(&[(main, "fn main() {}")], &["redis-server/src/main.rs: expected mimalloc as its allocator"]);
+    }
+}
