@@ -1,8 +1,11 @@
 //! What operators get beside the programs: manual pages and completions, made from what `--help` prints and so from the tables
-//! behind it; units of systemd and an image, held against the programs and the tools that are there; what dependencies may be.
+//! behind it; bills of what is in them; programs apart from what debuggers want of them; units of systemd and an image, held
+//! against the programs and the tools that are there; what dependencies may be.
 
+mod bill;
 mod completions;
 mod man;
+mod split;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +16,14 @@ use clap::Args;
 
 use crate::process::run_quietly;
 
-/// Programs that have a manual page, each with its package.
-const PROGRAMS: [(&str, &str); 6] = [
-    ("redis-server", "redis-server"),
-    ("http-server", "http-server"),
-    ("grpc-server", "grpc-server"),
-    ("grpc-client", "grpc-server"),
-    ("loadgen", "loadgen"),
-    ("echonet", "echonet-lite"),
+/// What operators get: programs, each with its package, and what that has beside its defaults.
+const PROGRAMS: [(&str, &str, &str); 6] = [
+    ("redis-server", "redis-server", ""),
+    ("http-server", "http-server", ""),
+    ("grpc-server", "grpc-server", ""),
+    ("grpc-client", "grpc-server", ""),
+    ("loadgen", "loadgen", ""),
+    ("echonet", "echonet-lite", "cli"),
 ];
 
 /// Those that print completions themselves have better ones.
@@ -50,10 +53,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         None => build()?,
     };
     let folder = crate::target_dir().join("deploy");
-    for name in ["man", "completions", "systemd"] {
+    for name in ["man", "completions", "systemd", "sbom", "bin"] {
         fs::create_dir_all(folder.join(name))?;
     }
-    for (program, _) in PROGRAMS {
+    let lock = bill::lock()?;
+    for (program, package, features) in PROGRAMS {
         let help = run_quietly(Command::new(programs.join(program)).arg("--help").env("COLUMNS", "100"))?;
         let page = folder.join(format!("man/{program}.1"));
         fs::write(&page, man::page(program, &help))?;
@@ -61,22 +65,41 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         if COMPLETED.contains(&program) {
             fs::write(folder.join(format!("completions/{program}.bash")), completions::bash(program, &help))?;
         }
+        let (bill, crates) = bill::of(program, package, features, &lock)?;
+        fs::write(folder.join(format!("sbom/{program}.cdx.json")), bill)?;
+        let size = split_off(&programs.join(program), &folder.join("bin"))?;
+        // Sizes of others than these say nothing.
+        if options.programs.is_none() {
+            println!("{program}: {crates} crates{size}");
+        }
     }
     let units = check_units(&folder.join("systemd"), &programs)?;
     let dockerfile = fs::read_to_string(crate::root().join("deploy/Dockerfile"))?;
     let toolchain = fs::read_to_string(crate::root().join("rust-toolchain.toml"))?;
     check_image(&dockerfile, &toolchain)?;
     check_dependencies()?;
-    println!("deploy: {} manual pages, {} completions, {units} units", PROGRAMS.len(), COMPLETED.len());
+    let programs = PROGRAMS.len();
+    println!("deploy: {programs} manual pages, {} completions, {programs} bills, {units} units", COMPLETED.len());
     Ok(())
+}
+
+/// Splits a program, where that can be done; its sizes.
+fn split_off(program: &Path, folder: &Path) -> Result<String> {
+    if !is_there("objcopy") {
+        return Ok(String::new());
+    }
+    let sizes = split::split(program, folder)?;
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let (whole, program, debug) = (mib(sizes.whole), mib(sizes.program), mib(sizes.debug));
+    Ok(format!(", {whole:.1} MiB, of which {program:.1} are installed, {debug:.1} are for debuggers"))
 }
 
 /// Builds the programs for release; their folder.
 fn build() -> Result<PathBuf> {
     let mut build = crate::programs::cargo();
     build.args(["build", "--quiet", "--release", "--features", "echonet-lite/cli"]);
-    build.args(PROGRAMS.iter().flat_map(|(_, package)| ["--package", package]));
-    build.args(PROGRAMS.iter().flat_map(|(program, _)| ["--bin", program]));
+    build.args(PROGRAMS.iter().flat_map(|(_, package, _)| ["--package", package]));
+    build.args(PROGRAMS.iter().flat_map(|(program, ..)| ["--bin", program]));
     run_quietly(&mut build)?;
     Ok(crate::target_dir().join("release"))
 }
@@ -133,12 +156,12 @@ fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
     let words: Vec<&str> = dockerfile.split_whitespace().collect();
     for pair in words.windows(2).filter(|pair| pair[0] == "--package") {
         let built = pair[1];
-        if !PROGRAMS.iter().any(|(_, package)| *package == built) {
+        if !PROGRAMS.iter().any(|(_, package, _)| *package == built) {
             bail!("deploy/Dockerfile: --package {built}: there is no such package with a program");
         }
     }
     for name in words.iter().filter_map(|word| word.strip_prefix("target/release/")) {
-        if !PROGRAMS.iter().any(|(program, _)| *program == name) {
+        if !PROGRAMS.iter().any(|(program, ..)| *program == name) {
             bail!("deploy/Dockerfile: target/release/{name}: there is no such program");
         }
     }
@@ -148,6 +171,9 @@ fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
 /// Licences, bans and sources as deny.toml has them; advisories need a database that is fetched, where it can be.
 fn check_dependencies() -> Result<()> {
     if run_quietly(crate::programs::cargo().args(["deny", "--version"])).is_err() {
+        if crate::ci::requires_peers() {
+            bail!("REQUIRE_PEERS=1, and cargo-deny is not installed to look at what dependencies may be");
+        }
         println!("skipped: deny.toml (cargo-deny is not installed)");
         return Ok(());
     }
