@@ -1,8 +1,12 @@
 //! Every gate, quiet where all is well.
 
+use std::collections::VecDeque;
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -50,10 +54,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .lines()
         .for_each(|line| println!("{line}"));
     gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
-    let paths = gate("instructions of hot paths", xtask.task(&["paths"]))?;
-    let bare = gate("bare-metal light", xtask.task(&["bare"]))?;
-    let systems = gate("echonet-lite on other systems", xtask.task(&["systems"]))?;
-    let skipped = paths.lines().chain(bare.lines()).chain(systems.lines()).filter(|line| line.starts_with("skipped:"));
+    let fuzzer = Fuzzer::find(options)?;
+    // Instructions are counted by one thread, which counts the same whatever runs beside it; the others compile, each in a folder
+    // of its own.
+    let mut gates = vec![
+        ("instructions of hot paths".to_owned(), xtask.task(&["paths"])),
+        ("bare-metal light".to_owned(), xtask.task(&["bare"])),
+        ("echonet-lite on other systems".to_owned(), xtask.task(&["systems"])),
+    ];
+    let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
+    gates.push(("models of synchronisation".to_owned(), cargo(&models)));
+    gates.extend(fuzzer.as_ref().map(|_| ("build of fuzz targets".to_owned(), Fuzzer::build())));
+    let outputs = beside(gates)?;
+    let skipped = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
     let mut test = cargo(&["test", "--workspace", "--no-fail-fast", "--features", FEATURES]);
     if options.full {
@@ -80,7 +93,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
         }
     }
-    differ(&xtask, options.full)?;
+    // Neither looks at the time.
+    let mut gates: Vec<_> = differ(&xtask, options.full)?.into_iter().collect();
+    if let Some(fuzzer) = &fuzzer {
+        gates.extend(fuzzer.runs(options)?);
+    }
+    let outputs = beside(gates)?;
+    let compared = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("differ:"));
+    compared.for_each(|line| println!("{line}"));
     if options.full {
         gate("faults picked by hand", xtask.task(&["mutants"]))?
             .lines()
@@ -88,7 +108,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .into_iter()
             .for_each(|line| println!("{line}"));
     }
-    fuzz(options)?;
     // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
     summaries.for_each(|line| println!("{line}"));
@@ -96,55 +115,86 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Random commands to ours and a genuine server, where one is installed.
-fn differ(xtask: &Xtask, full: bool) -> Result<()> {
+fn differ(xtask: &Xtask, full: bool) -> Result<Option<(String, Command)>> {
     if Command::new("redis-server").arg("--version").output().is_err() {
         if requires_peers() {
             bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
         }
         println!("skipped: random commands (no redis-server is installed to compare with)");
-        return Ok(());
+        return Ok(None);
     }
     // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
     let task = ["differ", "--commands", "500000", "--seconds", "120"];
     let again: &[&str] = if full { &["--reload-each", "10"] } else { &[] };
-    let output = gate("random commands", xtask.task(&[&task[..], again].concat()))?;
-    output.lines().filter(|line| line.starts_with("differ:")).for_each(|line| println!("{line}"));
-    Ok(())
+    Ok(Some(("random commands".to_owned(), xtask.task(&[&task[..], again].concat()))))
 }
 
-/// Builds every fuzz target and runs it for a short while, with the nightly tools.
-fn fuzz(options: &Options) -> Result<()> {
-    let seconds = options.fuzz_seconds;
-    if seconds == 0 {
-        println!("skipped: fuzz targets (--fuzz-seconds 0)");
-        return Ok(());
+/// What builds every fuzz target, with the nightly tools, and runs it for a short while.
+struct Fuzzer {
+    targets: Vec<String>,
+}
+
+impl Fuzzer {
+    /// The fuzz targets, where there are the tools to build them.
+    fn find(options: &Options) -> Result<Option<Self>> {
+        if options.fuzz_seconds == 0 {
+            println!("skipped: fuzz targets (--fuzz-seconds 0)");
+            return Ok(None);
+        }
+        let list = Self::cargo().arg("list").output().ok().filter(|output| output.status.success());
+        let Some(list) = list else {
+            if requires_peers() {
+                bail!("REQUIRE_PEERS=1, and no nightly Rust with cargo-fuzz is installed to build the fuzz targets");
+            }
+            println!("skipped: fuzz targets (nightly Rust with cargo-fuzz is not installed)");
+            return Ok(None);
+        };
+        let targets = String::from_utf8_lossy(&list.stdout).split_whitespace().map(str::to_owned).collect();
+        Ok(Some(Self { targets }))
     }
-    let nightly = || {
+
+    fn cargo() -> Command {
         let mut command = Command::new("cargo");
         command.args(["+nightly", "fuzz"]).current_dir(crate::root());
         command
-    };
-    let list = nightly().arg("list").output().ok().filter(|output| output.status.success());
-    let Some(list) = list else {
-        if requires_peers() {
-            bail!("REQUIRE_PEERS=1, and no nightly Rust with cargo-fuzz is installed to build the fuzz targets");
-        }
-        println!("skipped: fuzz targets (nightly Rust with cargo-fuzz is not installed)");
-        return Ok(());
-    };
-    let mut build = nightly();
-    build.arg("build");
-    gate("build of fuzz targets", build)?;
-    for target in String::from_utf8_lossy(&list.stdout).split_whitespace() {
-        let mut run = nightly();
-        run.args(["run", target, "--", &format!("-max_total_time={seconds}")]);
-        // The same inputs each time: whether the gate holds does not depend on luck. New ones are looked for in the full run.
-        if !options.full {
-            run.args(["-seed=1", FUZZ_RUNS]);
-        }
-        gate(&format!("fuzz target {target}"), run)?;
     }
-    Ok(())
+
+    /// What targets are built for: a sanitizer wants it said.
+    fn host() -> String {
+        format!("{}-unknown-linux-gnu", env::consts::ARCH)
+    }
+
+    /// Where cargo-fuzz builds without being told otherwise: developers have one folder, too.
+    fn folder() -> PathBuf {
+        crate::root().join("fuzz/target")
+    }
+
+    fn build() -> Command {
+        let mut build = Self::cargo();
+        build.args(["build", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
+        build
+    }
+
+    /// A run of each: of the programs themselves, as cargo-fuzz would look each time whether they are built.
+    fn runs(&self, options: &Options) -> Result<Vec<(String, Command)>> {
+        let built = Self::folder().join(Self::host()).join("release");
+        let run = |target: &String| {
+            let folder = |name: &str| crate::root().join("fuzz").join(name).join(target);
+            let (corpus, artifacts) = (folder("corpus"), folder("artifacts"));
+            fs::create_dir_all(&corpus)?;
+            fs::create_dir_all(&artifacts)?;
+            let mut run = Command::new(built.join(target));
+            run.arg(format!("-artifact_prefix={}/", artifacts.display()));
+            run.arg(format!("-max_total_time={}", options.fuzz_seconds));
+            // The same inputs each time: whether the gate holds does not depend on luck. New ones are looked for in the full run.
+            if !options.full {
+                run.args(["-seed=1", FUZZ_RUNS]);
+            }
+            run.arg(corpus).current_dir(crate::root()).env("ASAN_OPTIONS", "detect_odr_violation=0");
+            Ok((format!("fuzz target {target}"), run))
+        };
+        self.targets.iter().map(run).collect()
+    }
 }
 
 /// Whether the absence of what the gate needs is a failure, not a note.
@@ -183,9 +233,58 @@ fn gate(name: &str, mut command: Command) -> Result<String> {
     Ok(text)
 }
 
+/// Runs gates two at a time, in their order; what each has printed. No further one begins when one has failed.
+fn beside(gates: Vec<(String, Command)>) -> Result<Vec<String>> {
+    let mut outputs: Vec<Result<String>> = gates.iter().map(|_| Ok(String::new())).collect();
+    let queue: VecDeque<_> = gates.into_iter().zip(&mut outputs).collect();
+    let queue = Mutex::new(queue);
+    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work = || {
+        while let Some(((name, command), output)) = take() {
+            *output = gate(&name, command);
+            if output.is_err() {
+                queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+    drop(queue);
+    outputs.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::FEATURES;
+    use super::*;
+
+    #[test]
+    fn gates_run_beside_each_other_until_one_fails() {
+        let gates = |scripts: &[&str]| {
+            let command = |script: &&str| {
+                let mut command = Command::new("sh");
+                command.args(["-c", script]);
+                ((*script).to_owned(), command)
+            };
+            beside(scripts.iter().map(command).collect()).map_err(|error| error.to_string())
+        };
+        assert_eq!(gates(&[]), Ok(Vec::new()));
+        assert_eq!(gates(&["printf a", "printf b", "printf c"]), Ok(["a", "b", "c"].map(str::to_owned).to_vec()));
+        let folder = crate::target_dir().join("tmp/beside");
+        fs::create_dir_all(&folder).unwrap();
+        let (first, second, never) = (folder.join("first"), folder.join("second"), folder.join("never"));
+        [&first, &second, &never].into_iter().for_each(|file| _ = fs::remove_file(file));
+        // Each of the two waits for the other: one alone would wait for ever.
+        let wait = |own: &PathBuf, other: &PathBuf, code: u8| {
+            let (own, other) = (own.display(), other.display());
+            format!("touch {own}; until test -e {other}; do sleep 0.01; done; exit {code}")
+        };
+        let scripts = [wait(&first, &second, 3), wait(&second, &first, 3), format!("touch {}", never.display())];
+        let error = gates(&scripts.each_ref().map(String::as_str)).unwrap_err();
+        assert!(error.ends_with("failed (exit status: 3)"), "{error}");
+        assert!(!never.exists());
+    }
 
     #[test]
     fn the_alias_has_the_features_of_the_tests() {
