@@ -39,7 +39,7 @@ struct List {
 struct Fault {
     /// What is wrong then.
     name: String,
-    /// The package whose tests find it.
+    /// The package whose tests find it; `models` stands outside of the workspace.
     package: String,
     file: String,
     /// Stands there once.
@@ -153,6 +153,9 @@ impl Tree {
     /// Builds and runs a fault's tests.
     fn test(&self, fault: &Fault) -> Result<Output> {
         let mut words = vec!["test", "--offline", "--package", &fault.package];
+        if fault.package == "models" {
+            words.extend(["--manifest-path", "models/Cargo.toml"]);
+        }
         match &fault.binary {
             Some(binary) => words.extend(["--test", binary]),
             None => words.push("--lib"),
