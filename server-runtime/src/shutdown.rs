@@ -82,3 +82,24 @@ impl Stop {
         self.drain();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn who_waits_is_told_and_who_comes_later_too() {
+        let shutdown = Shutdown::default();
+        let waiting = shutdown.clone();
+        let waits = tokio::spawn(async move { waiting.triggered().await });
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished() && !shutdown.is_triggered());
+        shutdown.trigger();
+        let told = tokio::time::timeout(Duration::from_secs(1), waits).await;
+        told.expect("it is woken").expect("it does not panic");
+        let told = tokio::time::timeout(Duration::from_secs(1), shutdown.triggered()).await;
+        told.expect("it is ready at once");
+    }
+}
