@@ -78,6 +78,7 @@ impl Machine {
             self.importing.remove(&slot);
             self.nodes.assign(slot, me);
         }
+        self.saving.ask_now();
         self.done(now)
     }
 
@@ -157,6 +158,10 @@ impl Machine {
             self.migrating.remove(&slot);
         }
         self.nodes.assign(slot, key);
+        if key == me {
+            // Its former owner may forget it as soon as this is answered.
+            self.saving.ask_now();
+        }
         let is_left_empty = was_mine && key != me && self.nodes.myself().slots.len() == 0;
         if is_left_empty && self.settings.allow_replica_migration {
             let id = self.nodes.at(key).id;

@@ -171,3 +171,29 @@ fn reports() {
     assert_eq!(sizes, [(vec![0..=9], 2), (vec![10..=19], 2), (vec![20..=29], 1)]);
     assert_eq!(bench.machine.links().iter().filter(|link| link.is_outbound && link.node == b).count(), 1);
 }
+
+/// Who has let go of a slot may forget it: the new owner must not.
+#[test]
+fn slots_are_on_disk_before_they_are_confirmed() {
+    let mut bench = Bench::new('a');
+    let (a, b) = ("a".repeat(40), "b".repeat(40));
+    let mut check = |act: &dyn Fn(&mut Machine, Millis), slots: &str| {
+        bench.take();
+        act(&mut bench.machine, bench.now);
+        let saved = bench.take().into_iter().find_map(|action| match action {
+            Action::Save { text, sync } => Some((text, sync)),
+            _ => None,
+        });
+        let (text, sync) = saved.expect("something is saved at once");
+        assert!(sync && text.contains(&format!("connected {slots}\n")), "{sync}: {text}");
+    };
+    check(&|m, now| m.add_slots(&[100].into_iter().collect(), now).expect("nobody has it"), "0-9 100");
+    // The first one that comes brings a new epoch, the second one none.
+    for (slot, slots) in [(19, "0-9 19 100"), (18, "0-9 18-19 100")] {
+        let import = |m: &mut Machine, now| {
+            m.set_slot(slot, SetSlot::Importing(b.as_bytes()), 0, now).expect("it is b's");
+            m.set_slot(slot, SetSlot::Node(a.as_bytes()), 0, now).expect("it is here");
+        };
+        check(&import, slots);
+    }
+}
