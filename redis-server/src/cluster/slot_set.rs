@@ -73,6 +73,12 @@ impl SlotSet {
         self.bits == [0; BITMAP]
     }
 
+    /// What it has and another set has not.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        Self { bits: std::array::from_fn(|at| self.bits[at] & !other.bits[at]) }
+    }
+
     /// Its slots, in order.
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         self.words().enumerate().flat_map(|(at, word)| {
@@ -195,6 +201,9 @@ mod tests {
         assert_eq!(set.ranges(), [0..=2, 7..=8, 63..=65, 8191..=8191, 16_382..=16_383]);
         assert_eq!((set.len(), set.bitmap()[0], set.bitmap()[2047]), (slots.len(), 0b1000_0111, 0b1100_0000));
         assert!(!set.add(7) && set.add(9) && set.remove(9) && !set.remove(9));
+        let without: SlotSet = [1, 7, 16_382].into_iter().collect();
+        assert_eq!(set.without(&without).iter().collect::<Vec<_>>(), [0, 2, 8, 63, 64, 65, 8191, 16_383]);
+        assert!(set.without(&SlotSet::ALL).is_empty());
         assert_eq!((SlotSet::ALL.len(), SlotSet::ALL.ranges()), (SLOTS, vec![0..=16_383]));
         assert!(SlotSet::EMPTY.is_empty() && !set.is_empty());
     }

@@ -165,12 +165,12 @@ impl Machine {
         let served = self.my_primary().map_or(SlotSet::EMPTY, |key| self.nodes.at(key).slots.to_set());
         let before = std::mem::replace(&mut self.served, served);
         let doomed = std::mem::replace(&mut self.doomed, SlotSet::EMPTY);
-        let lost = before.iter().filter(|slot| !self.served.has(*slot));
-        let (dropped, kept): (Vec<u16>, Vec<u16>) = lost.partition(|slot| doomed.has(*slot));
+        let lost = before.without(&self.served);
+        let kept = lost.without(&doomed);
+        let dropped = lost.without(&kept);
         for (slots, delete_keys) in [(kept, false), (dropped, true)] {
             if !slots.is_empty() {
-                let slots = Box::new(slots.into_iter().collect());
-                self.act(Action::SlotsLost { slots, delete_keys });
+                self.act(Action::SlotsLost { slots: Box::new(slots), delete_keys });
             }
         }
     }

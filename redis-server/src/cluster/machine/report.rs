@@ -270,8 +270,10 @@ impl Machine {
         });
         let me = self.nodes.me();
         let mut owners: Box<[u16; SLOTS]> = vec![NOBODY; SLOTS].try_into().expect("its length is that of the array");
-        for (slot, owner) in owners.iter_mut().enumerate() {
-            *owner = place(self.nodes.owner(slot as u16));
+        for (key, node) in &members {
+            for range in node.slots.ranges() {
+                owners[usize::from(*range.start())..=usize::from(*range.end())].fill(place(Some(*key)));
+            }
         }
         Routing {
             is_ok: self.health.is_ok,

@@ -84,14 +84,16 @@ impl Cluster {
     /// once.
     pub fn route(&self, routing: Arc<Routing>) {
         let (mut served, mut readable) = (vec![0u64; WORDS], vec![0u64; WORDS]);
-        for (slot, owner) in routing.owners.iter().enumerate().filter(|_| routing.is_ok) {
-            let (word, bit) = (slot / 64, 1 << (slot % 64));
-            if *owner == routing.me && !routing.migrating.contains_key(&(slot as u16)) {
-                served[word] |= bit;
-                readable[word] |= bit;
-            } else if *owner == routing.primary {
-                readable[word] |= bit;
-            }
+        let words = routing.owners.as_chunks::<64>().0.iter().zip(served.iter_mut().zip(&mut readable));
+        for (owners, (served, readable)) in words.filter(|_| routing.is_ok) {
+            *served = bits_of(owners, routing.me);
+            // A primary follows nobody, and slots may be nobody's.
+            *readable = *served | if routing.primary == NOBODY { 0 } else { bits_of(owners, routing.primary) };
+        }
+        for slot in routing.migrating.keys().map(|slot| usize::from(*slot)) {
+            let bit = 1 << (slot % 64);
+            readable[slot / 64] &= !(served[slot / 64] & bit);
+            served[slot / 64] &= !bit;
         }
         *self.routing.write().unwrap_or_else(PoisonError::into_inner) = routing;
         for (words, bits) in [(&self.served, served), (&self.readable, readable)] {
@@ -108,5 +110,26 @@ impl Cluster {
             slots[key.shard() as usize / 64].load(Relaxed) >> (key.shard() % 64) & 1 != 0
         };
         keys.take_while(is_served).count()
+    }
+}
+
+/// Those of 64 slots that one node owns; most rows of slots are all one node's.
+fn bits_of(owners: &[u16; 64], node: u16) -> u64 {
+    if owners.iter().all(|owner| *owner == owners[0]) {
+        return if owners[0] == node { u64::MAX } else { 0 };
+    }
+    owners.iter().enumerate().fold(0, |bits, (at, owner)| bits | u64::from(*owner == node) << at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_rows_and_of_mixed_slots() {
+        let mut owners = [3; 64];
+        assert_eq!((bits_of(&owners, 3), bits_of(&owners, 4)), (u64::MAX, 0));
+        (owners[0], owners[63]) = (4, NOBODY);
+        assert_eq!((bits_of(&owners, 3), bits_of(&owners, 4)), (u64::MAX >> 1 & !1, 1));
     }
 }
