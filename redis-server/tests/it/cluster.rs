@@ -7,7 +7,7 @@ use super::support::resp::Value;
 use super::support::{PATIENCE, until};
 
 /// Two ports that are free just now.
-fn ports() -> (String, String) {
+pub(crate) fn ports() -> (String, String) {
     let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let [port, bus] = sockets.map(|socket| socket.local_addr().unwrap().port().to_string());
     (port, bus)
@@ -21,7 +21,11 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
-        let (port, bus) = ports();
+        Self::start_at(name, ports(), settings)
+    }
+
+    /// With its port and its bus's.
+    pub(crate) fn start_at(name: &str, (port, bus): (String, String), settings: &[(&str, &str)]) -> Self {
         let own = [
             ("cluster-enabled", "yes"),
             ("bind", "127.0.0.1"),
@@ -51,6 +55,11 @@ impl Node {
 
     pub(crate) fn says(&self, line: &str, what: &str) -> bool {
         self.ask(line).text().contains(what)
+    }
+
+    /// User and system CPU time of all its threads so far.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        self.process.cpu_seconds()
     }
 
     pub(crate) fn id(&self) -> String {

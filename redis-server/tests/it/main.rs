@@ -13,6 +13,7 @@ mod connections;
 mod events;
 mod eviction;
 mod faults;
+mod gossip;
 mod isolation;
 mod journal;
 mod kills;
