@@ -2,11 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
 /// Commands per write while a keyspace is filled.
 const BATCH: u64 = 1000;
+
+/// How long a cluster may take until it serves, under valgrind too: a node alone waits for two seconds.
+const COMES_UP: Duration = Duration::from_secs(60);
 
 /// Which request [`Connection::pipeline`] sends.
 #[derive(Clone, Copy)]
@@ -27,6 +32,25 @@ impl Connection {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, value: "x".repeat(value_size) })
+    }
+
+    /// Makes the server the only node of its cluster, and waits until it serves all slots.
+    pub(crate) fn serve_all_slots(&mut self) -> Result<()> {
+        ensure!(self.ask("CLUSTER ADDSLOTSRANGE 0 16383")?.starts_with("+OK"), "the slots cannot be had");
+        let deadline = Instant::now() + COMES_UP;
+        while !self.ask("CLUSTER INFO")?.contains("cluster_state:ok") {
+            ensure!(Instant::now() < deadline, "the cluster does not come up");
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// A short command's reply, as it comes.
+    fn ask(&mut self, line: &str) -> Result<String> {
+        self.stream.write_all(format!("{line}\r\n").as_bytes())?;
+        let mut reply = [0; 4096];
+        let count = self.stream.read(&mut reply)?;
+        Ok(String::from_utf8_lossy(&reply[..count]).into_owned())
     }
 
     /// Sets `keys` keys of 16 bytes, `key:000000000000` and up: the names that redis-benchmark `-r` uses.

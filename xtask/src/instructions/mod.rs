@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// The server's command, without its port (default: the release build).
     #[arg(long)]
     server: Option<String>,
+    /// The server is the only node of a Redis Cluster.
+    #[arg(long, conflicts_with_all = ["http", "grpc"])]
+    cluster: bool,
     /// Count http-server's instead, which is built if need be; `/get` with a genuine redis-server behind it.
     #[arg(long)]
     http: bool,
@@ -75,14 +78,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let (output, mut command) = callgrind(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));
+    if options.cluster {
+        command.extend(["--cluster-enabled", "yes", "--cluster-port"].map(String::from));
+        command.push(free_port()?.to_string());
+    }
     let server = Server::start(&command, port, &folder)?;
 
     let mut connection = Connection::open(port, options.value_size)?;
+    if options.cluster {
+        connection.serve_all_slots()?;
+    }
     connection.fill(options.keys)?;
     control(&server, &["-i", "on"])?;
     println!(
-        "{}, {} deep, {} keys, values of {} bytes:",
-        server_command, options.depth, options.keys, options.value_size
+        "{}{}, {} deep, {} keys, values of {} bytes:",
+        server_command,
+        if options.cluster { " --cluster-enabled yes" } else { "" },
+        options.depth,
+        options.keys,
+        options.value_size
     );
     for (dump, (name, request)) in [("GET", Request::Get), ("SET", Request::Set)].into_iter().enumerate() {
         connection.pipeline(request, options.requests / 10, options.depth, options.keys)?;
