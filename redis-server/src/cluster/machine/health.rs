@@ -29,13 +29,9 @@ impl Machine {
         if is_primary && !self.health.is_ok && now.saturating_sub(self.health.started_at) < WRITABLE_DELAY {
             return;
         }
-        let (mut votes, mut reachable, mut failed_owner) = (0, 0, false);
-        for (_, node) in self.nodes.iter().filter(|(_, node)| node.slots.len() > 0) {
-            failed_owner |= node.has_failed();
-            votes += usize::from(node.has_vote());
-            reachable += usize::from(node.has_vote() && !node.flags.any(Flags::FAILED.and(Flags::MAYBE_FAILED)));
-        }
+        let failed_owner = self.nodes.iter().any(|(_, node)| node.slots.len() > 0 && node.has_failed());
         let is_covered = self.nodes.assigned() == SLOTS && !failed_owner;
+        let (votes, reachable) = self.count_votes();
         let has_majority = reachable > votes / 2;
         if !has_majority {
             self.health.minority_at = now;
@@ -52,5 +48,18 @@ impl Machine {
         self.health.is_ok = is_ok;
         self.agenda.route = true;
         self.log(Level::Notice, format!("Cluster state changed: {}", if is_ok { "ok" } else { "fail" }));
+    }
+
+    /// Whether there are primaries with slots, and most of them are out of reach.
+    pub(super) fn is_cut_off(&self) -> bool {
+        let (votes, reachable) = self.count_votes();
+        votes > 0 && reachable <= votes / 2
+    }
+
+    /// Who has a vote, and how many of them answer.
+    fn count_votes(&self) -> (usize, usize) {
+        self.nodes.iter().filter(|(_, node)| node.has_vote()).fold((0, 0), |(votes, reachable), (_, node)| {
+            (votes + 1, reachable + usize::from(!node.flags.any(Flags::FAILED.and(Flags::MAYBE_FAILED))))
+        })
     }
 }

@@ -142,7 +142,10 @@ fn move_slot(world: &mut World, random: &mut Random) {
     ];
     let count = if random.below(3) == 0 { random.below(4) as usize } else { 4 };
     for (host, what) in steps.into_iter().take(count).filter(|_| from != to) {
-        let _ = world.tell(host, |machine, now| machine.set_slot(slot, what, 0, now));
+        // What is refused ends the move, as redis-cli does.
+        if world.tell(host, |machine, now| machine.set_slot(slot, what, 0, now)).is_err() {
+            return;
+        }
         world.run(random.below(20));
         if !world.is_up(host) {
             return;

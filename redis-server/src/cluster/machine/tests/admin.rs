@@ -197,3 +197,22 @@ fn slots_are_on_disk_before_they_are_confirmed() {
         check(&import, slots);
     }
 }
+
+/// The epoch that it would take alone may be that of an election among the others.
+#[test]
+fn who_is_cut_off_takes_no_slots_over() {
+    let mut bench = Bench::new('a');
+    let (a, b) = ("a".repeat(40), "b".repeat(40));
+    bench.machine.set_slot(19, SetSlot::Importing(b.as_bytes()), 0, bench.now).expect("it is b's");
+    // Nobody answers.
+    bench.pass(3000);
+    let taken = bench.machine.set_slot(19, SetSlot::Node(a.as_bytes()), 0, bench.now);
+    let refused = "ERR Can't take a slot over while most masters are out of reach".to_owned();
+    assert_eq!(taken.map_err(|error| error.to_string()), Err(refused));
+    assert_eq!(bench.owner(19), Some(id('b')));
+    bench.pass(200);
+    bench.reconnect(' ');
+    bench.idle(' ', 1000);
+    bench.machine.set_slot(19, SetSlot::Node(a.as_bytes()), 0, bench.now).expect("the others are there");
+    assert_eq!(bench.owner(19), Some(id('a')));
+}
