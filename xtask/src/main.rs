@@ -5,6 +5,7 @@
 mod attacks;
 mod bare;
 mod ci;
+mod clusters;
 mod compare;
 mod deploy;
 mod differ;
@@ -63,6 +64,8 @@ enum Task {
     Differ(differ::Options),
     /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
     Compare(compare::Options),
+    /// Clusters of redis-server's nodes in virtual time, by their size: what nodes say, how long changes take, and what the rules say.
+    Clusters(clusters::Options),
     /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
     Isolation(isolation::Options),
     /// What strangers may send to http-server and grpc-server, and what becomes of it: one table.
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
+        Task::Clusters(options) => clusters::run(&options),
         Task::Isolation(options) => isolation::run(&options),
         Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),

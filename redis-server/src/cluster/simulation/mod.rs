@@ -28,6 +28,15 @@ fn id_of(host: usize) -> NodeId {
 
 /// The first hosts are primaries, and the others are their replicas in turn; all know each other.
 fn formed(primaries: usize, replicas: usize, timeout: Millis, net: Net, seed: u64) -> World {
+    let mut world = prepared(primaries, replicas, timeout, net, seed);
+    for host in 0..primaries + replicas {
+        world.start(host);
+    }
+    world
+}
+
+/// The same, not started yet.
+fn prepared(primaries: usize, replicas: usize, timeout: Millis, net: Net, seed: u64) -> World {
     let hosts = primaries + replicas;
     let mut world = World::new(hosts, &settings(timeout), net, seed);
     let line = |host: usize| {
@@ -48,9 +57,6 @@ fn formed(primaries: usize, replicas: usize, timeout: Millis, net: Net, seed: u6
         }
         text.push_str(&format!("vars currentEpoch {primaries} lastVoteEpoch 0\n"));
         world.write_disk(host, &text);
-    }
-    for host in 0..hosts {
-        world.start(host);
     }
     world
 }

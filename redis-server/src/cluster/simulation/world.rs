@@ -24,10 +24,15 @@ pub(super) struct Net {
     pub(super) duplicates: u64,
     /// So many arrive in two pieces.
     pub(super) cuts: u64,
+    /// So many are lost and sent again, for which what comes behind them waits.
+    pub(super) losses: u64,
 }
 
+/// When TCP sends again what is lost: Linux' least.
+const AGAIN: Millis = 200;
+
 impl Net {
-    pub(super) const GOOD: Self = Self { delay: (1, 3), resets: 0, duplicates: 0, cuts: 0 };
+    pub(super) const GOOD: Self = Self { delay: (1, 3), resets: 0, duplicates: 0, cuts: 0, losses: 0 };
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -453,7 +458,8 @@ impl World {
         if self.chance(self.net.resets) {
             return self.tear(conn);
         }
-        let delay = self.delay();
+        let again = if self.chance(self.net.losses) { AGAIN } else { 0 };
+        let delay = self.delay() + again;
         let now = self.now;
         let at = self.conns.get_mut(&conn).expect("ends are told of what is gone");
         if at.is_torn {
