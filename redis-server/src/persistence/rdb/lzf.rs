@@ -13,11 +13,14 @@ const REPEAT_MAX: usize = 255 + 9;
 const REPEAT_MIN: usize = 3;
 /// Bits of the hash by which earlier bytes are found.
 const HASH_BITS: u32 = 13;
+/// After two to the power of this many places without a repetition one more is left out at each step: what has none at all is passed
+/// by with a quarter of the looks, and what has some loses little.
+const PATIENCE: u32 = 5;
 
 /// What has been met in a text, kept from one text to the next so that no room is made for each.
 pub(super) struct Compressor {
     /// Where each hash was met last, plus `base`.
-    seen: Vec<u32>,
+    seen: Box<[u32; 1 << HASH_BITS]>,
     /// What places of the text begin at: those below belong to earlier texts.
     base: u32,
     out: Vec<u8>,
@@ -25,7 +28,7 @@ pub(super) struct Compressor {
 
 impl Default for Compressor {
     fn default() -> Self {
-        Self { seen: vec![0; 1 << HASH_BITS], base: 1, out: Vec::new() }
+        Self { seen: Box::new([0; 1 << HASH_BITS]), base: 1, out: Vec::new() }
     }
 }
 
@@ -38,28 +41,33 @@ impl Compressor {
             self.base = 1;
         }
         self.out.clear();
-        let (mut at, mut literal) = (0, 0);
-        while at + REPEAT_MIN <= text.len() {
-            let hash = hash(&text[at..at + REPEAT_MIN]);
-            let before = std::mem::replace(&mut self.seen[hash], self.base + at as u32);
+        let (mut at, mut literal, mut misses) = (0, 0, 0);
+        // What the last bytes repeat is not asked: the words that are compared are longer than what they say.
+        while let Some(&word) = text.get(at..).and_then(<[u8]>::first_chunk::<4>) {
+            let before = std::mem::replace(&mut self.seen[hash(word)], self.base + at as u32);
             let back = before.checked_sub(self.base).map(|before| at - before as usize);
             let len = match back {
                 Some(back) if back <= BACK_MAX => common(&text[at - back..], &text[at..]),
                 _ => 0,
             };
             if len < REPEAT_MIN {
-                at += 1;
+                at += 1 + (misses >> PATIENCE);
+                misses += 1;
                 continue;
             }
             self.literals(&text[literal..at]);
             self.repeat(len, back.unwrap_or_default());
             at += len;
-            literal = at;
+            (literal, misses) = (at, 0);
             if self.out.len() >= most {
                 break;
             }
         }
         self.base += len;
+        // Whether it was worth it is known before the rest is copied.
+        if self.out.len() + text.len() - literal >= most {
+            return None;
+        }
         self.literals(&text[literal..]);
         (self.out.len() < most).then_some(&self.out)
     }
@@ -83,14 +91,25 @@ impl Compressor {
     }
 }
 
-fn hash(bytes: &[u8]) -> usize {
-    let word = u32::from(bytes[0]) << 16 | u32::from(bytes[1]) << 8 | u32::from(bytes[2]);
-    (word.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
+/// Of the first three bytes.
+fn hash(word: [u8; 4]) -> usize {
+    let bytes = u32::from_le_bytes(word) << 8;
+    (bytes.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
 }
 
 /// How many bytes both begin with.
 fn common(before: &[u8], here: &[u8]) -> usize {
-    before.iter().zip(here).take(REPEAT_MAX).take_while(|(a, b)| a == b).count()
+    let most = here.len().min(REPEAT_MAX);
+    let (before, here) = (&before[..most], &here[..most]);
+    let mut len = 0;
+    while let (Some(a), Some(b)) = (before[len..].first_chunk::<8>(), here[len..].first_chunk::<8>()) {
+        let differing = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differing != 0 {
+            return len + differing.trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    len + before[len..].iter().zip(&here[len..]).take_while(|(a, b)| a == b).count()
 }
 
 /// The `len` bytes that `bytes` stand for.
@@ -142,6 +161,12 @@ fn what_is_compressed_is_expanded() {
         assert!(packed.len() < text.len());
         assert_eq!(expand(packed, text.len()).as_deref(), Some(&text[..]), "round {round}");
     }
+    let mut noise: Vec<u8> = (0..4000).map(|_| rng.below(256) as u8).collect();
+    assert_eq!(compressor.compress(&noise, noise.len()), None);
+    noise.resize(8000, b'x');
+    let packed = compressor.compress(&noise, noise.len()).expect("its second half is one byte");
+    assert!(packed.len() < 4400, "{}: what repeats behind what does not is found", packed.len());
+    assert_eq!(expand(packed, noise.len()), Some(noise));
     assert!(compressor.compress(&[b'x'; 1000], 50).is_some_and(|packed| packed.len() < 20));
     assert_eq!(compressor.compress(b"abcdefghijklmnopqrstuvwxyz", 26), None);
 }
