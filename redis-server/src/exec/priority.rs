@@ -1,4 +1,8 @@
-//! How much the system prefers others to a thread that works beside the workers.
+//! How much the system prefers others to a thread that works beside the workers, and how much such a thread has had.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Those of slow calls: they take what workers leave, but a lock that they hold is not held for long.
 pub(super) const SLOW_CALLS: i32 = 5;
@@ -33,4 +37,10 @@ pub(super) fn lower(steps: i32) {
         // A second refusal is no harm: this thread then shares the processors evenly with the workers.
         let _ = rustix::process::setpriority_process(me, niceness + steps);
     }
+}
+
+/// For how long the calling thread has had a processor.
+pub(super) fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -3,7 +3,10 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::Duration;
 
 use super::background::{Create, Moment, Purpose};
 use super::save::{write_notes, write_position};
@@ -27,19 +30,24 @@ pub(super) struct ToFile {
     rooms: Receiver<Encoded>,
     /// Whether the file takes no more.
     is_closed: bool,
+    /// For how long the file's thread has had a processor, in nanoseconds.
+    worked: Arc<AtomicU64>,
 }
 
 /// The file's end of the way.
 pub(super) struct FileEnd {
     messages: Receiver<Message>,
     rooms: SyncSender<Encoded>,
+    worked: Arc<AtomicU64>,
 }
 
 /// A way to the file.
 pub(super) fn way() -> (ToFile, FileEnd) {
     let (messages, received) = mpsc::sync_channel(ON_THE_WAY);
     let (written, rooms) = mpsc::sync_channel(ON_THE_WAY);
-    (ToFile { messages, rooms, is_closed: false }, FileEnd { messages: received, rooms: written })
+    let worked = Arc::new(AtomicU64::new(0));
+    let file = FileEnd { messages: received, rooms: written, worked: Arc::clone(&worked) };
+    (ToFile { messages, rooms, is_closed: false, worked }, file)
 }
 
 impl ToFile {
@@ -53,6 +61,11 @@ impl ToFile {
 
     pub(super) fn send(&mut self, encoded: Encoded) {
         self.is_closed |= self.messages.send(Message::Records(encoded)).is_err();
+    }
+
+    /// For how long the file's thread has had a processor.
+    pub(super) fn worked(&self) -> Duration {
+        Duration::from_nanos(self.worked.load(Relaxed))
     }
 
     /// # Errors
@@ -92,6 +105,7 @@ impl FileEnd {
             encoded.clear();
             // Where there are rooms enough it goes.
             let _ = self.rooms.try_send(encoded);
+            self.worked.store(priority::worked().as_nanos() as u64, Relaxed);
         }
         Ok(())
     }

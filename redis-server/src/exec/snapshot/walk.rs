@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::background::{Create, Moment, NAP};
 use super::file::{self, ToFile};
 use super::handover::{CHUNK, HandedOver};
 use crate::config::settings;
 use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
+use crate::exec::priority;
 use crate::exec::slow::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
 use crate::observe::stats::WorkerStats;
@@ -21,11 +20,11 @@ use crate::persistence::rdb::Records;
 
 /// Entries that are saved under one lock: some ten microseconds.
 const SLICE: usize = 64;
-/// How many times as long as it works the walk rests at most where clients are served: a third of a processor is for
-/// the snapshot then, its file included.
-const REST: u32 = 6;
-/// How long it rests for each read from a socket that happened while it worked: one client that asks now and then is none
-/// that wants a processor.
+/// How many times as long as both of its threads work the walk rests at most where clients are served: about a third of a processor is
+/// for the snapshot then.
+const REST: u32 = 3;
+/// How long it rests for each read from a socket since it rested last: one client that asks now and then is none that wants a
+/// processor.
 const REST_FOR_READ: Duration = Duration::from_micros(30);
 /// How long the thread sleeps at a time where it is told to wait.
 const LONG_NAP: Duration = Duration::from_millis(10);
@@ -160,7 +159,7 @@ impl Visitor for Scribe<'_> {
             self.send_all();
         }
         if is_chunk && !self.moment.is_urgent() {
-            self.pace.rest();
+            self.pace.rest(self.file.worked());
         }
         for (number, key) in mem::take(&mut self.vast) {
             self.save_vast(number, &key)?;
@@ -184,7 +183,7 @@ impl Visitor for Scribe<'_> {
 /// Leaves clients the processors.
 struct Pace {
     workers: Vec<Arc<WorkerStats>>,
-    /// Reads from sockets, and for how long this thread had worked, when it had rested last.
+    /// Reads from sockets, and for how long the snapshot's threads had worked, when it had rested last.
     reads: u64,
     worked: Duration,
 }
@@ -192,29 +191,25 @@ struct Pace {
 impl Pace {
     fn new(instance: &Instance) -> Self {
         let workers = instance.stats.workers();
-        Self { reads: reads(&workers), worked: worked(), workers }
+        Self { reads: reads(&workers), worked: priority::worked(), workers }
     }
 
-    fn rest(&mut self) {
+    /// Rests, where the thread of the file has worked for so long.
+    fn rest(&mut self, file: Duration) {
+        let (reads, worked) = (reads(&self.workers), priority::worked() + file);
         // A reset of the counters in between shows as a step down.
-        let reads_since = reads(&self.workers).saturating_sub(self.reads);
+        let reads_since = reads.saturating_sub(self.reads);
+        let most = REST * worked.saturating_sub(self.worked);
+        (self.reads, self.worked) = (reads, worked);
         if reads_since > 0 {
-            let most = REST * worked().saturating_sub(self.worked);
             thread::sleep(most.min(REST_FOR_READ.saturating_mul(reads_since as u32)));
         }
-        (self.reads, self.worked) = (reads(&self.workers), worked());
     }
 }
 
 /// Reads from sockets so far.
 fn reads(workers: &[Arc<WorkerStats>]) -> u64 {
     workers.iter().map(|worker| worker.reads.get()).sum()
-}
-
-/// For how long this thread has had a processor.
-fn worked() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 impl<'a> Scribe<'a> {
