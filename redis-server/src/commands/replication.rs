@@ -19,7 +19,10 @@ fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() > 3 && args.is(3, "failover") {
         take_over(cx, args.at(1))?;
     }
-    let offset = args.int(2)?;
+    let offset = args.int(2).inspect_err(|_| {
+        let addr = &cx.client.shared.addr;
+        tracing::warn!("Replica {addr} asks for synchronization but with a wrong offset");
+    })?;
     ask(cx, SyncRequest::Partial(String::from_utf8_lossy(args.at(1)).into_owned(), offset))
 }
 

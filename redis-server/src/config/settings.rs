@@ -138,6 +138,7 @@ settings! {
         MASTERAUTH "masterauth",
         MASTERUSER "masteruser",
         REPLICA_ANNOUNCE_IP "replica-announce-ip",
+        BIND_SOURCE_ADDR "bind-source-addr",
         APPENDFILENAME "appendfilename",
         APPENDDIRNAME "appenddirname",
         DBFILENAME "dbfilename",

@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(General, "loadmodule",         Lines { min: 1, max: usize::MAX }, "", IMM_INERT, "load a module"),
 
     row(Network, "bind",               ADDRESSES, "* -::*", MUT, "addresses to listen on; '-' before one: may be absent"),
-    row(Network, "bind-source-addr",   Text, "", INERT, "address from which outgoing connections are made"),
+    row(Network, "bind-source-addr",   Text, "", MUT, "address from which primaries and the cluster's nodes are connected to"),
     row(Network, "unixsocket",         Text, "", IMM, "path of a Unix socket to listen on"),
     row(Network, "unixsocketperm",     Kind::Octal { max: 0o777 }, "0", IMM, "permissions of the Unix socket, octal"),
     row(Network, "tcp-backlog",        U31, "511", IMM, "length of the queue of connections to accept"),

@@ -345,7 +345,7 @@ impl Instance {
     }
 
     /// What CLIENT PAUSE holds back at `now`.
-    fn asked_pause(&self, now: u64) -> Option<Pause> {
+    pub(crate) fn asked_pause(&self, now: u64) -> Option<Pause> {
         let pause = self.pause.load(Relaxed);
         (pause != 0 && pause >> 1 > now).then_some(Pause { until: pause >> 1, writes_only: pause & 1 == 1 })
     }

@@ -5,9 +5,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::config::{Config, settings};
 
 /// Connections that are kept at most, as in the genuine server.
 const MAX_KEPT: usize = 64;
@@ -31,6 +35,28 @@ pub struct Peer {
     pub db: Option<i64>,
     /// When it was used last, in milliseconds of Unix time.
     used_at: u64,
+}
+
+/// Where connections to a primary and to nodes of the cluster come from: `bind-source-addr`, where it is set.
+///
+/// # Errors
+/// It is no address.
+pub fn source(config: &Config) -> io::Result<Option<SocketAddr>> {
+    let Some(text) = config.string(settings::BIND_SOURCE_ADDR) else { return Ok(None) };
+    let no_address = |_| io::Error::new(ErrorKind::InvalidInput, format!("bind-source-addr '{text}' is no IP address"));
+    text.parse::<IpAddr>().map(|ip| Some(SocketAddr::new(ip, 0))).map_err(no_address)
+}
+
+/// Connects to `address` from [`source`].
+///
+/// # Errors
+/// That is no address, or not this machine's, or the connection is not taken in time.
+pub fn connect_from_source(config: &Config, address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let Some(source) = source(config)? else { return TcpStream::connect_timeout(&address, timeout) };
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.bind(&source.into())?;
+    socket.connect_timeout(&address.into(), timeout)?;
+    Ok(socket.into())
 }
 
 /// What is left of a time limit.

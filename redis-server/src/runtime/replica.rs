@@ -123,8 +123,8 @@ impl Conn {
                 return Poll::Ready(Ok(()));
             }
             self.client.shared.active_at.store(now, Relaxed);
-            if self.link.receive(buffer.filled(), now).is_err() {
-                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            if let Err(error) = self.link.receive(buffer.filled(), now) {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
             }
         }
     }

@@ -366,7 +366,7 @@ fn following(cx: &Ctx<'_>, primary: &Primary, fields: &mut Fields) {
     let (total, read) = primary.sync;
     let syncs = primary.stage == LinkStage::Sync;
     fields.add("master_sync_in_progress", u8::from(syncs));
-    fields.add("slave_read_repl_offset", offset);
+    fields.add("slave_read_repl_offset", offset + primary.held);
     fields.add("slave_repl_offset", offset);
     if syncs {
         fields.add("master_sync_total_bytes", total);

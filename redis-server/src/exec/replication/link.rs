@@ -1,6 +1,7 @@
 //! What a replica is sent, and what it says: without a socket.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
@@ -9,15 +10,19 @@ use bytes::Bytes;
 
 use super::sync::{Feed, Part};
 use super::{Replica, Stage};
-use crate::command::Args;
+use crate::command::{Args, Flags};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::dispatch;
 use crate::exec::instance::Instance;
 use crate::journal::Reader;
+use crate::protocol::error::shown;
 use crate::protocol::{Parser, ProtocolError, RequestLimits, Span};
 
 /// Bytes of the stream that are asked for at once.
 const READ: usize = 256 * 1024;
+/// What a replica may say: none of it is answered once it is one.
+const SILENT: [&str; 3] = ["replconf", "psync", "sync"];
 /// How long a replica that waits for its snapshot hears nothing, in milliseconds.
 const QUIET: u64 = 1000;
 
@@ -35,6 +40,32 @@ pub enum Next {
     Bytes(Bytes),
     /// The connection's end.
     End,
+}
+
+/// What a replica has said that ends its connection.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unexpected {
+    /// No command.
+    NoCommand(ProtocolError),
+    /// A command, by its name, whose answer would stand in the middle of the stream.
+    Command(String),
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCommand(error) => write!(f, "the replica has sent what is no command: {error}"),
+            Self::Command(name) => write!(f, "the replica has sent the command '{name}'"),
+        }
+    }
+}
+
+impl std::error::Error for Unexpected {}
+
+impl From<ProtocolError> for Unexpected {
+    fn from(error: ProtocolError) -> Self {
+        Self::NoCommand(error)
+    }
 }
 
 #[derive(Debug)]
@@ -161,8 +192,8 @@ impl Link {
     /// Takes what the replica has said.
     ///
     /// # Errors
-    /// It is no command.
-    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<(), ProtocolError> {
+    /// It is no command, or one whose answer would stand in the middle of the stream.
+    pub fn receive(&mut self, bytes: &[u8], now: u64) -> Result<(), Unexpected> {
         self.input.extend_from_slice(bytes);
         let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated: true };
         let mut spans: Vec<Span> = Vec::new();
@@ -175,6 +206,9 @@ impl Link {
             spans.clear();
             let Some(end) = Parser::default().parse(&self.input, used, &mut spans, &limits)? else { break };
             let args = Args::new(&self.input, &spans);
+            if !SILENT.iter().any(|name| args.is(0, name)) {
+                return Err(Unexpected::Command(self.refuse(args)));
+            }
             let number = |at: usize| args.int(at).ok().and_then(|offset| u64::try_from(offset).ok());
             let is_answer = args.len() > 2 && args.is(0, "replconf") && args.is(1, "ack");
             let offset = if is_answer { number(2) } else { None };
@@ -186,6 +220,22 @@ impl Link {
         }
         self.input.drain(..used);
         Ok(())
+    }
+
+    /// Tells of a command that would be answered; its name.
+    fn refuse(&self, args: Args<'_>) -> String {
+        let (id, addr) = (self.replica.client.id, &self.replica.client.addr);
+        let row = dispatch::find(&self.instance, args);
+        let name = row.map_or_else(|| shown(args.at(0)).to_string(), |row| row.name());
+        tracing::error!(id, addr, "Replica generated a reply to command '{name}', disconnecting it: ");
+        if row.is_some_and(|row| row.command.flags.has(Flags::READONLY) || row.command.flags.has(Flags::WRITE)) {
+            tracing::error!(
+                id,
+                addr,
+                "== CRITICAL == This master is sending an error to its replica: Replica can't interact with the keyspace"
+            );
+        }
+        name
     }
 
     fn acknowledge(&mut self, offset: u64, durable: Option<u64>, now: u64) {

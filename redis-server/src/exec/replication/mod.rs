@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 pub use failover::{FailoverRequest, FailoverStage};
 pub use follow::{LinkStage, Primary};
-pub use link::{Link, Next};
+pub use link::{Link, Next, Unexpected};
 pub use wait::Copies;
 
 use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
 use super::Bus;
 use crate::cluster::Link;
 use crate::config::settings;
+use crate::exec::peers;
 
 /// Bytes that are read at once: some packets.
 const READ: usize = 16 * 1024;
@@ -109,8 +111,10 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
     bus.queues.borrow_mut().insert(link, queue);
     spawn_local(async move {
         let timeout = Duration::from_millis(bus.instance.config.uint(settings::CLUSTER_NODE_TIMEOUT)).max(CONNECT);
-        let connecting = async { TcpStream::connect((ip.parse::<IpAddr>().ok()?, port)).await.ok() };
-        let stream = tokio::time::timeout(timeout, connecting).await.ok().flatten();
+        let source = peers::source(&bus.instance.config);
+        let connecting =
+            async { connect_from(source?, SocketAddr::new(ip.parse().map_err(io::Error::other)?, port)).await };
+        let stream = tokio::time::timeout(timeout, connecting).await.ok().and_then(Result::ok);
         if !bus.queues.borrow().contains_key(&link) {
             // It is not wanted any more.
             return;
@@ -122,6 +126,12 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
         serve(&bus, link, stream);
         bus.instance.cluster.with(&bus.instance, |machine, now| machine.opened(link, &peer, &local, now));
     });
+}
+
+async fn connect_from(source: Option<SocketAddr>, address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    source.map_or(Ok(()), |source| socket.bind(source))?;
+    socket.connect(address).await
 }
 
 /// An address as nodes tell it to each other.

@@ -4,6 +4,7 @@ mod copies;
 mod cuts;
 mod empty;
 mod failover;
+mod links;
 mod loading;
 mod restarts;
 mod valkey;

@@ -25,6 +25,7 @@ use crate::clients::client::{ClientShared, flag};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::peers::connect_from_source;
 use crate::exec::snapshot::stand_still;
 
 /// How often it looks whether something else is to be done.
@@ -35,6 +36,8 @@ const RETRY: Duration = Duration::from_secs(1);
 const ACKNOWLEDGE: Duration = Duration::from_secs(1);
 /// Bytes that are read at once.
 const READ: usize = 256 * 1024;
+/// Bytes of the stream that are held while clients are paused, about: what comes behind them waits at the primary's.
+const HELD_MAX: usize = 16 * 1024 * 1024;
 
 /// How far the link to the primary is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +79,8 @@ pub struct Primary {
     pub down_since: u64,
     /// Bytes of the snapshot that comes, and how many have come.
     pub sync: (u64, u64),
+    /// Bytes of the stream that have come, and wait until clients are no longer paused.
+    pub held: u64,
     /// Whether this server has had its stream, and the data is what it said.
     pub had_stream: bool,
     /// Which of those whom it has followed: a thread that follows another one ends.
@@ -123,6 +128,7 @@ impl Primary {
             heard_at: now,
             down_since: now,
             sync: (0, 0),
+            held: 0,
             had_stream: false,
             generation,
             connection: None,
@@ -208,6 +214,7 @@ impl Link {
     }
 
     fn try_follow(&self, applier: &mut Applier) -> Result<std::convert::Infallible, Ended> {
+        self.note_held(&[]);
         let (host, port) = self.with_primary(|primary| (primary.host.clone(), primary.port)).ok_or(Ended::Obsolete)?;
         tracing::info!("Connecting to MASTER {host}:{port}");
         let mut wire = Wire::connect(self, &host, port)?;
@@ -278,6 +285,10 @@ impl Link {
         Ok(durable.is_none_or(|durable| durable >= offset))
     }
 
+    fn note_held(&self, held: &[u8]) {
+        self.with_primary(|primary| primary.held = held.len() as u64);
+    }
+
     fn stream(
         &self,
         wire: &mut Wire<'_>,
@@ -288,10 +299,24 @@ impl Link {
         let mut told = Instant::now();
         // Up to where the disk must have what the primary has asked for.
         let mut owed: Option<u64> = None;
-        self.apply(applier, rest)?;
+        // What has come while clients are paused.
+        let mut held = rest.to_vec();
         loop {
-            if let Some(count) = wire.try_read(&mut buffer)? {
-                self.apply(applier, &buffer[..count])?;
+            let is_paused = self.instance.asked_pause(now_ms()).is_some();
+            if !is_paused && !held.is_empty() {
+                self.apply(applier, &held)?;
+                held.clear();
+                self.note_held(&held);
+            }
+            if held.len() >= HELD_MAX {
+                thread::sleep(TICK);
+            } else if let Some(count) = wire.try_read(&mut buffer)? {
+                if is_paused {
+                    held.extend_from_slice(&buffer[..count]);
+                    self.note_held(&held);
+                } else {
+                    self.apply(applier, &buffer[..count])?;
+                }
             }
             let is_paid = |owed: u64| self.instance.aof.durable().is_none_or(|durable| durable >= owed);
             let is_asked = applier.is_asked();
@@ -386,7 +411,7 @@ impl<'l> Wire<'l> {
     fn connect(link: &'l Link, host: &str, port: u16) -> Result<Self, Ended> {
         let mut failure = None;
         for addr in (host, port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&addr, link.timeout()) {
+            match connect_from_source(&link.instance.config, addr, link.timeout()) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
                     stream.set_read_timeout(Some(link.timeout()))?;

@@ -1,0 +1,79 @@
+//! A replica's connection: where it comes from, and what may be said on it.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::{Client, Value, field, primary};
+use crate::support::server::Server;
+use crate::support::until;
+
+/// How many replicas the server sees, and the first one's line.
+fn replicas(server: &Server) -> (String, String) {
+    let info = server.connect().ask("INFO replication");
+    (field(&info, "connected_slaves"), field(&info, "slave0"))
+}
+
+#[test]
+fn a_replica_comes_from_the_address_that_is_set() {
+    let (primary, replica) = (primary(&[]), Server::start());
+    let mut client = replica.connect();
+    client.ask("CONFIG SET bind-source-addr 127.0.0.2");
+    client.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.addr.port()));
+    until("the link is up", || field(&client.ask("INFO replication"), "master_link_status") == "up");
+    let (_, line) = replicas(&primary);
+    assert!(line.contains("ip=127.0.0.2"), "{line}");
+}
+
+#[test]
+fn a_replica_that_asks_for_something_else_is_cut_off() {
+    let primary = primary(&[]);
+    for (request, question) in
+        [("SYNC", "PING"), ("PSYNC ? -1", "GET foo"), ("PSYNC ? -1", "XINFO HELP"), ("SYNC", "NIX")]
+    {
+        let mut stream = TcpStream::connect(primary.addr).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("ten seconds are a time");
+        stream.write_all(format!("{request}\r\n").as_bytes()).expect("it takes a request");
+        let mut first = [0];
+        stream.read_exact(&mut first).expect("it is taken for a replica");
+        until("it is listed", || replicas(&primary).0 == "1");
+        // This is what every replica says.
+        stream.write_all(b"REPLCONF ACK 0\r\n").expect("it listens to a replica");
+        stream.write_all(format!("{question}\r\n").as_bytes()).expect("it listens to a replica");
+        let mut rest = Vec::new();
+        match stream.read_to_end(&mut rest) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{question}: {error}"),
+        }
+        until("it is listed no more", || replicas(&primary).0 == "0");
+    }
+}
+
+#[test]
+fn a_replica_whose_clients_are_paused_stands_still() {
+    let (primary, replica) = (primary(&[]), Server::start());
+    let (mut writer, mut client) = (primary.connect(), replica.connect());
+    client.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.addr.port()));
+    let mut of_replica = |name: &str| field(&client.ask("INFO replication"), name);
+    until("the link is up", || of_replica("master_link_status") == "up");
+    writer.ask("SET key 1");
+    let end = |writer: &mut Client| field(&writer.ask("INFO replication"), "master_repl_offset");
+    let before = end(&mut writer);
+    until("it has the first value", || of_replica("slave_repl_offset") == before);
+    let mut other = replica.connect();
+    other.ask("CLIENT PAUSE 100000 WRITE");
+    // What is read at this moment may still run.
+    until("a value stays out", || {
+        let before = of_replica("slave_repl_offset");
+        writer.ask("SET key 2");
+        let after = end(&mut writer);
+        until("it has come", || of_replica("slave_read_repl_offset") == after);
+        of_replica("slave_repl_offset") == before
+    });
+    writer.ask("SET key 3");
+    assert_ne!(other.ask("GET key"), Value::Bulk(b"3".to_vec()));
+    other.ask("CLIENT UNPAUSE");
+    let after = end(&mut writer);
+    until("it has everything", || of_replica("slave_repl_offset") == after);
+    assert_eq!(other.ask("GET key"), Value::Bulk(b"3".to_vec()));
+}
