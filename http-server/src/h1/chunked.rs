@@ -227,4 +227,14 @@ mod tests {
         let endless = format!("0\r\n{}", "x: y\r\n".repeat(2000));
         assert_eq!(decode(Framing::Chunked, &endless, 100), Err(BadChunk));
     }
+
+    #[test]
+    fn trailers_may_be_as_long_as_their_limit() {
+        let trailers =
+            |length: usize| format!("0\r\nx: y\r\nx: {}\r\n\r\n", "y".repeat(length - "x: y\r\nx: \r\n".len()));
+        for step in [100, 1_000_000] {
+            assert_eq!(decode(Framing::Chunked, &trailers(MAX_TRAILERS), step), Ok((String::new(), true, 0)));
+            assert_eq!(decode(Framing::Chunked, &trailers(MAX_TRAILERS + 1), step), Err(BadChunk));
+        }
+    }
 }

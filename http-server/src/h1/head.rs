@@ -411,6 +411,24 @@ mod tests {
     }
 
     #[test]
+    fn a_head_and_a_target_may_be_as_long_as_their_limits() {
+        let filled = |before: &str, after: &str, length: usize| {
+            format!("{before}{}{after}", "y".repeat(length - before.len() - after.len()))
+        };
+        let head = |length| filled("GET / HTTP/1.1\r\nHost: h\r\nx: ", "\r\n\r\n", length);
+        let unfinished = |length| filled("GET / HTTP/1.1\r\nHost: h\r\nx: ", "", length);
+        let target = |length| format!("GET {} HTTP/1.1\r\nHost: h\r\n\r\n", filled("/", "", length));
+        let (bytes, targets) = (LIMITS.head_bytes, LIMITS.target_bytes);
+        let check = |text: String, expected| assert_eq!(summary(text.as_bytes()), expected, "{} bytes", text.len());
+        check(head(bytes), Ok(Some((bytes, Framing::None))));
+        check(head(bytes + 1), Err(Reject::HeadTooLarge));
+        check(unfinished(bytes), Ok(None));
+        check(unfinished(bytes + 1), Err(Reject::HeadTooLarge));
+        check(target(targets), Ok(Some((target(targets).len(), Framing::None))));
+        check(target(targets + 1), Err(Reject::TargetTooLong));
+    }
+
+    #[test]
     fn a_damaged_head_is_refused_or_still_ends_in_crlf() {
         // xorshift: the same damage every time.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -178,6 +178,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_head_is_read_as_it_was_written_and_its_reserved_bit_is_ignored() {
+        let mut bytes = Vec::new();
+        append_head(&mut bytes, 0x01_02_03, kind::DATA, flag::END_STREAM, 0x7fff_fffe);
+        let head = Head { length: 0x01_02_03, kind: kind::DATA, flags: flag::END_STREAM, stream: 0x7fff_fffe };
+        assert_eq!(Head::read(&bytes), Some(head));
+        bytes[5] |= 0x80;
+        assert_eq!(Head::read(&bytes), Some(head));
+        assert_eq!(Head::read(&bytes[..HEAD - 1]), None);
+    }
+
+    #[test]
     fn long_header_blocks_are_continued() {
         let block = Block::new(&[Field::own("x-long", vec![b'~'; 100])]);
         let pieces = Pieces { before: &[], form: &block.plain, path: &[], after: &[1, 2, 3] };
