@@ -20,6 +20,8 @@ use crate::protocol::{Parser, Reply, RequestLimits, Span, parse_whole_commands};
 
 /// How long it waits for slow calls between two looks.
 const NAP: Duration = Duration::from_millis(1);
+/// Bytes of room that are kept when a large value has passed.
+const ROOM_KEPT: usize = 1024 * 1024;
 /// Longest argument, and longest command: offsets have 32 bits.
 const BULK_MAX: u64 = 1 << 31;
 
@@ -101,6 +103,9 @@ impl Applier {
         self.apart.drain(..whole);
         self.apart.iter_mut().for_each(|apart| *apart = apart.start - self.unit..apart.end - self.unit);
         self.input.drain(..self.unit);
+        if self.input.capacity() > ROOM_KEPT {
+            self.input.shrink_to(ROOM_KEPT);
+        }
         if self.parser.in_command() {
             Parser::relocate(&mut self.spans, self.unit);
         }

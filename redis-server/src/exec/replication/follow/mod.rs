@@ -305,7 +305,7 @@ impl Link {
             let is_paused = self.instance.asked_pause(now_ms()).is_some();
             if !is_paused && !held.is_empty() {
                 self.apply(applier, &held)?;
-                held.clear();
+                held = Vec::new();
                 self.note_held(&held);
             }
             if held.len() >= HELD_MAX {
