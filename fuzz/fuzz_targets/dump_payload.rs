@@ -26,12 +26,12 @@ fuzz_target!(|input: &[u8]| {
     let mut payload = input.to_vec();
     rdb::sign(&mut payload);
     let limits = Limits::default();
-    let Ok(loaded) = rdb::restore(&payload, &limits, true) else { return };
+    let Ok(loaded) = rdb::restore(&payload, &limits, true, false) else { return };
     let again = match &loaded {
         Loaded::Str(bytes) => rdb::dump(ValueRef::Str(StrRef::Bytes { bytes, raw: true }), Fork::Redis),
         Loaded::Object(object) => rdb::dump(object.as_ref(), Fork::Redis),
     };
-    assert!(rdb::restore(&again, &limits, true).is_ok());
+    assert!(rdb::restore(&again, &limits, true, false).is_ok());
     use_all(&payload);
 });
 

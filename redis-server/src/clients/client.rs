@@ -248,6 +248,8 @@ pub struct ClientShared {
     pub leaving: AtomicU64,
     /// Where what it has changed last ends in the journal.
     pub journal_offset: AtomicU64,
+    /// What it has sent and was sent, and its commands.
+    pub traffic: Traffic,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
     /// Numbers of names and commands, each in its place (see [`count`]).
@@ -261,6 +263,35 @@ pub struct ClientShared {
     mailbox: Mutex<Mailbox>,
     has_mail: AtomicBool,
     waker: AtomicWaker,
+}
+
+/// Sums since a client's arrival, written by whoever serves it.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Bytes that have come from it.
+    pub received: Total,
+    /// Bytes that it was sent.
+    pub sent: Total,
+    /// Commands that it has called, itself or by scripts, and that have ended.
+    pub commands: Total,
+}
+
+/// A sum that one thread at a time adds to.
+#[derive(Debug, Default)]
+pub struct Total(AtomicU64);
+
+impl Total {
+    /// Adds to it.
+    #[inline]
+    pub fn add(&self, more: u64) {
+        // Cheaper than an addition that others might disturb: there are none.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    /// The sum.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// What a client says of itself.
@@ -324,6 +355,8 @@ pub mod flag {
     pub const KILLED: u32 = 1 << 20;
     /// Follows redirections from a replica to its primary (`CLIENT CAPA REDIRECT`).
     pub const REDIRECTS: u32 = 1 << 21;
+    /// Sees keys whose time is over, while data is imported (`CLIENT IMPORT-SOURCE`).
+    pub const IMPORTS: u32 = 1 << 22;
 
     /// Each is a bit of its own.
     const _: () = {
@@ -350,6 +383,7 @@ pub mod flag {
             PRIMARY,
             KILLED,
             REDIRECTS,
+            IMPORTS,
         ];
         let (mut union, mut at) = (0, 0);
         while at < all.len() {
@@ -426,6 +460,7 @@ impl ClientShared {
             labels: Mutex::default(),
             blocked: Mutex::default(),
             mailbox: Mutex::default(),
+            traffic: Traffic::default(),
             has_mail: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         }

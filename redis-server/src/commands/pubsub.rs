@@ -142,17 +142,22 @@ fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     } else {
         cx.instance().replication.tell(cx.instance(), args);
     }
-    let resp3 = cx.client.resp3;
+    let (resp3, alone) = (cx.client.resp3, cx.may_wait());
     let (instance, me, reply) = (cx.instance(), &cx.client.shared, &mut *cx.reply);
+    // One's own message comes before the reply in Redis 7.0, behind it since 7.2: behind that of a transaction or script, too.
+    let behind = instance.config.level().is_72();
+    let mut own = Vec::new();
     let receivers = instance.pubsub.publish(kind, args.at(1), args.at(2), |to, message| {
-        if Arc::ptr_eq(to, me) {
-            // As in the genuine server, one's own message comes before the reply.
-            reply.encoded(message.encoded(resp3));
-        } else {
+        if !Arc::ptr_eq(to, me) || behind && !alone {
             post(&instance.config, to, message.encoded(to.is_resp3()).clone());
+        } else if behind {
+            own.push(message.encoded(resp3).clone());
+        } else {
+            reply.encoded(message.encoded(resp3));
         }
     });
     cx.reply.count(receivers);
+    own.iter().for_each(|message| cx.reply.encoded(message));
     Ok(())
 }
 

@@ -1,12 +1,27 @@
 //! What SCAN, HSCAN, SSCAN and ZSCAN share: the cursor and the options.
 
 use crate::command::{Args, Result};
+use crate::config::Level;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::protocol::glob;
 
 /// Elements that one call looks at unless COUNT says otherwise.
 const DEFAULT_COUNT: usize = 10;
+
+/// Words that one command alone has, which is told.
+const OWNERS: [(&str, &str); 2] = [("NOVALUES", "HSCAN"), ("NOSCORES", "ZSCAN")];
+
+/// What a command has besides the options that all have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extra {
+    /// Nothing.
+    None,
+    /// `TYPE type`.
+    Type,
+    /// This word, by which fields come without values, or members without scores.
+    Bare(&'static str),
+}
 
 /// The options behind a cursor.
 #[derive(Clone, Copy, Debug)]
@@ -17,24 +32,37 @@ pub(super) struct ScanOptions<'a> {
     pattern: Option<&'a [u8]>,
     /// Which type of keys to return (SCAN only).
     pub(super) type_name: Option<&'a [u8]>,
+    /// Whether what belongs to an element is left out.
+    pub(super) bare: bool,
 }
 
 impl<'a> ScanOptions<'a> {
-    /// The options from argument `first` on; `TYPE` is accepted where `keys` are scanned.
+    /// The options from argument `first` on.
     ///
     /// # Errors
     /// A syntax error, or a COUNT that is no positive integer.
-    pub(super) fn parse(args: Args<'a>, first: usize, keys: bool) -> Result<Self> {
-        let mut options = Self { count: DEFAULT_COUNT, pattern: None, type_name: None };
+    pub(super) fn parse(args: Args<'a>, first: usize, extra: Extra, level: Level) -> Result<Self> {
+        let mut options = Self { count: DEFAULT_COUNT, pattern: None, type_name: None, bare: false };
         let mut at = first;
         while at < args.len() {
+            if let Extra::Bare(word) = extra
+                && args.is(at, word)
+            {
+                options.bare = true;
+                at += 1;
+                continue;
+            }
+            let owner = OWNERS.iter().find(|(word, _)| level >= Level::Redis80 && args.is(at, word));
+            if let Some((word, command)) = owner {
+                return Err(Error::Message(format!("ERR {word} option can only be used in {command}")));
+            }
             let value = args.get(at + 1).ok_or(Error::Syntax)?;
             if args.is(at, "COUNT") {
                 let count = args.int(at + 1)?;
                 options.count = usize::try_from(count).ok().filter(|&count| count > 0).ok_or(Error::Syntax)?;
             } else if args.is(at, "MATCH") {
                 options.pattern = (value != b"*").then_some(value);
-            } else if keys && args.is(at, "TYPE") {
+            } else if extra == Extra::Type && args.is(at, "TYPE") {
                 options.type_name = Some(value);
             } else {
                 return Err(Error::Syntax);

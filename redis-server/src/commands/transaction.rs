@@ -7,7 +7,7 @@ use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Ctx;
 use crate::exec::permission;
-use crate::exec::transaction::{discard_transaction, forget_watched, note_watched};
+use crate::exec::transaction::{discard_transaction, forget_watched, not_inside, note_watched};
 use crate::exec::window;
 use crate::keyspace::{Access, Entry};
 use crate::protocol::error::Error;
@@ -15,13 +15,22 @@ use crate::protocol::error::Error;
 /// MULTI
 fn multi(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     if cx.client.multi.is_some() {
-        return Err(Error::Static("ERR MULTI calls can not be nested"));
+        return Err(refuse_inside(cx, "multi", "ERR MULTI calls can not be nested"));
     }
     cx.client.multi = Some(Box::new(Multi::default()));
     cx.client.shared.set_flag(flag::MULTI, true);
     cx.client.shared.counts[count::MULTI].store(1, Relaxed);
     cx.reply.ok();
     Ok(())
+}
+
+/// What MULTI and WATCH answer inside a transaction, which Valkey gives up then.
+fn refuse_inside(cx: &mut Ctx<'_>, name: &str, of_redis: &'static str) -> Error {
+    if !cx.config().level().is_valkey() {
+        return Error::Static(of_redis);
+    }
+    cx.client.multi.iter_mut().for_each(|multi| multi.aborted = true);
+    not_inside(name)
 }
 
 /// EXEC
@@ -65,7 +74,7 @@ fn discard(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 /// `WATCH key [key …]`
 fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if cx.client.multi.is_some() {
-        return Err(Error::Static("ERR WATCH inside MULTI is not allowed"));
+        return Err(refuse_inside(cx, "watch", "ERR WATCH inside MULTI is not allowed"));
     }
     for key in args.keys() {
         // A key whose time is over counts as absent, and its removal is no change.

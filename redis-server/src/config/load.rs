@@ -201,6 +201,7 @@ impl Loader {
     }
 
     fn finish(mut self, file: Option<&Path>) -> Result<(Config, Vec<Warning>), ConfigError> {
+        self.draft.take_level_defaults();
         // The server changes its directory; the file must be found again by CONFIG REWRITE.
         let file = file.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         let config =

@@ -16,6 +16,7 @@
 mod args;
 mod error;
 pub mod help;
+mod level;
 mod limits;
 mod load;
 pub mod logging;
@@ -31,6 +32,7 @@ mod value;
 
 pub use args::{Launch, Request};
 pub use error::{ConfigError, Origin, SetError, Warning};
+pub use level::{Level, VALKEY_VERSION};
 pub(crate) use rewrite::replace as replace_file;
 pub use setting::{Flags, Group, Id, Kind, Lines, Number, Setting, Switch, Text, Words};
 pub use special::event_bit;

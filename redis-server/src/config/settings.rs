@@ -95,9 +95,12 @@ settings! {
         SHUTDOWN_ON_SIGTERM "shutdown-on-sigterm",
         ACL_PUBSUB_DEFAULT "acl-pubsub-default",
         REPL_DISKLESS_LOAD "repl-diskless-load",
+        RDB_VERSION_CHECK "rdb-version-check",
         SANITIZE_DUMP_PAYLOAD "sanitize-dump-payload",
     }
     Switch switch {
+        EXTENDED_REDIS_COMPATIBILITY "extended-redis-compatibility",
+        IMPORT_MODE "import-mode",
         REPLICA_READ_ONLY "replica-read-only",
         REPLICA_SERVE_STALE_DATA "replica-serve-stale-data",
         REPLICA_ANNOUNCED "replica-announced",
@@ -131,6 +134,7 @@ settings! {
         LATENCY_TRACKING "latency-tracking",
     }
     Text text {
+        AVAILABILITY_ZONE "availability-zone",
         CLUSTER_CONFIG_FILE "cluster-config-file",
         CLUSTER_ANNOUNCE_IP "cluster-announce-ip",
         CLUSTER_ANNOUNCE_HOSTNAME "cluster-announce-hostname",

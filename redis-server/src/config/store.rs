@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use bytes::Bytes;
 
 use super::error::{ConfigError, Origin, Reason, SetError};
+use super::level::Level;
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::settings;
 use super::table::COUNT;
@@ -320,6 +321,14 @@ impl Draft {
         Ok(())
     }
 
+    /// Gives what no directive has named the value that the server has with which this one is to be compatible.
+    pub(super) fn take_level_defaults(&mut self) {
+        let level = Level::of(self.value(settings::COMPATIBILITY.id()).number());
+        for id in Id::all().filter(|id| !self.touched[id.index()]).collect::<Vec<_>>() {
+            self.values[id.index()] = default_at(id, level);
+        }
+    }
+
     pub(super) fn value(&self, id: Id) -> &Value {
         &self.values[id.index()]
     }
@@ -337,6 +346,13 @@ impl Draft {
 /// Every setting's default.
 fn defaults() -> Vec<Value> {
     Id::all().map(default).collect()
+}
+
+/// The setting's default at this level.
+pub(super) fn default_at(id: Id, level: Level) -> Value {
+    let own = level.defaults().find(|(name, _)| *name == id.setting().name);
+    let parsed = own.map(|(_, text)| from_text(id, text.as_bytes(), &value::empty(id.setting().kind)));
+    parsed.and_then(Result::ok).unwrap_or_else(|| default(id))
 }
 
 /// The setting's default.

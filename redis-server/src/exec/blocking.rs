@@ -30,7 +30,7 @@ use crate::exec::worker::Worker;
 use crate::exec::{Block, Ctx, InVain, Ready};
 use crate::keyspace::{Access, Database, Entry, Key, ValueRef, View, Waiter};
 use crate::protocol::Reply;
-use crate::protocol::error::Error;
+use crate::protocol::error::{Error, echo};
 
 /// A command that waits for keys, and its way back to the client.
 #[derive(Debug)]
@@ -46,7 +46,8 @@ pub struct Parked {
     db: usize,
     resp3: bool,
     in_vain: InVain,
-    needs_stream: bool,
+    /// The group that is read, which goes with the stream.
+    group: Option<Box<[u8]>>,
     /// Whether `CLIENT REPLY` suppresses the answer.
     muted: bool,
     /// How the client tracks what it reads, if it does.
@@ -77,6 +78,7 @@ impl Waiting {
             // What has ended the wait may have changed what the client has read before.
             tracking::deliver(client, reply);
         }
+        client.shared.traffic.commands.add(1);
         if !self.parked.muted {
             reply.raw(answer);
         }
@@ -127,7 +129,7 @@ impl Parked {
         self.keys().for_each(|key| database.leave(&database.key(key), self.ticket));
         self.client.set_flag(flag::BLOCKED, false);
         self.instance.blocked_clients(-1);
-        if self.needs_stream {
+        if self.group.is_some() {
             self.instance.group_readers(-1);
         }
         Some(sender)
@@ -147,6 +149,7 @@ impl Parked {
         client.tracking = self.tracker.clone().map(|tracker| Box::new(Own::new(tracker)));
         let mut reply = Reply::default();
         reply.set_resp3(self.resp3);
+        reply.set_shortest(instance.config.level().is_72());
         (client, reply)
     }
 
@@ -199,21 +202,36 @@ impl Unblock for Parked {
     }
 }
 
-/// What a client is told that waits for a group's entries when the stream is gone.
-const UNBLOCKED: Error = Error::Static("UNBLOCKED the stream key no longer exists");
-
 impl Parked {
-    /// Ends the wait, as the stream is gone.
-    fn unblock(&self) -> bool {
-        self.fail(&UNBLOCKED)
+    /// What a client is told that waits for a group's entries when the key holds no stream any more, but something else if
+    /// `is_other`: since Redis 7.2 what its command would be answered now.
+    fn stream_is_gone(&self, key: &[u8], is_other: bool) -> Error {
+        match &self.group {
+            Some(_) if self.instance.config.level().is_72() && is_other => Error::WrongType,
+            Some(group) if self.instance.config.level().is_72() => no_group(key, group),
+            _ => Error::Static("UNBLOCKED the stream key no longer exists"),
+        }
     }
 }
 
+/// What XREADGROUP answers where there is no such group.
+pub(crate) fn no_group(key: &[u8], group: &[u8]) -> Error {
+    let (key, group) = (echo(key, MAX_NAME), echo(group, MAX_NAME));
+    Error::Message(format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"))
+}
+
+/// Bytes of a name that an error repeats.
+const MAX_NAME: usize = 128;
+
 impl Waiter for Parked {
+    fn goes_with_key(&self) -> bool {
+        self.group.is_some()
+    }
+
     /// Who reads as a group waits no longer when the stream is gone.
-    fn gone(&self) {
-        if self.needs_stream {
-            self.unblock();
+    fn gone(&self, key: &[u8]) {
+        if self.group.is_some() {
+            self.fail(&self.stream_is_gone(key, false));
         }
     }
 }
@@ -241,7 +259,7 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         db: client.db,
         resp3: client.resp3,
         in_vain: block.in_vain,
-        needs_stream: block.needs_stream,
+        group: block.group,
         muted,
         tracker: client.tracking.as_ref().map(|own| Arc::clone(&own.tracker)),
         client: Arc::clone(&client.shared),
@@ -249,7 +267,7 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
         answer: Mutex::new(Some(sender)),
     });
     instance.blocked_clients(1);
-    if parked.needs_stream {
+    if parked.group.is_some() {
         instance.group_readers(1);
     }
     client.shared.set_flag(flag::BLOCKED, true);
@@ -333,13 +351,20 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
     let mut last = 0;
     while let Some(parked) = behind(database, &key, last) {
         last = parked.ticket;
-        let value = cx.db.peek(&key).map(Entry::value);
+        // Valkey leaves a key whose time is over to whoever asks for it.
+        let entry = if cx.instance.config.level().is_valkey() {
+            cx.db.stored(&key).filter(|entry| !entry.is_expired(cx.db.over_by()))
+        } else {
+            cx.db.peek(&key)
+        };
+        let value = entry.map(Entry::value);
         if value.is_none() && cx.instance.group_readers(0) == 0 {
             break;
         }
-        if parked.needs_stream && !matches!(value, Some(ValueRef::Stream(_))) {
-            cx.worker.failed(parked.row, &UNBLOCKED);
-            parked.unblock();
+        if parked.group.is_some() && !matches!(value, Some(ValueRef::Stream(_))) {
+            let error = parked.stream_is_gone(key.bytes, value.is_some());
+            cx.worker.failed(parked.row, &error);
+            parked.fail(&error);
             continue;
         }
         if !value.is_some_and(|value| parked.takes(value)) {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::clients::client::{ClientShared, count, flag};
+use crate::clients::client::{ClientShared, Traffic, count, flag};
 use crate::command::Args;
-use crate::config::settings;
+use crate::config::Level;
 use crate::exec::instance::Instance;
 
 /// A client's line at `now`, in milliseconds of Unix time; `call` is what it calls, if it is the one that asks.
@@ -14,16 +14,19 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
     let count = |which: usize| client.counts[which].load(Relaxed);
     let since = |at: u64| now.saturating_sub(at) / 1000;
     let labels = client.labels().clone();
-    let input = client.input.load(Relaxed);
+    let level = instance.config.level();
+    // The call itself waits no longer, which Redis tells all the same.
+    let input = if call.is_some() && level.is_valkey() { 0 } else { client.input.load(Relaxed) };
     let output = client.output.load(Relaxed) + client.mail_bytes() as u64;
     let memory = client.queued.load(Relaxed);
     let argv = call.map_or(0, |args| args.iter().map(<[u8]>::len).sum());
     let user =
         labels.account.as_ref().map_or_else(|| "default".into(), |account| String::from_utf8_lossy(account.name()));
+    let watch = if level >= Level::Redis80 { format!(" watch={}", count(count::WATCHED)) } else { String::new() };
     // A String takes any write.
-    let _ = writeln!(
+    let _ = write!(
         text,
-        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={}{} db={} sub={} psub={} ssub={} multi={} qbuf={} \
+        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={}{} db={} sub={} psub={} ssub={} multi={}{watch} qbuf={} \
          qbuf-free={} argv-mem={argv} multi-mem={memory} rbs=0 rbp=0 obl=0 oll={} omem={output} tot-mem={} events={} \
          cmd={} user={user} redir={} resp={} lib-name={} lib-ver={}",
         client.id,
@@ -51,15 +54,21 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
         labels.lib_name,
         labels.lib_version,
     );
+    if level >= Level::Redis80 {
+        let Traffic { received, sent, commands } = &client.traffic;
+        let (received, sent, commands) = (received.get(), sent.get(), commands.get());
+        let _ = write!(text, " tot-net-in={received} tot-net-out={sent} tot-cmds={commands}");
+    }
+    text.push('\n');
     text
 }
 
 /// What a client has said that it can do, where Valkey tells of it.
 fn capabilities(instance: &Instance, client: &ClientShared) -> &'static str {
-    match (instance.config.word(settings::COMPATIBILITY), client.has_flag(flag::REDIRECTS)) {
-        ("valkey-9", true) => " capa=r",
-        ("valkey-9", false) => " capa=",
-        _ => "",
+    match (instance.config.level().is_valkey(), client.has_flag(flag::REDIRECTS)) {
+        (true, true) => " capa=r",
+        (true, false) => " capa=",
+        (false, _) => "",
     }
 }
 
@@ -82,6 +91,7 @@ pub(crate) fn flags(client: &ClientShared) -> String {
         (bits & flag::READONLY != 0, 'r'),
         (bits & flag::NO_EVICT != 0, 'e'),
         (bits & flag::NO_TOUCH != 0, 'T'),
+        (bits & flag::IMPORTS != 0, 'I'),
     ];
     let set: String = letters.iter().filter(|(set, _)| *set).map(|(_, letter)| *letter).collect();
     if set.is_empty() { "N".to_owned() } else { set }

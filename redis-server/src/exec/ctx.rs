@@ -45,8 +45,8 @@ pub struct Block {
     pub replaced: Vec<(usize, String)>,
     /// What is answered when the wait was in vain.
     pub in_vain: InVain,
-    /// Whether the wait ends when the key holds no stream any more: the group that is read went with it.
-    pub needs_stream: bool,
+    /// The group that is read, if one is: the wait ends when the key holds no stream any more, with which the group went.
+    pub group: Option<Box<[u8]>>,
 }
 
 /// The answer of a command that has waited in vain.
@@ -123,6 +123,7 @@ impl<'a> Ctx<'a> {
     /// A call of `client`'s that may wait, on the keys that `db` has locked.
     #[inline]
     pub(crate) fn new(worker: &'a Worker, db: View<'a>, reply: &'a mut Reply, client: &'a mut Client) -> Self {
+        reply.set_shortest(worker.instance.config.level().is_72());
         Self {
             instance: &worker.instance,
             worker,
@@ -470,8 +471,8 @@ impl<'a> Ctx<'a> {
     pub fn block(&mut self, timeout_ms: u64, keys: Range<usize>, null_array: bool) -> Option<&mut Block> {
         if self.may_block {
             let deadline = (timeout_ms > 0).then(|| self.now().saturating_add(timeout_ms));
-            let (replaced, in_vain, needs_stream) = (Vec::new(), InVain::Null, false);
-            return Some(self.block.insert(Block { deadline, keys, replaced, in_vain, needs_stream }));
+            let (replaced, in_vain, group) = (Vec::new(), InVain::Null, None);
+            return Some(self.block.insert(Block { deadline, keys, replaced, in_vain, group }));
         }
         if null_array {
             self.reply.null_array();
@@ -498,7 +499,11 @@ impl<'a> Ctx<'a> {
         let invalid = Error::Static("ERR timeout is not a float or out of range");
         let seconds = crate::protocol::number::parse_f64(args.at(index)).filter(|s| !s.is_nan()).ok_or(invalid)?;
         let ms = (seconds * 1000.0).ceil();
-        // The genuine server converts to 64 bits before it looks at the sign: what does not fit is "negative".
+        let most = (i64::MAX as u64).saturating_sub(self.now());
+        if ms > most as f64 && self.config().level().is_72() {
+            return Err(Error::Static("ERR timeout is out of range"));
+        }
+        // Redis 7.0 converts to 64 bits before it looks at the sign: what does not fit is "negative".
         if ms < 0.0 || ms >= i64::MAX as f64 {
             return Err(Error::Static("ERR timeout is negative"));
         }

@@ -292,9 +292,9 @@ impl Instance {
     /// Whether `limit` is passed without what others are about to free.
     #[cold]
     fn stays_short(&self, limit: u64) -> bool {
-        // While files are loaded nothing is removed that they do not say, nor on a replica what its primary does not.
+        // While files are loaded nothing is removed that they do not say, nor on a replica what its primary does not, nor what is imported.
         !self.exclusive.is_loading()
-            && !self.replication.is_replica()
+            && !self.keeps_expired()
             && memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
     }
 
@@ -392,9 +392,21 @@ impl Instance {
         }
     }
 
+    /// Whether data is imported (`import-mode`): nothing of it is removed that whoever brings it has not removed.
+    #[inline]
+    pub fn is_importing(&self) -> bool {
+        self.config.is_on(settings::IMPORT_MODE) && !self.replication.is_replica()
+    }
+
+    /// Whether keys whose time is over stay where they are: a replica's primary says when they go, or who imports them.
+    #[inline]
+    pub fn keeps_expired(&self) -> bool {
+        self.replication.is_replica() || self.config.is_on(settings::IMPORT_MODE)
+    }
+
     /// Whether expired keys are removed that nobody asks for.
     pub fn active_expire(&self) -> bool {
-        self.active_expire.load(Relaxed)
+        self.active_expire.load(Relaxed) && !self.is_importing()
     }
 
     /// `DEBUG SET-ACTIVE-EXPIRE`.

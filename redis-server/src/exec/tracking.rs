@@ -70,8 +70,9 @@ pub fn deliver(client: &Client, reply: &mut Reply) {
 #[cold]
 pub fn after_call(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let row = call.row;
-    // What a script reads counts as read by its caller, when it has ended.
-    if row.command.flags.has(Flags::READONLY) && !cx.serving && !cx.worker.is_script {
+    // Until Redis 7.2, what a script reads counts as read by its caller when it has ended.
+    let counts = !cx.worker.is_script || cx.config().level().is_72();
+    if row.command.flags.has(Flags::READONLY) && !cx.serving && counts {
         remember(cx, call.args);
     }
     if !cx.may_block || cx.serving {
@@ -88,9 +89,9 @@ pub fn after_call(cx: &mut Ctx<'_>, call: &Call<'_>) {
 }
 
 /// A script has called a command that reads: of what its caller has declared in `args` everything counts as read, as in
-/// the genuine server. To be called while the script holds its locks.
+/// Redis 7.0; later servers take what the commands read. To be called while the script holds its locks.
 pub fn read_by_script(cx: &Ctx<'_>, args: Args<'_>) {
-    if cx.client.tracking.is_some() {
+    if cx.client.tracking.is_some() && !cx.config().level().is_72() {
         remember(cx, args);
     }
 }

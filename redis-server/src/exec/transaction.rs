@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{Client, count, flag};
 use crate::exec::instance::Instance;
+use crate::protocol::error::Error;
 
 /// Ends the transaction that is being put together, if any, and forgets the watched keys.
 pub(crate) fn discard_transaction(instance: &Instance, client: &mut Client) {
@@ -27,6 +28,11 @@ pub(crate) fn forget_watched(instance: &Instance, client: &mut Client) {
     client.shared.watched.clear();
     client.watch_until = None;
     note_watched(client);
+}
+
+/// How Valkey says that a command is not for transactions.
+pub(crate) fn not_inside(name: &str) -> Error {
+    Error::Message(format!("ERR Command '{name}' not allowed inside a transaction"))
 }
 
 /// Shows others the number of watched keys.

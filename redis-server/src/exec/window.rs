@@ -5,13 +5,14 @@ use std::time::Instant;
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
-use crate::clients::client::{Client, Multi, ReplyMode};
+use crate::clients::client::{Client, Multi, ReplyMode, flag};
 use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::cluster;
 use crate::exec::dispatch::{Call, Passed, refuse};
 use crate::exec::eviction;
 use crate::exec::exclusive::{Busy, Inside};
+use crate::exec::instance::Instance;
 use crate::exec::panics::Blame;
 use crate::exec::slow::{self, Marks};
 use crate::exec::tracking;
@@ -220,19 +221,27 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
 #[inline]
 fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
     let instance = &*worker.instance;
+    if instance.is_importing() {
+        db.keep_lasting();
+    }
     if client.no_touch {
         db.no_touch();
     }
-    if worker.loads {
+    if worker.loads || imports(instance, client) {
         db.ignore_expiry();
-    } else if instance.replication.is_replica()
+    } else if instance.keeps_expired()
         || instance.may_be_paused() && instance.paused(db.now()).is_some()
         || instance.exclusive.is_busy()
     {
-        // A replica's primary says when they go.
         // Somebody else is alone, and what is allowed meanwhile changes nothing.
         db.keep_expired();
     }
+}
+
+/// Whether a client brings data that is imported, and sees what its time is over of.
+#[inline]
+fn imports(instance: &Instance, client: &Client) -> bool {
+    instance.is_importing() && client.shared.has_flag(flag::IMPORTS)
 }
 
 pub(crate) type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
@@ -378,9 +387,12 @@ pub(crate) fn run_among_others<'a>(
     if instance.may_be_paused() && instance.paused(db.now()).is_some() {
         db.keep_expired();
     }
-    if worker.loads {
+    if instance.is_importing() {
+        db.keep_lasting();
+    }
+    if worker.loads || imports(instance, client) {
         db.ignore_expiry();
-    } else if instance.replication.is_replica() {
+    } else if instance.keeps_expired() {
         db.keep_expired();
     }
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();

@@ -224,6 +224,8 @@ impl Worker {
             self.stats.ran(first.row.id, same as u64, nanos);
             rest = &rest[same..];
         }
+        // One that waits is counted when it has run to its end.
+        cx.client.shared.traffic.commands.add(calls.len() as u64 - u64::from(cx.block.is_some()));
         let (hits, misses) = cx.db.take_lookups();
         self.stats.changes.add(cx.dirty.take());
         self.stats.hits.add(hits.into());

@@ -317,6 +317,11 @@ impl Database {
         self.made().map_or(0, |shards| shards.with_deadlines().map(|shard| shards.deadlines(shard).live()).sum())
     }
 
+    /// Counts a key that a command has removed because its new time was over already.
+    pub fn count_expired(&self) {
+        self.expired.fetch_add(1, Relaxed);
+    }
+
     /// Keys that have expired and been removed, since the start.
     pub fn expired_count(&self) -> u64 {
         self.expired.load(Relaxed)

@@ -40,7 +40,9 @@ impl Watched {
 /// A parked command.
 pub trait Waiter: Any + Send + Sync {
     /// A key that it waits for was removed because its time was over or memory was short; the key's shard is locked.
-    fn gone(&self);
+    fn gone(&self, key: &[u8]);
+    /// Whether it waits no longer when the key is gone.
+    fn goes_with_key(&self) -> bool;
 }
 
 /// A transaction that watches a key.
@@ -241,6 +243,19 @@ impl Database {
         awaited
     }
 
+    /// How many keys are waited for, and how many of them by somebody who goes with them.
+    pub fn count_awaited(&self) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for interest in self.all_interest() {
+            let keys = interest.lock();
+            for followed in keys.iter().flat_map(|keys| keys.iter()).filter(|followed| !followed.waiters.is_empty()) {
+                counts.0 += 1;
+                counts.1 += usize::from(followed.waiters.values().any(|waiter| waiter.goes_with_key()));
+            }
+        }
+        counts
+    }
+
     /// A key was removed without a command's doing; its shard is locked exclusively.
     pub(super) fn gone(&self, key: &Key<'_>) {
         if self.interest(key).is_none() {
@@ -257,7 +272,7 @@ impl Database {
         // Each is called without the mutex: it may leave.
         while let Some((ticket, waiter)) = self.waiter_behind(key, last) {
             last = ticket;
-            waiter.gone();
+            waiter.gone(key.bytes);
         }
     }
 }
@@ -283,7 +298,11 @@ mod tests {
     struct Parked(Sender<()>);
 
     impl Waiter for Parked {
-        fn gone(&self) {
+        fn goes_with_key(&self) -> bool {
+            false
+        }
+
+        fn gone(&self, _: &[u8]) {
             // The receiver may have left.
             let _ = self.0.send(());
         }
@@ -401,7 +420,7 @@ mod tests {
                         if view.peek(&key).is_none() {
                             view.set(&key, Value::Int(1), None);
                             if let Some((_, waiter)) = db.waiter_behind(&key, 0) {
-                                waiter.gone();
+                                waiter.gone(key.bytes);
                             }
                             break;
                         }

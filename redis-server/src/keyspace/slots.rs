@@ -100,7 +100,7 @@ mod tests {
         let (db, _) = filled();
         let (mut cursor, mut seen) = (0, Vec::new());
         loop {
-            cursor = db.lock_none(1).scan(cursor, 10, |entry| seen.push(entry.key().to_vec()));
+            cursor = db.lock_none(1).scan(cursor, 10, |_| true, |entry| seen.push(entry.key().to_vec()));
             if cursor == 0 {
                 break;
             }

@@ -55,7 +55,7 @@ fn scan_all(db: &Database, now: u64, count: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut cursor = 0;
     loop {
-        cursor = db.lock_none(now).scan(cursor, count, |entry| found.push(entry.key().to_vec()));
+        cursor = db.lock_none(now).scan(cursor, count, |_| true, |entry| found.push(entry.key().to_vec()));
         if cursor == 0 {
             return found;
         }
@@ -332,7 +332,7 @@ fn few_keys_in_many_shards_are_one_call_of_scan() {
     let db = Database::new(4096, RandomState::default());
     (0..10).for_each(|i| set(&db, 1, &[i], b"v", None));
     let mut seen = 0;
-    assert_eq!(db.lock_none(1).scan(0, 11, |_| seen += 1), 0);
+    assert_eq!(db.lock_none(1).scan(0, 11, |_| true, |_| seen += 1), 0);
     assert_eq!((seen, db.len(), db.lock_none(1).len()), (10, 10, 10));
 }
 

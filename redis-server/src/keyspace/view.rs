@@ -37,6 +37,8 @@ pub struct View<'a> {
     now: u64,
     /// Entries whose time is over by then are as good as removed.
     pub(super) expired_by: u64,
+    /// Whether nothing that is changed is over at once (`import-mode`).
+    lasting: bool,
     /// What entries remember of their use.
     pub(super) trace: Trace,
     /// Looks at keys by reading commands that found one, and that did not.
@@ -190,6 +192,7 @@ impl Database {
             unmade: None,
             now,
             expired_by: now,
+            lasting: false,
             trace: self.usage().trace(now),
             hits: Cell::new(0),
             misses: Cell::new(0),
@@ -221,6 +224,11 @@ impl<'a> View<'a> {
         self.trace = Trace::None;
     }
 
+    /// Takes [`View::no_touch`] back.
+    pub fn touch(&mut self) {
+        self.trace = self.db.usage().trace(self.now);
+    }
+
     /// Leaves expired entries that readers meet where they are (`CLIENT PAUSE`).
     pub fn keep_expired(&mut self) {
         self.met.keep = true;
@@ -231,9 +239,14 @@ impl<'a> View<'a> {
         self.expired_by = 0;
     }
 
-    /// Whether what lasts until `at` is over.
+    /// Takes no time that is given for over already: whoever imports data says when it goes.
+    pub fn keep_lasting(&mut self) {
+        self.lasting = true;
+    }
+
+    /// Whether what is to last until `at` is over.
     pub fn is_over(&self, at: u64) -> bool {
-        at <= self.expired_by
+        !self.lasting && at <= self.expired_by
     }
 
     /// The time up to which what lasts so long is over.
@@ -632,8 +645,15 @@ impl<'a> View<'a> {
 
     /// Visits live entries from `cursor` on until `count` entries were met; returns the next cursor, 0 at the end.
     ///
-    /// Every entry that is there from the first to the last call of a walk is visited, however the tables grow.
-    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&Entry)) -> u64 {
+    /// Every entry that is there from the first to the last call of a walk is visited, however the tables grow. Of those that are
+    /// over, which are not visited, the ones that `concerns` are removed behind the call.
+    pub fn scan(
+        &self,
+        cursor: u64,
+        count: usize,
+        concerns: impl Fn(&Entry) -> bool,
+        mut visit: impl FnMut(&Entry),
+    ) -> u64 {
         let shards = self.db.shards() as u64;
         let mut shard = cursor % shards;
         let mut at = cursor / shards;
@@ -651,7 +671,9 @@ impl<'a> View<'a> {
                     |entry| {
                         met += 1;
                         if entry.is_expired(self.expired_by) {
-                            self.met.push(&self.db.key(entry.key()));
+                            if concerns(entry) {
+                                self.met.push(&self.db.key(entry.key()));
+                            }
                         } else {
                             visit(entry);
                         }

@@ -82,6 +82,10 @@ pub struct Series {
     pub samples: VecDeque<(u64, u64)>,
     /// The longest ever.
     pub max: u64,
+    /// Of all events ever, in milliseconds.
+    pub sum: u64,
+    /// How many there were.
+    pub count: u64,
 }
 
 #[derive(Debug, Default)]
@@ -194,7 +198,7 @@ impl Observers {
         amount: u64,
         now: u64,
     ) {
-        let addr = if by_script { "?:0" } else { &client.addr };
+        let addr = if by_script && !config.level().is_valkey() { "?:0" } else { &client.addr };
         let (addr, name) = (addr.to_owned(), client.labels().name.clone());
         let mut calls = lock(&self.logs[log as usize]);
         let id = calls.next;
@@ -227,6 +231,8 @@ impl Observers {
         let mut events = lock(&self.events);
         let series = events.entry(event).or_default();
         series.max = series.max.max(ms);
+        series.sum += ms;
+        series.count += 1;
         let second = now / 1000;
         if let Some((time, last)) = series.samples.back_mut()
             && *time == second

@@ -149,6 +149,79 @@ pub fn format_f64(value: f64) -> FloatText {
     general(value.is_sign_negative(), &digits, exponent.expect("Rust prints the exponent as an integer"))
 }
 
+/// The text of a double as Redis prints it since 7.2: the fewest digits that read as this double.
+///
+/// ```
+/// use redis_server::protocol::number::format_shortest;
+///
+/// assert_eq!(&*format_shortest(3.0), b"3");
+/// assert_eq!(&*format_shortest(0.1), b"0.1");
+/// assert_eq!(&*format_shortest(1e21), b"1e+21");
+/// ```
+pub fn format_shortest(value: f64) -> FloatText {
+    /// Integers up to this are printed as such.
+    const MOST: f64 = (i64::MAX / 2) as f64;
+    if value == 0.0 || !value.is_finite() {
+        return format_f64(value);
+    }
+    let int = value as i64;
+    if value.abs() <= MOST && int as f64 == value {
+        return FloatText::new(&IntText::new(int));
+    }
+    let mut scientific = [0u8; 32];
+    let mut rest = &mut scientific[..];
+    write!(rest, "{:e}", value.abs()).expect("17 digits and an exponent fit");
+    let left = rest.len();
+    let scientific = &scientific[..scientific.len() - left];
+    let at = scientific.iter().position(|&byte| byte == b'e').expect("Rust prints an exponent");
+    let exponent = std::str::from_utf8(&scientific[at + 1..]).ok().and_then(|exponent| exponent.parse().ok());
+    let (mut digits, mut count) = ([0u8; 17], 0);
+    for &digit in scientific[..at].iter().filter(|&&byte| byte != b'.') {
+        digits[count] = digit;
+        count += 1;
+    }
+    shortest(value.is_sign_negative(), &digits[..count], exponent.expect("Rust prints the exponent as an integer"))
+}
+
+/// Lays digits out: with an exponent where many zeros would stand before or behind them.
+fn shortest(negative: bool, digits: &[u8], exponent: i32) -> FloatText {
+    const ZEROS: &[u8] = b"00000000";
+    let count = digits.len() as i32;
+    // Places behind the last digit.
+    let behind = exponent - (count - 1);
+    let mut text = [0u8; 32];
+    let mut rest = &mut text[..];
+    let mut put = |bytes: &[u8]| rest.write_all(bytes).expect("the longest text has 24 bytes");
+    if negative {
+        put(b"-");
+    }
+    if behind >= 0 && exponent < count + 7 {
+        put(digits);
+        put(&ZEROS[..behind as usize]);
+    } else if behind < 0 && (behind > -7 || exponent.abs() < 4) {
+        let whole = usize::try_from(exponent + 1).unwrap_or(0);
+        if whole == 0 {
+            put(b"0.");
+            put(&ZEROS[..(-exponent - 1) as usize]);
+            put(digits);
+        } else {
+            put(&digits[..whole]);
+            put(b".");
+            put(&digits[whole..]);
+        }
+    } else {
+        put(&digits[..1]);
+        if count > 1 {
+            put(b".");
+            put(&digits[1..]);
+        }
+        put(if exponent < 0 { b"e-" } else { b"e+" });
+        put(&IntText::new(i64::from(exponent.abs())));
+    }
+    let left = rest.len();
+    FloatText::new(&text[..text.len() - left])
+}
+
 /// Lays out 17 digits as C's `%g` does: with an exponent if it is below -4 or not below the precision.
 fn general(negative: bool, digits: &[u8; 17], exponent: i32) -> FloatText {
     let significant = digits.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);

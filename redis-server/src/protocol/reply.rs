@@ -51,6 +51,7 @@ pub struct Reply {
     /// Large values and the offset in `buf` before which each belongs.
     blobs: Vec<(usize, Bytes)>,
     resp3: bool,
+    shortest: bool,
 }
 
 /// Length of the first of the replies in `bytes`, with the messages in front of it that nobody has asked for; all of them, if
@@ -89,6 +90,11 @@ impl Reply {
     /// Chooses the protocol of what is written from now on.
     pub fn set_resp3(&mut self, resp3: bool) {
         self.resp3 = resp3;
+    }
+
+    /// Whether doubles have as few digits as can be, as in Redis since 7.2.
+    pub fn set_shortest(&mut self, shortest: bool) {
+        self.shortest = shortest;
     }
 
     /// Whether replies are written in RESP3.
@@ -270,8 +276,18 @@ impl Reply {
 
     /// A double (RESP2: a bulk string).
     pub fn double(&mut self, value: f64) {
-        let text = number::format_f64(value);
+        let text = self.text_of(value);
         if self.resp3 { self.line(b',', &text) } else { self.bulk(&text) }
+    }
+
+    /// A double as a bulk string in any protocol.
+    pub fn bulk_double(&mut self, value: f64) {
+        let text = self.text_of(value);
+        self.bulk(&text);
+    }
+
+    fn text_of(&self, value: f64) -> number::FloatText {
+        if self.shortest { number::format_shortest(value) } else { number::format_f64(value) }
     }
 
     /// A double with these digits (RESP2: a bulk string).

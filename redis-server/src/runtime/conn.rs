@@ -446,6 +446,7 @@ impl Conn {
     fn sent(&self, bytes: usize) {
         self.worker.stats.writes.add(1);
         self.worker.stats.output.add(bytes as u64);
+        self.client.shared.traffic.sent.add(bytes as u64);
     }
 
     /// Shows others what waits here. As in the genuine server, what stands before a large argument does not.

@@ -32,6 +32,7 @@ impl Conn {
             let fresh = if self.input.is_empty() { count - waited } else { count };
             self.worker.stats.reads.add(1);
             self.worker.stats.input.add(fresh as u64);
+            self.client.shared.traffic.received.add(fresh as u64);
         }
         read
     }

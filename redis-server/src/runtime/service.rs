@@ -247,6 +247,7 @@ impl Prepared {
         let mode = if config.is_on(settings::CLUSTER_ENABLED) { "cluster" } else { "standalone" };
         let bound = Bound::new(options).map_err(StartError::Runtime)?;
         tracing::info!("Running mode={mode}, port={port}, PID: {}", std::process::id());
+        tracing::info!("Server initialized");
         let instance = Arc::new(Instance::try_new(Arc::new(config), commands).map_err(StartError::Users)?);
         if instance.cluster.is_enabled() {
             instance.cluster.begin(&instance).map_err(StartError::Bus)?;

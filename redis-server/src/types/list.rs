@@ -155,6 +155,7 @@ impl List {
         if index >= self.len() {
             return false;
         }
+        self.make_room(value, limits);
         let (number, index) = self.locate(index);
         let node = self.node_mut(number);
         node.replace(node.seek(index), &Form::new(value));
@@ -167,6 +168,7 @@ impl List {
         if index > self.len() {
             return false;
         }
+        self.make_room(value, limits);
         let (number, index) = self.locate(index);
         let node = self.node_mut(number);
         node.insert(node.seek(index), &[Form::new(value)]);
@@ -286,6 +288,14 @@ impl List {
     /// What `OBJECT ENCODING` answers: the name that Redis 7.0 has for every list, however small.
     pub fn encoding(&self) -> &'static str {
         "quicklist"
+    }
+
+    /// [`Self::encoding`], as it is since Redis 7.2: `listpack` for what is one.
+    pub fn encoding_by_size(&self) -> &'static str {
+        match self.0 {
+            Repr::Packed(_) => "listpack",
+            Repr::Quick(_) => "quicklist",
+        }
     }
 
     /// Heap bytes.

@@ -8,8 +8,12 @@ use crate::protocol::error::Error;
 /// Bits `start..end`.
 type BitRange = std::ops::Range<u64>;
 
-/// `BITCOUNT key [start end [BYTE | BIT]]`
+/// `BITCOUNT key [start [end [BYTE | BIT]]]`; the start alone is what Valkey takes.
 pub(super) fn bitcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let level = cx.config().level();
+    if level.is_72() {
+        check_range(args, 2, level.is_valkey())?;
+    }
     let Some(value) = cx.db.string(args.key(0))? else {
         cx.reply.int(0);
         return Ok(());
@@ -17,6 +21,7 @@ pub(super) fn bitcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let len = value.len() as u64;
     let range = match args.len() {
         2 => 0..len * 8,
+        3 if level.is_valkey() => clamp(args.int(2)?, -1, false, len),
         4 | 5 => {
             let (start, end) = (args.int(2)?, args.int(3)?);
             if start < 0 && end < 0 && start > end { 0..0 } else { clamp(start, end, is_bit_unit(args, 4)?, len) }
@@ -35,6 +40,9 @@ pub(super) fn bitpos(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         1 => true,
         _ => return Err(Error::Static("ERR The bit argument must be 1 or 0.")),
     };
+    if cx.config().level().is_72() {
+        check_range(args, 3, true)?;
+    }
     let Some(value) = cx.db.string(args.key(0))? else {
         cx.reply.int(if bit { -1 } else { 0 });
         return Ok(());
@@ -55,6 +63,23 @@ pub(super) fn bitpos(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let endless = !bit && args.len() < 5 && !range.is_empty();
     let found = found.or_else(|| endless.then_some(len * 8));
     cx.reply.int(found.map_or(-1, |at| at as i64));
+    Ok(())
+}
+
+/// Refuses a bad range from argument `first` on before the key is looked at, as Redis does since 7.2.
+fn check_range(args: Args<'_>, first: usize, start_alone: bool) -> Result {
+    let given = args.len() - first;
+    if given == 0 {
+        return Ok(());
+    }
+    if given > 3 || given == 1 && !start_alone {
+        return Err(Error::Syntax);
+    }
+    args.int(first)?;
+    is_bit_unit(args, first + 2)?;
+    if given > 1 {
+        args.int(first + 1)?;
+    }
     Ok(())
 }
 

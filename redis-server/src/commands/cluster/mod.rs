@@ -43,7 +43,7 @@ pub(super) fn read_from_replicas(cx: &mut Ctx<'_>, on: bool) {
 
 /// Whether the client may be told to go to another server: in a cluster, or because it says that it can.
 fn may_be_redirected(cx: &Ctx<'_>) -> Result {
-    if cx.client.shared.has_flag(flag::REDIRECTS) { Ok(()) } else { enabled(cx) }
+    if cx.client.shared.has_flag(flag::REDIRECTS) || cx.config().level().is_valkey() { Ok(()) } else { enabled(cx) }
 }
 
 /// Whether this server is a node of a cluster.

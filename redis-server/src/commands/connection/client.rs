@@ -3,6 +3,7 @@
 use super::hello;
 use crate::clients::client::{ReplyMode, flag};
 use crate::command::{Args, Result};
+use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::instance::Pause;
 use crate::protocol::error::{Error, shown};
@@ -59,6 +60,20 @@ pub(super) fn capa(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if (2..args.len()).any(|at| args.is(at, "redirect")) {
         cx.client.shared.set_flag(flag::REDIRECTS, true);
     }
+    cx.reply.ok();
+    Ok(())
+}
+
+/// CLIENT IMPORT-SOURCE ON | OFF
+pub(super) fn import_source(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if !cx.config().is_on(settings::IMPORT_MODE) && !args.is(2, "off") {
+        return Err(Error::Static("ERR Server is not in import mode"));
+    }
+    let on = args.is(2, "on");
+    if !on && !args.is(2, "off") {
+        return Err(Error::Syntax);
+    }
+    cx.client.shared.set_flag(flag::IMPORTS, on);
     cx.reply.ok();
     Ok(())
 }

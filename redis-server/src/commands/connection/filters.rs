@@ -81,7 +81,10 @@ impl Trait<'_> {
             Self::Class(class) => Class::of(client) == *class,
             Self::Addr(addr) => client.addr.as_bytes() == *addr,
             Self::Laddr(addr) => client.laddr.as_bytes() == *addr,
-            Self::Ip(ip) => client.addr.rsplit_once(':').is_some_and(|(host, _)| host.as_bytes() == *ip),
+            Self::Ip(ip) => {
+                let host = client.addr.rsplit_once(':').map(|(host, _)| host.trim_matches(['[', ']']));
+                host.is_some_and(|host| host.as_bytes() == *ip)
+            }
             Self::User(user) => client.acts_for(user),
             Self::Name(name) => client.labels().name.as_bytes() == *name,
             Self::LibName(name) => client.labels().lib_name.as_bytes() == *name,
@@ -133,12 +136,26 @@ impl<'a> Filters<'a> {
                 b"id" => id.list(args, at + 1)?,
                 _ => (one(cx, args, at, name, wanted)?, at + 2),
             };
+            if cx.config().level().is_valkey() && wanted && filters.add_ids(&found) {
+                at = next;
+                continue;
+            }
             // The last of a kind counts.
             filters.all.retain(|(other, was)| (discriminant(other), *was) != (discriminant(&found), wanted));
             filters.all.push((found, wanted));
             at = next;
         }
         Ok(filters)
+    }
+
+    /// Adds ids to those that are wanted already; false if there are none, or it is something else.
+    fn add_ids(&mut self, found: &Trait<'_>) -> bool {
+        let Trait::Id(more) = found else { return false };
+        let before = self.all.iter_mut().find_map(|(it, wanted)| {
+            let Trait::Id(ids) = it else { return None };
+            wanted.then_some(ids)
+        });
+        before.map(|ids| ids.extend_from_slice(more)).is_some()
     }
 
     /// The ids by which clients are to be looked up, in their order, if they are all that is said.

@@ -3,6 +3,7 @@
 use crate::clients::acl::{Context, Entry, Identity, Reason};
 use crate::clients::client::{Asking, ReplyMode, flag};
 use crate::command::{Args, Result};
+use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::client_list::describe;
 use crate::exec::session;
@@ -43,8 +44,12 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(HELLO_NEEDS_AUTH);
     }
     set_protocol(cx, resp3);
-    cx.reply.map(7);
-    for (name, value) in [("server", "redis"), ("version", crate::REDIS_VERSION)] {
+    let zone = cx.config().text(settings::AVAILABILITY_ZONE);
+    cx.reply.map(7 + usize::from(!zone.is_empty()));
+    let level = cx.config().level();
+    let as_redis = cx.config().is_on(settings::EXTENDED_REDIS_COMPATIBILITY);
+    let (server, version) = if as_redis { ("redis", level.redis_version()) } else { level.server() };
+    for (name, value) in [("server", server), ("version", version)] {
         cx.reply.bulk(name.as_bytes());
         cx.reply.bulk(value.as_bytes());
     }
@@ -60,6 +65,10 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     cx.reply.bulk(b"modules");
     cx.reply.array(0);
+    if !zone.is_empty() {
+        cx.reply.bulk(b"availability_zone");
+        cx.reply.bulk(&zone);
+    }
     Ok(())
 }
 
@@ -132,7 +141,7 @@ pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     client.no_touch = false;
     client.asking = Asking::No;
     client.reads_from_replicas = false;
-    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::READONLY | flag::REDIRECTS, false);
+    client.shared.set_flag(flag::NO_EVICT | flag::NO_TOUCH | flag::READONLY | flag::REDIRECTS | flag::IMPORTS, false);
     instance.client_memory.look_again();
     client.shared.labels().name.clear();
     cx.reply.simple("RESET");

@@ -70,6 +70,7 @@ const CLIENT: &[Definition] = &[
     sub("getredir",     2, tracking::getredir,   OWN,      &[]),
     sub("help",         2, client::help,         ANY_TIME, &[]),
     sub("id",           2, client::id,           OWN,      &[]),
+    sub("import-source", 3, client::import_source, OWN,    &[]),
     sub("info",         2, clients::info,        OWN,      &[]).tips(VARIES),
     sub("kill",        -3, clients::kill,        ADMIN,    &[]),
     sub("list",        -2, clients::list,        ADMIN,    &[]).tips(VARIES),

@@ -70,13 +70,16 @@ pub(super) fn restore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         set: cx.set_limits(),
         sorted_set: cx.sorted_set_limits(),
     };
+    let relaxed = cx.config().word(settings::RDB_VERSION_CHECK) == "relaxed";
     let loaded =
-        rdb::restore(args.at(3), &limits, cx.instance().snapshots.checks_sums()).map_err(|refused| match refused {
-            Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
-            Refused::Content => {
-                let kind = packed_as(args.at(3)).unwrap_or("Value");
-                tracing::warn!("RESTORE: {kind} integrity check failed");
-                Error::Static("ERR Bad data format")
+        rdb::restore(args.at(3), &limits, cx.instance().snapshots.checks_sums(), relaxed).map_err(|refused| {
+            match refused {
+                Refused::Footer => Error::Static("ERR DUMP payload version or checksum are wrong"),
+                Refused::Content => {
+                    let kind = packed_as(args.at(3)).unwrap_or("Value");
+                    tracing::warn!("RESTORE: {kind} integrity check failed");
+                    Error::Static("ERR Bad data format")
+                }
             }
         })?;
     let old = cx.db.remove(key);

@@ -86,7 +86,12 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
     let at = args.int(2)?.checked_mul(unit).and_then(|at| at.checked_add(base as i64));
     let at = at.ok_or(Error::InvalidExpire(name))?;
     let key = args.key(0);
-    let lasts = u64::try_from(at).ok().filter(|&at| !cx.db.is_over(at));
+    let lasts = if cx.instance().is_importing() {
+        // Who imports it says when it goes.
+        Some(u64::try_from(at).unwrap_or_default().max(1))
+    } else {
+        u64::try_from(at).ok().filter(|&at| !cx.db.is_over(at))
+    };
     let slot = cx.db.slot(key);
     let allowed = slot.entry().is_some_and(|entry| condition.allows(entry.expire_at(), at));
     if allowed {
@@ -103,12 +108,22 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
     Ok(())
 }
 
+/// Tells that a key is gone because its new time is over already, which Valkey counts as expired.
+pub(in crate::commands) fn over(cx: &mut Ctx<'_>, key: &Key<'_>) {
+    if cx.config().level().is_valkey() {
+        cx.db.database().count_expired();
+        cx.changed(key, Event::EXPIRED);
+    } else {
+        cx.changed(key, Event::DEL);
+    }
+}
+
 /// Removes a key whose new time is over already.
 fn remove(cx: &mut Ctx<'_>, key: &Key<'_>) {
     let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_EXPIRE);
     if let Some(entry) = cx.db.remove(key) {
         cx.discard(entry, in_background);
-        cx.changed(key, Event::DEL);
+        over(cx, key);
         cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
     }
 }
@@ -129,13 +144,13 @@ pub(super) fn persist(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// TTL key
 pub(super) fn ttl(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now();
-    reply_time(cx, args, |at| seconds(at - now))
+    reply_time(cx, args, |at| seconds(at.saturating_sub(now)))
 }
 
 /// PTTL key
 pub(super) fn pttl(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now();
-    reply_time(cx, args, |at| at - now)
+    reply_time(cx, args, |at| at.saturating_sub(now))
 }
 
 /// EXPIRETIME key

@@ -6,16 +6,17 @@ mod migrate;
 mod object;
 mod rename;
 
-pub(super) use self::expire::Condition;
-use super::scan::{self, ScanOptions};
+pub(super) use self::expire::{Condition, over};
+use super::scan::{self, Extra, ScanOptions};
 use crate::command::{
     Args, Categories, Find, Flags, Footprint, KeySpec, Result, Role, optional, read, reads, update, write, writes,
 };
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::config::settings;
+use crate::config::{Level, settings};
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Entry};
+use crate::protocol::error::{Error, shown};
 use crate::protocol::glob;
 
 /// `DEL key [key …]`
@@ -51,6 +52,10 @@ fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `TOUCH key [key …]`
 fn touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    // Since Redis 7.2 also for a client that leaves no traces otherwise.
+    if cx.config().level().is_72() {
+        cx.db.touch();
+    }
     let found = args.keys().iter().filter(|key| cx.db.get(key).is_some()).count();
     cx.reply.count(found);
     Ok(())
@@ -91,8 +96,15 @@ fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
 fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let level = cx.config().level();
     let cursor = scan::cursor(args.at(1))?;
-    let options = ScanOptions::parse(args, 2, true)?;
+    let options = ScanOptions::parse(args, 2, Extra::Type, level)?;
+    if let Some(name) = options.type_name
+        && level >= Level::Redis80
+        && !TYPES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+    {
+        return Err(Error::Message(format!("ERR unknown type name '{}'", shown(name))));
+    }
     let wanted = |entry: &Entry| {
         let type_name = entry.value().type_name();
         options.selects(entry.key()) && options.type_name.is_none_or(|t| type_name.as_bytes().eq_ignore_ascii_case(t))
@@ -100,17 +112,27 @@ fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let reply = &mut *cx.reply;
     let start = reply.mark();
     let mut found = 0;
-    let next = cx.db.scan(cursor, options.count, |entry| {
-        if wanted(entry) {
-            reply.bulk(entry.key());
-            found += 1;
-        }
-    });
+    // Of those that are over Valkey removes what was asked for, Redis all.
+    let some = level.is_valkey();
+    let next = cx.db.scan(
+        cursor,
+        options.count,
+        |entry| !some || wanted(entry),
+        |entry| {
+            if wanted(entry) {
+                reply.bulk(entry.key());
+                found += 1;
+            }
+        },
+    );
     reply.array_at(start, found);
     reply.bulk_at(start, itoa::Buffer::new().format(next).as_bytes());
     reply.array_at(start, 2);
     Ok(())
 }
+
+/// The names of all types.
+const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
 
 const READ: Flags = Flags::READONLY.and(Flags::FAST);
 const WRITE: Flags = Flags::WRITE.and(Flags::FAST);

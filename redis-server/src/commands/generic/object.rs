@@ -23,7 +23,14 @@ fn with_entry(cx: &mut Ctx<'_>, args: Args<'_>, reply: impl Fn(&mut crate::proto
 
 /// OBJECT ENCODING key
 pub(super) fn encoding(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    with_entry(cx, args, |reply, entry| reply.bulk(entry.value().encoding().as_bytes()));
+    let since_72 = cx.config().level().is_72();
+    with_entry(cx, args, |reply, entry| {
+        let encoding = match entry.value() {
+            ValueRef::List(list) if since_72 => list.encoding_by_size(),
+            value => value.encoding(),
+        };
+        reply.bulk(encoding.as_bytes());
+    });
     Ok(())
 }
 

@@ -5,10 +5,11 @@ use std::ops::Bound;
 use super::{place, reply_distance, reply_place, unit};
 use crate::command::{Args, KeyPositions, Result};
 use crate::commands::store::store;
+use crate::config::Level;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key, Object, ValueRef, View};
 use crate::protocol::Reply;
-use crate::protocol::error::{Error, echo};
+use crate::protocol::error::{Error, echo, shown};
 use crate::types::geohash::{Place, Shape, signed};
 use crate::types::{ScoreRange, SortedSet, SortedSetBuilder, Text};
 
@@ -41,14 +42,14 @@ pub(super) fn georadiusbymember_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// latitude [longitude latitude …]`
 pub(super) fn geosearch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let set = cx.db.sorted_set(args.key(0))?;
-    let query = Query { kind: Kind::Search, ..Query::default() }.read(args, 2, set)?;
+    let query = Query { kind: Kind::Search, level: cx.config().level(), ..Query::default() }.read(args, 2, set)?;
     answer(cx, args.key(0), &query)
 }
 
 /// `GEOSEARCHSTORE destination source …`, with the options of GEOSEARCH, and STOREDIST
 pub(super) fn geosearchstore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let set = cx.db.sorted_set(args.key(1))?;
-    let query = Query { kind: Kind::SearchStore, ..Query::default() }.read(args, 3, set)?;
+    let query = Query { kind: Kind::SearchStore, level: cx.config().level(), ..Query::default() }.read(args, 3, set)?;
     keep(cx, args.key(1), args.key(0), &query)
 }
 
@@ -80,12 +81,14 @@ pub(super) fn radius_keys(args: Args<'_>) -> KeyPositions {
 /// GEORADIUS and its kin.
 fn radius(cx: &mut Ctx<'_>, args: Args<'_>, from: From, may_store: bool) -> Result {
     let set = cx.db.sorted_set(args.key(0))?;
-    let mut query = Query { kind: if may_store { Kind::RadiusStore } else { Kind::Radius }, ..Query::default() };
+    let level = cx.config().level();
+    let kind = if may_store { Kind::RadiusStore } else { Kind::Radius };
+    let mut query = Query { kind, level, ..Query::default() };
     let options = if from == From::LonLat {
         query.centre = Some(place(args, 2)?);
         6
     } else {
-        query.centre = set.map(|set| member_place(set, args.at(2))).transpose()?;
+        query.centre = set.map(|set| member_place(set, args.at(2), level)).transpose()?;
         5
     };
     // Without a set the genuine server does not look at a member's radius.
@@ -99,8 +102,15 @@ fn radius(cx: &mut Ctx<'_>, args: Args<'_>, from: From, may_store: bool) -> Resu
     }
 }
 
-fn member_place(set: &SortedSet, member: &[u8]) -> Result<Place> {
-    let score = set.score(member).ok_or(Error::Static("ERR could not decode requested zset member"))?;
+/// Where a member is; what is said where it is not depends on the level.
+fn member_place(set: &SortedSet, member: &[u8], level: Level) -> Result<Place> {
+    let missing = || {
+        if level.is_valkey() {
+            return Error::Message(format!("ERR member {} does not exist", shown(member)));
+        }
+        Error::Static("ERR could not decode requested zset member")
+    };
+    let score = set.score(member).ok_or_else(missing)?;
     Ok(Place::of_score(score))
 }
 
@@ -161,6 +171,7 @@ enum Order {
 #[derive(Clone, Debug, Default)]
 struct Query<'a> {
     kind: Kind,
+    level: Level,
     centre: Option<Place>,
     /// Whether the centre was given as that of a member that cannot be looked up, or any other.
     from_member: bool,
@@ -236,7 +247,7 @@ impl<'a> Query<'a> {
             self.store_distance = args.is(at, "STOREDIST");
             Ok(at + 2)
         } else if search("FROMMEMBER") && more > 0 && !self.from_place && !by_polygon {
-            self.centre = set.map(|set| member_place(set, args.at(at + 1))).transpose()?;
+            self.centre = set.map(|set| member_place(set, args.at(at + 1), self.level)).transpose()?;
             self.from_member = true;
             Ok(at + 2)
         } else if search("FROMLONLAT") && more > 1 && !self.from_member && !by_polygon {
@@ -275,7 +286,8 @@ impl<'a> Query<'a> {
             return Err(Error::Message(text));
         }
         if self.is_search() && self.shape.is_none() {
-            let text = format!("ERR exactly one of BYRADIUS and BYBOX can be specified for {}", name());
+            let shapes = if self.level.is_valkey() { "BYRADIUS, BYBOX and BYPOLYGON" } else { "BYRADIUS and BYBOX" };
+            let text = format!("ERR exactly one of {shapes} can be specified for {}", name());
             return Err(Error::Message(text));
         }
         if self.any && self.count == 0 {

@@ -7,7 +7,7 @@ mod expire;
 mod get_set;
 
 use super::random::{self, PairOptions};
-use super::scan::{self, ScanOptions};
+use super::scan::{self, Extra, ScanOptions};
 use crate::command::{Args, Categories, Flags, Result, read, update, write};
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
@@ -259,21 +259,25 @@ fn hrandfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     })
 }
 
-/// `HSCAN key cursor [MATCH pattern] [COUNT count]`
+/// `HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]`
 fn hscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let level = cx.config().level();
     let cursor = scan::cursor(args.at(2))?;
     let Some(hash) = cx.db.live_hash(args.key(0))? else {
         scan::reply_nothing(cx.reply);
         return Ok(());
     };
-    let options = ScanOptions::parse(args, 3, false)?;
+    let options = ScanOptions::parse(args, 3, Extra::Bare("NOVALUES"), level)?;
     scan::reply(cx.reply, |reply| {
         let mut elements = 0;
         let next = hash.scan(cursor, options.count, &mut |field, value| {
             if options.selects(field) {
                 reply.bulk(field);
-                reply.bulk(value);
-                elements += 2;
+                elements += 1;
+                if !options.bare {
+                    reply.bulk(value);
+                    elements += 1;
+                }
             }
         });
         (next, elements)

@@ -2,7 +2,7 @@
 
 use super::{End, removed};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::{Ctx, Event};
 use crate::keyspace::{Key, Object, Value};
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
@@ -138,7 +138,12 @@ pub(super) fn move_one(cx: &mut Ctx<'_>, args: Args<'_>, from: End, to: End) -> 
     cx.reply.bulk(&value);
     cx.changed(destination, to.pushed());
     let left = cx.db.list_mut(source)?.map_or(0, |list| list.len());
-    removed(cx, source, from.popped(), left);
+    // One change, of which there are two events.
+    cx.notify(source, from.popped());
+    if left == 0 {
+        cx.db.remove(source);
+        cx.notify(source, Event::DEL);
+    }
     Ok(true)
 }
 

@@ -2,6 +2,7 @@
 
 use super::{bounds, position};
 use crate::command::{Args, Result};
+use crate::config::Level;
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
@@ -50,7 +51,7 @@ struct Search {
 }
 
 impl Search {
-    fn parse(args: Args<'_>) -> Result<Self> {
+    fn parse(args: Args<'_>, level: Level) -> Result<Self> {
         let mut search = Self { skip: 0, backwards: false, count: None, most: usize::MAX };
         let mut at = 3;
         while at < args.len() {
@@ -59,7 +60,8 @@ impl Search {
             } else if args.is(at, "RANK") {
                 match args.int(at + 1)? {
                     0 => return Err(Error::Static(RANK_ZERO)),
-                    // The genuine server negates it, and it stays what it is: less than any count of matches.
+                    i64::MIN if level.is_72() => return Err(Error::Static(RANK_RANGE)),
+                    // Redis 7.0 negates it, and it stays what it is: less than any count of matches.
                     i64::MIN => search.backwards = true,
                     rank => (search.skip, search.backwards) = (rank.unsigned_abs() - 1, rank < 0),
                 }
@@ -77,6 +79,8 @@ impl Search {
     }
 }
 
+const RANK_RANGE: &str = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
+
 const RANK_ZERO: &str = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... \
      or use negative to start from the end of the list";
 
@@ -86,7 +90,7 @@ fn not_negative(args: Args<'_>, index: usize, error: &'static str) -> Result<u64
 
 /// `LPOS key element [RANK rank] [COUNT num-matches] [MAXLEN len]`
 pub(super) fn lpos(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let Search { mut skip, backwards, count, most } = Search::parse(args)?;
+    let Search { mut skip, backwards, count, most } = Search::parse(args, cx.config().level())?;
     let list = cx.db.list(args.key(0))?;
     let mut found = 0;
     let mark = cx.reply.mark();

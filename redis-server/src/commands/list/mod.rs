@@ -84,7 +84,7 @@ fn removed(cx: &mut Ctx<'_>, key: &Key<'_>, event: Event, left: usize) {
     cx.changed(key, event);
     if left == 0 {
         cx.db.remove(key);
-        cx.changed(key, Event::DEL);
+        cx.notify(key, Event::DEL);
     }
 }
 

@@ -2,16 +2,21 @@
 
 use crate::clients::client::flag;
 use crate::command::{Args, Categories, Result};
+use crate::config::settings;
 use crate::exec::Ctx;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// ACL categories of what tells about the server's place among others.
 pub(super) const ADMINISTRATIVE: Categories = Categories::ADMIN.and(Categories::DANGEROUS);
 
 /// TIME
 pub(super) fn time(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    if !cx.may_wait() && cx.config().level().is_72() {
+        // In a transaction or a script time stands still.
+        now = Duration::from_millis(cx.now());
+    }
     cx.reply.array(2);
     cx.reply.bulk_int(now.as_secs() as i64);
     cx.reply.bulk_int(now.subsec_micros().into());
@@ -31,11 +36,13 @@ pub(super) fn lolwut(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
         }
         text.push('\n');
     }
-    text.push_str(&format!(
-        "\nIron does rust, slowly. Redis ver. {} (redis-server {})\n",
-        crate::REDIS_VERSION,
-        env!("CARGO_PKG_VERSION")
-    ));
+    let level = cx.config().level();
+    let (server, version) = match level.server() {
+        ("valkey", version) if !cx.config().is_on(settings::EXTENDED_REDIS_COMPATIBILITY) => ("Valkey", version),
+        _ => ("Redis", level.redis_version()),
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    text.push_str(&format!("\nIron does rust, slowly. {server} ver. {version} (redis-server {own})\n"));
     cx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
 }

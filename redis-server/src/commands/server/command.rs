@@ -6,6 +6,7 @@ use crate::command::Row;
 use crate::command::{Args, Begin, Categories, Find, KeySpec, Result};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, cmd};
+use crate::config::Level;
 use crate::exec::Ctx;
 use crate::exec::dispatch;
 use crate::protocol::Reply;
@@ -14,13 +15,14 @@ use crate::protocol::glob;
 
 /// COMMAND
 fn command(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    all(cx.reply);
+    let level = cx.config().level();
+    all(cx.reply, level);
     Ok(())
 }
 
-fn all(reply: &mut Reply) {
+fn all(reply: &mut Reply, level: Level) {
     reply.array(commands().count());
-    commands().for_each(|row| describe(reply, row));
+    commands().for_each(|row| describe(reply, row, level));
 }
 
 /// The rows that are no subcommands.
@@ -36,14 +38,15 @@ fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 
 /// `COMMAND INFO [command-name …]`
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let level = cx.config().level();
     if args.len() == 2 {
-        all(cx.reply);
+        all(cx.reply, level);
         return Ok(());
     }
     cx.reply.array(args.len() - 2);
     for name in args.from(2).iter() {
         match REGISTRY.lookup_full(name) {
-            Some(row) => describe(cx.reply, row),
+            Some(row) => describe(cx.reply, row, level),
             None => cx.reply.null(),
         }
     }
@@ -51,7 +54,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// Writes one row the way `COMMAND INFO` does.
-fn describe(reply: &mut Reply, row: &'static Row) {
+fn describe(reply: &mut Reply, row: &'static Row, level: Level) {
     let command = row.command;
     let (first, last, step) = legacy_range(command.keys);
     reply.array(10);
@@ -66,13 +69,13 @@ fn describe(reply: &mut Reply, row: &'static Row) {
     command.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply.set(command.keys.len());
     command.keys.iter().for_each(|spec| describe_keys(reply, spec));
-    // An oddity of the genuine server: no subcommands are an empty set, some are an array.
-    if row.subcommands == 0 {
+    // An oddity of Redis: no subcommands are an empty set, some are an array.
+    if row.subcommands == 0 && !level.is_valkey() {
         reply.set(0);
     } else {
         reply.array(usize::from(row.subcommands));
     }
-    REGISTRY.subcommands(row).iter().for_each(|row| describe(reply, row));
+    REGISTRY.subcommands(row).iter().for_each(|row| describe(reply, row, level));
 }
 
 fn names<'a>(reply: &mut Reply, names: impl Iterator<Item = &'a str>) {
@@ -185,6 +188,12 @@ fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
     let command = row.command;
     if command.keys.is_empty() {
         return Err(Error::Static("ERR The command has no key arguments"));
+    }
+    if cx.config().level().is_valkey() && row.name().starts_with("georadius") && command.keys.len() > 1 {
+        // Redis tells of the first target, though the last one is written; Valkey of that.
+        let positions = command.key_positions(args);
+        let uses = positions.iter().zip([command.keys[0].usage.flags, command.keys[1].usage.flags]);
+        return Ok(uses.map(|(&(at, _), flags)| (args.at(at), flags)).collect());
     }
     let uses = command.key_uses(args).ok_or(Error::Static("ERR Invalid arguments specified for command"))?;
     Ok(uses.into_iter().map(|(at, flags)| (args.at(at), flags)).collect())

@@ -16,7 +16,10 @@ use crate::protocol::error::Error;
 /// `CONFIG GET parameter [parameter …]`
 fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let patterns: Vec<&[u8]> = args.from(2).iter().collect();
-    let found = cx.config().get(&patterns);
+    let mut found = cx.config().get(&patterns);
+    if cx.config().level().is_valkey() {
+        found.sort_unstable();
+    }
     cx.reply.map(found.len());
     for (name, value) in found {
         cx.reply.bulk(name.as_bytes());

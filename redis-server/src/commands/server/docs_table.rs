@@ -59,6 +59,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("client|getname", "2.6.9", "O(1)", "Returns the connection's name", ""),
     doc("client|getredir", "6.0.0", "O(1)", "Returns the client that invalidation messages go to", ""),
     doc("client|id", "5.0.0", "O(1)", "Returns the connection's number", ""),
+    doc("client|import-source", "8.1.0", "O(1)", "Says whether the client brings data that is imported", "enabled=(ON|OFF)"),
     doc("client|info", "6.2.0", "O(1)", "Describes this connection", ""),
     doc("client|kill", "2.4.0", "O(N)", "Closes connections", "filter=(ip:port|new-format=([ID client-id:i]|[TYPE normal_master_slave_pubsub=(NORMAL|MASTER|SLAVE|REPLICA|PUBSUB)]|[USER username]|[ADDR ip:port]|[LADDR ip:port]|[SKIPME yes/no])...)"),
     doc("client|list", "2.4.0", "O(N)", "Describes all connections", "[TYPE normal_master_replica_pubsub=(NORMAL|MASTER|REPLICA|PUBSUB)] [ID id=<client-id:i...>]"),

@@ -8,7 +8,7 @@ use crate::clients::client::flag;
 use crate::command::{Args, Result, Role, Row};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, cmd};
-use crate::config::settings;
+use crate::config::{Level, settings};
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::exec::replication::{LinkStage, Primary};
@@ -103,10 +103,22 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     let config = cx.config();
     let uptime = cx.now().saturating_sub(cx.instance().started_at) / 1000;
     let system = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    fields.add("redis_version", crate::REDIS_VERSION);
-    fields.add("server_name", env!("CARGO_PKG_NAME"));
+    let level = config.level();
+    fields.add("redis_version", level.redis_version());
+    if level.is_valkey() {
+        fields.add("server_name", "valkey");
+        fields.add("valkey_version", crate::config::VALKEY_VERSION);
+    } else {
+        fields.add("server_name", env!("CARGO_PKG_NAME"));
+    }
     fields.add("server_version", env!("CARGO_PKG_VERSION"));
-    fields.add("redis_mode", if cx.instance.cluster.is_enabled() { "cluster" } else { "standalone" });
+    fields.add("redis_git_sha1", "00000000");
+    fields.add("redis_git_dirty", 0);
+    let is_plain = level.is_valkey() && !config.is_on(settings::EXTENDED_REDIS_COMPATIBILITY);
+    fields.add(
+        if is_plain { "server_mode" } else { "redis_mode" },
+        if cx.instance.cluster.is_enabled() { "cluster" } else { "standalone" },
+    );
     fields.add("os", format_args!("Linux {} {}", system.trim(), std::env::consts::ARCH));
     fields.add("arch_bits", usize::BITS);
     fields.add("multiplexing_api", "epoll");
@@ -122,6 +134,9 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lru_clock", (cx.now() / 1000) & 0xff_ffff);
     fields.add("executable", std::env::current_exe().unwrap_or_default().display());
     fields.add("config_file", config.file().map(|path| path.display().to_string()).unwrap_or_default());
+    if level.is_valkey() {
+        fields.add("availability_zone", String::from_utf8_lossy(&config.text(settings::AVAILABILITY_ZONE)));
+    }
     if let Some(until) = cx.instance().ending.until() {
         fields.add("shutdown_in_milliseconds", until.saturating_sub(cx.now()));
     }
@@ -139,8 +154,33 @@ fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("client_recent_max_output_buffer", most(|client| client.output.load(Relaxed)));
     fields.add("blocked_clients", cx.instance().blocked_clients(0));
     fields.add("tracking_clients", cx.instance().tracking.figures().clients);
+    if cx.config().level().is_valkey() {
+        paused(cx, fields);
+    }
     let timed = clients.iter().filter(|client| client.flags.load(Relaxed) & flag::BLOCKED != 0).count();
     fields.add("clients_in_timeout_table", timed);
+    if cx.config().level().is_72() {
+        let counts = cx.instance().databases().iter().map(crate::keyspace::Database::count_awaited);
+        let (keys, on_nokey) = counts.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+        fields.add("total_blocking_keys", keys);
+        fields.add("total_blocking_keys_on_nokey", on_nokey);
+    }
+}
+
+/// What commands wait for.
+fn paused(cx: &Ctx<'_>, fields: &mut Fields) {
+    let (now, asked) = (cx.now(), cx.instance().asked_pause(cx.now()));
+    let pause = cx.instance().paused(now);
+    fields.add(
+        "paused_reason",
+        match (asked, pause) {
+            (_, None) => "none",
+            (Some(_), Some(_)) => "client_pause",
+            (None, Some(_)) => "failover_in_progress",
+        },
+    );
+    fields.add("paused_actions", pause.map_or("none", |pause| if pause.writes_only { "write" } else { "all" }));
+    fields.add("paused_timeout_milliseconds", pause.map_or(0, |pause| pause.until.saturating_sub(now)));
 }
 
 /// Bytes in use: as counted, or as the system counts where the process has an allocator that does not count.
@@ -487,9 +527,9 @@ fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
             let ttl = database.average_ttl(cx.now());
             let mut text = format!("keys={keys},expires={expires},avg_ttl={ttl}");
             // Hashes of which fields expire, under the name that the server gives them.
-            match (cx.instance.config.word(settings::COMPATIBILITY), database.with_fields()) {
-                ("8.0", count) => text += &format!(",subexpiry={count}"),
-                ("7.0" | "7.2", 0) => {}
+            match (cx.config().level(), database.with_fields()) {
+                (Level::Redis80, count) => text += &format!(",subexpiry={count}"),
+                (Level::Redis70 | Level::Redis72, 0) => {}
                 (_, count) => text += &format!(",keys_with_volatile_items={count}"),
             }
             fields.add(format_args!("db{index}"), text);

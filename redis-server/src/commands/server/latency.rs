@@ -17,15 +17,20 @@ const GRAPH_COLUMNS: usize = 80;
 
 /// LATENCY LATEST
 fn latest(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    let is_valkey = cx.config().level().is_valkey();
     let events = cx.instance().observers.events();
     cx.reply.array(events.len());
     for (event, series) in events {
         let (time, last) = series.samples.back().copied().unwrap_or_default();
-        cx.reply.array(4);
+        cx.reply.array(if is_valkey { 6 } else { 4 });
         cx.reply.bulk(event.as_bytes());
         cx.reply.int(time as i64);
         cx.reply.int(last as i64);
         cx.reply.int(series.max as i64);
+        if is_valkey {
+            cx.reply.int(series.sum as i64);
+            cx.reply.int(series.count as i64);
+        }
     }
     Ok(())
 }

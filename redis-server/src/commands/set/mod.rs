@@ -4,7 +4,7 @@ mod algebra;
 
 use self::algebra::{sdiff, sdiffstore, sinter, sintercard, sinterstore, sunion, sunionstore};
 use super::random::{self, Count};
-use super::scan::{self, ScanOptions};
+use super::scan::{self, Extra, ScanOptions};
 use crate::command::{Args, Categories, Flags, Result, numkeys, read, reads, write};
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
@@ -240,12 +240,13 @@ fn srandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `SSCAN key cursor [MATCH pattern] [COUNT count]`
 fn sscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let level = cx.config().level();
     let cursor = scan::cursor(args.at(2))?;
     let Some(set) = cx.db.set_at(args.key(0))? else {
         scan::reply_nothing(cx.reply);
         return Ok(());
     };
-    let options = ScanOptions::parse(args, 3, false)?;
+    let options = ScanOptions::parse(args, 3, Extra::None, level)?;
     scan::reply(cx.reply, |reply| {
         let mut elements = 0;
         let next = set.scan(cursor, options.count, &mut |member| {

@@ -1,11 +1,10 @@
 //! Commands that read members, scores and ranks.
 
-use super::super::scan::{self, ScanOptions};
+use super::super::scan::{self, Extra, ScanOptions};
 use super::parse::{By, Wanted};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
-use crate::protocol::number::format_f64;
 
 /// ZCARD key
 pub(super) fn zcard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -88,26 +87,31 @@ fn count(cx: &mut Ctx<'_>, args: Args<'_>, by: By) -> Result {
     Ok(())
 }
 
-/// `ZSCAN key cursor [MATCH pattern] [COUNT count]`
+/// `ZSCAN key cursor [MATCH pattern] [COUNT count] [NOSCORES]`
 pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let level = cx.config().level();
     let cursor = scan::cursor(args.at(2))?;
     let Some(set) = cx.db.sorted_set(args.key(0))? else {
         scan::reply_nothing(cx.reply);
         return Ok(());
     };
-    let options = ScanOptions::parse(args, 3, false)?;
+    let options = ScanOptions::parse(args, 3, Extra::Bare("NOSCORES"), level)?;
     let packed = set.encoding() == "listpack";
     scan::reply(cx.reply, |reply| {
         let mut elements = 0;
         let next = set.scan(cursor, options.count, &mut |member, score| {
             if options.selects(member) {
                 reply.bulk(member);
+                elements += 1;
+                if options.bare {
+                    return;
+                }
                 // Text in RESP3 too, as in the genuine server; and a listpack's integers as they stand in it.
                 match packed.then(|| listpack_int(score)).flatten() {
                     Some(int) => reply.bulk_int(int),
-                    None => reply.bulk(&format_f64(score)),
+                    None => reply.bulk_double(score),
                 }
-                elements += 2;
+                elements += 1;
             }
         });
         (next, elements)

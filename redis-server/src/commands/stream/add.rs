@@ -155,8 +155,12 @@ pub(super) fn xsetid(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         at += 2;
     }
+    let since_72 = cx.config().level().is_72();
     let key = args.key(0);
     let log = &mut cx.db.stream_mut(key)?.ok_or(Error::NoSuchKey)?.log;
+    if since_72 && id < log.max_deleted_id() {
+        return Err(Error::Static("ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"));
+    }
     if log.last_entry_id().is_some_and(|last| id < last) {
         return Err(Error::Static("ERR The ID specified in XSETID is smaller than the target stream top item"));
     }

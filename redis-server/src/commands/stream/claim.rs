@@ -78,6 +78,7 @@ impl Claim<'_> {
             None if self.just_id => count,
             None => count.wrapping_add(1),
         });
+        group.note_active(self.consumer, now as u64);
         let is_earlier = (self.delivered_at as i64) < now;
         match log.get(id) {
             Some(entry) if !self.just_id => reply_entry(cx.reply, entry),

@@ -3,6 +3,7 @@
 use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Result};
 use crate::commands::help;
+use crate::config::Level;
 use crate::exec::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -20,11 +21,12 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         6 if args.is(3, "FULL") && args.is(4, "COUNT") => Some(u64::try_from(args.int(5)?).unwrap_or(FULL_COUNT)),
         _ => return Err(Error::subcommand_syntax(args)),
     };
+    let level = cx.config().level();
     let reply = &mut *cx.reply;
     reply.map(if full.is_some() { 9 } else { 10 });
     figures(reply, stream);
     match full {
-        Some(count) => everything(reply, stream, limit(count)),
+        Some(count) => everything(reply, level, stream, limit(count)),
         None => ends(reply, stream),
     }
     Ok(())
@@ -66,7 +68,7 @@ fn ends(reply: &mut Reply, stream: &Stream) {
 }
 
 /// Entries, groups, consumers and what is pending, up to `most` of each kind of entry.
-fn everything(reply: &mut Reply, stream: &Stream, most: usize) {
+fn everything(reply: &mut Reply, level: Level, stream: &Stream, most: usize) {
     reply.bulk(b"entries");
     reply_entries(reply, stream.log.range(StreamId::MIN, StreamId::MAX).take(most));
     reply.bulk(b"groups");
@@ -75,7 +77,7 @@ fn everything(reply: &mut Reply, stream: &Stream, most: usize) {
         reply.map(7);
         reply.bulk(b"name");
         reply.bulk(name);
-        progress(reply, &stream.log, group);
+        progress(reply, &stream.log, group, level);
         reply.bulk(b"pel-count");
         reply.count(group.pending().len());
         reply.bulk(b"pending");
@@ -90,17 +92,21 @@ fn everything(reply: &mut Reply, stream: &Stream, most: usize) {
         reply.bulk(b"consumers");
         reply.array(group.consumers().len());
         for (name, consumer) in group.consumers() {
-            one_consumer(reply, group, name, consumer, most);
+            one_consumer(reply, level, group, name, consumer, most);
         }
     }
 }
 
-fn one_consumer(reply: &mut Reply, group: &Group, name: &[u8], consumer: &Consumer, most: usize) {
-    reply.map(4);
+fn one_consumer(reply: &mut Reply, level: Level, group: &Group, name: &[u8], consumer: &Consumer, most: usize) {
+    reply.map(if level.is_72() { 5 } else { 4 });
     reply.bulk(b"name");
     reply.bulk(name);
     reply.bulk(b"seen-time");
     reply.int(consumer.seen_at as i64);
+    if level.is_72() {
+        reply.bulk(b"active-time");
+        reply.int(consumer.active_at.map_or(-1, |at| at as i64));
+    }
     reply.bulk(b"pel-count");
     reply.count(consumer.pending().len());
     reply.bulk(b"pending");
@@ -115,7 +121,7 @@ fn one_consumer(reply: &mut Reply, group: &Group, name: &[u8], consumer: &Consum
 }
 
 /// How far a group has read.
-fn progress(reply: &mut Reply, log: &Log, group: &Group) {
+fn progress(reply: &mut Reply, log: &Log, group: &Group, level: Level) {
     let optional = |reply: &mut Reply, value: Option<i64>| match value {
         Some(value) => reply.int(value),
         None => reply.null(),
@@ -125,12 +131,13 @@ fn progress(reply: &mut Reply, log: &Log, group: &Group) {
     reply.bulk(b"entries-read");
     optional(reply, group.entries_read);
     reply.bulk(b"lag");
-    optional(reply, group.lag(log));
+    optional(reply, group.lag(log, level >= Level::Redis80));
 }
 
 /// XINFO GROUPS key
 pub(super) fn groups(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let stream = cx.db.stream(args.key(0))?.ok_or(Error::NoSuchKey)?;
+    let level = cx.config().level();
     let reply = &mut *cx.reply;
     reply.array(stream.groups.len());
     for (name, group) in &stream.groups {
@@ -141,7 +148,7 @@ pub(super) fn groups(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         reply.count(group.consumers().len());
         reply.bulk(b"pending");
         reply.count(group.pending().len());
-        progress(reply, &stream.log, group);
+        progress(reply, &stream.log, group, level);
     }
     Ok(())
 }
@@ -151,16 +158,21 @@ pub(super) fn consumers(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let now = cx.now();
     let stream = cx.db.stream(args.key(0))?.ok_or(Error::NoSuchKey)?;
     let group = stream.groups.get(args.at(3)).ok_or_else(|| no_group_of_key(args.at(2), args.at(3)))?;
+    let level = cx.config().level();
     let reply = &mut *cx.reply;
     reply.array(group.consumers().len());
     for (name, consumer) in group.consumers() {
-        reply.map(3);
+        reply.map(if level.is_72() { 4 } else { 3 });
         reply.bulk(b"name");
         reply.bulk(name);
         reply.bulk(b"pending");
         reply.count(consumer.pending().len());
         reply.bulk(b"idle");
         reply.int(now.saturating_sub(consumer.seen_at) as i64);
+        if level.is_72() {
+            reply.bulk(b"inactive");
+            reply.int(consumer.active_at.map_or(-1, |at| now as i64 - at as i64));
+        }
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! XREAD and XREADGROUP: what has come since, now or when it comes.
 
 use super::{
-    group_mut, limit, no_group, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
-    see,
+    group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position, see,
 };
 use crate::command::{Args, KeyPositions, Result, weight};
+use crate::config::Level;
+use crate::exec::blocking::no_group;
 use crate::exec::{Block, Ctx};
 use crate::keyspace::{Access, Entry, Key, ValueRef, View};
 use crate::protocol::error::Error;
@@ -44,16 +45,16 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Scripts cannot wait, and are told so.
+    /// Scripts cannot wait, and are told so until Redis 7.2; since then they go on at once.
     fn permitted(&self, cx: &Ctx<'_>, args: Args<'_>) -> Result {
-        if self.block.is_none() || !cx.is_in_script() {
+        if self.block.is_none() || !cx.is_in_script() || cx.config().level().is_72() {
             return Ok(());
         }
         let name = String::from_utf8_lossy(args.at(0)).into_owned();
         Err(Error::Message(format!("ERR {name} command is not allowed with BLOCK option from scripts")))
     }
 
-    fn parse(args: Args<'a>, is_group: bool) -> Result<Self> {
+    fn parse(args: Args<'a>, is_group: bool, level: Level) -> Result<Self> {
         let mut options = Self::default();
         let mut at = 1;
         while at < args.len() {
@@ -68,9 +69,7 @@ impl<'a> Options<'a> {
                 options.first = at + 1;
                 options.streams = more / 2;
                 if more % 2 == 1 {
-                    return Err(Error::Static(
-                        "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
-                    ));
+                    return Err(unbalanced(is_group, level));
                 }
                 break;
             } else if args.is(at, "GROUP") && more > 1 {
@@ -124,6 +123,18 @@ impl<'a> Options<'a> {
     }
 }
 
+/// How the number of ids is refused that is not that of keys.
+fn unbalanced(is_group: bool, level: Level) -> Error {
+    let (name, id) = match (level.is_72(), is_group) {
+        (false, _) => ("XREAD", '$'),
+        (true, false) => ("'xread'", '$'),
+        (true, true) => ("'xreadgroup'", '>'),
+    };
+    Error::Message(format!(
+        "ERR Unbalanced {name} list of streams: for each stream key an ID or '{id}' must be specified."
+    ))
+}
+
 fn timeout(args: Args<'_>, at: usize) -> Result<u64> {
     let ms = args.int(at).map_err(|_| Error::Static("ERR timeout is not an integer or out of range"))?;
     u64::try_from(ms).map_err(|_| Error::Static("ERR timeout is negative"))
@@ -146,13 +157,13 @@ pub(super) fn xreadgroup_keys(args: Args<'_>) -> KeyPositions {
 
 fn keys(args: Args<'_>, is_group: bool, access: Access) -> KeyPositions {
     // Whatever is wrong, the handler finds it again and says so.
-    let Ok(options) = Options::parse(args, is_group) else { return KeyPositions::new() };
+    let Ok(options) = Options::parse(args, is_group, Level::default()) else { return KeyPositions::new() };
     (options.first..options.first + options.streams).map(|at| (at, access)).collect()
 }
 
 /// The work of XREADGROUP: entries that are idle have to be found.
 pub(super) fn weight_of_group(view: &View<'_>, args: Args<'_>) -> usize {
-    let options = Options::parse(args, true).ok();
+    let options = Options::parse(args, true, Level::default()).ok();
     let Some((Reader { group, min_idle: Some(_), .. }, count)) = options.and_then(|o| Some((o.reader?, o.count)))
     else {
         return weight::unread(view, args);
@@ -167,7 +178,8 @@ pub(super) fn weight_of_group(view: &View<'_>, args: Args<'_>) -> usize {
 
 /// `XREAD [COUNT count] [BLOCK milliseconds] STREAMS key [key …] id [id …]`
 pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let options = Options::parse(args, false)?;
+    let level = cx.config().level();
+    let options = Options::parse(args, false, level)?;
     options.permitted(cx, args)?;
     if cx.is_serving() {
         return serve(cx, args, &options);
@@ -175,7 +187,8 @@ pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (mut after, mut latest) = (Vec::new(), Vec::new());
     for (index, key) in args.keys().iter().enumerate() {
         let at = options.id_at(index);
-        let last_id = cx.db.stream(key)?.map_or(StreamId::MIN, |stream| stream.log.last_id());
+        let stream = cx.db.stream(key)?;
+        let last_id = stream.map_or(StreamId::MIN, |stream| stream.log.last_id());
         after.push(match args.at(at) {
             b"$" => {
                 latest.push((at, last_id.to_string()));
@@ -185,6 +198,13 @@ pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
                 return Err(Error::Static(
                     "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
                 ));
+            }
+            // The last entry, if there is one.
+            b"+" if level >= Level::Redis80 => {
+                let last = stream.and_then(|stream| stream.log.last_entry_id());
+                let before = last.map_or(StreamId::MIN, |last| last.previous().unwrap_or(StreamId::MIN));
+                latest.push((at, before.to_string()));
+                before
             }
             text => parse::id(text)?,
         });
@@ -212,7 +232,7 @@ fn wait<'c>(cx: &'c mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) -> Optio
         return None;
     };
     let block = cx.block(timeout, 0..args.keys().len(), true)?;
-    block.needs_stream = options.reader.is_some();
+    block.group = options.reader.map(|reader| reader.group.into());
     Some(block)
 }
 
@@ -246,7 +266,11 @@ fn serve(cx: &mut Ctx<'_>, args: Args<'_>, options: &Options<'_>) -> Result {
         Some(reader) => {
             let stream = cx.db.stream_mut(key)?;
             if !stream.is_some_and(|stream| stream.groups.contains_key(reader.group)) {
-                return Err(Error::Static("NOGROUP the consumer group this client was blocked on no longer exists"));
+                return Err(if cx.config().level().is_72() {
+                    no_group(key.bytes, reader.group)
+                } else {
+                    Error::Static("NOGROUP the consumer group this client was blocked on no longer exists")
+                });
             }
             read_group(cx, key, reader, None, count)?
         }
@@ -273,7 +297,7 @@ fn await_idle(cx: &mut Ctx<'_>, key: &Key<'_>, options: &Options<'_>) -> Result 
 /// `XREADGROUP GROUP group consumer [COUNT count] [BLOCK milliseconds] [CLAIM min-idle-time] [NOACK] STREAMS key [key …] id
 /// [id …]`
 pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let options = Options::parse(args, true)?;
+    let options = Options::parse(args, true, cx.config().level())?;
     options.permitted(cx, args)?;
     let Some(reader) = options.reader else { return Err(Error::Syntax) };
     if cx.is_serving() {
@@ -284,7 +308,7 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         cx.db.count_look(key);
         let stream = cx.db.stream_mut(key)?;
         if !stream.is_some_and(|stream| stream.groups.contains_key(reader.group)) {
-            return Err(no_group(key.bytes, reader.group, " in XREADGROUP with GROUP option"));
+            return Err(no_group(key.bytes, reader.group));
         }
         after.push(match args.at(options.id_at(index)) {
             b"$" => {
@@ -292,10 +316,18 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
                     "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.",
                 ));
             }
+            b"+" if cx.config().level() >= Level::Redis80 => {
+                return Err(Error::Static(
+                    "ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would just return an empty result set.",
+                ));
+            }
             b">" => None,
             // The largest id is how the genuine server writes `>`.
             text => Some(parse::id(text)?).filter(|&id| id != StreamId::MAX),
         });
+    }
+    if cx.config().level().is_72() {
+        args.keys().iter().try_for_each(|key| arrive(cx, key, reader))?;
     }
     let mark = cx.reply.mark();
     let mut count = 0;
@@ -308,6 +340,14 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     if wait(cx, args, &options).is_some() {
         args.keys().iter().try_for_each(|key| await_idle(cx, key, &options))?;
+    }
+    Ok(())
+}
+
+/// Notes that a consumer was heard of before anything is read, and makes one that is not there, as Redis does since 7.2.
+fn arrive(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>) -> Result {
+    if see(cx, key, reader.group, reader.consumer)? {
+        cx.instead(&[b"XGROUP", b"CREATECONSUMER", key.bytes, reader.group, reader.consumer]);
     }
     Ok(())
 }
@@ -371,6 +411,7 @@ fn deliver(
     most: usize,
 ) -> Result<Vec<StreamId>> {
     let (now, journaled, mark) = (cx.now(), cx.is_journaled(), cx.reply.mark());
+    let strict = cx.config().level() >= Level::Redis80;
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
         return Ok(Vec::new());
     };
@@ -383,12 +424,16 @@ fn deliver(
         group.assign(id, reader.consumer, now, |count| count.wrapping_add(1));
         count += 1;
         given.push(id);
+        group.note_active(reader.consumer, now);
     }
     let entries = group.last_id.next().map(|start| log.range(start, StreamId::MAX));
     for entry in entries.into_iter().flatten().take(most - count) {
-        group.advance(log, entry.id);
+        group.advance(log, entry.id, strict);
         if !reader.no_ack && group.assign(entry.id, reader.consumer, now, |_| 1) {
             given.push(entry.id);
+        }
+        if !reader.no_ack {
+            group.note_active(reader.consumer, now);
         }
         if shows_deliveries {
             reply_claimed(cx.reply, entry, 0, 0);

@@ -3,6 +3,7 @@
 use super::compare::Comparison;
 use super::reply_string;
 use crate::command::{Args, Result};
+use crate::commands::generic::over;
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
@@ -125,6 +126,9 @@ pub(super) fn deadline(now: u64, args: Args<'_>, unit: Unit, index: usize, comma
 pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, 2, false)?;
     let key = args.key(0);
+    if cx.config().level().is_valkey() {
+        options.expire_at(cx.now(), args, "getex")?;
+    }
     let Some(value) = cx.db.string(key)? else {
         cx.reply.null();
         return Ok(());
@@ -136,7 +140,7 @@ pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             if let Some(entry) = cx.db.remove(key) {
                 cx.discard(entry, false);
             }
-            cx.changed(key, Event::DEL);
+            over(cx, key);
             cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
         }
         Some(at) => {

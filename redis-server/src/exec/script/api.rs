@@ -6,6 +6,7 @@ use mlua::{Function, Lua, MultiValue, Table, Value};
 
 use super::vm::Registered;
 use super::{ScriptFlags, call, lock, raw};
+use crate::config::Level;
 
 /// What a function that may fail returns: the text of its error, code first, or its value.
 pub(super) type Outcome = mlua::Result<Result<Value, String>>;
@@ -27,9 +28,18 @@ where
 {
     let inner = lua.create_function(move |lua, arguments: MultiValue| match function(lua, &arguments.into_vec())? {
         Ok(value) => Ok((Value::Nil, value)),
-        Err(text) => Ok((Value::String(lua.create_string(text)?), Value::Nil)),
+        Err(text) => Ok((Value::String(lua.create_string(in_words_of(lua, text))?), Value::Nil)),
     })?;
     raw::closure(lua, raw::fallible, inner)
+}
+
+/// An error's text, with the names that Valkey has for things.
+fn in_words_of(lua: &Lua, text: String) -> String {
+    if !lua.app_data_ref::<Level>().is_some_and(|level| level.is_valkey()) {
+        return text;
+    }
+    let text = text.replace("redis.", "server.").replace("Lua redis lib command arguments", "Command arguments");
+    text.replace("Library names can", "Function names can")
 }
 
 /// The value that stands for an error of mlua's.
@@ -49,8 +59,8 @@ fn message(error: &mlua::Error) -> String {
 }
 
 /// The table `redis`; `is_eval`: with what only scripts for EVAL have.
-pub(super) fn redis(lua: &Lua, is_eval: bool) -> mlua::Result<Table> {
-    let redis = library_redis(lua)?;
+pub(super) fn redis(lua: &Lua, is_eval: bool, level: Level) -> mlua::Result<Table> {
+    let redis = library_redis(lua, level)?;
     redis.raw_set("call", raw::closure(lua, raw::redis_call, ())?)?;
     redis.raw_set("pcall", raw::closure(lua, raw::redis_pcall, ())?)?;
     redis.raw_set("setresp", fallible(lua, set_resp)?)?;
@@ -71,15 +81,21 @@ pub(super) fn redis(lua: &Lua, is_eval: bool) -> mlua::Result<Table> {
 }
 
 /// The part of `redis` that a library has while it is loaded, too.
-pub(super) fn library_redis(lua: &Lua) -> mlua::Result<Table> {
+pub(super) fn library_redis(lua: &Lua, level: Level) -> mlua::Result<Table> {
     let redis = lua.create_table()?;
     redis.raw_set("log", fallible(lua, log)?)?;
     for (level, name) in ["DEBUG", "VERBOSE", "NOTICE", "WARNING"].into_iter().enumerate() {
         redis.raw_set(format!("LOG_{name}"), level)?;
     }
-    redis.raw_set("REDIS_VERSION", crate::REDIS_VERSION)?;
-    let number = crate::REDIS_VERSION.split('.').fold(0u32, |sum, part| sum << 8 | part.parse().unwrap_or(0));
-    redis.raw_set("REDIS_VERSION_NUM", number)?;
+    let number = |version: &str| version.split('.').fold(0u32, |sum, part| sum << 8 | part.parse().unwrap_or(0));
+    redis.raw_set("REDIS_VERSION", level.redis_version())?;
+    redis.raw_set("REDIS_VERSION_NUM", number(level.redis_version()))?;
+    if level.is_valkey() {
+        let (name, version) = level.server();
+        redis.raw_set("SERVER_NAME", name)?;
+        redis.raw_set("SERVER_VERSION", version)?;
+        redis.raw_set("SERVER_VERSION_NUM", number(version))?;
+    }
     Ok(redis)
 }
 

@@ -140,7 +140,7 @@ pub(super) fn interrupt() -> Interrupt {
     if let Some(deputy) = deputy {
         raw::suspend(deputy);
         if with(|running| running.is_some_and(|running| running.is_killed())) {
-            return KILLED;
+            return with(|running| running.map_or(KILLED, |running| running.killed()));
         }
     }
     interrupt
@@ -270,10 +270,18 @@ impl Running {
         self.worker.instance.scripts.status.is_killed()
     }
 
+    /// How a script ends that was killed; of a function Valkey names the command by which it is.
+    fn killed(&self) -> Interrupt {
+        if self.kind == Kind::Function && self.worker.instance.config.level().is_valkey() {
+            return Interrupt::End("ERR Script killed by user with FUNCTION KILL.");
+        }
+        KILLED
+    }
+
     /// What the hook is told. If the script is to be interrupted first: who stands in for its client meanwhile.
     fn interrupt(&mut self) -> (Interrupt, Option<Client>) {
         if self.is_killed() {
-            return (KILLED, None);
+            return (self.killed(), None);
         }
         let elapsed = self.began.elapsed();
         if self.kind == Kind::Load {
@@ -317,8 +325,13 @@ impl Running {
 
     fn call_with(&mut self, args: Args<'_>) -> Result<Ran, Error> {
         let instance = &self.worker.instance;
+        let level = instance.config.level();
         let row = dispatch::resolve(instance, args).map_err(|error| match error {
+            Error::WrongArity(_) if level.is_valkey() => {
+                Error::Static("ERR Wrong number of args calling command from script")
+            }
             Error::WrongArity(_) => Error::Static("ERR Wrong number of args calling Redis command from script"),
+            _ if level.is_valkey() => Error::Static("ERR Unknown command called from script"),
             _ => Error::Static("ERR Unknown Redis command called from script"),
         });
         let flags = match row {
@@ -330,8 +343,11 @@ impl Running {
         };
         let row = row?;
         let writes = flags.has(Flags::WRITE);
-        let refusal = if flags.has(Flags::NOSCRIPT) && !instance.scripts.allows_all() {
-            Some(Error::Static("ERR This Redis command is not allowed from script"))
+        // What would wait does not in a script, which Redis 7.0 refuses all the same.
+        let is_refused = flags.has(Flags::NOSCRIPT) && !(flags.has(Flags::BLOCKING) && level.is_72());
+        let refusal = if is_refused && !instance.scripts.allows_all() {
+            let server = if level.is_valkey() { "Valkey" } else { "Redis" };
+            Some(Error::Message(format!("ERR This {server} command is not allowed from script")))
         } else if let Err(denied) =
             permission::check(instance, &mut self.client, row, args, acl::Context::Lua, self.worker.now_ms())
         {

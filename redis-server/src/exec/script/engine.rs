@@ -125,7 +125,11 @@ struct Wanted<'a> {
     read_only: bool,
 }
 
-const NO_SCRIPT: Error = Error::Static("NOSCRIPT No matching script. Please use EVAL.");
+/// What EVALSHA is told of a name that no script has.
+fn no_script(cx: &Ctx<'_>) -> Error {
+    let advice = if cx.config().level().is_valkey() { "" } else { " Please use EVAL." };
+    Error::Message(format!("NOSCRIPT No matching script.{advice}"))
+}
 
 fn no_memory(error: &mlua::Error) -> Error {
     Error::Message(format!("ERR there is not enough memory for Lua: {error}").replace(['\r', '\n'], " "))
@@ -158,7 +162,7 @@ impl Engine {
     /// Those of the script, and of the call.
     pub fn eval(&mut self, cx: &mut Ctx<'_>, args: Args<'_>, is_sha: bool, read_only: bool) -> Result {
         if is_sha && args.at(1).len() != SHA_LEN {
-            return Err(NO_SCRIPT);
+            return Err(no_script(cx));
         }
         let keys = number_of_keys(args, Error::NotInteger)?;
         let sha = if is_sha {
@@ -170,7 +174,7 @@ impl Engine {
         } else {
             self.add_script(cx, args.at(1), false)?
         };
-        let script = self.scripts.scripts.get(&sha).ok_or(NO_SCRIPT)?;
+        let script = self.scripts.scripts.get(&sha).ok_or_else(|| no_script(cx))?;
         let name = std::str::from_utf8(&sha).unwrap_or_default();
         let (flags, function) = (script.flags, script.function);
         self.run(cx, args, keys, Wanted { kind: Kind::Eval, name, flags, function, read_only })
@@ -483,7 +487,7 @@ fn text_error(what: &str, name: &[u8], how: &str) -> Error {
 /// The Lua state in this place, with the limit that the configuration sets.
 fn vm<'a>(place: &'a mut Option<Vm>, is_eval: bool, cx: &Ctx<'_>) -> Result<&'a mut Vm> {
     if place.is_none() {
-        *place = Some(Vm::new(is_eval).map_err(|error| no_memory(&error))?);
+        *place = Some(Vm::new(is_eval, cx.instance.config.level()).map_err(|error| no_memory(&error))?);
     }
     let vm = place.as_mut().expect("it was made a moment ago");
     vm.limit(cx.instance.config.uint(settings::SCRIPT_MEMORY_LIMIT));
@@ -541,7 +545,8 @@ fn fail(cx: &mut Ctx<'_>, name: &str, failure: Failure) -> Result {
         (true, None) => shown(&text).into_owned(),
         (true, Some((source, line))) => {
             let (text, source) = (shown(&text), shown(&source));
-            format!("{text} script: {name}, on {source}:{}.", shown(&line))
+            let name = if cx.config().level().is_valkey() { String::new() } else { format!("{name}, ") };
+            format!("{text} script: {name}on {source}:{}.", shown(&line))
         }
     };
     if is_counted {

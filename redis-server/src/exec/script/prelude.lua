@@ -1,6 +1,7 @@
 -- What scripts see instead of Lua's own globals: tables that they cannot change, without the functions that reach out
--- of the sandbox. Run once per state. `native` holds functions in C's manner, `mark` the key of a read-only table's content.
-local native, redis, mark = ...
+-- of the sandbox. Run once per state. `native` holds functions in C's manner, `mark` the key of a read-only table's content, `server`
+-- is `redis` again where scripts have it by that name, too.
+local native, redis, mark, server = ...
 local G = _G
 local setmetatable, pairs, type, byte, match, concat = setmetatable, pairs, type, string.byte, string.match, table.concat
 local loadstring, collectgarbage = loadstring, collectgarbage
@@ -36,6 +37,7 @@ end
 G.coroutine.resume = function(...) return caught(resume(...)) end
 
 local globals = {
+    server = server,
     xpcall = function(call, handler) return xpcall(call, function(e) return handler(plain(e)) end) end,
     redis = redis,
     pcall = native.pcall,
@@ -71,8 +73,12 @@ for _, name in pairs {
 end
 
 local texts = getmetatable("")
+local shields = {}
 for name, value in pairs(globals) do
-    if type(value) == "table" then globals[name] = shield(value) end
+    if type(value) == "table" then
+        shields[value] = shields[value] or shield(value)
+        globals[name] = shields[value]
+    end
 end
 -- What `getmetatable` shows is what it shows in the genuine server.
 texts.__metatable = shield { __index = globals.string }

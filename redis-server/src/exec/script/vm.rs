@@ -7,6 +7,7 @@ use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, StdLib, Table, V
 
 use super::raw::{self, Globals, Main, Ref, Request};
 use super::{api, lock};
+use crate::config::Level;
 
 /// A Lua state with its sandbox.
 pub(super) struct Vm {
@@ -47,18 +48,20 @@ type Native = unsafe extern "C-unwind" fn(*mut mlua::lua_State) -> std::ffi::c_i
 
 impl Vm {
     /// A fresh state; `is_eval`: with what only scripts for EVAL have.
-    pub(super) fn new(is_eval: bool) -> mlua::Result<Self> {
+    pub(super) fn new(is_eval: bool, level: Level) -> mlua::Result<Self> {
         let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::new())?;
+        lua.set_app_data(level);
         super::lib::register(&lua)?;
         let plain = lua.create_function(api::plain)?;
         let handler = raw::closure(&lua, raw::error_handler, plain.clone())?;
         let native = natives(&lua, plain)?;
-        let redis = api::redis(&lua, is_eval)?;
+        let redis = api::redis(&lua, is_eval, level)?;
+        let server = level.is_valkey().then(|| redis.clone());
         let mark = LightUserData(raw::mark());
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=prelude");
-        let (env, meta, real): (Table, Table, Table) = prelude.call((native, redis, mark))?;
+        let (env, meta, real): (Table, Table, Table) = prelude.call((native, redis, mark, server))?;
         let registered = Registered::default();
-        let library = library_globals(&lua, &registered)?;
+        let library = library_globals(&lua, &registered, level)?;
         let entry = raw::closure(&lua, raw::enter, ())?;
         let (entry, handler) = (raw::remember(&lua, entry)?, raw::remember(&lua, handler)?);
         let names = [raw::remember(&lua, "KEYS")?, raw::remember(&lua, "ARGV")?];
@@ -170,7 +173,7 @@ fn natives(lua: &Lua, plain: Function) -> mlua::Result<Table> {
 }
 
 /// The globals that the code of a library sees: the `redis` that registers functions, and nothing else.
-fn library_globals(lua: &Lua, registered: &Registered) -> mlua::Result<Table> {
+fn library_globals(lua: &Lua, registered: &Registered, level: Level) -> mlua::Result<Table> {
     let missing = raw::closure(lua, raw::missing, ())?;
     let read_only = raw::closure(lua, raw::read_only, ())?;
     let shield = |content: Table| -> mlua::Result<Table> {
@@ -188,9 +191,13 @@ fn library_globals(lua: &Lua, registered: &Registered) -> mlua::Result<Table> {
     };
     let registered = Arc::clone(registered);
     let register = move |lua: &Lua, arguments: &[Value]| api::register_function(lua, &registered, arguments);
-    let redis = api::library_redis(lua)?;
+    let redis = api::library_redis(lua, level)?;
     redis.raw_set("register_function", api::fallible(lua, register)?)?;
     let globals = lua.create_table()?;
-    globals.raw_set("redis", Value::Table(shield(redis)?))?;
+    let redis = shield(redis)?;
+    if level.is_valkey() {
+        globals.raw_set("server", &redis)?;
+    }
+    globals.raw_set("redis", redis)?;
     shield(globals)
 }

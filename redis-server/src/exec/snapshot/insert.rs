@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use super::{Merge, delay};
 use crate::config::settings;
 use crate::exec::instance::Instance;
-use crate::keyspace::{Access, Database, Entry, Key, Value, View};
+use crate::keyspace::{Access, Database, Entry, Key, Object, Value, View};
 use crate::persistence::Outcome;
 use crate::persistence::rdb::{Batch, Fault, Limits, Loaded, Record};
 use crate::protocol::error::shown;
@@ -111,6 +111,11 @@ impl<'l, 'v> Inserter<'l, 'v> {
             return None;
         };
         let now = self.terms.now;
+        let is_hash_over = |object: &Object| matches!(object, Object::Hash(hash) if hash.is_over(self.terms.now));
+        if self.terms.expires && matches!(&value, Loaded::Object(object) if is_hash_over(object)) {
+            self.outcome.expired += 1;
+            return None;
+        }
         if self.terms.is_over(expire_at) {
             self.outcome.expired += 1;
             return None;

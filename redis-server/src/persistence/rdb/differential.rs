@@ -150,7 +150,7 @@ fn the_genuine_server_judges_the_same() {
             payloads.iter().map(|payload| vec![&b"RESTORE"[..], b"k", b"0", payload, b"REPLACE"]).collect();
         for ((bytes, payload), reply) in batch.iter().zip(&payloads).zip(oracle.run(&restore_all)) {
             let theirs = !matches!(reply, Reply::Error(_));
-            match (restore(payload, &Limits::default(), true).is_ok(), theirs) {
+            match (restore(payload, &Limits::default(), true, false).is_ok(), theirs) {
                 // Redis 7.0 does not know these forms.
                 _ if matches!(bytes[0], kind::SET_LISTPACK | kind::STREAM_3) => {}
                 (true, true) => taken += 1,

@@ -29,7 +29,7 @@ pub use file::{Batch, File, Part, ReadError};
 pub use load::{Limits, Loaded};
 pub use writer::{Access, Encoded, Records, WriteOptions, Writer};
 
-use crate::config::{Config, settings};
+use crate::config::Config;
 use crate::keyspace::ValueRef;
 
 /// Files for tests of those who load them.
@@ -59,7 +59,7 @@ pub enum Fork {
 impl Fork {
     /// The one with which the server is to be compatible.
     pub fn of(config: &Config) -> Self {
-        if config.word(settings::COMPATIBILITY).starts_with("valkey") { Self::Valkey } else { Self::Redis }
+        if config.level().is_valkey() { Self::Valkey } else { Self::Redis }
     }
 
     /// The version of what is written, where fields expire in it or not.
@@ -182,7 +182,7 @@ pub fn dump_functions<'a>(codes: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 /// # Errors
 /// It is none.
 pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>, FunctionsRefused> {
-    let body = body(payload, true).map_err(|_| FunctionsRefused::Footer)?;
+    let body = body(payload, true, false).map_err(|_| FunctionsRefused::Footer)?;
     let mut reader = reader::Reader::new(body);
     let mut codes = Vec::new();
     while let Some(opcode) = reader.byte() {
@@ -195,22 +195,23 @@ pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>, FunctionsRefuse
 }
 
 /// What is restored of a payload, whose footer is right.
-fn body(payload: &[u8], checks: bool) -> Result<&[u8], Refused> {
+fn body(payload: &[u8], checks: bool, relaxed: bool) -> Result<&[u8], Refused> {
     let body = payload.len().checked_sub(FOOTER).ok_or(Refused::Footer)?;
     let (signed, checksum) = payload.split_at(body + 2);
     let version = u16::from_le_bytes([payload[body], payload[body + 1]]);
-    if version > NEWEST && version != VALKEY || checks && checksum != crc::crc64(signed).to_le_bytes() {
+    if !relaxed && version > NEWEST && version != VALKEY || checks && checksum != crc::crc64(signed).to_le_bytes() {
         return Err(Refused::Footer);
     }
     Ok(&payload[..body])
 }
 
-/// The value that a payload of `DUMP` holds; its checksum is looked at if it `checks`.
+/// The value that a payload of `DUMP` holds; its checksum is looked at if it `checks`, its version unless
+/// that is `relaxed`.
 ///
 /// # Errors
 /// It is none.
-pub fn restore<'a>(payload: &'a [u8], limits: &Limits, checks: bool) -> Result<Loaded<'a>, Refused> {
-    let body = body(payload, checks)?;
+pub fn restore<'a>(payload: &'a [u8], limits: &Limits, checks: bool, relaxed: bool) -> Result<Loaded<'a>, Refused> {
+    let body = body(payload, checks, relaxed)?;
     let is_of_candidate = load::is_of_candidate(body.first().copied().unwrap_or(0), payload[body.len()].into());
     let body = Some(body).filter(|_| !is_of_candidate).ok_or(Refused::Content)?;
     load::whole(body, limits).ok_or(Refused::Content)

@@ -88,7 +88,7 @@ fn raw_id(reader: &mut Reader<'_>) -> Option<StreamId> {
 fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Group> {
     let last_id = load_id(reader)?;
     let entries_read = if kind == kind::STREAM {
-        stream.log.added_until(last_id)
+        stream.log.added_until(last_id, false)
     } else {
         Some(reader.len()?).filter(|&read| read != UNKNOWN)
     };
@@ -100,12 +100,14 @@ fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Grou
     for _ in 0..reader.len()? {
         let name = reader.string()?;
         let seen_at = reader.time()?;
-        if kind == kind::STREAM_3 {
-            // When the consumer was last given something.
-            reader.time()?;
-        }
+        // Older servers do not keep when a consumer was last given something.
+        let active_at = if kind == kind::STREAM_3 { reader.time()? } else { seen_at };
         if !group.add_consumer(&name, seen_at) {
             return None;
+        }
+        // A consumer that was given nothing has -1 there.
+        if active_at != u64::MAX {
+            group.note_active(&name, active_at);
         }
         for _ in 0..reader.len()? {
             let id = raw_id(reader)?;

@@ -59,7 +59,7 @@ fn values() -> Vec<Loaded<'static>> {
 fn values_survive() {
     for value in values() {
         let payload = dump(borrowed(&value), Fork::default());
-        let again = restore(&payload, &Limits::default(), true).ok().unwrap();
+        let again = restore(&payload, &Limits::default(), true, false).ok().unwrap();
         assert_eq!(borrowed(&again).type_name(), borrowed(&value).type_name());
         assert_eq!(borrowed(&again).encoding(), borrowed(&value).encoding());
         assert_eq!(dump(borrowed(&again), Fork::default()), payload, "{}", borrowed(&value).type_name());
@@ -79,7 +79,7 @@ fn a_genuine_server_understands() {
         ]);
         assert_eq!(replies[..2], [Reply::Text(b"OK".into()), Reply::Text(value.type_name().into())]);
         let Reply::Text(theirs) = &replies[2] else { panic!("no payload: {:?}", replies[2]) };
-        let again = restore(theirs, &Limits::default(), true).ok().unwrap();
+        let again = restore(theirs, &Limits::default(), true, false).ok().unwrap();
         assert_eq!(borrowed(&again).encoding(), value.encoding());
         let ours = dump(borrowed(&again), Fork::default());
         // Large hashes and sets have no order.
@@ -118,7 +118,7 @@ fn fields_expire_in_what_both_forks_read() {
     for (fork, kind, version) in [(Fork::Redis, kind::HASH_TTL, 12), (Fork::Valkey, kind::HASH_TTL_OF_VALKEY, 80)] {
         let payload = dump(value, fork);
         assert_eq!((payload[0], payload[payload.len() - FOOTER]), (kind, version));
-        let again = restore(&payload, &Limits::default(), true).ok().unwrap();
+        let again = restore(&payload, &Limits::default(), true, false).ok().unwrap();
         assert_eq!(timed(borrowed(&again)), timed(value));
         let options = WriteOptions { fork, fields_expire: true, ..WriteOptions::default() };
         let mut writer = Writer::new(Vec::new(), options);
@@ -142,7 +142,7 @@ fn a_listpack_with_times_is_read() {
     payload.extend_from_slice(&1_800_000_000_000u64.to_le_bytes());
     save::string(&mut payload, &list.to_redis());
     sign_as(&mut payload, NEWEST);
-    let loaded = restore(&payload, &Limits::default(), true).ok().unwrap();
+    let loaded = restore(&payload, &Limits::default(), true, false).ok().unwrap();
     let expected = [(b"a".to_vec(), b"1".to_vec(), Some(1_800_000_000_000)), (b"b".to_vec(), b"2".to_vec(), None)];
     assert_eq!(timed(borrowed(&loaded)), expected);
 }
@@ -151,7 +151,7 @@ fn a_listpack_with_times_is_read() {
 fn footers_are_checked() {
     let payload = dump(ValueRef::Str(StrRef::Int(5)), Fork::default());
     let check = |payload: &[u8], expected: Refused| {
-        assert_eq!(restore(payload, &Limits::default(), true).err(), Some(expected), "{payload:?}");
+        assert_eq!(restore(payload, &Limits::default(), true, false).err(), Some(expected), "{payload:?}");
     };
     check(b"", Refused::Footer);
     check(&payload[..payload.len() - 1], Refused::Footer);

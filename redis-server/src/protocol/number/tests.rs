@@ -218,3 +218,29 @@ fn adds_like_a_genuine_server() {
         }
     }
 }
+
+#[test]
+fn as_few_digits_as_can_be() {
+    let check = |value: f64, expected: &str| {
+        assert_eq!(std::str::from_utf8(&format_shortest(value)), Ok(expected));
+        assert_eq!(format_shortest(-value)[1..], *expected.as_bytes(), "-{expected}");
+    };
+    check(0.1, "0.1");
+    check(0.2, "0.2");
+    check(100.5, "100.5");
+    check(4_503_599_627_370_495.0, "4503599627370495");
+    check(9_007_199_254_740_993.0, "9007199254740992");
+    check(1e17, "100000000000000000");
+    check(1e19, "1e+19");
+    check(1.5e300, "1.5e+300");
+    check(123_456_789.123, "123456789.123");
+    check(0.000_001, "0.000001");
+    check(1e-7, "1e-7");
+    check(1.234_567_890_123e-5, "1.234567890123e-5");
+    check(0.001_234_567_890_123, "0.001234567890123");
+    check(f64::INFINITY, "inf");
+    check(0.0, "0");
+    check(f64::MAX, "1.7976931348623157e+308");
+    check(5e-324, "5e-324");
+    check(1.25e-100, "1.25e-100");
+}

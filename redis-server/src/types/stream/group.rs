@@ -27,6 +27,8 @@ impl Pending {
 pub struct Consumer {
     /// When it was last heard of, in milliseconds of Unix time.
     pub seen_at: u64,
+    /// When it was last given an entry.
+    pub active_at: Option<u64>,
     pending: BTreeSet<StreamId>,
 }
 
@@ -75,7 +77,7 @@ impl Group {
     /// Makes a consumer; false if there is one of this name.
     pub fn add_consumer(&mut self, name: &[u8], now: u64) -> bool {
         let btree_map::Entry::Vacant(vacant) = self.consumers.entry(name.into()) else { return false };
-        vacant.insert(Consumer { seen_at: now, pending: BTreeSet::new() });
+        vacant.insert(Consumer { seen_at: now, active_at: None, pending: BTreeSet::new() });
         true
     }
 
@@ -87,6 +89,13 @@ impl Group {
                 false
             }
             None => self.add_consumer(name, now),
+        }
+    }
+
+    /// Notes that a consumer was given an entry.
+    pub fn note_active(&mut self, name: &[u8], at: u64) {
+        if let Some(consumer) = self.consumers.get_mut(name) {
+            consumer.active_at = Some(at);
         }
     }
 
@@ -198,28 +207,33 @@ impl Group {
         true
     }
 
-    /// Notes that the entry `id` of `log` is delivered, if it is a new one.
-    pub fn advance(&mut self, log: &Log, id: StreamId) {
+    /// Notes that the entry `id` of `log` is delivered, if it is a new one; `strict`: counted as servers later than Redis 7.2 do.
+    pub fn advance(&mut self, log: &Log, id: StreamId, strict: bool) {
         if id <= self.last_id {
             return;
         }
+        let goes_on = if strict {
+            self.last_id >= log.first_id() && !log.has_gap_behind(self.last_id, true)
+        } else {
+            !log.has_gap_behind(id, false)
+        };
         self.entries_read = match self.entries_read {
-            Some(read) if !log.has_gap_behind(id) => Some(read.wrapping_add(1)),
-            _ if log.entries_added() > 0 => log.added_until(id).map(|added| added as i64),
+            Some(read) if goes_on => Some(read.wrapping_add(1)),
+            _ if log.entries_added() > 0 => log.added_until(id, strict).map(|added| added as i64),
             read => read,
         };
         self.last_id = id;
     }
 
-    /// Number of entries of `log` that are still to be delivered, where that can be told.
-    pub fn lag(&self, log: &Log) -> Option<i64> {
+    /// Number of entries of `log` that are still to be delivered, where that can be told; `strict` as in [`Self::advance`].
+    pub fn lag(&self, log: &Log, strict: bool) -> Option<i64> {
         let added = log.entries_added() as i64;
         if added == 0 {
             return Some(0);
         }
         let read = match self.entries_read {
-            Some(read) if !log.has_gap_behind(self.last_id) => Some(read),
-            _ => log.added_until(self.last_id).map(|read| read as i64),
+            Some(read) if !log.has_gap_behind(self.last_id, strict) => Some(read),
+            _ => log.added_until(self.last_id, strict).map(|read| read as i64),
         };
         read.map(|read| added.wrapping_sub(read))
     }

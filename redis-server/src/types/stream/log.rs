@@ -309,21 +309,24 @@ impl Log {
         self.range_backwards(StreamId::MIN, StreamId::MAX).next().map(|entry| entry.id)
     }
 
-    /// Whether an entry behind `id` may have been deleted out of its turn.
-    pub fn has_gap_behind(&self, id: StreamId) -> bool {
+    /// Whether an entry behind `id` may have been deleted out of its turn; not `strict`: unless the first one of all stands behind that.
+    pub fn has_gap_behind(&self, id: StreamId, strict: bool) -> bool {
         self.len > 0
             && self.max_deleted_id != StreamId::MIN
-            && self.first_id <= self.max_deleted_id
+            && (strict || self.first_id <= self.max_deleted_id)
             && id <= self.max_deleted_id
     }
 
-    /// How many entries were added up to the one with this id, where that can be told.
-    pub fn added_until(&self, id: StreamId) -> Option<u64> {
+    /// How many entries were added up to the one with this id, where that can be told; `strict`: not if it may be none of them.
+    pub fn added_until(&self, id: StreamId, strict: bool) -> Option<u64> {
         if self.entries_added == 0 {
             return Some(0);
         }
         if self.len == 0 && id <= self.last_id || id == self.last_id {
             return Some(self.entries_added);
+        }
+        if strict && id != StreamId::MIN && id < self.max_deleted_id {
+            return None;
         }
         let gap = self.max_deleted_id != StreamId::MIN && self.max_deleted_id >= self.first_id;
         if id > self.last_id || gap || id > self.first_id {
