@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Fields whose times stand together: a page of memory. Where no field of a page expires there is none.
+/// Fields whose times stand together: at most a page of memory, less while it is the first ones that expire. Where no field
+/// of a page expires there is none.
 const PAGE: usize = 512;
+/// Times for which there is room at least.
+const LEAST: usize = 4;
 
 /// Nothing is due then.
 const NEVER: u64 = u64::MAX;
@@ -14,7 +17,7 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     /// By id; 0: the field does not expire.
-    pages: Vec<Option<Box<[u64; PAGE]>>>,
+    pages: Vec<Option<Box<[u64]>>>,
     due: BTreeSet<Due>,
     watch: Watch,
 }
@@ -75,7 +78,7 @@ impl Deadlines {
     #[inline]
     pub(super) fn get(&self, id: u32) -> Option<u64> {
         let page = self.pages.get(id as usize / PAGE)?.as_ref()?;
-        Some(page[id as usize % PAGE]).filter(|&at| at != 0)
+        page.get(id as usize % PAGE).copied().filter(|&at| at != 0)
     }
 
     /// Whether a field's time is over at `now`.
@@ -95,14 +98,26 @@ impl Deadlines {
         }
         let page = id as usize / PAGE;
         if at.is_some() && self.pages.len() <= page {
+            if self.pages.is_empty() {
+                // Most hashes have no other page.
+                self.pages.reserve_exact(page + 1);
+            }
             self.pages.resize(page + 1, None);
         }
-        match self.pages.get_mut(page) {
-            Some(slot) if at.is_some() || slot.is_some() => {
-                slot.get_or_insert_with(|| Box::new([0; PAGE]))[id as usize % PAGE] = at.unwrap_or(0);
-            }
-            _ => {}
+        let Some(slot) = self.pages.get_mut(page) else { return };
+        let place = id as usize % PAGE;
+        if let Some(times) = slot
+            && place < times.len()
+        {
+            times[place] = at.unwrap_or(0);
+            return;
         }
+        let Some(at) = at else { return };
+        let mut grown = vec![0; (place + 1).next_power_of_two().max(LEAST)].into_boxed_slice();
+        let times = slot.as_deref().unwrap_or_default();
+        grown[..times.len()].copy_from_slice(times);
+        grown[place] = at;
+        *slot = Some(grown);
     }
 
     /// A field is gone, and what was the `last` one has its id.
@@ -127,8 +142,8 @@ impl Deadlines {
 
     /// Heap bytes, estimated: nodes of the tree are two thirds full.
     pub(super) fn memory(&self) -> usize {
-        let pages = self.pages.iter().flatten().count() * size_of::<[u64; PAGE]>();
-        pages + self.pages.capacity() * size_of::<usize>() + self.due.len() * size_of::<Due>() * 3 / 2
+        let pages: usize = self.pages.iter().flatten().map(|page| size_of_val(&**page)).sum();
+        pages + self.pages.capacity() * size_of::<Option<Box<[u64]>>>() + self.due.len() * size_of::<Due>() * 3 / 2
     }
 
     /// The time that others should know of, if it comes before the one that they do.
@@ -204,6 +219,17 @@ mod tests {
             found.sort_unstable();
             assert_eq!(found, over);
         }
+    }
+
+    /// A hash of a few fields does not pay for a whole page.
+    #[test]
+    fn a_few_times_take_little() {
+        let mut deadlines = Deadlines::default();
+        (0..3).for_each(|id| deadlines.set(id, Some(70)));
+        assert!(deadlines.memory() < 120, "{}", deadlines.memory());
+        assert_eq!(deadlines.memory(), deadlines.clone().memory());
+        deadlines.set(PAGE as u32 - 1, Some(70));
+        assert!((PAGE * 8..PAGE * 8 + 200).contains(&deadlines.memory()), "{}", deadlines.memory());
     }
 
     /// Whoever counts hashes with times sees each once, as long as it has some and was not copied.

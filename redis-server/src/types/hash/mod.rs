@@ -151,7 +151,7 @@ impl Hash {
     #[inline]
     fn put(&mut self, field: &[u8], value: &[u8], limits: HashLimits, keeps_deadline: bool) -> bool {
         if field.len().max(value.len()) > limits.max_listpack_value {
-            self.grow();
+            self.grow(self.len() * 2);
         }
         match &mut self.0 {
             Repr::Packed(list) => {
@@ -163,7 +163,7 @@ impl Hash {
                 }
                 // Also where nothing was added: the limit may have become lower.
                 if list.len() / 2 > limits.max_listpack_entries {
-                    self.grow();
+                    self.grow(self.len() * 2);
                 }
                 found.is_none()
             }
@@ -220,7 +220,7 @@ impl Hash {
     /// of which a field expires is not compact.
     pub fn expire(&mut self, field: &[u8], at: Option<u64>) -> bool {
         if at.is_some() {
-            self.grow();
+            self.grow(self.len());
         }
         match &mut self.0 {
             Repr::Packed(list) => list.find(&Form::new(field), 2).is_some(),
@@ -232,6 +232,12 @@ impl Hash {
                 found.is_some()
             }
         }
+    }
+
+    /// Whether there are fields, and the time of all of them is over at `now`.
+    pub fn is_over(&self, now: u64) -> bool {
+        let over = self.deadlines().map_or(0, |deadlines| deadlines.over(now).take(self.len()).count());
+        over > 0 && over == self.len()
     }
 
     /// Takes out up to `most` fields whose time is over at `now`, the earliest first.
@@ -308,9 +314,10 @@ impl Hash {
         }
     }
 
-    fn grow(&mut self) {
-        let Repr::Packed(list) = &self.0 else { return };
-        let mut pairs = Dense::with_capacity(list.len());
+    /// Makes a table of it, with room for so many fields.
+    fn grow(&mut self, room: usize) {
+        let Repr::Packed(_) = &self.0 else { return };
+        let mut pairs = Dense::with_capacity(room);
         for (field, value) in self.iter() {
             pairs.insert_new(Pair { field: SmallBytes::new(&field), value: SmallBytes::new(&value) });
         }
