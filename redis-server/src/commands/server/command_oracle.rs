@@ -35,6 +35,7 @@ const NEWER: &[&str] = &[
     "hpttl",
     "hsetex",
     "httl",
+    "increx",
     "msetex",
     "script|show",
     "waitaof",

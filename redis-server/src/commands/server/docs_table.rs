@@ -201,6 +201,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("incr", "1.0.0", "O(1)", "Adds one", "key:k"),
     doc("incrby", "1.0.0", "O(1)", "Adds an integer", "key:k increment:i"),
     doc("incrbyfloat", "2.6.0", "O(1)", "Adds a floating point number", "key:k increment:d"),
+    doc("increx", "8.8.0", "O(1)", "Adds to the number at a key, within bounds, and sets its expiry", "key:k [increment=(BYFLOAT float:d|BYINT integer:i)] [LBOUND lowerbound] [UBOUND upperbound] [SATURATE] [expiration=(EX seconds:i|PX milliseconds:i|EXAT unix-time-seconds:t|PXAT unix-time-milliseconds:t|PERSIST)] [ENX]"),
     doc("info", "1.0.0", "O(1)", "Tells what the server does and how much it uses", "[section...]"),
     doc("keys", "1.0.0", "O(N)", "Returns all keys that match a pattern", "pattern:p"),
     doc("lastsave", "1.0.0", "O(1)", "Returns when data was last written to disk", ""),

@@ -82,7 +82,7 @@ impl Options {
 
     /// Takes the unit at `at` and the time behind it. The same unit may be repeated: the last time counts.
     fn add_time(&mut self, args: Args<'_>, at: usize) -> Result {
-        let unit = UNITS.iter().find(|(word, _)| args.is(at, word)).map(|(_, unit)| *unit).ok_or(Error::Syntax)?;
+        let unit = unit(args, at).ok_or(Error::Syntax)?;
         let other = self.time.is_some_and(|(before, _)| before != unit);
         if other || self.keep_ttl || self.persist || at + 1 == args.len() {
             return Err(Error::Syntax);
@@ -103,6 +103,11 @@ impl Options {
     fn is_absolute(&self) -> bool {
         matches!(self.time, Some((Unit::ExAt | Unit::PxAt, _)))
     }
+}
+
+/// The unit that argument `index` names.
+pub(super) fn unit(args: Args<'_>, index: usize) -> Option<Unit> {
+    UNITS.iter().find(|(word, _)| args.is(index, word)).map(|(_, unit)| *unit)
 }
 
 /// Argument `index` as a moment in milliseconds of Unix time.

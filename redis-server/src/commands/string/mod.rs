@@ -2,6 +2,7 @@
 
 mod compare;
 mod expiry;
+mod increx;
 mod lcs;
 mod number;
 mod range;
@@ -135,6 +136,7 @@ pub(super) static FAMILY: Family = Family { group: "string", category: Categorie
     cmd("incr",         2, number::incr,        WRITE_FAST,  &[update(1)]),
     cmd("incrby",       3, number::incrby,      WRITE_FAST,  &[update(1)]),
     cmd("incrbyfloat",  3, number::incrbyfloat, WRITE_FAST,  &[update(1)]),
+    cmd("increx",      -2, increx::increx,      WRITE_FAST,  &[update(1)]),
     cmd("lcs",         -3, lcs::lcs,            READ,        &[reads(1, 1, 1)]).weighs(Weight::Of(weight::product)),
     cmd("mget",        -2, mget,                READ_FAST,   &[reads(1, -1, 1)]).tips(MULTI_SHARD),
     cmd("mset",        -3, set::mset,           WRITE,       &[writes(1, -1, 2)]).tips(MSET_TIPS),

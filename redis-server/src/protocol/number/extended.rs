@@ -1,6 +1,7 @@
 //! Floats with a mantissa of 64 bits, x86's 80-bit "long double", in which Redis adds for `INCRBYFLOAT` and
 //! `HINCRBYFLOAT`.
 
+use std::cmp::Ordering;
 use std::ops::Add;
 
 use super::big::Big;
@@ -35,7 +36,8 @@ pub struct Extended {
 }
 
 impl Extended {
-    const ZERO: Self = Self { negative: false, mantissa: 0, exponent: 0, finite: true };
+    /// Nothing.
+    pub const ZERO: Self = Self { negative: false, mantissa: 0, exponent: 0, finite: true };
 
     /// Reads what Redis reads, by C's `strtold` on the whole text: decimal or hexadecimal, `inf`, `infinity`; no NaN,
     /// no spaces, nothing that overflows or vanishes.
@@ -56,6 +58,24 @@ impl Extended {
     /// Whether this is not an infinity.
     pub fn is_finite(self) -> bool {
         self.finite
+    }
+
+    /// The number with the other sign.
+    pub fn negated(self) -> Self {
+        Self { negative: !self.negative && self.mantissa != 0, ..self }
+    }
+
+    /// Which of two numbers is the greater one.
+    pub fn compare(self, other: Self) -> Ordering {
+        let sign = |number: Self| match (number.mantissa, number.negative) {
+            (0, _) => 0,
+            (_, true) => -1,
+            (_, false) => 1,
+        };
+        // The highest bit of every mantissa is set.
+        let size = (self.exponent, self.mantissa).cmp(&(other.exponent, other.mantissa));
+        let size = if self.negative { size.reverse() } else { size };
+        sign(self).cmp(&sign(other)).then(if self.mantissa == 0 { Ordering::Equal } else { size })
     }
 
     fn infinity(negative: bool) -> Self {
