@@ -10,7 +10,7 @@ use super::Options;
 use crate::load::Connection;
 
 /// Time for an allocator to give back what the loading left over.
-const SETTLE: Duration = Duration::from_millis(1500);
+pub(super) const SETTLE: Duration = Duration::from_millis(1500);
 
 /// Loads the keys into a fresh server of every subject and divides the growth of its resident memory by their number.
 pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {

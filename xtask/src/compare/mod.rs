@@ -1,5 +1,6 @@
 //! An interim measurement until the workspace has its load generator: redis-benchmark against several servers, interleaved.
 
+mod collections;
 mod memory;
 mod sample;
 pub(crate) mod stats;
@@ -49,6 +50,9 @@ pub(crate) struct Options {
     /// Measure resident bytes per loaded key instead of speed.
     #[arg(long)]
     memory: bool,
+    /// Measure resident bytes per element of collections instead.
+    #[arg(long, conflicts_with = "memory")]
+    collections: bool,
 }
 
 /// Measures and prints; the raw samples go to a file below the target folder.
@@ -60,6 +64,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&folder)?;
     if options.memory {
         return memory::run(options, &folder);
+    }
+    if options.collections {
+        return collections::run(options, &folder);
     }
     ensure!(options.rounds > 0, "at least one round is needed");
     let bench = Bench::parse(&options.bench)?;

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use super::draw::Draw;
 use super::rules::Open;
-use super::table::{ADMINISTRATION, TEMPLATES};
 
 /// A command of the table.
 pub(super) struct Template {
@@ -45,10 +44,14 @@ enum Node {
 }
 
 impl Grammar {
-    /// The table without the commands that `is_known` denies.
-    pub(super) fn new(is_known: impl Fn(&str) -> bool, payloads: Vec<Vec<u8>>) -> Self {
+    /// These without the commands that `is_known` denies.
+    pub(super) fn new(
+        templates: impl Iterator<Item = &'static Template>,
+        is_known: impl Fn(&str) -> bool,
+        payloads: Vec<Vec<u8>>,
+    ) -> Self {
         let mut grammar = Self { templates: Vec::new(), by_weight: Vec::new(), payloads };
-        for template in TEMPLATES.iter().chain(ADMINISTRATION) {
+        for template in templates {
             let name = template.text.split(' ').next().unwrap_or_default();
             if is_known(name) {
                 let mut words = template.text.split(' ').filter(|word| !word.is_empty());
@@ -248,8 +251,23 @@ fn spoil(words: &mut Vec<Vec<u8>>, draw: &mut Draw) {
 /// Makes numbers of commands that set an expiry so large that a key stays, as whatever they are: what is over soon, or was when
 /// a key was made, is gone on one server earlier than on the other.
 fn keep_from_expiring(words: &mut [Vec<u8>]) {
-    const SETTERS: [&str; 9] =
-        ["SET", "GETEX", "SETEX", "PSETEX", "EXPIRE", "PEXPIRE", "RESTORE", "RESTORE-ASKING", "PEXPIREAT"];
+    const SETTERS: [&str; 15] = [
+        "SET",
+        "GETEX",
+        "SETEX",
+        "PSETEX",
+        "EXPIRE",
+        "PEXPIRE",
+        "RESTORE",
+        "RESTORE-ASKING",
+        "PEXPIREAT",
+        "MSETEX",
+        "HEXPIRE",
+        "HPEXPIRE",
+        "HPEXPIREAT",
+        "HSETEX",
+        "HGETEX",
+    ];
     /// The year 2100 in milliseconds.
     const LATER: i64 = 4_102_444_800_000;
     let Some((name, rest)) = words.split_first_mut() else { return };
@@ -291,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_seed_always_gives_the_same_commands() {
-        let grammar = Grammar::new(|_| true, Vec::new());
+        let grammar = Grammar::new(super::super::table::templates(true), |_| true, Vec::new());
         let commands = |seed| -> Vec<Vec<Vec<u8>>> {
             let mut draw = Draw::new(seed, 1);
             (0..2000).map(|_| grammar.draw(&mut draw).words).collect()

@@ -2,8 +2,16 @@
 
 use anyhow::{Context, Result, bail};
 
-/// The list: `command | ours | genuine | reason`, in patterns where `*` stands for anything.
-const LIST: &str = include_str!("../../differ/known.txt");
+/// The lists, for Redis and for Valkey: `command | ours | genuine | reason`, in patterns where `*` stands for anything.
+const LISTS: [(&str, &str); 2] = [
+    ("known.txt", include_str!("../../differ/known.txt")),
+    ("known-valkey.txt", include_str!("../../differ/known-valkey.txt")),
+];
+
+/// The name of a list.
+pub(super) fn name(valkey: bool) -> &'static str {
+    LISTS[usize::from(valkey)].0
+}
 
 /// A deviation.
 pub(super) struct Known {
@@ -18,16 +26,13 @@ pub(super) struct Known {
 ///
 /// # Errors
 /// When a line of the list is not of its form.
-pub(super) fn load() -> Result<Vec<Known>> {
+pub(super) fn load(valkey: bool) -> Result<Vec<Known>> {
     let mut all = Vec::new();
-    for line in LIST.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+    let (file, list) = LISTS[usize::from(valkey)];
+    for line in list.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         let parts: Vec<&str> = line.split(" | ").map(str::trim).collect();
-        let [command, ours, genuine, reason] = parts[..] else {
-            bail!("differ/known.txt: `{line}` has not four parts")
-        };
-        Some(())
-            .filter(|()| !reason.is_empty())
-            .with_context(|| format!("differ/known.txt: `{line}` has no reason"))?;
+        let [command, ours, genuine, reason] = parts[..] else { bail!("differ/{file}: `{line}` has not four parts") };
+        Some(()).filter(|()| !reason.is_empty()).with_context(|| format!("differ/{file}: `{line}` has no reason"))?;
         all.push(Known { line, command, ours, genuine });
     }
     Ok(all)
@@ -62,6 +67,6 @@ mod tests {
         check("*", "", true);
         check("*b*", "abc", true);
         check("a*c", "abd", false);
-        assert!(load().is_ok());
+        assert!(load(false).is_ok() && load(true).is_ok());
     }
 }

@@ -68,12 +68,25 @@ pub(crate) struct Options {
     /// The genuine server.
     #[arg(long, default_value = "redis-server")]
     genuine: PathBuf,
+    /// The genuine server is a Valkey (by default the one that `cargo xtask suite --of valkey` has built): ours is to be
+    /// compatible with that, and what Redis 7.0 does not have is sent, too.
+    #[arg(long)]
+    valkey: bool,
 }
 
 impl Options {
     /// Our server.
     fn ours(&self) -> PathBuf {
         self.ours.clone().unwrap_or_else(crate::release_server)
+    }
+
+    /// The genuine server.
+    fn genuine(&self) -> PathBuf {
+        let is_default = self.genuine.as_os_str() == "redis-server";
+        if self.valkey && is_default {
+            return crate::target_dir().join("suite-valkey/valkey/src/valkey-server");
+        }
+        self.genuine.clone()
     }
 }
 
@@ -83,8 +96,10 @@ impl Options {
 /// When replies differ and no line of the list excuses it, or when a server cannot be started.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let ours = options.ours();
-    let pairs = (0..options.pairs.max(1)).map(|_| Pair::start(&ours, &options.genuine)).collect::<Result<Vec<_>>>()?;
-    let grammar = grammar(&pairs[0])?;
+    let pairs = (0..options.pairs.max(1))
+        .map(|_| Pair::start(&ours, &options.genuine(), options.valkey))
+        .collect::<Result<Vec<_>>>()?;
+    let grammar = grammar(&pairs[0], options.valkey)?;
     let templates = grammar.len();
     let start = Instant::now();
     let end = options.seconds.map(|seconds| start + Duration::from_secs(seconds));
@@ -97,13 +112,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     tally.excused.iter().filter(|(_, times)| **times > 0).for_each(|(line, times)| println!("{times} times: {line}"));
     println!(
         "differ: {} commands in {} cases, {} of them loaded again (seed {}, {templates} templates): {} differences, {} excused by \
-         xtask/differ/known.txt, {} that did not come again; {} s",
+         xtask/differ/{}, {} that did not come again; {} s",
         tally.sent,
         tally.cases,
         tally.loaded,
         options.seed,
         tally.found.len(),
         tally.excused.values().sum::<u64>(),
+        known::name(options.valkey),
         tally.unsteady,
         start.elapsed().as_secs()
     );
@@ -114,9 +130,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// The commands that ours has, with values that the genuine server has dumped.
-fn grammar(pair: &Pair) -> Result<Grammar> {
-    let templates = table::TEMPLATES.iter().chain(table::ADMINISTRATION);
-    let mut names: Vec<&str> = templates.filter_map(|template| template.text.split(' ').next()).collect();
+fn grammar(pair: &Pair, valkey: bool) -> Result<Grammar> {
+    let templates = table::templates(valkey);
+    let mut names: Vec<&str> = templates.clone().filter_map(|template| template.text.split(' ').next()).collect();
     names.sort_unstable();
     names.dedup();
     let known: BTreeMap<_, _> = names.iter().zip(pair.known(&names)?).collect();
@@ -126,7 +142,7 @@ fn grammar(pair: &Pair) -> Result<Grammar> {
         println!("not supported, so not sent: {}", missing.join(" "));
     }
     let is_known = |name: &str| name == "junk" || known.get(&name).copied().unwrap_or(false);
-    let grammar = Grammar::new(is_known, payloads(pair)?);
+    let grammar = Grammar::new(templates, is_known, payloads(pair)?);
     let commands = pair.commands()?;
     let lacking = grammar.lacks(&commands);
     if !lacking.is_empty() {
@@ -138,6 +154,7 @@ fn grammar(pair: &Pair) -> Result<Grammar> {
 /// Values of all types as the genuine server dumps them, made of the same templates.
 fn payloads(pair: &Pair) -> Result<Vec<Vec<u8>>> {
     let plain = Grammar::new(
+        table::templates(false),
         |name| matches!(name, "SET" | "RPUSH" | "SADD" | "HSET" | "ZADD" | "XADD" | "PFADD" | "XGROUP"),
         Vec::new(),
     );

@@ -60,7 +60,7 @@ impl Pair {
     ///
     /// # Errors
     /// When one cannot be started.
-    pub(super) fn start(ours: &Path, genuine: &Path) -> Result<Self> {
+    pub(super) fn start(ours: &Path, genuine: &Path, valkey: bool) -> Result<Self> {
         let folder = crate::target_dir().join("differ");
         let start = |program: &Path, more: &[&str]| -> Result<Server> {
             let port = free_port()?;
@@ -69,20 +69,22 @@ impl Pair {
             command.extend(ARGUMENTS.iter().chain(more).map(|word| (*word).to_owned()));
             Server::start(&command, port, &folder)
         };
-        Ok(Self { ours: start(ours, &[])?, genuine: start(genuine, GENUINE_ARGUMENTS)? })
+        let level: &[&str] = if valkey { &["--compatibility", "valkey-9"] } else { &[] };
+        Ok(Self { ours: start(ours, level)?, genuine: start(genuine, GENUINE_ARGUMENTS)? })
     }
 
-    /// Which of these commands ours has.
+    /// Which of these commands both have.
     ///
     /// # Errors
-    /// When ours does not answer.
+    /// When one does not answer.
     pub(super) fn known(&self, names: &[&str]) -> Result<Vec<bool>> {
-        let mut connection = Connection::open(self.ours.port())?;
         let mut words: Vec<Vec<u8>> = vec![b"COMMAND".to_vec(), b"INFO".to_vec()];
         words.extend(names.iter().map(|name| name.as_bytes().to_vec()));
-        connection.send(&[&words])?;
-        let reply = Reply::read(&mut connection.stream)?;
-        Ok(reply.elements().iter().map(|row| !matches!(row, Reply::Null(_))).collect())
+        let ask = |server: &Server| -> Result<Vec<bool>> {
+            let reply = Connection::open(server.port())?.ask(&words)?;
+            Ok(reply.elements().iter().map(|row| !matches!(row, Reply::Null(_))).collect())
+        };
+        Ok(ask(&self.ours)?.into_iter().zip(ask(&self.genuine)?).map(|(one, other)| one && other).collect())
     }
 
     /// All commands and subcommands that ours has.

@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
     /// # Errors
     /// When the list of what is known is malformed.
     pub(super) fn new(options: &'a Options, grammar: Grammar, end: Option<Instant>) -> Result<Self> {
-        Ok(Self { options, grammar, known: known::load()?, end, tally: Mutex::default() })
+        Ok(Self { options, grammar, known: known::load(options.valkey)?, end, tally: Mutex::default() })
     }
 
     /// What came of it, when all work is done.

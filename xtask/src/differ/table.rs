@@ -35,6 +35,7 @@ pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     ("hpttl", "not in Redis 7.0"),
     ("hsetex", "not in Redis 7.0"),
     ("httl", "not in Redis 7.0"),
+    ("increx", "not in Redis 7.0"),
     ("migrate", "needs a third server"),
     ("monitor", "what follows are no replies"),
     ("msetex", "not in Redis 7.0"),
@@ -280,6 +281,33 @@ pub(super) const TEMPLATES: &[Template] = &[
     t(1, CONTENT, "HELLO ( 2 | 3 | 4 | x ) junk"), t(1, FIXED, "COMMAND GETKEYS ( SET ks val | MSET ks val ks | SORT kl BY by STORE kl | ZUNION numkeys kz kz | XREAD STREAMS kx id | LMPOP numkeys kl kl LEFT | EVAL lua numkeys k* k* val | FCALL function numkeys k* | junk )"),
     t(1, CONTENT, "MEMORY USAGE k* [ SAMPLES int ]"), t(1, X, "CLIENT GETNAME"), t(1, RANDOM, "junk { junk }"),
     t(1, CONTENT, "HELLO ( 2 | 3 | 3 | 4 ) [ AUTH ( user | default ) pw ] [ SETNAME mem ]"),
+];
+
+/// All that is sent to Redis; or to a Valkey, whose words about itself are others.
+pub(super) fn templates(valkey: bool) -> impl Iterator<Item = &'static Template> + Clone {
+    TEMPLATES.iter().chain(if valkey { LATER } else { ADMINISTRATION })
+}
+
+/// What Valkey has learned since Redis 7.0.
+#[rustfmt::skip]
+const LATER: &[Template] = &[
+    // fields that expire
+    t(6, X, "HEXPIRE kh seconds [ ( NX | XX | GT | LT ) ] FIELDS numkeys mem mem"), t(3, X, "HPEXPIRE kh millis [ ( NX | XX | GT | LT ) ] FIELDS numkeys mem mem"),
+    t(3, X, "HEXPIREAT kh at [ ( NX | XX | GT | LT ) ] FIELDS 1 mem"), t(3, X, "HPEXPIREAT kh atms [ ( NX | XX | GT | LT ) ] FIELDS 2 mem mem"),
+    t(3, TIME, "HTTL kh FIELDS numkeys mem mem"), t(3, TIME, "HPTTL kh FIELDS numkeys mem mem"),
+    t(3, TIME, "HEXPIRETIME kh FIELDS numkeys mem mem"), t(3, TIME, "HPEXPIRETIME kh FIELDS 2 mem mem"), t(4, X, "HPERSIST kh FIELDS numkeys mem mem"),
+    t(6, X, "HGETEX kh [ ( EX seconds | PX millis | EXAT at | PXAT atms | PERSIST ) ] FIELDS numkeys mem mem"),
+    t(8, X, "HSETEX kh [ ( FNX | FXX | NX | XX ) ] [ ( EX seconds | PX millis | EXAT at | PXAT atms | KEEPTTL ) ] FIELDS ( 1 mem val | 2 mem val mem val | numkeys mem val )"),
+    t(4, X, "HGETDEL kh FIELDS numkeys mem mem"), t(3, Open::Scan(1), "HSCAN kh 0 COUNT 100000 [ MATCH glob ] NOVALUES"),
+    // strings by condition
+    t(5, X, "SET ks val IFEQ val [ GET ] [ ( EX seconds | PXAT laterms | KEEPTTL ) ]"), t(4, X, "DELIFEQ ks val"),
+    t(4, X, "MSETEX numkeys ks val ks val [ ( NX | XX ) ] [ ( EX seconds | PX millis | EXAT later | PXAT laterms | KEEPTTL ) ]"),
+    // the rest
+    t(3, X, "BITCOUNT kb int"), t(3, Open::Scan(1), "ZSCAN kz 0 COUNT 100000 [ MATCH glob ] NOSCORES"),
+    t(3, X, "XREAD [ COUNT int ] STREAMS ( kx + | kx kx + id )"), t(3, FIXED, "ZRANK kz mem WITHSCORE"), t(1, FIXED, "ZREVRANK kz mem WITHSCORE"),
+    t(3, X, "GEOSEARCH kg BYPOLYGON 3 long lat long lat long lat ( ASC | DESC ) [ WITHCOORD ] [ WITHDIST ]"),
+    t(1, X, "COMMANDLOG ( LEN | RESET ) ( slow | large-request | large-reply | x )"), t(1, X, "CLIENT IMPORT-SOURCE ( ON | OFF | x )"), t(1, X, "CLIENT CAPA ( redirect | x )"),
+    t(1, X, "SCRIPT SHOW junk"), t(1, X, "CLIENT NO-TOUCH ( ON | OFF | x )"), t(1, X, "CLIENT SETINFO ( LIB-NAME | LIB-VER | x ) mem"),
 ];
 
 /// What serves the server and not its data.

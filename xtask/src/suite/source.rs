@@ -73,7 +73,8 @@ impl Of {
     pub(super) fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Redis => &[],
-            Self::Valkey => &["--compatibility", "valkey-9"],
+            // Some tests set `bind`, to this, which cannot be changed while ours runs.
+            Self::Valkey => &["--compatibility", "valkey-9", "--bind", "127.0.0.1 ::1"],
         }
     }
 }
@@ -135,6 +136,14 @@ pub(super) fn copy(of: Of, tree: &Path, place: &Path, program: &Path) -> Result<
         fs::remove_file(&link)?;
     }
     symlink(program, link)?;
+    if of == Of::Valkey && program != of.genuine(tree) {
+        // For files that start servers themselves.
+        let settings = place.join("tests/assets/default.conf");
+        let said =
+            of.settings().chunks_exact(2).map(|pair| format!("{} {}\n", pair[0].trim_start_matches('-'), pair[1]));
+        let text = fs::read_to_string(&settings)? + "\n" + &said.collect::<String>();
+        fs::write(settings, text)?;
+    }
     let scripting = place.join("tests/unit/scripting.tcl");
     fs::write(&scripting, without_debugger(&fs::read_to_string(&scripting)?))?;
     Ok(place.to_owned())

@@ -54,8 +54,7 @@ pub(super) const EXTERNAL: &[&str] = &[
 /// Of them, those that start servers in any case.
 pub(super) const ALONE: &[&str] = &["unit/acl", "unit/acl-v2", "unit/auth"];
 
-/// Those of Valkey that concern what this server supports and can be run against any server. Not those about access control, which start
-/// servers with settings that only Valkey has.
+/// Those of Valkey that concern what this server supports and can be run against any server.
 pub(super) const VALKEY: &[&str] = &[
     "unit/type/string",
     "unit/type/incr",
@@ -103,6 +102,9 @@ pub(super) const VALKEY: &[&str] = &[
     "unit/networking",
     "unit/scripting",
     "unit/functions",
+    "unit/acl",
+    "unit/acl-v2",
+    "unit/auth",
 ];
 
 /// Those that are run with servers that the suite starts: the longest first. All that it has, but for modules,
