@@ -443,7 +443,10 @@ impl Listpack {
     /// Gives back what is not in use.
     pub(super) fn shrink(&mut self) {
         self.close_gap();
-        self.buf.shrink_to_fit();
+        if self.buf.capacity() > self.buf.len() {
+            // Shrunk in place, it would keep the allocator's block: that of a list's full node was half as large again.
+            self.buf = self.buf.as_slice().to_vec();
+        }
     }
 
     /// Makes `new` bytes out of `old` bytes at `position`, to be written.
