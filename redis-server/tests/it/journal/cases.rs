@@ -249,6 +249,10 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "SET k v\nSET k w\nSET k x KEEPTTL\nSET k y PXAT T+100\nDEL k\nSET k v\nDEL k",
     ),
     (
+        "INCREX a / INCREX a BYFLOAT 0.5 EX 100 / INCREX a BYFLOAT 1 PERSIST / INCREX b BYINT 5 UBOUND 3 SATURATE / INCREX b BYINT 5 UBOUND 3 / INCREX b PXAT 1",
+        "SET a 1 KEEPTTL\nSET a 1.5 PXAT T+100\nSET a 2.5\nSET b 3 KEEPTTL\nDEL b",
+    ),
+    (
         "MSETEX 2 a 1 b 2 / MSETEX 2 a 1 c 2 NX / MSETEX 1 a 3 XX EX 100 / MSETEX 1 a 4 KEEPTTL",
         "[SET a 1 | SET b 2]\nSET a 3 PXAT T+100\nSET a 4 KEEPTTL",
     ),
