@@ -74,7 +74,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
     jobs: u32,
     /// Seconds for one file, all its retries included.
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 600)]
     time_limit: u64,
 }
 

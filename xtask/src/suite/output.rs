@@ -13,6 +13,8 @@ pub(super) struct Outcome {
     pub(super) hung: Vec<String>,
     /// Whether every test is known to have been reached.
     pub(super) is_whole: bool,
+    /// Whether the suite has gone through the file to its end, without a failure.
+    pub(super) is_through: bool,
 }
 
 /// What the suite says, too, of a test, or a file, whose inner server it has ended because of an error outside of tests.
@@ -32,8 +34,8 @@ pub(super) const BETWEEN_TESTS: &str = "(between tests)";
 
 /// Reads the whole output of one run.
 pub(super) fn parse(text: &str) -> Outcome {
-    let mut outcome = Outcome::default();
     let text = without_colours(text);
+    let mut outcome = Outcome { is_through: text.contains("All tests passed without errors!"), ..Outcome::default() };
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         // The summary repeats the failures.

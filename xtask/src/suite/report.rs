@@ -123,21 +123,27 @@ fn print_list(title: &str, lines: &[String]) {
     }
 }
 
-/// Tests that the genuine server passes and that ours neither passed nor failed; names can occur more than once.
+/// Tests that the genuine server passes and that ours neither passed nor failed; names can occur more than once. Numbers in names are drawn at random by some files, and
+/// some repeat a test as often as there is time for it: where the suite went through a file to its end, once is enough.
 fn never_reached(baseline: &Baseline, outcome: &Outcome) -> Vec<String> {
-    let mut reached: HashMap<&str, usize> = HashMap::new();
+    let mut reached: HashMap<String, usize> = HashMap::new();
     let failed = outcome.failed.iter().map(|(name, _)| name);
     for name in outcome.passed.iter().chain(failed).chain(&outcome.hung) {
-        *reached.entry(name).or_default() += 1;
+        *reached.entry(without_numbers(name)).or_default() += 1;
     }
     let mut missing = Vec::new();
     for name in &baseline.passed {
-        match reached.get_mut(name.as_str()) {
+        match reached.get_mut(&without_numbers(name)) {
+            Some(_) if outcome.is_through => {}
             Some(count) if *count > 0 => *count -= 1,
             _ => missing.push(name.clone()),
         }
     }
     missing
+}
+
+fn without_numbers(name: &str) -> String {
+    name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
 #[cfg(test)]
@@ -158,5 +164,15 @@ mod tests {
         report.add("unit/x", &outcome, Some(&baseline), &Known::default());
         assert_eq!(report.totals(), (2, 2));
         assert!(!report.is_acceptable());
+    }
+
+    #[test]
+    fn numbers_in_names_are_drawn_at_random() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let baseline = Baseline { passed: names(&["x = 17", "x = 4", "y"]), failed: Vec::new() };
+        let mut outcome = Outcome { passed: names(&["x = 5"]), ..Outcome::default() };
+        assert_eq!(never_reached(&baseline, &outcome), ["x = 4", "y"]);
+        outcome.is_through = true;
+        assert_eq!(never_reached(&baseline, &outcome), ["y"]);
     }
 }

@@ -15,7 +15,7 @@ use super::output::{Outcome, parse};
 use super::unlocked;
 
 /// Seconds without any progress after which the suite itself reports the test that hangs.
-const STALL_SECONDS: u64 = 60;
+const STALL_SECONDS: u64 = 150;
 
 /// A file in which more tests than this hang is given up.
 const HANGS_PER_FILE: usize = 3;
