@@ -314,6 +314,8 @@ fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let instance = Arc::clone(instance);
     let run = move || {
+        // The process that stands for the snapshot inherits it, whose start would keep workers waiting.
+        priority::lower(priority::SNAPSHOT);
         *instance.background.place_of_stand_in() = stand_in(&instance, purpose);
         if let Ok(work) = receiver.recv() {
             work(&instance);
@@ -364,8 +366,6 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
 
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.
 fn write(instance: &Arc<Instance>, moment: &Moment, create: Create) -> io::Result<()> {
-    // Not before the cut, for which everybody stands still.
-    priority::lower(priority::SNAPSHOT);
     let work = || walk::save(instance, moment, create);
     let written = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a panic")));
     if written.is_err() {

@@ -20,9 +20,9 @@ use crate::persistence::rdb::Records;
 
 /// Entries that are saved under one lock: some ten microseconds.
 const SLICE: usize = 64;
-/// How many times as long as both of its threads work the walk rests at most where clients are served: about a third of a processor is
+/// How many times as long as both of its threads work the walk rests at most where clients are served: about a sixth of a processor is
 /// for the snapshot then.
-const REST: u32 = 3;
+const REST: u32 = 6;
 /// How long it rests for each read from a socket since it rested last: one client that asks now and then is none that wants a
 /// processor.
 const REST_FOR_READ: Duration = Duration::from_micros(30);
