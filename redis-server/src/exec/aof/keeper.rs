@@ -392,7 +392,9 @@ impl Keeper {
         let failures = figures.failures.fetch_add(1, Relaxed) + 1;
         if failures >= FAILURES {
             let delay = (60 << (failures - FAILURES).min(10)).min(DELAY_MAX);
-            tracing::warn!("AOF rewrites have failed {failures} times: none begins by itself for {delay} seconds");
+            tracing::warn!(
+                "AOF rewrites have failed {failures} times, which triggered the limit: none begins by itself for {delay} seconds"
+            );
             self.not_before = now_ms() + delay * 1000;
         }
         // Without a base nothing counts that is written: it is tried again.
