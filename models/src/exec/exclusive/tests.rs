@@ -62,6 +62,13 @@ fn window(instance: &Arc<Instance>, seen: &Seen) {
     }
 }
 
+/// A slow call that writes everything.
+fn slow(instance: &Arc<Instance>, seen: &Seen) {
+    let slow = Exclusive::enter_slow(instance, everything(), true).expect("it is patient");
+    seen.write();
+    drop(slow);
+}
+
 #[test]
 fn who_is_alone_is_alone_and_all_have_their_turn() {
     model(|| {
@@ -81,11 +88,6 @@ fn who_is_alone_is_alone_and_all_have_their_turn() {
 fn slow_calls_with_the_same_marks_come_one_after_the_other_and_windows_see_them() {
     model(|| {
         let scene = scene();
-        let slow = |instance: &Arc<Instance>, seen: &Seen| {
-            let slow = Exclusive::enter_slow(instance, everything(), true).expect("it is patient");
-            seen.write();
-            drop(slow);
-        };
         let threads = [spawn(&scene, slow), spawn(&scene, window), spawn(&scene, slow)];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(!scene.0.exclusive.is_marked());
@@ -96,11 +98,6 @@ fn slow_calls_with_the_same_marks_come_one_after_the_other_and_windows_see_them(
 fn who_waits_for_slow_calls_to_be_alone_is_woken() {
     model(|| {
         let scene = scene();
-        let slow = |instance: &Arc<Instance>, seen: &Seen| {
-            let slow = Exclusive::enter_slow(instance, everything(), true).expect("it is patient");
-            seen.write();
-            drop(slow);
-        };
         let stop = |instance: &Arc<Instance>, seen: &Seen| {
             let alone = Exclusive::stop_after_slow_calls(instance).expect("nobody is busy");
             seen.alone();
@@ -116,11 +113,6 @@ fn who_waits_for_slow_calls_to_be_alone_is_woken() {
 fn no_connection_is_held_for_ever() {
     model(|| {
         let scene = scene();
-        let slow = |instance: &Arc<Instance>, seen: &Seen| {
-            let slow = Exclusive::enter_slow(instance, everything(), true).expect("it is patient");
-            seen.write();
-            drop(slow);
-        };
         let script = |instance: &Arc<Instance>, seen: &Seen| {
             let client = Arc::new(ClientShared::default());
             let (park, waker) = crate::park::Park::new();
