@@ -1,4 +1,4 @@
-//! Numbers as text: integers, doubles, and the extended floats of `INCRBYFLOAT`, read and printed as Redis 7.0 does.
+//! Numbers as text: integers, doubles, and the extended floats of `INCRBYFLOAT`, read and printed as Redis does: until 7.0, and since 7.2.
 
 mod big;
 mod extended;
@@ -136,17 +136,25 @@ pub fn format_f64(value: f64) -> FloatText {
     if value.abs() < 1e17 && (int as f64).to_bits() == value.to_bits() {
         return FloatText::new(&IntText::new(int));
     }
+    let (digits, _, exponent) = scientific(format_args!("{:.16e}", value.abs()));
+    general(value.is_sign_negative(), &digits, exponent)
+}
+
+/// The digits of a number that is written as d.ddde-n, how many they are, and its exponent.
+fn scientific(number: fmt::Arguments<'_>) -> ([u8; 17], usize, i32) {
     let mut text = [0u8; 32];
     let mut rest = &mut text[..];
-    write!(rest, "{:.16e}", value.abs()).expect("17 digits and an exponent fit");
+    rest.write_fmt(number).expect("17 digits and an exponent fit");
     let left = rest.len();
     let text = &text[..text.len() - left];
-    // d.dddddddddddddddde-n
-    let mut digits = [0u8; 17];
-    digits[0] = text[0];
-    digits[1..].copy_from_slice(&text[2..18]);
-    let exponent = std::str::from_utf8(&text[19..]).ok().and_then(|exponent| exponent.parse().ok());
-    general(value.is_sign_negative(), &digits, exponent.expect("Rust prints the exponent as an integer"))
+    let at = text.iter().position(|&byte| byte == b'e').expect("Rust prints an exponent");
+    let exponent = std::str::from_utf8(&text[at + 1..]).ok().and_then(|exponent| exponent.parse().ok());
+    let (mut digits, mut count) = ([0u8; 17], 0);
+    for &digit in text[..at].iter().filter(|&&byte| byte != b'.') {
+        digits[count] = digit;
+        count += 1;
+    }
+    (digits, count, exponent.expect("Rust prints the exponent as an integer"))
 }
 
 /// The text of a double as Redis prints it since 7.2: the fewest digits that read as this double.
@@ -168,19 +176,8 @@ pub fn format_shortest(value: f64) -> FloatText {
     if value.abs() <= MOST && int as f64 == value {
         return FloatText::new(&IntText::new(int));
     }
-    let mut scientific = [0u8; 32];
-    let mut rest = &mut scientific[..];
-    write!(rest, "{:e}", value.abs()).expect("17 digits and an exponent fit");
-    let left = rest.len();
-    let scientific = &scientific[..scientific.len() - left];
-    let at = scientific.iter().position(|&byte| byte == b'e').expect("Rust prints an exponent");
-    let exponent = std::str::from_utf8(&scientific[at + 1..]).ok().and_then(|exponent| exponent.parse().ok());
-    let (mut digits, mut count) = ([0u8; 17], 0);
-    for &digit in scientific[..at].iter().filter(|&&byte| byte != b'.') {
-        digits[count] = digit;
-        count += 1;
-    }
-    shortest(value.is_sign_negative(), &digits[..count], exponent.expect("Rust prints the exponent as an integer"))
+    let (digits, count, exponent) = scientific(format_args!("{:e}", value.abs()));
+    shortest(value.is_sign_negative(), &digits[..count], exponent)
 }
 
 /// Lays digits out: with an exponent where many zeros would stand before or behind them.
