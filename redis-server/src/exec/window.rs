@@ -12,7 +12,6 @@ use crate::exec::cluster;
 use crate::exec::dispatch::{Call, Passed, refuse};
 use crate::exec::eviction;
 use crate::exec::exclusive::{Busy, Inside};
-use crate::exec::instance::Instance;
 use crate::exec::panics::Blame;
 use crate::exec::slow::{self, Marks};
 use crate::exec::tracking;
@@ -220,28 +219,30 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
 /// What a view must know before anything looks into it.
 #[inline]
 fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
-    let instance = &*worker.instance;
-    if instance.is_importing() {
-        db.keep_lasting();
-    }
     if client.no_touch {
         db.no_touch();
     }
-    if worker.loads || imports(instance, client) {
-        db.ignore_expiry();
-    } else if instance.keeps_expired()
-        || instance.may_be_paused() && instance.paused(db.now()).is_some()
-        || instance.exclusive.is_busy()
-    {
-        // Somebody else is alone, and what is allowed meanwhile changes nothing.
-        db.keep_expired();
-    }
+    // Where somebody else is alone, what is allowed meanwhile changes nothing.
+    treat_expired(db, worker, client, worker.instance.exclusive.is_busy());
 }
 
-/// Whether a client brings data that is imported, and sees what its time is over of.
+/// Says what becomes of keys whose time is over; where `others_decide`, they stay.
 #[inline]
-fn imports(instance: &Instance, client: &Client) -> bool {
-    instance.is_importing() && client.shared.has_flag(flag::IMPORTS)
+fn treat_expired(db: &mut View<'_>, worker: &Worker, client: &Client, others_decide: bool) {
+    let instance = &*worker.instance;
+    let is_importing = instance.is_importing();
+    if is_importing {
+        db.keep_lasting();
+    }
+    // Who brings data that is imported sees all of it.
+    if worker.loads || is_importing && client.shared.has_flag(flag::IMPORTS) {
+        db.ignore_expiry();
+    } else if others_decide
+        || instance.keeps_expired()
+        || instance.may_be_paused() && instance.paused(db.now()).is_some()
+    {
+        db.keep_expired();
+    }
 }
 
 pub(crate) type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
@@ -384,17 +385,7 @@ pub(crate) fn run_among_others<'a>(
     let mut keys: Keys<'_> = SmallVec::new();
     collect_keys(instance.database(client.db), &call, &mut keys);
     let (mut db, others) = lock(worker, client, &[call], &mut keys);
-    if instance.may_be_paused() && instance.paused(db.now()).is_some() {
-        db.keep_expired();
-    }
-    if instance.is_importing() {
-        db.keep_lasting();
-    }
-    if worker.loads || imports(instance, client) {
-        db.ignore_expiry();
-    } else if instance.keeps_expired() {
-        db.keep_expired();
-    }
+    treat_expired(&mut db, worker, client, false);
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
