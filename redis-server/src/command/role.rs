@@ -31,6 +31,8 @@ pub enum Role {
     EvalNamed,
     /// Groups CLIENT's subcommands.
     Client,
+    /// Says which replies a client wants: CLIENT REPLY.
+    ClientReply,
     /// Has secrets in all arguments: AUTH.
     Auth,
     /// May have secrets behind AUTH: HELLO.

@@ -157,23 +157,14 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
         return Admission::Wait(pause.until);
     }
     if client.multi.is_some() && !row.command.role.runs_inside_multi() {
-        if is_reply(row) && worker.instance.config.level().is_valkey() {
-            return Admission::Refuse(not_inside(&row.name()), Some(row));
-        }
-        if flags.has(Flags::NO_MULTI) {
-            if worker.instance.config.level().is_valkey() {
-                return Admission::Refuse(not_inside(&row.name()), Some(row));
-            }
-            return Admission::Refuse(Error::Static("ERR Command not allowed inside a transaction"), Some(row));
+        let is_valkey = worker.instance.config.level().is_valkey();
+        if flags.has(Flags::NO_MULTI) || is_valkey && row.command.role == Role::ClientReply {
+            let of_redis = Error::Static("ERR Command not allowed inside a transaction");
+            return Admission::Refuse(if is_valkey { not_inside(&row.name()) } else { of_redis }, Some(row));
         }
         return Admission::Queue(row);
     }
     Admission::Run(row)
-}
-
-/// Whether it is CLIENT REPLY, which Valkey refuses inside a transaction.
-fn is_reply(row: &Row) -> bool {
-    row.parent.is_some_and(|parent| parent.role == Role::Client) && row.name() == "client|reply"
 }
 
 /// Why nothing may be changed that could not be written to disk.

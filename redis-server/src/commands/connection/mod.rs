@@ -77,7 +77,7 @@ const CLIENT: &[Definition] = &[
     sub("no-evict",     3, client::no_evict,     ADMIN,    &[]),
     sub("no-touch",     3, client::no_touch,     OWN,      &[]),
     sub("pause",       -3, client::pause,        ADMIN,    &[]),
-    sub("reply",        3, client::reply,        OWN,      &[]),
+    sub("reply",        3, client::reply,        OWN,      &[]).role(Role::ClientReply),
     sub("setinfo",      4, client::setinfo,      OWN,      &[]),
     sub("setname",      3, client::setname,      OWN,      &[]),
     sub("tracking",    -3, tracking::tracking,   OWN,      &[]),
