@@ -6,6 +6,7 @@ use crate::command::{Args, Result};
 use crate::commands::generic::over;
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
+use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 
@@ -127,6 +128,15 @@ pub(super) fn deadline(now: u64, args: Args<'_>, unit: Unit, index: usize, comma
     at.map(i64::unsigned_abs).ok_or(Error::InvalidExpire(command))
 }
 
+/// Removes a string whose new time is over already.
+pub(super) fn remove_over(cx: &mut Ctx<'_>, key: &Key<'_>) {
+    if let Some(entry) = cx.db.remove(key) {
+        cx.discard(entry, false);
+        over(cx, key);
+        cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
+    }
+}
+
 /// `GETEX key [EX seconds | PX milliseconds | EXAT seconds | PXAT milliseconds | PERSIST]`
 pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = Options::parse(args, 2, false)?;
@@ -142,11 +152,7 @@ pub(super) fn getex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     reply_string(cx.reply, value);
     match expire_at {
         Some(at) if options.is_absolute() && cx.db.is_over(at) => {
-            if let Some(entry) = cx.db.remove(key) {
-                cx.discard(entry, false);
-            }
-            over(cx, key);
-            cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
+            remove_over(cx, key);
         }
         Some(at) => {
             cx.db.expire(key, Some(at));

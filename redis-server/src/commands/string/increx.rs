@@ -2,10 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::expiry::{Unit, deadline, unit};
+use super::expiry::{Unit, deadline, remove_over, unit};
 use crate::command::{Args, Result};
-use crate::commands::generic::over;
-use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{StrRef, Value};
 use crate::protocol::error::Error;
@@ -33,13 +31,7 @@ pub(super) fn increx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     // With ENX a time that there is stays.
     let at = at.filter(|_| !(options.only_new && expires));
     match at {
-        Some(at) if options.is_absolute() && cx.db.is_over(at) => {
-            if let Some(entry) = cx.db.remove(key) {
-                cx.discard(entry, false);
-                over(cx, key);
-                cx.instead_deleted(key, settings::LAZYFREE_LAZY_EXPIRE);
-            }
-        }
+        Some(at) if options.is_absolute() && cx.db.is_over(at) => remove_over(cx, key),
         _ => store(cx, args, new, at, options.persist && expires),
     }
     cx.reply.array(2);
