@@ -224,14 +224,12 @@ impl Link {
 
     /// Tells of a command that would be answered; its name.
     fn refuse(&self, args: Args<'_>) -> String {
-        let (id, addr) = (self.replica.client.id, &self.replica.client.addr);
         let row = dispatch::find(&self.instance, args);
         let name = row.map_or_else(|| shown(args.at(0)).to_string(), |row| row.name());
-        tracing::error!(id, addr, "Replica generated a reply to command '{name}', disconnecting it: ");
+        let (id, addr) = (self.replica.client.id, &self.replica.client.addr);
+        tracing::error!("Replica generated a reply to command '{name}', disconnecting it: id={id} addr={addr}");
         if row.is_some_and(|row| row.command.flags.has(Flags::READONLY) || row.command.flags.has(Flags::WRITE)) {
             tracing::error!(
-                id,
-                addr,
                 "== CRITICAL == This master is sending an error to its replica: Replica can't interact with the keyspace"
             );
         }
