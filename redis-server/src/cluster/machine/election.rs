@@ -3,6 +3,7 @@
 //!
 //! Each has one vote in an epoch, and its file says so before the vote leaves. So no two replicas win in one epoch.
 
+use super::ownership::EpochKind;
 use super::{Flags, Key, Kind, Level, Machine, Millis};
 use crate::cluster::{BITMAP, PrimaryLink, SlotSet};
 
@@ -146,8 +147,7 @@ impl Machine {
     }
 
     fn ask_for_votes(&mut self) {
-        self.current_epoch = self.current_epoch.saturating_add(1);
-        self.election.epoch = self.current_epoch;
+        self.election.epoch = self.next_epoch(EpochKind::Voted);
         self.election.has_asked = true;
         self.log(Level::Notice, format!("Starting a failover election for epoch {}.", self.current_epoch));
         let request = self.plain(Kind::AuthRequest);

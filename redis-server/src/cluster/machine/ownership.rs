@@ -3,6 +3,15 @@
 use super::{Action, Flags, Key, Level, Machine, NodeId};
 use crate::cluster::{BITMAP, SLOTS, SlotSet};
 
+/// How a node comes by an epoch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EpochKind {
+    /// Without having asked anybody.
+    Alone,
+    /// By the votes of a majority.
+    Voted,
+}
+
 impl Machine {
     /// A member says which slots it has, or its primary.
     pub(super) fn take_slots(&mut self, sender: Key, config_epoch: u64, slots: &[u8; BITMAP]) {
@@ -136,9 +145,17 @@ impl Machine {
     }
 
     fn take_new_epoch(&mut self) {
-        self.current_epoch = self.current_epoch.saturating_add(1);
-        self.nodes.myself_mut().config_epoch = self.current_epoch;
+        self.nodes.myself_mut().config_epoch = self.next_epoch(EpochKind::Alone);
         self.saving.ask_now();
+    }
+
+    /// Begins the next epoch of its kind. Epochs taken alone are odd, those of elections even: so who takes one while others vote,
+    /// as a node that gets a slot does and a takeover, never has slots in the epoch of somebody who has won them.
+    pub(super) fn next_epoch(&mut self, kind: EpochKind) -> u64 {
+        let next = self.current_epoch.saturating_add(1);
+        let is_of_kind = next.is_multiple_of(2) == (kind == EpochKind::Voted);
+        self.current_epoch = if is_of_kind { next } else { next.saturating_add(1) };
+        self.current_epoch
     }
 
     /// Makes this node the primary of its primary's slots.

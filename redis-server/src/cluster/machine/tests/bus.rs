@@ -181,7 +181,7 @@ fn one_epoch_has_one_primary() {
         let mut word = Word::of('b');
         (word.sender, word.config_epoch) = (id(other), 1);
         bench.hear('b', &word.say(Kind::Ping));
-        let is_higher = bench.machine.saved_text().contains("myself,master - 0 0 6 ");
+        let is_higher = bench.machine.saved_text().contains("myself,master - 0 0 7 ");
         assert_eq!(is_higher, bumps, "the smaller name takes a new epoch");
     }
 }
