@@ -20,23 +20,35 @@ const SLICE: u64 = 100_000;
 pub(super) fn lower(steps: i32) {
     let me = Some(rustix::thread::gettid());
     let Ok(niceness) = rustix::process::getpriority_process(me) else { return };
+    if !schedule(0, libc::SCHED_OTHER, niceness + steps, SLICE) {
+        // A second refusal is no harm: this thread then shares the processors evenly with the workers.
+        let _ = rustix::process::setpriority_process(me, niceness + steps);
+    }
+}
+
+/// Gives another process only what others leave of the processors (sched(7), `SCHED_IDLE`). Nothing that shares memory with workers may
+/// have so little: they would wait for what it holds in the kernel.
+pub(super) fn yield_to_all(process: u32) {
+    // A refusal is no harm.
+    let _ = schedule(process, libc::SCHED_IDLE, 0, 0);
+}
+
+/// Has a thread, or a process' first one, scheduled so; 0: the calling one. `slice` is in nanoseconds, 0: the system's. Says whether it is.
+fn schedule(thread: u32, policy: i32, niceness: i32, slice: u64) -> bool {
     let wanted = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
-        sched_policy: libc::SCHED_OTHER as u32,
+        sched_policy: policy as u32,
         sched_flags: 0,
-        sched_nice: niceness + steps,
+        sched_nice: niceness,
         sched_priority: 0,
-        sched_runtime: SLICE,
+        sched_runtime: slice,
         sched_deadline: 0,
         sched_period: 0,
     };
     #[allow(unsafe_code, reason = "no library has this call")]
     // SAFETY: the call reads `wanted`, which is as long as it says.
-    let refused = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) } != 0;
-    if refused {
-        // A second refusal is no harm: this thread then shares the processors evenly with the workers.
-        let _ = rustix::process::setpriority_process(me, niceness + steps);
-    }
+    let refused = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const wanted, 0) } != 0;
+    !refused
 }
 
 /// For how long the calling thread has had a processor.

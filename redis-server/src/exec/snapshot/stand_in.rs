@@ -9,6 +9,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
+use crate::exec::priority;
+
 /// The argument by which the program is nothing but such a process.
 pub const ARGUMENT: &str = "--stand-in-for-a-save";
 
@@ -36,6 +38,8 @@ impl StandIn {
         let mut command = Command::new("/proc/self/exe");
         command.arg0(name).arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
+        // A program takes milliseconds to come up, for which a worker would wait.
+        priority::yield_to_all(child.id());
         let is_over = Arc::new(AtomicBool::new(false));
         let stand_in = Self { pid: child.id(), is_over: Arc::clone(&is_over), _life: child.stdin.take() };
         thread::Builder::new().name("stand-in".to_owned()).spawn(move || watch(child, &is_over, ended))?;
