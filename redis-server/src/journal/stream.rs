@@ -36,6 +36,12 @@ impl Piece {
         self.begin + self.bytes.len() as u64
     }
 
+    /// Its bytes in front of an offset.
+    pub fn in_front_of(mut self, offset: u64) -> Bytes {
+        self.bytes.truncate(usize::try_from(offset.saturating_sub(self.begin)).unwrap_or(usize::MAX));
+        self.bytes
+    }
+
     fn behind(&self, offset: u64) -> Self {
         let from = offset.saturating_sub(self.begin) as usize;
         Self { begin: self.begin + from as u64, bytes: self.bytes.slice(from..), is_apart: self.is_apart }

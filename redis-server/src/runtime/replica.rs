@@ -60,6 +60,7 @@ impl Conn {
         self.client.shared.wake_by(cx.waker());
         let now = now_ms();
         if self.client.shared.has_mail() && self.client.shared.take_mail().end != End::No {
+            self.send_rest(cx, now);
             return Poll::Ready(Ok(()));
         }
         if let Poll::Ready(ended) = self.receive(cx, now) {
@@ -109,6 +110,19 @@ impl Conn {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// The connection is to end, as when this server follows another: of what clients were told is done the replica gets what its
+    /// socket takes at once.
+    fn send_rest(&mut self, cx: &mut Context<'_>, now: u64) {
+        while self.link.is_online()
+            && self.output.len() < WINDOW
+            && let Poll::Ready(Next::Bytes(bytes)) = self.link.poll_next(cx, now)
+        {
+            self.output.push(bytes);
+        }
+        // It ends, sent or not.
+        let _ = self.output.flush(cx, &mut self.stream, usize::MAX);
     }
 
     /// Takes what the replica says. Ready when it has said all, or what nobody understands.

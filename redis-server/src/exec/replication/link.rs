@@ -156,7 +156,9 @@ impl Link {
                 Phase::Online(mut reader) => {
                     let mut pieces = Vec::new();
                     reader.read(READ, &mut pieces);
-                    self.ready.extend(pieces.into_iter().map(|piece| piece.bytes));
+                    let end = self.replica.end.load(Relaxed);
+                    let sent = pieces.into_iter().map(|piece| piece.in_front_of(end)).filter(|bytes| !bytes.is_empty());
+                    self.ready.extend(sent);
                     (Phase::Online(reader), !self.ready.is_empty())
                 }
                 Phase::Done => return Poll::Ready(Next::End),
@@ -269,6 +271,11 @@ impl Link {
             Phase::Receives(_) if is_late(self.moved_at) => Some("Disconnecting timedout replica (full sync)"),
             _ => None,
         }
+    }
+
+    /// Whether the stream is all that it is sent.
+    pub fn is_online(&self) -> bool {
+        matches!(self.phase, Phase::Online(_))
     }
 
     /// Bytes of the stream that wait for it.

@@ -143,6 +143,8 @@ pub struct Replica {
     feed: Mutex<Option<sync::Feed>>,
     /// Its reader of the stream, which is there as long as this one is listed.
     reader: OnceLock<ReaderId>,
+    /// Where its stream ends, as what follows is another server's.
+    end: AtomicU64,
 }
 
 impl Replica {
@@ -279,6 +281,7 @@ impl Replication {
             acknowledged_at: AtomicU64::new(now),
             feed: Mutex::default(),
             reader: OnceLock::new(),
+            end: AtomicU64::new(u64::MAX),
         });
         // Whose connection is to end keeps nothing of the stream for others.
         for gone in state.replicas.values().filter(|other| other.client.has_flag(flag::KILLED)) {
@@ -475,7 +478,11 @@ impl Replication {
         let (now, was_replica) = (now_ms(), state.primary.is_some());
         state.primary.iter().for_each(Primary::hang_up);
         // They follow again, under whatever name the stream has then.
-        state.replicas.values().for_each(|replica| replica.client.kill());
+        let end = instance.journal.offset();
+        for replica in state.replicas.values() {
+            replica.end.store(end, Relaxed);
+            replica.client.kill();
+        }
         state.primary = target.map(|(host, port)| Primary::new(host, port, generation, now));
         let follows = state.primary.is_some();
         self.local.forget();

@@ -51,7 +51,7 @@ fn a_replica_that_asks_for_something_else_is_cut_off() {
 
 #[test]
 fn a_replica_whose_clients_are_paused_stands_still() {
-    let (primary, replica) = (primary(&[]), Server::start());
+    let (primary, replica) = (primary(&[("repl-ping-replica-period", "3600")]), Server::start());
     let (mut writer, mut client) = (primary.connect(), replica.connect());
     client.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.addr.port()));
     let mut of_replica = |name: &str| field(&client.ask("INFO replication"), name);
@@ -62,18 +62,39 @@ fn a_replica_whose_clients_are_paused_stands_still() {
     until("it has the first value", || of_replica("slave_repl_offset") == before);
     let mut other = replica.connect();
     other.ask("CLIENT PAUSE 100000 WRITE");
-    // What is read at this moment may still run.
-    until("a value stays out", || {
-        let before = of_replica("slave_repl_offset");
-        writer.ask("SET key 2");
-        let after = end(&mut writer);
-        until("it has come", || of_replica("slave_read_repl_offset") == after);
-        of_replica("slave_repl_offset") == before
-    });
+    writer.ask("SET key 2");
+    let after = end(&mut writer);
+    until("it has come", || of_replica("slave_read_repl_offset") == after);
+    assert_eq!(of_replica("slave_repl_offset"), before, "it stays out");
     writer.ask("SET key 3");
     assert_ne!(other.ask("GET key"), Value::Bulk(b"3".to_vec()));
     other.ask("CLIENT UNPAUSE");
     let after = end(&mut writer);
     until("it has everything", || of_replica("slave_repl_offset") == after);
     assert_eq!(other.ask("GET key"), Value::Bulk(b"3".to_vec()));
+}
+
+/// What was acknowledged before the server followed another has been sent, and nothing of the transaction in which it did.
+#[test]
+fn a_replica_that_is_cut_off_has_what_was_acknowledged() {
+    let primary = primary(&[]);
+    let mut client = primary.connect();
+    for round in 0..50 {
+        let mut stream = TcpStream::connect(primary.addr).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("ten seconds are a time");
+        stream.write_all(b"SYNC\r\n").expect("it takes a request");
+        let is_online = || replicas(&primary).1.contains("state=online");
+        until("it gets the stream", is_online);
+        assert_eq!(client.ask(&format!("SET key {round}-before")), Value::Status(b"OK".to_vec()));
+        client.ask("MULTI");
+        client.ask(&format!("SET key {round}-within"));
+        client.ask("REPLICAOF 127.0.0.1 1");
+        client.ask("EXEC");
+        let mut sent = Vec::new();
+        stream.read_to_end(&mut sent).expect("it closes the connection");
+        let has = |what: &str| sent.windows(what.len()).any(|part| part == what.as_bytes());
+        assert!(has(&format!("{round}-before")), "round {round}: {}", sent.escape_ascii());
+        assert!(!has(&format!("{round}-within")), "round {round}: {}", sent.escape_ascii());
+        client.ask("REPLICAOF NO ONE");
+    }
 }

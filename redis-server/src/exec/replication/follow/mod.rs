@@ -302,8 +302,8 @@ impl Link {
         // What has come while clients are paused.
         let mut held = rest.to_vec();
         loop {
-            let is_paused = self.instance.asked_pause(now_ms()).is_some();
-            if !is_paused && !held.is_empty() {
+            let is_paused = || self.instance.asked_pause(now_ms()).is_some();
+            if !held.is_empty() && !is_paused() {
                 self.apply(applier, &held)?;
                 held = Vec::new();
                 self.note_held(&held);
@@ -311,7 +311,8 @@ impl Link {
             if held.len() >= HELD_MAX {
                 thread::sleep(TICK);
             } else if let Some(count) = wire.try_read(&mut buffer)? {
-                if is_paused {
+                // The pause may have begun while nothing came.
+                if !held.is_empty() || is_paused() {
                     held.extend_from_slice(&buffer[..count]);
                     self.note_held(&held);
                 } else {
