@@ -125,7 +125,7 @@ fn differ(xtask: &Xtask, full: bool) -> Result<Option<(String, Command)>> {
     }
     // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
     let task = ["differ", "--commands", "500000", "--seconds", "120"];
-    let again: &[&str] = if full { &["--reload-each", "10"] } else { &[] };
+    let again: &[&str] = if full { &["--reload-each", "10", "--replicate-each", "10"] } else { &[] };
     Ok(Some(("random commands".to_owned(), xtask.task(&[&task[..], again].concat()))))
 }
 

@@ -176,6 +176,14 @@ pub fn format_shortest(value: f64) -> FloatText {
     if value.abs() <= MOST && int as f64 == value {
         return FloatText::new(&IntText::new(int));
     }
+    format_digits(value)
+}
+
+/// The fewest digits that read as this double, of large integers too: what `DEBUG DIGEST` sees of a score since 7.2.
+pub fn format_digits(value: f64) -> FloatText {
+    if value == 0.0 || !value.is_finite() {
+        return format_f64(value);
+    }
     let (digits, count, exponent) = scientific(format_args!("{:e}", value.abs()));
     shortest(value.is_sign_negative(), &digits[..count], exponent)
 }

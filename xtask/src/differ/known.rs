@@ -1,8 +1,9 @@
-//! Differences that are meant, each with its reason.
+//! Differences that are meant, each with its reason, and commands that are not sent.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-/// The lists, for Redis and for Valkey: `command | ours | genuine | reason`, in patterns where `*` stands for anything.
+/// The lists, for Redis and for Valkey: `command | ours | genuine | reason`, in patterns where `*` stands for anything; `command | reason`
+/// for what is not sent, as data is different behind it.
 const LISTS: [(&str, &str); 2] = [
     ("known.txt", include_str!("../../differ/known.txt")),
     ("known-valkey.txt", include_str!("../../differ/known-valkey.txt")),
@@ -22,25 +23,47 @@ pub(super) struct Known {
     genuine: &'static str,
 }
 
-/// All of them.
+/// A list.
+pub(super) struct List {
+    known: Vec<Known>,
+    unsent: Vec<&'static str>,
+}
+
+impl List {
+    /// The deviation that was found, where it is one.
+    pub(super) fn find(&self, command: &str, ours: &str, genuine: &str) -> Option<&Known> {
+        self.known.iter().find(|known| known.is(command, ours, genuine))
+    }
+
+    /// Whether the command is to be sent.
+    pub(super) fn sends(&self, command: &str) -> bool {
+        let command = command.to_ascii_uppercase();
+        !self.unsent.iter().any(|pattern| matches(pattern, &command))
+    }
+}
+
+/// A list with all of its lines.
 ///
 /// # Errors
 /// When a line of the list is not of its form.
-pub(super) fn load(valkey: bool) -> Result<Vec<Known>> {
-    let mut all = Vec::new();
+pub(super) fn load(valkey: bool) -> Result<List> {
+    let (mut known, mut unsent) = (Vec::new(), Vec::new());
     let (file, list) = LISTS[usize::from(valkey)];
     for line in list.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         let parts: Vec<&str> = line.split(" | ").map(str::trim).collect();
-        let [command, ours, genuine, reason] = parts[..] else { bail!("differ/{file}: `{line}` has not four parts") };
-        Some(()).filter(|()| !reason.is_empty()).with_context(|| format!("differ/{file}: `{line}` has no reason"))?;
-        all.push(Known { line, command, ours, genuine });
+        match parts[..] {
+            [.., ""] => bail!("differ/{file}: `{line}` has no reason"),
+            [command, ours, genuine, _] => known.push(Known { line, command, ours, genuine }),
+            [command, _] => unsent.push(command),
+            _ => bail!("differ/{file}: `{line}` has neither four parts nor two"),
+        }
     }
-    Ok(all)
+    Ok(List { known, unsent })
 }
 
 impl Known {
     /// Whether this is the deviation that was found.
-    pub(super) fn is(&self, command: &str, ours: &str, genuine: &str) -> bool {
+    fn is(&self, command: &str, ours: &str, genuine: &str) -> bool {
         matches(self.command, &command.to_ascii_uppercase())
             && matches(self.ours, ours)
             && matches(self.genuine, genuine)
@@ -67,6 +90,8 @@ mod tests {
         check("*", "", true);
         check("*b*", "abc", true);
         check("a*c", "abd", false);
-        assert!(load(false).is_ok() && load(true).is_ok());
+        assert!(load(false).is_ok());
+        let list = load(true).unwrap();
+        assert!(!list.sends("zadd z 0x1p3 a") && list.sends("zadd z 1 a"));
     }
 }

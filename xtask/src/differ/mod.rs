@@ -3,17 +3,20 @@
 //!
 //! Commands come in cases. Each begins with empty servers and new connections, in RESP2 and RESP3 by turns, and follows from
 //! the seed and its number alone. Cases run side by side, each on a pair of servers of its own. A difference is shrunk to the
-//! shortest sequence that shows it. Behind some cases both servers load their data again ([`reload`]), which must not change it.
+//! shortest sequence that shows it. Behind some cases both servers load their data again ([`reload`]), which must not change it, or
+//! chains of replicas must have it ([`replicate`]).
 
 mod draw;
 mod grammar;
 mod known;
 mod pair;
 mod reload;
+mod replicate;
 mod reply;
 mod rules;
 mod run;
 mod shrink;
+mod state;
 mod table;
 
 use std::collections::BTreeMap;
@@ -58,6 +61,10 @@ pub(crate) struct Options {
     /// have the same data as before; 0: behind none.
     #[arg(long, default_value_t = 0)]
     reload_each: u64,
+    /// Behind one case in so many, the same commands run on the primaries of chains of three servers, ours and genuine ones, all of
+    /// which must have the same data then; 0: behind none.
+    #[arg(long, default_value_t = 0)]
+    replicate_each: u64,
     /// Pairs of servers that run cases side by side. More than there are cores, because what waits in one pair (a command
     /// for its time to be over) leaves the cores to the others.
     #[arg(long, default_value_t = 6)]
@@ -111,11 +118,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let tally = run.into_tally();
     tally.excused.iter().filter(|(_, times)| **times > 0).for_each(|(line, times)| println!("{times} times: {line}"));
     println!(
-        "differ: {} commands in {} cases, {} of them loaded again (seed {}, {templates} templates): {} differences, {} excused by \
+        "differ: {} commands in {} cases, {} of them loaded again, {} replicated (seed {}, {templates} templates): {} differences, {} excused by \
          xtask/differ/{}, {} that did not come again; {} s",
         tally.sent,
         tally.cases,
-        tally.loaded,
+        tally.checked[0],
+        tally.checked[1],
         options.seed,
         tally.found.len(),
         tally.excused.values().sum::<u64>(),

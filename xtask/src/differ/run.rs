@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -10,24 +11,23 @@ use anyhow::{Context, Result};
 use super::Options;
 use super::draw::Draw;
 use super::grammar::{Grammar, Request};
-use super::known::{self, Known};
-use super::pair::{Difference, Pair};
-use super::reload;
+use super::known::{self, Known, List};
+use super::pair::{Difference, Pair, words};
 use super::reply::{Reply, short};
 use super::rules::Open;
-use super::shrink;
+use super::{reload, replicate, shrink};
 
 /// How often a sequence is run again to shrink it.
 const SHRINK_ATTEMPTS: usize = 400;
 
-/// The same where both servers are started three times for each attempt.
-const RELOAD_ATTEMPTS: usize = 60;
+/// The same where servers are started for each attempt.
+const DATA_ATTEMPTS: usize = 60;
 
 /// What the pairs of servers have in common.
 pub(super) struct Run<'a> {
     options: &'a Options,
     grammar: Grammar,
-    known: Vec<Known>,
+    known: List,
     /// When no further case is begun.
     end: Option<Instant>,
     tally: Mutex<Tally>,
@@ -40,8 +40,8 @@ pub(super) struct Tally {
     pub(super) sent: u64,
     /// Cases that were begun.
     pub(super) cases: u64,
-    /// Cases whose data was loaded again.
-    pub(super) loaded: u64,
+    /// Cases whose data was loaded again, and those whose data was replicated.
+    pub(super) checked: [u64; 2],
     /// Differences that a line of the list excuses, by line.
     pub(super) excused: BTreeMap<&'static str, u64>,
     /// Differences that did not show again, when the same commands were sent once more.
@@ -97,24 +97,19 @@ impl<'a> Run<'a> {
     /// One case. Returns how many commands it had.
     fn case(&self, pair: &Pair, number: u64) -> Result<u64> {
         let mut draw = Draw::new(self.options.seed, number);
-        let mut requests: Vec<Request> = (0..self.options.case_length).map(|_| self.grammar.draw(&mut draw)).collect();
+        let drawn = (0..self.options.case_length).map(|_| self.grammar.draw(&mut draw));
+        let mut requests: Vec<Request> = drawn.filter(|request| self.known.sends(&command(request))).collect();
         // Whatever is queued or watched ends, and the whole state is compared.
-        for words in [&["EXEC"][..], &["SELECT", "0"], &["DEBUG", "DIGEST"], &["DBSIZE"]] {
-            let words = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-            requests.push(Request {
-                words,
-                open: if requests.len() == self.options.case_length { Open::Content } else { Open::Nothing },
-            });
-        }
+        requests.push(Request { words: words("EXEC"), open: Open::Content });
+        let state = ["SELECT 0", "DEBUG DIGEST", "DBSIZE"];
+        requests.extend(state.map(|line| Request { words: words(line), open: Open::Nothing }));
         let resp3 = number % 2 == 1;
         let mut excused = Vec::new();
         let difference = self.attempt(pair, &requests, resp3, |known| excused.push(known.line))?;
         excused.into_iter().for_each(|line| *self.tally().excused.entry(line).or_default() += 1);
         let Some(difference) = difference else {
             let sent = requests.len() as u64;
-            if self.options.reload_each > 0 && number.is_multiple_of(self.options.reload_each) {
-                self.reload(requests, number)?;
-            }
+            self.check_data(requests, number)?;
             return Ok(sent);
         };
         requests.truncate(difference.at + 1);
@@ -141,12 +136,33 @@ impl<'a> Run<'a> {
         Ok(sent)
     }
 
-    /// Has the data that a case has made loaded again.
-    fn reload(&self, requests: Vec<Request>, case: u64) -> Result<()> {
-        let check = |requests: &[Request]| reload::check(&self.options.ours(), &self.options.genuine, requests);
-        let found = check(&requests)?;
-        self.tally().loaded += 1;
-        let Some(first) = found else { return Ok(()) };
+    /// Has the data that a case has made loaded again, or replicated, where that is this case's turn.
+    fn check_data(&self, requests: Vec<Request>, case: u64) -> Result<()> {
+        type Check = fn(&Path, &Path, &[Request]) -> Result<Option<String>>;
+        let checks: [(u64, Check); 2] =
+            [(self.options.reload_each, reload::check), (self.options.replicate_each, replicate::check)];
+        for (turn, (each, check)) in checks.into_iter().enumerate() {
+            if each == 0 || !case.is_multiple_of(each) {
+                continue;
+            }
+            let check = |requests: &[Request]| check(&self.options.ours(), &self.options.genuine(), requests);
+            let found = check(&requests)?;
+            self.tally().checked[turn] += 1;
+            if let Some(first) = found {
+                return self.report_data(requests, case, &first, check);
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the shortest sequence behind which data is not the same.
+    fn report_data(
+        &self,
+        requests: Vec<Request>,
+        case: u64,
+        first: &str,
+        check: impl Fn(&[Request]) -> Result<Option<String>>,
+    ) -> Result<()> {
         let signature = first.split(':').next().unwrap_or_default().to_owned();
         let times = {
             let mut tally = self.tally();
@@ -157,7 +173,7 @@ impl<'a> Run<'a> {
         if times > 1 {
             return Ok(());
         }
-        let shrunk = shrink::shrink(requests, RELOAD_ATTEMPTS, |requests| matches!(check(requests), Ok(Some(_))));
+        let shrunk = shrink::shrink(requests, DATA_ATTEMPTS, |requests| matches!(check(requests), Ok(Some(_))));
         let mut text = format!("\ndifference in case {case} of seed {}:\n", self.options.seed);
         for request in &shrunk {
             writeln!(text, "> {}", command(request))?;
@@ -178,7 +194,7 @@ impl<'a> Run<'a> {
             let shown =
                 |reply: &Option<Reply>| reply.as_ref().map_or_else(String::new, |reply| reply.show().trim().to_owned());
             let (ours, genuine) = (shown(&difference.ours), shown(&difference.genuine));
-            let known = self.known.iter().find(|known| known.is(&command(request), &ours, &genuine));
+            let known = self.known.find(&command(request), &ours, &genuine);
             known.into_iter().for_each(&mut excuse);
             known.is_some()
         })

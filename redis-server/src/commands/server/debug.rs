@@ -166,7 +166,7 @@ fn leading_number(text: &[u8]) -> f64 {
 
 /// DEBUG DIGEST: of all databases.
 fn digest(cx: &mut Ctx<'_>) {
-    let mut digest = Digest::default();
+    let (level, mut digest) = (cx.config().level(), Digest::default());
     for db in 0..cx.instance().databases().len() {
         let view = cx.view(db).expect("DEBUG has locked everything");
         let mut is_empty = true;
@@ -174,7 +174,7 @@ fn digest(cx: &mut Ctx<'_>) {
             if std::mem::take(&mut is_empty) {
                 digest.begin_database(db);
             }
-            digest.add_entry(entry, cx.db.over_by());
+            digest.add_entry(entry, cx.db.over_by(), level);
             true
         });
     }
@@ -184,8 +184,10 @@ fn digest(cx: &mut Ctx<'_>) {
 /// `DEBUG DIGEST-VALUE [key …]`
 fn digest_values(cx: &mut Ctx<'_>, args: Args<'_>) {
     cx.reply.array(args.len() - 2);
+    let level = cx.config().level();
     for key in args.from(2).iter() {
-        let digest = cx.db.peek(&cx.db.key(key)).map(|entry| Digest::value(entry, cx.db.over_by())).unwrap_or_default();
+        let entry = cx.db.peek(&cx.db.key(key));
+        let digest = entry.map(|entry| Digest::value(entry, cx.db.over_by(), level)).unwrap_or_default();
         cx.reply.simple(&digest.hex());
     }
 }

@@ -3,8 +3,9 @@
 
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest as sha1};
 
+use crate::config::Level;
 use crate::keyspace::{Entry, ValueRef};
-use crate::protocol::number::format_f64;
+use crate::protocol::number::{format_digits, format_f64};
 use crate::types::StreamId;
 
 /// A fingerprint; all zeros for no data at all.
@@ -38,22 +39,23 @@ impl Digest {
     }
 
     /// Adds an entry of the database that was begun last, as it is at `now`.
-    pub(super) fn add_entry(&mut self, entry: &Entry, now: u64) {
+    pub(super) fn add_entry(&mut self, entry: &Entry, now: u64, level: Level) {
         let mut one = Self::default();
         one.append(entry.key());
-        one.append_value(entry, now);
+        one.append_value(entry, now, level);
         self.add(&one.0);
     }
 
     /// Of an entry's value at `now`, its type and whether it expires.
-    pub(super) fn value(entry: &Entry, now: u64) -> Self {
+    pub(super) fn value(entry: &Entry, now: u64, level: Level) -> Self {
         let mut digest = Self::default();
-        digest.append_value(entry, now);
+        digest.append_value(entry, now, level);
         digest
     }
 
-    fn append_value(&mut self, entry: &Entry, now: u64) {
+    fn append_value(&mut self, entry: &Entry, now: u64, level: Level) {
         let value = entry.value();
+        let digits = if level.is_72() { format_digits } else { format_f64 };
         self.append(&kind(value).to_be_bytes());
         match value {
             ValueRef::Str(string) => string.with(|bytes| self.append(bytes)),
@@ -63,7 +65,7 @@ impl Digest {
                 hash.at(now).iter().for_each(|(field, value)| self.add(&Self::of([&field, &value]).0));
             }
             ValueRef::SortedSet(set) => {
-                set.iter().for_each(|(member, score)| self.add(&Self::of([&member, &format_f64(score)]).0));
+                set.iter().for_each(|(member, score)| self.add(&Self::of([&member, &digits(score)]).0));
             }
             ValueRef::Stream(stream) => {
                 for entry in stream.log.range(StreamId::MIN, StreamId::MAX) {

@@ -199,9 +199,10 @@ pub(super) fn xread(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
                     "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
                 ));
             }
-            // The last entry, if there is one.
+            // The last entry, if there is one; for Valkey only if nothing newer is gone.
             b"+" if level >= Level::Redis80 => {
                 let last = stream.and_then(|stream| stream.log.last_entry_id());
+                let last = if level.is_valkey() { last.map(|_| last_id) } else { last };
                 let before = last.map_or(StreamId::MIN, |last| last.previous().unwrap_or(StreamId::MIN));
                 latest.push((at, before.to_string()));
                 before
