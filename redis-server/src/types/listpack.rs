@@ -18,6 +18,8 @@ const OVERHEAD: usize = 7;
 
 /// A gap larger than this is closed at once; it keeps the offset within 32 bits.
 const MAX_GAP: usize = 1 << 20;
+/// Bytes from which on one grows by an eighth: the room to spare of a million hashes is worth more than what moving them now and then costs.
+const GROWS_SLOWLY: usize = 1 << 10;
 
 /// An element as it is read: borrowed bytes, or the text of an element that is kept as an integer.
 #[derive(Clone)]
@@ -498,10 +500,11 @@ impl Listpack {
         self.start = 0;
     }
 
-    /// Grows by half, not to the double: most listpacks stay small and there are many of them.
+    /// Grows by half, not to the double, and by an eighth once it is as large as most ever get: there are many of them.
     fn reserve(&mut self, more: usize) {
         if self.buf.capacity() - self.buf.len() < more {
-            self.buf.reserve_exact(more.max(self.buf.len() / 2));
+            let share = if self.buf.len() < GROWS_SLOWLY { 2 } else { 8 };
+            self.buf.reserve_exact(more.max(self.buf.len() / share));
         }
     }
 }
