@@ -24,8 +24,22 @@ impl Node {
         Self::start_at(name, ports(), settings)
     }
 
+    /// A genuine one; its program is there.
+    pub(crate) fn genuine(name: &str) -> Self {
+        Self::of(Process::genuine, name, ports(), &[])
+    }
+
     /// With its port and its bus's.
-    pub(crate) fn start_at(name: &str, (port, bus): (String, String), settings: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_at(name: &str, ports: (String, String), settings: &[(&str, &str)]) -> Self {
+        Self::of(Process::start, name, ports, settings)
+    }
+
+    fn of(
+        start: fn(&str, &[(&str, &str)]) -> Process,
+        name: &str,
+        (port, bus): (String, String),
+        settings: &[(&str, &str)],
+    ) -> Self {
         let own = [
             ("cluster-enabled", "yes"),
             ("bind", "127.0.0.1"),
@@ -35,7 +49,7 @@ impl Node {
             ("save", ""),
             ("repl-diskless-sync-delay", "0"),
         ];
-        let process = Process::start(name, &[&own, settings].concat());
+        let process = start(name, &[&own, settings].concat());
         Self { process, port, bus }
     }
 

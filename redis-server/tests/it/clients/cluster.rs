@@ -1,5 +1,7 @@
-//! Cluster clients of other languages, which verify what they read, while redis-cli moves slots between our nodes and replicas take over.
+//! Cluster clients of other languages, which verify what they read, while redis-cli moves slots between our nodes, and genuine ones, and
+//! replicas take over.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 use std::thread;
@@ -12,9 +14,14 @@ use crate::support::resp::Value;
 use crate::support::server::Server;
 use crate::support::until;
 
-/// So many nodes that know each other; the first three have a third of the slots each.
-fn nodes(name: &str, count: usize) -> Vec<Node> {
-    let nodes: Vec<Node> = (0..count).map(|at| Node::start(&format!("{name}-{at}"), &[])).collect();
+/// So many nodes that know each other, of which those are genuine ones that `is_genuine` says; the first three have a third of the
+/// slots each.
+fn nodes(name: &str, count: usize, is_genuine: fn(usize) -> bool) -> Vec<Node> {
+    let start = |at| {
+        let name = format!("{name}-{at}");
+        if is_genuine(at) { Node::genuine(&name) } else { Node::start(&name, &[]) }
+    };
+    let nodes: Vec<Node> = (0..count).map(start).collect();
     for (node, range) in nodes.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
         node.ask(&format!("CLUSTER ADDSLOTSRANGE {range}"));
     }
@@ -26,8 +33,8 @@ fn nodes(name: &str, count: usize) -> Vec<Node> {
 }
 
 /// A replica behind each of the three.
-fn six() -> Vec<Node> {
-    let nodes = nodes("cluster-clients", 6);
+fn six(name: &str, is_genuine: fn(usize) -> bool) -> Vec<Node> {
+    let nodes = nodes(name, 6, is_genuine);
     for at in 0..3 {
         nodes[at + 3].ask(&format!("CLUSTER REPLICATE {}", nodes[at].id()));
     }
@@ -47,15 +54,38 @@ fn reshard(through: &Node, from: &Node, to: &Node, slots: &str) {
     manage(&[&["reshard", &through.addr()][..], &moves].concat());
 }
 
-/// A replica takes its primary's place as it is asked to.
-fn change_places(replica: &Node) {
-    conversation(replica, &[("CLUSTER FAILOVER", "OK")]);
-    until("it has taken over", || replica.says("INFO replication", "role:master"));
+/// A replica takes its primary's place as it is asked to, and all hear of it: redis-cli moves no slots where nodes do not agree.
+fn change_places(nodes: &[Node], replica: usize) {
+    conversation(&nodes[replica], &[("CLUSTER FAILOVER", "OK")]);
+    until("it has taken over", || nodes[replica].says("INFO replication", "role:master"));
+    until("all agree", || nodes.iter().all(|node| owners(node) == owners(&nodes[replica])));
+}
+
+/// Who has slots, and which, as a node sees it.
+fn owners(node: &Node) -> BTreeSet<(String, Vec<String>)> {
+    let text = node.ask("CLUSTER NODES").text();
+    let lines = text.lines().map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    lines.filter(|words| words.len() > 8).map(|words| (words[0].clone(), words[8..].to_vec())).collect()
 }
 
 #[test]
 fn cluster_clients_follow_slots_and_primaries() {
-    if !is_there("redis-cli") {
+    slots_and_primaries_move("cluster-clients", |_| false);
+}
+
+/// Primaries of ours have genuine replicas, and the other way round.
+#[test]
+fn cluster_clients_follow_among_genuine_nodes() {
+    slots_and_primaries_move("cluster-mixed", |at| [1, 3, 5].contains(&at));
+}
+
+#[test]
+fn cluster_clients_follow_between_genuine_nodes() {
+    slots_and_primaries_move("cluster-mixed-too", |at| [0, 2, 4].contains(&at));
+}
+
+fn slots_and_primaries_move(name: &str, is_genuine: fn(usize) -> bool) {
+    if !is_there("redis-cli") || !is_there("redis-server") {
         return;
     }
     let python = PYTHON.installed().map(|folder| (folder.join("venv/bin/python"), vec!["cluster.py"], folder));
@@ -65,7 +95,7 @@ fn cluster_clients_follow_slots_and_primaries() {
     if clients.is_empty() {
         return;
     }
-    let nodes = six();
+    let nodes = six(name, is_genuine);
     thread::scope(|scope| {
         let running: Vec<_> = clients
             .iter()
@@ -76,10 +106,10 @@ fn cluster_clients_follow_slots_and_primaries() {
             })
             .collect();
         reshard(&nodes[2], &nodes[0], &nodes[1], "100");
-        change_places(&nodes[4]);
+        change_places(&nodes, 4);
         reshard(&nodes[2], &nodes[4], &nodes[0], "200");
-        change_places(&nodes[1]);
-        change_places(&nodes[5]);
+        change_places(&nodes, 1);
+        change_places(&nodes, 5);
         reshard(&nodes[0], &nodes[5], &nodes[1], "100");
         let set = ["-c", "-p", &nodes[0].port, "SET", "done", "1"];
         assert_eq!(printed(Command::new("redis-cli").args(set)).trim(), "OK");
@@ -96,7 +126,7 @@ fn redis_cli_imports_backs_up_and_fixes() {
     if !is_there("redis-cli") || !is_there("redis-check-rdb") {
         return;
     }
-    let nodes = nodes("cluster-tools", 3);
+    let nodes = nodes("cluster-tools", 3, |_| false);
     let alone = Server::start();
     let mut client = alone.connect();
     for number in 0..300 {

@@ -11,8 +11,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::resp::{Value, parse, request};
 use super::{PATIENCE, until};
 
+/// Our program.
+const OURS: &str = env!("CARGO_BIN_EXE_redis-server");
+
 /// The program, reached by a Unix socket in a folder of its own; ends with this value.
 pub(crate) struct Process {
+    program: &'static str,
     child: Child,
     pub(crate) folder: PathBuf,
     flags: Vec<String>,
@@ -20,12 +24,21 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
+        Self::of(OURS, name, settings)
+    }
+
+    /// The genuine program; it is there.
+    pub(crate) fn genuine(name: &str, settings: &[(&str, &str)]) -> Self {
+        Self::of("redis-server", name, settings)
+    }
+
+    fn of(program: &'static str, name: &str, settings: &[(&str, &str)]) -> Self {
         let folder = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), (*value).to_owned()]);
         let flags: Vec<_> = flags.collect();
-        let child = spawn(&folder, &flags);
-        let process = Self { child, folder, flags };
+        let child = spawn(program, &folder, &flags);
+        let process = Self { program, child, folder, flags };
         process.wait();
         process
     }
@@ -46,13 +59,13 @@ impl Process {
 
     /// Starts it again, in the same folder; it has ended.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(&self.folder, &self.flags);
+        self.child = spawn(self.program, &self.folder, &self.flags);
         self.wait();
     }
 
     /// Starts it again, where it may still load its data when this returns.
     pub(crate) fn restart_loading(&mut self) {
-        self.child = spawn(&self.folder, &self.flags);
+        self.child = spawn(self.program, &self.folder, &self.flags);
         self.wait_for_socket();
     }
 
@@ -63,7 +76,7 @@ impl Process {
 
     /// Starts it again, in the same folder, where it does not come far: its exit status and the last line it has printed.
     pub(crate) fn fail_to_start(&self) -> (ExitStatus, String) {
-        let output = command(&self.folder, &self.flags).stdout(Stdio::piped()).output().unwrap();
+        let output = command(self.program, &self.folder, &self.flags).stdout(Stdio::piped()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status, text.lines().next_back().unwrap_or_default().to_owned())
     }
@@ -135,18 +148,19 @@ impl Process {
     }
 }
 
-fn command(folder: &Path, flags: &[String]) -> Command {
+fn command(program: &str, folder: &Path, flags: &[String]) -> Command {
     // The socket tells whether a server listens.
     let _ = fs::remove_file(folder.join("socket"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_redis-server"));
-    command.args(["--port", "0", "--unixsocket", "socket", "--workers", "2", "--logfile"]);
+    let mut command = Command::new(program);
+    let workers: &[&str] = if program == OURS { &["--workers", "2"] } else { &[] };
+    command.args(["--port", "0", "--unixsocket", "socket"]).args(workers).arg("--logfile");
     // A name alone would be one in `dir`, which some change.
     command.arg(folder.join("log")).args(flags).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 
-fn spawn(folder: &Path, flags: &[String]) -> Child {
-    command(folder, flags).spawn().unwrap()
+fn spawn(program: &str, folder: &Path, flags: &[String]) -> Child {
+    command(program, folder, flags).spawn().unwrap()
 }
 
 impl Drop for Process {
