@@ -4,26 +4,33 @@
 //! much in the same time, at the price that a request has then: twice the ratio of the prices is what two workers do. What
 //! would be missing is time that a worker sleeps for a lock, which is no CPU time; the keyspace's locks spin first, and how much of
 //! both processors server and generator left idle is printed beside it.
+//!
+//! A server gathers connections on one worker where no processor is free. So they are spread before, by requests that cost the
+//! generator nothing, and stay where they are, as both workers are busy enough.
 
-use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::{Result, ensure};
 
 use crate::compare::stats::{median, paired_ratio};
 use crate::isolation::Client;
-use crate::process::{Server, children_cpu_seconds, free_port, run_quietly};
+use crate::load::xorshift;
+use crate::process::{Server, free_port};
 
 /// Requests outstanding on each connection.
-const DEPTHS: [u32; 2] = [1, 32];
-const CONNECTIONS: &str = "64";
+const DEPTHS: [usize; 2] = [1, 32];
+const CONNECTIONS: usize = 64;
 /// Below this balance of two workers' CPU time, a run says nothing of two.
 const SPREAD: f64 = 0.3;
-/// Keys that the load uses.
-const KEYS: &str = "100000";
+/// Keys that the load uses, and bytes of their values.
+const KEYS: u64 = 100_000;
+const VALUE: usize = 100;
+/// For how long connections are spread, and bytes that a request looks at meanwhile.
+const SPREADING: Duration = Duration::from_secs(1);
+const LOOKED_AT: usize = 30_000;
 
 /// One more client that does nothing, and what it has asked for before.
 struct Idler {
@@ -48,9 +55,6 @@ pub(crate) struct Options {
     /// Our server; built when not given.
     #[arg(long)]
     ours: Option<PathBuf>,
-    /// The load generator; built when not given.
-    #[arg(long)]
-    loadgen: Option<PathBuf>,
     /// Rounds of each measurement.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -79,7 +83,6 @@ struct Sample {
 /// A server or the generator cannot be started, or fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
-    let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
     println!("| one more client | depth | us with 1 worker | with 2 | 2 workers do | 95 % | balance | idle | rate |");
     println!("|---|--:|--:|--:|--:|---|--:|--:|--:|");
     let is_wanted = |idler: &&Idler| options.only.as_ref().is_none_or(|only| idler.name.contains(only.as_str()));
@@ -88,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let mut samples: [Vec<Sample>; 2] = [Vec::new(), Vec::new()];
             for round in 0..options.rounds {
                 for at in [round % 2, 1 - round % 2] {
-                    samples[at].push(measure(options, idler, depth, at + 1, &ours, &loadgen)?);
+                    samples[at].push(measure(options, idler, depth, at + 1, &ours)?);
                 }
             }
             print_row(idler, depth, &samples);
@@ -97,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn print_row(idler: &Idler, depth: u32, [one, two]: &[Vec<Sample>; 2]) {
+fn print_row(idler: &Idler, depth: usize, [one, two]: &[Vec<Sample>; 2]) {
     let all = |samples: &[Sample], field: fn(&Sample) -> f64| samples.iter().map(field).collect::<Vec<_>>();
     let (single, double) = (all(one, |sample| sample.cpu_us), all(two, |sample| sample.cpu_us));
     let ratio = paired_ratio(&single, &double);
@@ -119,62 +122,128 @@ fn print_row(idler: &Idler, depth: u32, [one, two]: &[Vec<Sample>; 2]) {
     );
 }
 
-fn measure(
-    options: &Options,
-    idler: &Idler,
-    depth: u32,
-    workers: usize,
-    ours: &Path,
-    loadgen: &Path,
-) -> Result<Sample> {
-    let folder = crate::target_dir().join("scaling");
+fn measure(options: &Options, idler: &Idler, depth: usize, workers: usize, ours: &Path) -> Result<Sample> {
     let port = free_port()?;
     let program = std::path::absolute(ours)?.display().to_string();
     let mut command = vec![program, "--workers".to_owned(), workers.to_string()];
     command.extend(crate::compare::memory_only(port));
-    let server = Server::start(&command, port, &folder)?;
+    let server = Server::start(&command, port, &crate::target_dir().join("scaling"))?;
     let mut client = Client::connect(port)?;
+    client.ask(&["SET", "looked-at", &"x".repeat(LOOKED_AT)])?;
+    client.each("SET", KEYS as usize, |key| vec![name(key as u64).into_bytes(), vec![b'x'; VALUE]])?;
     let (last, first) = idler.words.split_last().map_or((None, idler.words), |(last, first)| (Some(last), first));
     first.iter().try_for_each(|words| client.ask(words))?;
     last.map_or(Ok(()), |words| client.send(words))?;
-    let record = folder.join(format!("record-{port}.json"));
-    let (depth, time) = (depth.to_string(), format!("{}s", options.seconds));
-    let load = |time: &str| {
-        run_quietly(
-            Command::new(loadgen)
-                .args(["redis", "--json"])
-                .arg(&record)
-                .args(["-c", CONNECTIONS, "-t", "1", "--depth", &depth, "--batch", "-d", time, "--warm-up", "0s"])
-                .args([
-                    "--keys",
-                    KEYS,
-                    "--value-size",
-                    "100",
-                    "--mix",
-                    "1:GET key:{key}",
-                    "--mix",
-                    "1:SET key:{key} {value}",
-                ])
-                .arg(format!("127.0.0.1:{port}")),
-        )
-    };
-    // The workers share the connections out within tenths of a second.
-    load("500ms")?;
-    let (cpu, threads, generator) = (server.cpu_seconds()?, server.threads_cpu_seconds()?, children_cpu_seconds()?);
+    let mut load = Load::connect(port)?;
+    load.run(&Batch::spreading(), SPREADING)?;
+    let batches = Batch::mixed(depth);
+    let (cpu, threads, generator) = (server.cpu_seconds()?, server.threads_cpu_seconds()?, own_cpu_seconds());
     let began = Instant::now();
-    load(&time)?;
+    let answers = load.run(&batches, Duration::from_secs(options.seconds.into()))? as f64;
     let (elapsed, cpu) = (began.elapsed().as_secs_f64(), server.cpu_seconds()? - cpu);
-    let generator = children_cpu_seconds()? - generator;
+    let generator = own_cpu_seconds() - generator;
     let mut spent: Vec<f64> =
         server.threads_cpu_seconds()?.iter().zip(&threads).map(|(after, before)| after - before).collect();
     spent.sort_by(|a, b| b.total_cmp(a));
-    let result: Value = serde_json::from_str(&fs::read_to_string(&record)?).context("the generator's result")?;
-    fs::remove_file(&record)?;
-    let answers = result["summary"]["all"]["answers"].as_f64().context("the generator's result has other names")?;
     Ok(Sample {
         cpu_us: cpu / answers * 1e6,
         rate: answers / elapsed,
         balance: spent.get(1).copied().unwrap_or(0.0) / spent[0].max(f64::MIN_POSITIVE),
         idle: 1.0 - (cpu + generator) / (2.0 * elapsed),
     })
+}
+
+fn own_cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn name(key: u64) -> String {
+    format!("key:{key:012}")
+}
+
+/// Requests that are sent at once, and their answers.
+struct Batch {
+    requests: Vec<u8>,
+    answers: Vec<u8>,
+    count: usize,
+}
+
+impl Batch {
+    /// Requests that keep a worker busy, and nobody else.
+    fn spreading() -> Vec<Self> {
+        const COUNT: usize = 32;
+        let requests = b"*2\r\n$8\r\nBITCOUNT\r\n$9\r\nlooked-at\r\n".repeat(COUNT);
+        let answer = format!(":{}\r\n", LOOKED_AT * b'x'.count_ones() as usize);
+        vec![Self { requests, answers: answer.repeat(COUNT).into_bytes(), count: COUNT }]
+    }
+
+    /// GET and SET by turns, of keys in no order.
+    fn mixed(depth: usize) -> Vec<Self> {
+        let mut random = 0x9e37_79b9_7f4a_7c15;
+        let value = "x".repeat(VALUE);
+        let batch = |number: usize| {
+            let (mut requests, mut answers) = (String::new(), String::new());
+            for at in 0..depth {
+                let key = name(xorshift(&mut random) % KEYS);
+                if (number + at).is_multiple_of(2) {
+                    requests += &format!("*2\r\n$3\r\nGET\r\n$16\r\n{key}\r\n");
+                    answers += &format!("${VALUE}\r\n{value}\r\n");
+                } else {
+                    requests += &format!("*3\r\n$3\r\nSET\r\n$16\r\n{key}\r\n${VALUE}\r\n{value}\r\n");
+                    answers += "+OK\r\n";
+                }
+            }
+            Self { requests: requests.into_bytes(), answers: answers.into_bytes(), count: depth }
+        };
+        (0..1009).map(batch).collect()
+    }
+}
+
+/// Connections, each of which has one batch under way.
+struct Load {
+    streams: Vec<TcpStream>,
+}
+
+impl Load {
+    fn connect(port: u16) -> Result<Self> {
+        let connect = |_| -> Result<TcpStream> {
+            let stream = TcpStream::connect(("127.0.0.1", port))?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+            Ok(stream)
+        };
+        Ok(Self { streams: (0..CONNECTIONS).map(connect).collect::<Result<_>>()? })
+    }
+
+    /// Sends batches for so long, one after the other on each connection, and checks what is answered. Returns how many answers
+    /// there were.
+    fn run(&mut self, batches: &[Batch], time: Duration) -> Result<usize> {
+        let end = Instant::now() + time;
+        let mut buffer = Vec::new();
+        let (mut next, mut answers) = (0, 0);
+        let mut under_way: Vec<usize> = Vec::new();
+        for stream in &mut self.streams {
+            stream.write_all(&batches[next % batches.len()].requests)?;
+            under_way.push(next % batches.len());
+            next += 1;
+        }
+        let mut goes_on = true;
+        while goes_on {
+            goes_on = Instant::now() < end;
+            for (stream, under_way) in self.streams.iter_mut().zip(&mut under_way) {
+                let batch = &batches[*under_way];
+                buffer.resize(batch.answers.len(), 0);
+                stream.read_exact(&mut buffer)?;
+                ensure!(buffer == batch.answers, "wrong answers: {}", buffer[..buffer.len().min(200)].escape_ascii());
+                answers += batch.count;
+                if goes_on {
+                    *under_way = next % batches.len();
+                    stream.write_all(&batches[*under_way].requests)?;
+                    next += 1;
+                }
+            }
+        }
+        Ok(answers)
+    }
 }

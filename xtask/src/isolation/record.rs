@@ -77,7 +77,8 @@ fn table(rows: &[Row]) -> String {
             .iter()
             .flat_map(|server| match of(rows, known.name, server) {
                 Some(row) => [row.p99, row.p999, row.max].map(millis),
-                None => [const { String::new() }; 3],
+                // It answered nothing.
+                None => ["–".to_owned(), "–".to_owned(), "–".to_owned()],
             })
             .collect();
         writeln!(table, "| {} | {} |", known.name, cells.join(" | ")).expect("writing to memory does not fail");
