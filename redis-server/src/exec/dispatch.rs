@@ -20,6 +20,9 @@ use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
+/// How long a client waits until it is looked whether this node has become a primary, unless it is told before; in milliseconds.
+const TURN_LOOK: u64 = 100;
+
 /// A command with its arguments, resolved and allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
@@ -117,6 +120,12 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
         && let Err(error) = cluster::judge_on_admission(&worker.instance, client, &Call { row, args })
     {
         return Admission::Refuse(error, Some(row));
+    }
+    if worker.routes
+        && worker.instance.cluster.is_turning_primary(&worker.instance)
+        && (!command.keys.is_empty() || may_write(&worker.instance, row, client, args))
+    {
+        return Admission::Wait(now_ms() + TURN_LOOK);
     }
     if worker.instance.replication.is_replica()
         && let Some(error) = refused_by_replica(&worker.instance, row, client, args)

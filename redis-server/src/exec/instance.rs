@@ -375,7 +375,8 @@ impl Instance {
         self.wake_paused();
     }
 
-    fn wake_paused(&self) {
+    /// Has clients that are held back look whether they still are.
+    pub(crate) fn wake_paused(&self) {
         fence(SeqCst);
         let held = |client: &&Arc<ClientShared>| client.flags.load(Relaxed) & flag::PAUSED != 0;
         self.clients().iter().filter(held).for_each(|client| client.wake());

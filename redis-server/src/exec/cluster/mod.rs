@@ -19,6 +19,7 @@ pub use node::{DISABLED, bus_port, settings_of};
 use crate::clients::client::Client;
 use crate::cluster::{Endpoint, NOBODY, NodeId, Routing, SLOTS};
 use crate::config::{Config, settings};
+use crate::exec::instance::Instance;
 use crate::keyspace::{Access, Key};
 
 /// Words with a bit for each slot.
@@ -76,6 +77,12 @@ impl Cluster {
         let primary = routing.node(routing.primary)?;
         let port = if primary.port == 0 { primary.tls_port } else { primary.port };
         Some((primary.ip.clone(), port))
+    }
+
+    /// Whether this node is a primary, as others know, and its data still a replica's: that is turned behind what comes of the stream.
+    pub fn is_turning_primary(&self, instance: &Instance) -> bool {
+        let is_primary = |routing: &Routing| routing.node(routing.me).is_some_and(|me| !me.is_replica);
+        instance.replication.is_replica() && is_primary(&self.routing())
     }
 
     /// From now on this is who has which slot.

@@ -66,4 +66,6 @@ fn take(instance: &Arc<Instance>, role: Role) {
         None => tracing::info!("MASTER MODE enabled (cluster)"),
     }
     instance.replication.turn_to(instance, target);
+    // Whom others have sent here meanwhile.
+    instance.wake_paused();
 }
