@@ -35,6 +35,8 @@ struct Options<'a> {
     get: Vec<&'a [u8]>,
     /// Whether the result is stored, at the second of the call's keys.
     stores: bool,
+    /// Whether numbers have neither blanks in front nor a hexadecimal form, nor are missing, as in Valkey.
+    strict: bool,
 }
 
 impl<'a> Options<'a> {
@@ -139,6 +141,7 @@ fn footprint(args: Args<'_>) -> Footprint {
 
 fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let mut options = Options::parse(args, may_store, cx.instance.cluster.is_enabled())?;
+    options.strict = cx.config().level().is_valkey();
     options.permitted(cx, args)?;
     let source = cx.db.value(args.key(0));
     let must_be_certain = options.stores || cx.is_in_script();
@@ -219,23 +222,26 @@ fn ordered(db: &View<'_>, options: &Options<'_>, mut elements: Vec<Vec<u8>>) -> 
 
 fn weight(db: &View<'_>, options: &Options<'_>, element: &[u8]) -> Result<Weight> {
     let Some(pattern) = options.by else {
-        return if options.alpha { Ok(Weight::Own) } else { number(element).map(Weight::Number) };
+        return if options.alpha { Ok(Weight::Own) } else { number(element, options.strict).map(Weight::Number) };
     };
     let value = look_up(db, pattern, element);
     if options.alpha {
         return Ok(Weight::Text(value));
     }
     // What is not there weighs nothing.
-    value.map_or(Ok(Weight::Number(0.0)), |value| number(&value).map(Weight::Number))
+    value.map_or(Ok(Weight::Number(0.0)), |value| number(&value, options.strict).map(Weight::Number))
 }
 
 /// A number as C's `strtod` reads a whole string, which ends at a zero byte.
-fn number(text: &[u8]) -> Result<f64> {
+fn number(text: &[u8], strict: bool) -> Result<f64> {
     let text = c_string(text);
-    if text.is_empty() {
+    if text.is_empty() && !strict {
         return Ok(0.0);
     }
-    let number = number::parse_f64(text.trim_ascii_start());
+    let number = match strict {
+        true => number::parse_decimal(text),
+        false => number::parse_f64(text.trim_ascii_start()),
+    };
     number.ok_or(Error::Static("ERR One or more scores can't be converted into double"))
 }
 

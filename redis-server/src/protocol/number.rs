@@ -108,6 +108,11 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     if let Some(value) = extended::parse_hexadecimal(text) {
         return value.to_f64();
     }
+    parse_decimal(text)
+}
+
+/// [`parse_f64`] of decimal text alone.
+pub fn parse_decimal(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let value: f64 = text.parse().ok()?;
     let named = text.contains(['n', 'N']); // inf, nan

@@ -22,6 +22,9 @@ use crate::exec::worker::Worker;
 /// Bytes that wait for the socket here; what comes behind them waits where all replicas have it.
 const WINDOW: usize = 256 * 1024;
 
+/// How long a connection that is to end waits for the end of the snapshot that its replica has got, in milliseconds.
+const LAST_WORDS: u64 = 500;
+
 /// Serves a replica to its end; `input` is what it has sent behind its request.
 pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: ConnectedClient, input: &[u8]) {
     let Some(follower) = client.follower.take() else { return };
@@ -29,7 +32,7 @@ pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: Connec
     let mut link = instance.replication.join(instance, &client.shared, *follower, now);
     let is_clean = link.receive(input, now).is_ok();
     let (output, above_soft_limit) = (Output::default(), AboveSoftLimit::default());
-    let mut conn = Conn { worker, stream, client, link, output, above_soft_limit, is_done: !is_clean };
+    let mut conn = Conn { worker, stream, client, link, output, above_soft_limit, is_done: !is_clean, ends_by: None };
     let ended = poll_fn(|cx| conn.poll(cx)).await;
     let shared = &conn.client.shared;
     tracing::info!(
@@ -52,6 +55,8 @@ struct Conn {
     above_soft_limit: AboveSoftLimit,
     /// Whether nothing comes behind what waits in `output`.
     is_done: bool,
+    /// When it ends, if it is to end, in milliseconds of Unix time.
+    ends_by: Option<u64>,
 }
 
 impl Conn {
@@ -60,8 +65,12 @@ impl Conn {
         self.client.shared.wake_by(cx.waker());
         let now = now_ms();
         if self.client.shared.has_mail() && self.client.shared.take_mail().end != End::No {
+            self.ends_by.get_or_insert(now + LAST_WORDS);
+        }
+        if let Some(by) = self.ends_by {
             self.send_rest(cx, now);
-            return Poll::Ready(Ok(()));
+            let is_over = now >= by || !self.link.is_ending();
+            return if is_over { Poll::Ready(Ok(())) } else { Poll::Pending };
         }
         if let Poll::Ready(ended) = self.receive(cx, now) {
             return Poll::Ready(ended);
@@ -115,8 +124,7 @@ impl Conn {
     /// The connection is to end, as when this server follows another: of what clients were told is done the replica gets what its
     /// socket takes at once.
     fn send_rest(&mut self, cx: &mut Context<'_>, now: u64) {
-        while self.link.is_online()
-            && self.output.len() < WINDOW
+        while self.output.len() < WINDOW
             && let Poll::Ready(Next::Bytes(bytes)) = self.link.poll_next(cx, now)
         {
             self.output.push(bytes);

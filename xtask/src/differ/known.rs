@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-/// The lists, for Redis and for Valkey: `command | ours | genuine | reason`, in patterns where `*` stands for anything; `command | reason`
+/// The lists, for Redis and for Valkey: `command | ours | genuine | reason`, in patterns where `*` stands for anything and `%` for one word; `command | reason`
 /// for what is not sent, as data is different behind it.
 const LISTS: [(&str, &str); 2] = [
     ("known.txt", include_str!("../../differ/known.txt")),
@@ -70,11 +70,16 @@ impl Known {
     }
 }
 
-/// Whether `text` is `pattern`, whose `*` stand for anything.
+/// Whether `text` is `pattern`, whose `*` stand for anything and whose `%` stand for one word.
 fn matches(pattern: &str, text: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(wild) = pattern.find(['*', '%']) else { return pattern == text };
+    let (start, rest) = (&pattern[..wild], &pattern[wild + 1..]);
     let Some(text) = text.strip_prefix(start) else { return false };
-    (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| matches(rest, &text[at..]))
+    let (least, most) = match pattern.as_bytes()[wild] {
+        b'%' => (1, text.find(' ').unwrap_or(text.len())),
+        _ => (0, text.len()),
+    };
+    (least..=most).filter(|at| text.is_char_boundary(*at)).any(|at| matches(rest, &text[at..]))
 }
 
 #[cfg(test)]
@@ -90,6 +95,10 @@ mod tests {
         check("*", "", true);
         check("*b*", "abc", true);
         check("a*c", "abd", false);
+        check("a %", "a b", true);
+        check("a % c", "a b c", true);
+        check("a %", "a b c", false);
+        check("a %", "a ", false);
         assert!(load(false).is_ok());
         let list = load(true).unwrap();
         assert!(!list.sends("zadd z 0x1p3 a") && list.sends("zadd z 1 a"));

@@ -6,7 +6,7 @@ use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::instance::Pause;
-use crate::protocol::error::{Error, shown};
+use crate::protocol::error::{Error, c_string, shown};
 
 /// CLIENT ID
 pub(super) fn id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
@@ -34,16 +34,17 @@ pub(super) fn setname(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLIENT SETINFO LIB-NAME name | LIB-VER version
 pub(super) fn setinfo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let (is_name, label) = match args.at(2).to_ascii_lowercase().as_slice() {
-        b"lib-name" => (true, "lib-name"),
-        b"lib-ver" => (false, "lib-ver"),
+    let is_name = match args.at(2).to_ascii_lowercase().as_slice() {
+        b"lib-name" => true,
+        b"lib-ver" => false,
         _ => {
             let option = shown(args.at(2));
             return Err(Error::Message(format!("ERR Unrecognized option '{option}'")));
         }
     };
-    let Some(text) = hello::label(args.at(3)) else {
-        return Err(Error::Message(format!("ERR {label} cannot contain spaces, newlines or special characters.")));
+    let Some(text) = hello::label(c_string(args.at(3))) else {
+        let option = shown(args.at(2));
+        return Err(Error::Message(format!("ERR {option} cannot contain spaces, newlines or special characters.")));
     };
     let mut labels = cx.client.shared.labels();
     if is_name {

@@ -7,7 +7,7 @@ use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::client_list::describe;
 use crate::exec::session;
-use crate::protocol::error::{Error, shown};
+use crate::protocol::error::{Error, c_string, shown};
 
 const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
 const NO_PASSWORD: Error = Error::Static(
@@ -26,18 +26,28 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         None => cx.client.resp3,
         Some(_) => protocol(args)? == 3,
     };
+    // Valkey reads all options before it does anything.
+    let reads_all = cx.config().level().is_valkey();
+    let (mut user, mut name) = (None, None);
     let mut at = 2;
     while at < args.len() {
         let left = args.len() - at - 1;
         if args.is(at, "auth") && left >= 2 {
-            authenticate(cx, args, args.at(at + 1), args.at(at + 2))?;
+            user = Some((args.at(at + 1), args.at(at + 2)));
             at += 3;
         } else if args.is(at, "setname") && left >= 1 {
-            set_name(cx, args.at(at + 1))?;
+            name = Some(args.at(at + 1));
+            if reads_all && name.map(c_string).and_then(label).is_none() {
+                return Err(BAD_NAME);
+            }
             at += 2;
         } else {
             let option = shown(args.at(at));
             return Err(Error::Message(format!("ERR Syntax error in HELLO option '{option}'")));
+        }
+        if !reads_all || at == args.len() {
+            user.take().map_or(Ok(()), |(user, password)| authenticate(cx, args, user, password))?;
+            name.take().map_or(Ok(()), |name| set_name(cx, name))?;
         }
     }
     if !cx.client.identity.may_enter(&cx.instance().acl) {
@@ -120,6 +130,8 @@ fn authenticate(cx: &mut Ctx<'_>, args: Args<'_>, user: &[u8], password: &[u8]) 
 
 /// Names the connection; an empty name takes its name away.
 pub(super) fn set_name(cx: &Ctx<'_>, name: &[u8]) -> Result {
+    // Since Redis 7.2 a name ends with a zero byte.
+    let name = if cx.config().level().is_72() { c_string(name) } else { name };
     cx.client.shared.labels().name = label(name).ok_or(BAD_NAME)?;
     Ok(())
 }

@@ -60,7 +60,7 @@ impl Search {
             } else if args.is(at, "RANK") {
                 match args.int(at + 1)? {
                     0 => return Err(Error::Static(RANK_ZERO)),
-                    i64::MIN if level.is_72() => return Err(Error::Static(RANK_RANGE)),
+                    i64::MIN if level.is_72() => return Err(Error::Static(LEAST_COUNT)),
                     // Redis 7.0 negates it, and it stays what it is: less than any count of matches.
                     i64::MIN => search.backwards = true,
                     rank => (search.skip, search.backwards) = (rank.unsigned_abs() - 1, rank < 0),
@@ -79,7 +79,9 @@ impl Search {
     }
 }
 
-const RANK_RANGE: &str = "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
+/// Of a number whose opposite is none.
+pub(super) const LEAST_COUNT: &str =
+    "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
 
 const RANK_ZERO: &str = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... \
      or use negative to start from the end of the list";

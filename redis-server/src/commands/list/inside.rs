@@ -1,5 +1,6 @@
 //! Changes anywhere in a list.
 
+use super::find::LEAST_COUNT;
 use super::{bounds, position, removed};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
@@ -48,6 +49,9 @@ pub(super) fn lset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// LREM key count element
 pub(super) fn lrem(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let count = args.int(2)?;
+    if count == i64::MIN && cx.config().level().is_72() {
+        return Err(Error::Static(LEAST_COUNT));
+    }
     let (key, limits) = (args.key(0), cx.list_limits());
     let Some(list) = cx.db.list_mut(key)? else {
         cx.reply.int(0);

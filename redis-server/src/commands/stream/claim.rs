@@ -1,6 +1,6 @@
 //! XCLAIM and XAUTOCLAIM: entries that change their consumer.
 
-use super::{group_mut, no_group, parse, reply_entry, reply_id, say_pending, say_position, see};
+use super::{arrive, group_mut, no_group, parse, reply_entry, reply_id, say_pending, say_position, see};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::keyspace::Key;
@@ -94,6 +94,13 @@ impl Claim<'_> {
     }
 }
 
+impl Claim<'_> {
+    /// Makes the consumer, whether it gets something or not, as Redis does since 7.2.
+    fn arrive(&self, cx: &mut Ctx<'_>) -> Result {
+        if cx.config().level().is_72() { arrive(cx, self.key, self.group, self.consumer) } else { Ok(()) }
+    }
+}
+
 /// The options of XCLAIM.
 #[derive(Debug, Default)]
 struct Options {
@@ -168,6 +175,7 @@ pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         just_id: options.just_id,
         force: options.force,
     };
+    claim.arrive(cx)?;
     let mark = cx.reply.mark();
     let mut count = 0;
     for id in ids {
@@ -213,6 +221,7 @@ pub(super) fn xautoclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let missing = || no_group(args.at(1), args.at(2), "");
     cx.db.count_look(key);
     cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, args.at(2))).ok_or_else(missing)?;
+    claim.arrive(cx)?;
     claim_pending(cx, &claim, start, count)
 }
 

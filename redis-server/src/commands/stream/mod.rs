@@ -113,6 +113,14 @@ fn see(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) -> Result
     Ok(made)
 }
 
+/// Notes that a consumer was heard of before anything is read or claimed, and makes one that is not there, as Redis does since 7.2.
+fn arrive(cx: &mut Ctx<'_>, key: &Key<'_>, group: &[u8], consumer: &[u8]) -> Result {
+    if see(cx, key, group, consumer)? {
+        cx.instead(&[b"XGROUP", b"CREATECONSUMER", key.bytes, group, consumer]);
+    }
+    Ok(())
+}
+
 /// Longest part of a name that errors repeat, in bytes.
 const MAX_NAME: usize = 512;
 

@@ -1,7 +1,8 @@
 //! XREAD and XREADGROUP: what has come since, now or when it comes.
 
 use super::{
-    group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position, see,
+    arrive, group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
+    see,
 };
 use crate::command::{Args, KeyPositions, Result, weight};
 use crate::config::Level;
@@ -328,7 +329,7 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         });
     }
     if cx.config().level().is_72() {
-        args.keys().iter().try_for_each(|key| arrive(cx, key, reader))?;
+        args.keys().iter().try_for_each(|key| arrive(cx, key, reader.group, reader.consumer))?;
     }
     let mark = cx.reply.mark();
     let mut count = 0;
@@ -341,14 +342,6 @@ pub(super) fn xreadgroup(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     if wait(cx, args, &options).is_some() {
         args.keys().iter().try_for_each(|key| await_idle(cx, key, &options))?;
-    }
-    Ok(())
-}
-
-/// Notes that a consumer was heard of before anything is read, and makes one that is not there, as Redis does since 7.2.
-fn arrive(cx: &mut Ctx<'_>, key: &Key<'_>, reader: Reader<'_>) -> Result {
-    if see(cx, key, reader.group, reader.consumer)? {
-        cx.instead(&[b"XGROUP", b"CREATECONSUMER", key.bytes, reader.group, reader.consumer]);
     }
     Ok(())
 }

@@ -273,9 +273,10 @@ impl Link {
         }
     }
 
-    /// Whether the stream is all that it is sent.
-    pub fn is_online(&self) -> bool {
-        matches!(self.phase, Phase::Online(_))
+    /// Whether the stream is to follow up to where this server's own ends, and the end of the snapshot in front of it has not been
+    /// seen yet.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Receives(_)) && self.replica.end.load(Relaxed) != u64::MAX
     }
 
     /// Bytes of the stream that wait for it.

@@ -39,6 +39,7 @@ fn in_words_of(lua: &Lua, text: String) -> String {
         return text;
     }
     let text = text.replace("redis.", "server.").replace("Lua redis lib command arguments", "Command arguments");
+    let text = text.replace("this redis lib call", "this call");
     text.replace("Library names can", "Function names can")
 }
 

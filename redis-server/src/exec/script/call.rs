@@ -12,7 +12,7 @@ use crate::clients::acl::{self, Identity};
 use crate::clients::client::{Client, ClientShared, ReplyMode};
 use crate::cluster::slot_of;
 use crate::command::{Args, Flags, OwnedArgs};
-use crate::config::settings;
+use crate::config::{Level, settings};
 use crate::exec::clock::Tick;
 use crate::exec::cluster;
 use crate::exec::dispatch::{self, Call};
@@ -241,6 +241,11 @@ impl Running {
     /// What the script is: EVAL, a function, a library that is loaded.
     pub(super) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Which server's words it is told.
+    pub(super) fn level(&self) -> Level {
+        self.worker.instance.config.level()
     }
 
     /// Whether the script's caller may run a command; `None` if there is no such command.

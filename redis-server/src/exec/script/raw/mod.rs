@@ -395,7 +395,9 @@ unsafe fn command(state: *mut lua_State, raises: bool) -> c_int {
         if let Err(refused) = take_arguments(state) {
             let (error, raises) = match refused {
                 Refused::NoScript => (NO_SCRIPT, true),
+                Refused::Nothing if is_valkey() => ("ERR Please specify at least one argument for this call", raises),
                 Refused::Nothing => ("ERR Please specify at least one argument for this redis lib call", raises),
+                Refused::Type if is_valkey() => ("ERR Command arguments must be strings or integers", raises),
                 Refused::Type => ("ERR Lua redis lib command arguments must be strings or integers", raises),
             };
             if raises {
@@ -435,6 +437,11 @@ enum Outcome {
     Replied,
     Refused,
     Killed,
+}
+
+/// Whether the script of this thread is told what Valkey tells.
+fn is_valkey() -> bool {
+    call::with(|running| running.is_some_and(|running| running.level().is_valkey()))
 }
 
 /// Takes the arguments on the stack over to the script of this thread.
