@@ -100,13 +100,15 @@ fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Grou
     for _ in 0..reader.len()? {
         let name = reader.string()?;
         let seen_at = reader.time()?;
-        // Older servers do not keep when a consumer was last given something.
-        let active_at = if kind == kind::STREAM_3 { reader.time()? } else { seen_at };
+        // Older servers do not keep when a consumer was last given something; of one that was given nothing it is -1.
+        let active_at = match kind {
+            kind::STREAM_3 => u64::try_from(i64::from_le_bytes(reader.array()?)).ok(),
+            _ => Some(seen_at),
+        };
         if !group.add_consumer(&name, seen_at) {
             return None;
         }
-        // A consumer that was given nothing has -1 there.
-        if active_at != u64::MAX {
+        if let Some(active_at) = active_at {
             group.note_active(&name, active_at);
         }
         for _ in 0..reader.len()? {

@@ -211,23 +211,47 @@ fn wide_stream() -> Vec<u8> {
 /// Commands that look at and change a value of any type, one a line; the fuzz target `dump_payload` runs them too.
 const USES: &str = include_str!("uses.txt");
 
-/// What is restored can be used: no command panics, whatever it was.
-#[test]
-fn what_is_restored_can_be_used() {
-    let flags = ["--enable-debug-command", "yes"];
-    let launch = crate::config::Launch::from_flags(&flags).unwrap();
+/// A client of a server with these flags.
+fn session(flags: &[&str]) -> crate::runtime::embedded::Session {
+    let launch = crate::config::Launch::from_flags(flags).unwrap();
     let (config, _) = crate::config::Config::load(&launch, std::iter::empty()).unwrap();
     let instance =
         std::sync::Arc::new(crate::exec::instance::Instance::new(std::sync::Arc::new(config), &crate::commands::TABLE));
-    let worker = std::rc::Rc::new(crate::exec::worker::Worker::new(instance));
-    let mut session = crate::runtime::embedded::Session::new(worker);
+    crate::runtime::embedded::Session::new(std::rc::Rc::new(crate::exec::worker::Worker::new(instance)))
+}
+
+/// Whether the key `k` can be made of a value.
+fn makes(session: &mut crate::runtime::embedded::Session, value: &[u8]) -> bool {
+    let mut payload = value.to_vec();
+    sign(&mut payload);
+    let mut request = format!("*5\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n${}\r\n", payload.len()).into_bytes();
+    request.extend([&payload[..], b"\r\n$7\r\nREPLACE\r\n"].concat());
+    session.receive(&request);
+    session.transmit() == b"+OK\r\n"
+}
+
+/// Redis 7.2 notes -1 for a consumer that was given nothing.
+#[test]
+fn a_consumer_that_was_given_nothing_stays_so() {
+    let mut session = session(&["--compatibility", "7.2"]);
+    for (active_at, shown) in [(9i64, false), (-1, true)] {
+        let mut value = super::differential::wholes().into_iter().find(|value| value[0] == kind::STREAM_3).unwrap();
+        // Behind the consumer's name stands when it was seen.
+        let at = value.windows(4).rposition(|bytes| bytes == [1, 1, b'c', 9]).unwrap() + 3 + 8;
+        value[at..at + 8].copy_from_slice(&active_at.to_le_bytes());
+        assert!(makes(&mut session, &value));
+        session.receive(b"XINFO CONSUMERS k g\r\n");
+        let reply = session.transmit();
+        assert_eq!(reply.ends_with(b"inactive\r\n:-1\r\n"), shown, "{}", reply.escape_ascii());
+    }
+}
+
+/// What is restored can be used: no command panics, whatever it was.
+#[test]
+fn what_is_restored_can_be_used() {
+    let mut session = session(&["--enable-debug-command", "yes"]);
     let mut use_value = |bytes: &[u8]| {
-        let mut payload = bytes.to_vec();
-        sign(&mut payload);
-        let mut request = format!("*5\r\n$7\r\nRESTORE\r\n$1\r\nk\r\n$1\r\n0\r\n${}\r\n", payload.len()).into_bytes();
-        request.extend([&payload[..], b"\r\n$7\r\nREPLACE\r\n"].concat());
-        session.receive(&request);
-        let is_restored = session.transmit() == b"+OK\r\n";
+        let is_restored = makes(&mut session, bytes);
         if is_restored {
             session.receive(USES.as_bytes());
             let _ = session.transmit();
