@@ -2,6 +2,7 @@
 //!
 //! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
 
+mod browser;
 mod kit;
 mod outside;
 
@@ -10,6 +11,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+pub use browser::Browser;
 pub use kit::Kit;
 pub use outside::outside;
 
