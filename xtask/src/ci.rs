@@ -17,7 +17,7 @@ const FUZZ_RUNS: &str = "-runs=20000";
 
 /// What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command. The alias
 /// `cargo everything` names them, too.
-const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial";
+const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
 
 /// Options of `cargo xtask ci`.
 #[derive(Args)]

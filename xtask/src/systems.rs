@@ -10,7 +10,7 @@ use clap::Args;
 use crate::process::run_quietly;
 
 /// Targets, and the features that are checked for each beside the defaults.
-const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "mqtt"), ("aarch64-apple-darwin", "mqtt,serial")];
+const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "mqtt,web"), ("aarch64-apple-darwin", "mqtt,serial,web")];
 
 /// Sets of features that somebody may want, without the defaults; each is checked alone, the empty one by `bare`.
 const FEATURES: [&str; 8] = [

@@ -12,6 +12,8 @@ mod class;
 #[cfg(feature = "cli")]
 mod cli;
 mod conformance;
+#[cfg(any(feature = "mqtt", feature = "web"))]
+mod emulated;
 #[cfg(feature = "std")]
 mod home;
 mod judge;
@@ -30,3 +32,5 @@ mod support;
 mod typed;
 mod values;
 mod vectors;
+#[cfg(feature = "web")]
+mod web;

@@ -1,6 +1,8 @@
 //! What can be asked of the command.
 
 use std::net::IpAddr;
+#[cfg(feature = "web")]
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,6 +40,7 @@ JSON: with --json every result is one line.
   dump      as decode, with \"time\", \"from\", \"to\" in front
   emulate   {\"event\": \"serving\", \"address\", \"object\": object}
   bridge    {\"event\": \"found\", \"address\", \"object\": object, \"topic\"}
+  web       {\"event\": \"listening\", \"url\"}, {\"event\": \"found\", \"address\", \"object\": object, \"device\"}
   certify   {\"object\": object, \"item\", \"requirement\", \"source\", \"outcome\": passed, failed or skipped, \"why\"}
   classes   {\"code\", \"class\", \"name\", \"nameJa\", \"releases\", \"properties\": [{\"epc\", \"name\", …}] (of one class)}
   bench     {\"requests\", \"answered\", \"lost\", \"refused\", \"seconds\", \"perSecond\", \"microseconds\": {\"p50\", …}}";
@@ -174,6 +177,18 @@ Examples:
   echonet bridge mqtt://broker
   echonet bridge mqtt://user:password@192.168.1.2:1883 --poll 30 --quirks my.tsv")]
     Bridge(Bridge),
+    /// Serve the home by the ECHONET Lite Web API, and as a page
+    ///
+    /// Every object that is found is a device of the API, with the names and values of the tables; /events tells what changes,
+    /// /openapi.json describes all of it. Without --token-file, or $ECHONET_WEB_TOKEN, only this machine can be served.
+    #[cfg(feature = "web")]
+    #[command(after_help = "Examples:
+  echonet web                                      http://127.0.0.1:8610/ is the page
+  echonet web --emulate home.toml                  of devices that are not there
+  echonet web --listen 192.168.1.2:8610 --token-file secret --host home.example
+  curl localhost:8610/elapi/v1/devices
+  curl -X PUT localhost:8610/elapi/v1/devices/ID/properties/operationStatus --json '{\"operationStatus\": true}'")]
+    Web(Web),
     /// Hold a node against the specification, and list what it does not meet
     ///
     /// It asks and writes as a tester does: each writable property gets its own value and impossible ones, devices are switched
@@ -307,6 +322,29 @@ pub(crate) struct Bridge {
     /// What devices of some makers do otherwise: lines of MAKER, CLASS, RULE, VALUE between tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) quirks: Option<PathBuf>,
+}
+
+#[cfg(feature = "web")]
+#[derive(Args, Debug)]
+pub(crate) struct Web {
+    /// Where to listen for HTTP
+    #[arg(long, default_value = "127.0.0.1:8610", value_name = "IP:PORT")]
+    pub(crate) listen: SocketAddr,
+    /// Answer requests to this name, besides addresses and localhost; can be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+    /// Serve only who sends the token in this file: Authorization: Bearer TOKEN, or X-Elapi-key: TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// How often to ask for what devices do not announce, while somebody looks
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) poll: Duration,
+    /// What devices of some makers do otherwise: lines of MAKER, CLASS, RULE, VALUE between tabs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) quirks: Option<PathBuf>,
+    /// Play this virtual home beside: a file as for `echonet emulate`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) emulate: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::net::IpAddr;
 
 use echonet_lite::controller::{Config, Interview};
 use echonet_lite::net::{Builder, Endpoint};
@@ -11,13 +12,18 @@ use crate::failure::Failure;
 
 /// An endpoint as the options want it.
 pub(crate) fn builder(options: &Options) -> Builder {
+    builder_at(options, &options.address)
+}
+
+/// An endpoint as the options want it, but for its addresses.
+pub(crate) fn builder_at(options: &Options, addresses: &[IpAddr]) -> Builder {
     let mut builder = Endpoint::builder().ipv4(!options.ipv6).ipv6(!options.ipv4).port(options.port);
     // What was typed wrong is not waited for.
     builder = builder.prefer_tcp(options.tcp).wait(false);
     for name in &options.interface {
         builder = builder.interface(name);
     }
-    for &address in &options.address {
+    for &address in addresses {
         builder = builder.address(address);
     }
     builder

@@ -17,10 +17,14 @@ mod get;
 mod link;
 mod names;
 mod output;
+#[cfg(any(feature = "mqtt", feature = "web"))]
+mod quirks;
 mod render;
 mod serve;
 mod set;
 mod watch;
+#[cfg(feature = "web")]
+mod web;
 
 use std::process::ExitCode;
 
@@ -61,6 +65,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         #[cfg(feature = "mqtt")]
         Command::Bridge(args) => whole(bridge::run(args, options, out)),
         Command::Serve(args) => endless(serve::run(args, options, out)),
+        #[cfg(feature = "web")]
+        Command::Web(args) => endless(web::run(args, options, out)),
     }
 }
 

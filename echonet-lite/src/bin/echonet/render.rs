@@ -24,6 +24,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
+/// What bytes of a property say by its newest form, or else by an earlier one.
+pub(crate) fn decode<'a>(class: &Class, epc: u8, edt: &'a [u8]) -> Option<(&'static PropertySpec, Value<'a>)> {
+    let newest = class.property(epc)?;
+    let earlier = class.superseded.iter().filter(|spec| spec.epc == epc);
+    std::iter::once(newest).chain(earlier).find_map(|spec| Some((spec, spec.decode(edt).ok()?)))
+}
+
 /// A property of an object, and its bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Property<'a> {
@@ -53,10 +60,7 @@ impl<'a> Property<'a> {
 
     /// What the bytes say by the newest form of the property, or else by an earlier one.
     fn value(self) -> Option<Value<'a>> {
-        let class = self.class?;
-        let newest = class.property(self.epc)?;
-        let earlier = class.superseded.iter().filter(|spec| spec.epc == self.epc);
-        std::iter::once(newest).chain(earlier).find_map(|spec| spec.decode(self.edt).ok())
+        decode(self.class?, self.epc, self.edt).map(|(_, value)| value)
     }
 
     /// The value for people: with its unit, or in hexadecimal with the reason.

@@ -7,7 +7,6 @@
 mod broker;
 mod composite;
 mod device_class;
-mod quirks;
 mod shown;
 mod thing;
 
@@ -25,7 +24,7 @@ use tokio::sync::mpsc;
 use crate::commands::{Bridge as Args, Options};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::{link, names, render};
+use crate::{link, names, quirks, render};
 
 /// How long answers to a search are waited for, and the time between two searches.
 const SEARCH: Duration = Duration::from_secs(3);
@@ -79,13 +78,7 @@ struct Bridge<'a> {
 }
 
 pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<(), Failure> {
-    let own = match &args.quirks {
-        Some(file) => {
-            std::fs::read_to_string(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?
-        }
-        None => String::new(),
-    };
-    let quirks = quirks::Table::new(&own).map_err(Failure::Input)?;
+    let quirks = quirks::Table::with_file(args.quirks.as_deref())?;
     let mut settings = link::settings(options, Interview::Everything);
     (settings.max_nodes, settings.max_requests, settings.max_events) = (NODES, REQUESTS, REQUESTS);
     let endpoint = link::builder(options).controller(settings).bind().await?;
@@ -292,9 +285,7 @@ impl Bridge<'_> {
     /// Reads properties, after others were written.
     fn read(&self, node: NodeAddr, eoj: Eoj, epcs: PropertySet, why: Why, writes: Vec<(u8, Vec<u8>)>) {
         let Some(thing) = self.things.get(&(node, eoj)) else { return };
-        let together: Vec<_> = epcs.difference(thing.quirks.alone).iter().collect();
-        let alone = epcs.intersection(thing.quirks.alone).iter().map(|epc| vec![epc]);
-        let batches: Vec<_> = together.chunks(thing.quirks.ask_at_once).map(<[u8]>::to_vec).chain(alone).collect();
+        let batches = thing.quirks.batches(epcs);
         let (endpoint, readings) = (self.endpoint.clone(), self.readings.clone());
         tokio::spawn(async move {
             let mut failure = None;

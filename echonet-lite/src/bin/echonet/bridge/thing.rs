@@ -8,9 +8,10 @@ use echonet_lite::controller::PropertyMaps;
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
-use super::quirks::Quirks;
 use super::shown::{self, Kind, UNKNOWN};
 use super::{composite, device_class};
+use crate::quirks::Quirks;
+use crate::render;
 
 /// What says which device it is, or how it is made: read once, shown with the device or not at all.
 const DESCRIPTION: PropertySet =
@@ -62,13 +63,12 @@ impl Thing {
     pub(super) fn new(
         class: &'static Class,
         eoj: Eoj,
-        mut maps: PropertyMaps,
+        maps: PropertyMaps,
         (quirks, maker): (Quirks, Option<[u8; 3]>),
         (prefix, id): (&str, &str),
         least: Duration,
     ) -> Self {
-        maps.readable = maps.readable.union(quirks.readable).difference(quirks.broken);
-        maps.announced = maps.announced.difference(quirks.unannounced);
+        let maps = quirks.mend(maps);
         let place = eoj.to_string().to_lowercase();
         let least = least.max(quirks.poll_least);
         let number = if eoj.instance() == 1 { String::new() } else { format!(" {}", eoj.instance()) };
@@ -294,10 +294,7 @@ impl Thing {
 
     /// What a property says, by its newest form or an earlier one.
     fn value(&self, epc: u8) -> Option<(&'static PropertySpec, Value<'_>)> {
-        let edt = self.values.get(&epc)?;
-        let newest = self.class.property(epc)?;
-        let earlier = self.class.superseded.iter().filter(|spec| spec.epc == epc);
-        std::iter::once(newest).chain(earlier).find_map(|spec| Some((spec, spec.decode(edt).ok()?)))
+        render::decode(self.class, epc, self.values.get(&epc)?)
     }
 
     /// A number times the properties that it is counted in; none while these are not known.

@@ -1,24 +1,28 @@
 //! What makers' devices do otherwise, as data: `quirks.tsv` and a file of the user's.
 
+use std::path::Path;
 use std::time::Duration;
 
+use echonet_lite::controller::PropertyMaps;
 use echonet_lite::wire::{ClassCode, PropertySet};
+
+use crate::failure::Failure;
 
 /// What is known of the devices of one maker and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Quirks {
+pub(crate) struct Quirks {
     /// The least time between two questions to an object.
-    pub(super) poll_least: Duration,
+    pub(crate) poll_least: Duration,
     /// Properties that one request may have.
-    pub(super) ask_at_once: usize,
+    pub(crate) ask_at_once: usize,
     /// Properties that are asked for in requests of their own.
-    pub(super) alone: PropertySet,
+    pub(crate) alone: PropertySet,
     /// Properties that change without a notification, whatever the map says.
-    pub(super) unannounced: PropertySet,
+    pub(crate) unannounced: PropertySet,
     /// Properties that can be read, whatever the map says.
-    pub(super) readable: PropertySet,
+    pub(crate) readable: PropertySet,
     /// Properties that are left out.
-    pub(super) broken: PropertySet,
+    pub(crate) broken: PropertySet,
 }
 
 impl Default for Quirks {
@@ -29,9 +33,27 @@ impl Default for Quirks {
     }
 }
 
+impl Quirks {
+    /// What is true of an object that tells these property maps.
+    pub(crate) fn mend(&self, maps: PropertyMaps) -> PropertyMaps {
+        PropertyMaps {
+            readable: maps.readable.union(self.readable).difference(self.broken),
+            announced: maps.announced.difference(self.unannounced),
+            writable: maps.writable,
+        }
+    }
+
+    /// In which requests properties are asked for.
+    pub(crate) fn batches(&self, epcs: PropertySet) -> Vec<Vec<u8>> {
+        let together: Vec<_> = epcs.difference(self.alone).iter().collect();
+        let alone = epcs.intersection(self.alone).iter().map(|epc| vec![epc]);
+        together.chunks(self.ask_at_once).map(<[u8]>::to_vec).chain(alone).collect()
+    }
+}
+
 /// All that is known.
 #[derive(Debug)]
-pub(super) struct Table(Vec<Row>);
+pub(crate) struct Table(Vec<Row>);
 
 #[derive(Debug)]
 struct Row {
@@ -51,8 +73,16 @@ enum Rule {
 }
 
 impl Table {
+    /// What comes with the command, behind what stands in a file of the user's.
+    pub(crate) fn with_file(file: Option<&Path>) -> Result<Self, Failure> {
+        let wrong = |file: &Path, why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", file.display()));
+        let Some(file) = file else { return Self::new("").map_err(Failure::Input) };
+        let own = std::fs::read_to_string(file).map_err(|error| wrong(file, &error))?;
+        Self::new(&own).map_err(|line| wrong(file, &line))
+    }
+
     /// What comes with the command, behind what the user has written.
-    pub(super) fn new(own: &str) -> Result<Self, String> {
+    fn new(own: &str) -> Result<Self, String> {
         let mut rows = Vec::new();
         for text in [own, include_str!("quirks.tsv")] {
             for (at, line) in text.lines().enumerate() {
@@ -65,7 +95,7 @@ impl Table {
     }
 
     /// What is known of the devices of a maker and class. Of two numbers the first one counts; sets of properties add up.
-    pub(super) fn of(&self, maker: Option<[u8; 3]>, class: ClassCode) -> Quirks {
+    pub(crate) fn of(&self, maker: Option<[u8; 3]>, class: ClassCode) -> Quirks {
         let mut quirks = Quirks::default();
         let (mut polls, mut asks) = (None, None);
         let is_of = |row: &&Row| row.maker.is_none_or(|of| Some(of) == maker) && row.class.is_none_or(|of| of == class);
@@ -132,6 +162,19 @@ mod tests {
         assert_eq!(of(None, 0x028D).poll_least, Duration::from_secs(30));
         assert_eq!(of(Some([0, 0, 0x0B]), 0x0287).alone, PropertySet::of(&[0xB3, 0xB7]));
         assert_eq!((of(None, 0x0290).ask_at_once, of(None, 0x0290).unannounced.contains(0x84)), (5, true));
+    }
+
+    #[test]
+    fn properties_are_asked_for_together_or_alone_and_maps_are_mended() {
+        let table = Table::new("*\t0290\task-at-once\t2\n*\t0290\talone\tB1\n*\t0290\tbroken\tB0\n").unwrap();
+        let quirks = table.of(None, ClassCode::from_u16(0x0290));
+        let epcs = PropertySet::of(&[0x80, 0x88, 0xB1, 0xB6]);
+        assert_eq!(quirks.batches(epcs), [vec![0x80, 0x88], vec![0xB6], vec![0xB1]]);
+        assert_eq!(quirks.batches(PropertySet::EMPTY), Vec::<Vec<u8>>::new());
+        let (readable, announced) = (PropertySet::of(&[0x80, 0xB0]), PropertySet::of(&[0x80, 0x84]));
+        let maps = PropertyMaps { readable, announced, ..PropertyMaps::default() };
+        let mended = quirks.mend(maps);
+        assert_eq!((mended.readable, mended.announced), (PropertySet::of(&[0x80]), PropertySet::of(&[0x80])));
     }
 
     #[test]

@@ -1,0 +1,217 @@
+//! What is asked of devices, over HTTP, for groups, in bulks and for histories alike.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use echonet_lite::class::PropertySpec;
+use echonet_lite::controller::{Request, Status};
+use echonet_lite::wire::PropertySet;
+use serde_json::{Map, Value as Json, json};
+
+use super::Web;
+use super::device::{Device, Resource, Values, only_value};
+use super::problem::Problem;
+use super::value;
+
+/// What was written is read after this: some devices take a moment to do it.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// What can be asked of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Call {
+    /// All properties.
+    All,
+    /// A property, with what its query says.
+    Get { name: String, query: Vec<(String, String)> },
+    /// A property is to have a value.
+    Put { name: String, body: Json },
+    /// Something is to be done.
+    Act { name: String, body: Json },
+}
+
+impl Web {
+    /// Does what is asked of a device; what the answer says.
+    ///
+    /// # Errors
+    /// There is no such device, it has no such resource, or it does not do it.
+    pub(super) async fn call(&self, id: &str, call: Call) -> Result<Json, Problem> {
+        let device = self.home.device(id)?;
+        match call {
+            Call::All => self.all(&device).await,
+            Call::Get { name, query } => self.get(&device, device.resource(&name)?, &query).await,
+            Call::Put { name, body } => self.put(&device, device.resource(&name)?, &body).await,
+            Call::Act { name, body } => self.act(&device, device.resource(&name)?, &body).await,
+        }
+    }
+
+    async fn all(&self, device: &Arc<Device>) -> Result<Json, Problem> {
+        let values = self.fetch(device, device.readable(), false).await?;
+        let resources = device.resources().filter(|resource| resource.is_readable);
+        let read =
+            resources.filter_map(|resource| Some((resource.name.to_owned(), device.read(resource.spec, &values)?)));
+        Ok(Json::Object(read.collect()))
+    }
+
+    async fn get(
+        &self,
+        device: &Arc<Device>,
+        resource: Resource<'_>,
+        query: &[(String, String)],
+    ) -> Result<Json, Problem> {
+        if !resource.is_readable {
+            return Err(Problem::not_allowed("POST", format!("{} is an action: it is done by POST", resource.name)));
+        }
+        let spec = resource.spec;
+        let first = first(device, spec, query)?;
+        let epcs = device.coefficients(spec).with(spec.epc);
+        let values = match first {
+            None => self.fetch(device, epcs, true).await?,
+            Some((epc, edt)) => {
+                // Nobody asks for another day meanwhile.
+                let _alone = device.atomic.lock().await;
+                self.write(device, epc, &edt).await?;
+                self.fetch(device, epcs, true).await?
+            }
+        };
+        let Some(edt) = values.get(&spec.epc) else {
+            return Err(Problem::device(format!("the device does not tell {}", resource.name)));
+        };
+        let value = device.read(spec, &values);
+        let value =
+            value.ok_or_else(|| Problem::device(format!("{}: {} is no value of it", resource.name, hex(edt))))?;
+        Ok(json!({ resource.name: value }))
+    }
+
+    async fn put(&self, device: &Arc<Device>, resource: Resource<'_>, body: &Json) -> Result<Json, Problem> {
+        let name = resource.name;
+        if !resource.is_readable {
+            return Err(Problem::not_allowed("POST", format!("{name} is an action: it is done by POST")));
+        }
+        if !resource.is_writable {
+            return Err(Problem::not_allowed("GET, HEAD", format!("{name} cannot be written")));
+        }
+        let edt = value::edt(resource.spec, only_field(body, name)?)?;
+        self.write(device, resource.spec.epc, &edt).await?;
+        let said = [(resource.spec.epc, edt)];
+        self.home.take(device.addr, device.eoj, &said);
+        self.settle(device);
+        let values = Values::from(said);
+        // What counts for numbers that are multiplied is what was sent.
+        let value = device.read(resource.spec, &values).filter(|value| !value.is_null());
+        Ok(json!({ name: value.unwrap_or_else(|| body[name].clone()) }))
+    }
+
+    async fn act(&self, device: &Arc<Device>, resource: Resource<'_>, body: &Json) -> Result<Json, Problem> {
+        let name = resource.name;
+        if resource.is_readable {
+            return Err(Problem::not_allowed("GET, HEAD, PUT", format!("{name} is a property: it is written by PUT")));
+        }
+        let is_empty = body.is_null() || body.as_object().is_some_and(Map::is_empty);
+        let edt = match only_value(resource.spec) {
+            Some(only) if is_empty => value::parse(resource.spec, only)?,
+            _ => value::edt(resource.spec, only_field(body, name)?)?,
+        };
+        self.write(device, resource.spec.epc, &edt).await?;
+        self.settle(device);
+        Ok(json!({}))
+    }
+
+    /// Writes a property.
+    async fn write(&self, device: &Device, epc: u8, edt: &[u8]) -> Result<(), Problem> {
+        let answer = self.endpoint.set(device.addr, device.eoj, &[(epc, edt)]).await?;
+        let refused = || Problem::device(format!("the device refuses {epc:#04X} = {}", hex(edt)));
+        if answer.is_ok() { Ok(()) } else { Err(refused()) }
+    }
+
+    /// Reads properties, and keeps what the device tells. Of several some may be missing; of one that the device refuses, the
+    /// refusal is the answer.
+    pub(super) async fn fetch(&self, device: &Device, epcs: PropertySet, is_fresh: bool) -> Result<Values, Problem> {
+        let mut said = Vec::new();
+        let mut problem = None;
+        for batch in device.quirks.batches(epcs) {
+            let request = Request::get(device.eoj, &batch);
+            let request = if is_fresh { request.fresh() } else { request };
+            match self.endpoint.request(device.addr, &request).await {
+                Ok(answer) => {
+                    let done = answer.outcomes().filter(|outcome| outcome.status == Status::Done);
+                    said.extend(done.filter_map(|outcome| Some((outcome.epc, outcome.value?.to_vec()))));
+                }
+                Err(error) => problem = problem.or_else(|| Some(error.into())),
+            }
+        }
+        self.home.take(device.addr, device.eoj, &said);
+        match problem {
+            Some(problem) if said.is_empty() => Err(problem),
+            _ => Ok(said.into_iter().collect()),
+        }
+    }
+
+    /// Reads after a while what a write may have changed.
+    fn settle(&self, device: &Arc<Device>) {
+        if !self.home.settles(&device.id) {
+            return;
+        }
+        let (web, device) = (self.clone(), Arc::clone(device));
+        tokio::spawn(async move {
+            tokio::time::sleep(SETTLED).await;
+            web.home.has_settled(&device.id);
+            // It may be silent now; then it is asked later.
+            let _ = web
+                .fetch(&device, device.silent().union(device.maps.writable.intersection(device.readable())), false)
+                .await;
+        });
+    }
+}
+
+/// What is written before a property is read, as a query says.
+///
+/// # Errors
+/// The query says what it cannot, or only a part.
+fn first(device: &Device, spec: &PropertySpec, query: &[(String, String)]) -> Result<Option<(u8, Vec<u8>)>, Problem> {
+    let parameters = device.parameters(spec);
+    if let Some((name, _)) = query.iter().find(|(name, _)| !parameters.iter().any(|parameter| parameter.name == name)) {
+        let names: Vec<_> = parameters.iter().map(|parameter| parameter.name).collect();
+        let there = if names.is_empty() { "no parameters".to_owned() } else { names.join(", ") };
+        return Err(Problem::mistyped(format!("{name:.60}: there is no such parameter; there are {there}")));
+    }
+    let said = |name: &str| query.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str());
+    let (Some(epc), false) = (spec.atomic, query.is_empty()) else { return Ok(None) };
+    let Some(first) = device.class.property(epc) else { return Ok(None) };
+    let mut parts = Vec::new();
+    for parameter in &parameters {
+        let value = said(parameter.name)
+            .ok_or_else(|| Problem::mistyped(format!("the parameter {} is missing", parameter.name)))?;
+        parts.push((parameter.name, value));
+    }
+    let text = match &parts[..] {
+        [(_, only)] => (*only).to_owned(),
+        several => {
+            let fields: Vec<_> =
+                several.iter().map(|(name, value)| format!("{name}: \"{}\"", value.replace('"', ""))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    };
+    Ok(Some((epc, value::parse(first, &text)?)))
+}
+
+/// The value in a body that has nothing else.
+fn only_field<'a>(body: &'a Json, name: &str) -> Result<&'a Json, Problem> {
+    let wrong = || Problem::mistyped(format!("{{\"{name}\": …}} is wanted, not {}", value::excerpt(body)));
+    match body.as_object() {
+        Some(map) if map.len() == 1 => map.get(name).ok_or_else(wrong),
+        _ => Err(wrong()),
+    }
+}
+
+fn hex(edt: &[u8]) -> String {
+    format!("0x{}", crate::render::hex(edt))
+}
+
+/// What became of a call, in a list of several.
+pub(super) fn outcome(device: &str, result: Result<Json, Problem>) -> Json {
+    match result {
+        Ok(body) => json!({ "deviceId": device, "status": StatusCode::OK.as_u16(), "body": body }),
+        Err(problem) => json!({ "deviceId": device, "status": problem.status.as_u16(), "body": problem.json() }),
+    }
+}

@@ -1,0 +1,88 @@
+//! `echonet web`: the home by the ECHONET Lite Web API, and as a page.
+//!
+//! Every object of the network is a device of the API, its properties are resources with the names and values of the tables.
+//! What is asked for over HTTP is asked of the device; what devices announce, and what they are asked for while somebody looks,
+//! is told to readers of the stream of events. Groups, bulks and histories are kept here, within limits.
+
+mod bulks;
+mod calls;
+mod device;
+mod devices;
+mod events;
+mod follow;
+mod groups;
+mod guard;
+mod histories;
+mod home;
+mod openapi;
+mod page;
+mod problem;
+mod request;
+mod routes;
+mod schema;
+mod serve;
+mod stored;
+mod value;
+
+use std::sync::Arc;
+
+use echonet_lite::controller::Interview;
+use echonet_lite::net::Endpoint;
+use guard::Guard;
+use home::Home;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::commands::{Options, Web as Args};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::{emulate, link, quirks};
+
+/// Nodes and requests that a large building has.
+const NODES: usize = 8192;
+const REQUESTS: usize = 16_384;
+
+/// What every request is served with.
+#[derive(Clone)]
+struct Web(Arc<Shared>);
+
+struct Shared {
+    endpoint: Endpoint,
+    home: Home,
+    quirks: quirks::Table,
+    /// Places for readers of events.
+    readers: Arc<Semaphore>,
+}
+
+impl std::ops::Deref for Web {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<(), Failure> {
+    let guard = Guard::new(args)?;
+    let quirks = quirks::Table::with_file(args.quirks.as_deref())?;
+    let held = |error| Failure::Network(format!("--listen {}: {error}", args.listen));
+    let listener = TcpListener::bind(args.listen).await.map_err(held)?;
+    let _played = match &args.emulate {
+        Some(file) => emulate::play(file, options, out).await?,
+        None => Vec::new(),
+    };
+    let mut settings = link::settings(options, Interview::Everything);
+    (settings.max_nodes, settings.max_requests, settings.max_events) = (NODES, REQUESTS, REQUESTS);
+    let endpoint = link::builder(options).controller(settings).bind().await?;
+    let events = endpoint.events();
+    let readers = Arc::new(Semaphore::new(events::READERS));
+    let web = Web(Arc::new(Shared { endpoint, home: Home::new(), quirks, readers }));
+    let url = format!("http://{}/", listener.local_addr()?);
+    out.result(|| json!({ "event": "listening", "url": url }), || format!("the home is at {url}"))?;
+    tokio::spawn(serve::serve(listener, routes::router(web.clone(), guard)));
+    tokio::select! {
+        followed = follow::follow(&web, events, args.poll, out) => followed,
+        () = link::after(options.timeout) => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Emulated homes in the tests' own process, and children that end with a test.
+
+use std::net::Ipv4Addr;
+use std::process::Child;
+
+use echonet_lite::class::Class;
+use echonet_lite::emulate::{Device, NodePlan, ObjectPlan};
+use echonet_lite::net::Endpoint;
+use echonet_lite::node::Object;
+use echonet_lite::wire::Eoj;
+
+/// A child process that ends with the test.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Emulated nodes, each on an address of its own.
+pub struct Home {
+    _runtime: tokio::runtime::Runtime,
+    pub nodes: Vec<(Eoj, Endpoint<Device>)>,
+}
+
+impl Home {
+    /// Nodes of these classes at a port, with so many objects each, below an address.
+    pub fn new([a, b, c]: [u8; 3], port: u16, classes: &[&'static Class], objects: u8) -> Self {
+        let plan = |(at, class): (usize, &&'static Class)| {
+            NodePlan::new(at as u64 + 1, (1..=objects).map(|instance| ObjectPlan::new(class, instance)))
+        };
+        Self::of([a, b, c], port, classes.iter().enumerate().map(plan))
+    }
+
+    /// Nodes as they are planned.
+    pub fn of([a, b, c]: [u8; 3], port: u16, plans: impl IntoIterator<Item = NodePlan>) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let serve = |(at, plan): (usize, NodePlan)| {
+            let address = Ipv4Addr::new(a, b, c, at as u8 + 1);
+            let builder = Endpoint::builder().serve(Device::new(&plan)).address(address).port(port);
+            (plan.objects[0].eoj, runtime.block_on(builder.bind()).unwrap())
+        };
+        let nodes = plans.into_iter().enumerate().map(serve).collect();
+        Self { _runtime: runtime, nodes }
+    }
+
+    /// Changes a property of a node's first object, as the device itself does.
+    pub fn change(&self, at: usize, epc: u8, edt: &[u8]) {
+        let (eoj, endpoint) = &self.nodes[at];
+        endpoint.with_node(|device| device.change(*eoj, epc, edt)).unwrap();
+    }
+
+    /// What a property of a node's first object is.
+    pub fn value(&self, at: usize, epc: u8) -> Vec<u8> {
+        let mut edt = [0; 255];
+        let length = self.nodes[at].1.with_node(|device| device.objects()[0].get(epc, &mut edt)).unwrap();
+        edt[..length].to_vec()
+    }
+}
