@@ -3,19 +3,17 @@
 mod checker;
 
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use echonet_lite::class;
-use echonet_lite::emulate::{Device, NodePlan, ObjectPlan};
-use echonet_lite::net::Endpoint;
-use echonet_lite::node::Object;
-use echonet_lite::wire::Eoj;
 use rumqttc::{Client, Event, MqttOptions, Packet, QoS};
 use serde_json::{Value, json};
+
+use crate::emulated::{Home, Running};
 
 const PORT: u16 = 36174;
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,16 +23,6 @@ const CLASSES: [&str; 20] = [
     "0290", "0130", "0011", "0012", "0288", "027D", "0279", "026B", "0260", "026F", "0029", "0007", "001B", "0133",
     "0135", "0272", "03B7", "0281", "0282", "02A1",
 ];
-
-/// A child process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A genuine broker on a port that was free, without a memory of its own.
 struct Mosquitto {
@@ -147,42 +135,15 @@ impl Listener {
     }
 }
 
-/// Emulated nodes, each on an address of its own.
-struct Home {
-    _runtime: tokio::runtime::Runtime,
-    nodes: Vec<(Eoj, Endpoint<Device>)>,
+/// Nodes of these classes, with so many objects each.
+fn home(net: u8, classes: &[&'static class::Class], objects: u8) -> Home {
+    Home::new([127, 74, net], PORT + u16::from(net), classes, objects)
 }
 
-impl Home {
-    /// Nodes of these classes, with so many objects each.
-    fn new(net: u8, classes: &[&'static class::Class], objects: u8) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let serve = |(at, class): (usize, &&'static class::Class)| {
-            let plan = NodePlan::new(at as u64 + 1, (1..=objects).map(|instance| ObjectPlan::new(class, instance)));
-            let address = Ipv4Addr::new(127, 74, net, at as u8 + 1);
-            let builder = Endpoint::builder().serve(Device::new(&plan)).address(address).port(PORT + u16::from(net));
-            (class.code.instance(1), runtime.block_on(builder.bind()).unwrap())
-        };
-        let nodes = classes.iter().enumerate().map(serve).collect();
-        Self { _runtime: runtime, nodes }
-    }
-
-    fn change(&self, at: usize, epc: u8, edt: &[u8]) {
-        let (eoj, endpoint) = &self.nodes[at];
-        endpoint.with_node(|device| device.change(*eoj, epc, edt)).unwrap();
-    }
-
-    fn value(&self, at: usize, epc: u8) -> Vec<u8> {
-        let mut edt = [0; 255];
-        let length = self.nodes[at].1.with_node(|device| device.objects()[0].get(epc, &mut edt)).unwrap();
-        edt[..length].to_vec()
-    }
-
-    /// The topic of a node's object.
-    fn topic(&self, at: usize) -> String {
-        let [group, class, instance] = self.nodes[at].0.to_bytes();
-        format!("echonet/fe000077{:026x}/{group:02x}{class:02x}{instance:02x}", at + 1)
-    }
+/// The topic of a node's object.
+fn topic(home: &Home, at: usize) -> String {
+    let [group, class, instance] = home.nodes[at].0.to_bytes();
+    format!("echonet/fe000077{:026x}/{group:02x}{class:02x}{instance:02x}", at + 1)
 }
 
 fn bridge(net: u8, broker: &Mosquitto, poll: &str) -> Running {
@@ -208,7 +169,7 @@ fn a_home_of_twenty_classes() {
         return;
     }
     let mut broker = Mosquitto::start("home");
-    let mut home = Home::new(0, &CLASSES.map(|code| class::by_name(code).unwrap()), 1);
+    let mut home = home(0, &CLASSES.map(|code| class::by_name(code).unwrap()), 1);
     let bridge = bridge(0, &broker, "1");
     let listener = Listener::new(&broker);
     let devices = listener.devices(CLASSES.len());
@@ -239,16 +200,16 @@ fn a_home_of_twenty_classes() {
     broker.restart();
     let listener = Listener::new(&broker);
     listener.wait_for("echonet/bridge/availability", "online");
-    listener.wait_for(&format!("{}/value", home.topic(at("0011"))), "12.3");
-    listener.wait_for(&format!("{}/lightLevel", home.topic(at("0290"))), "8");
+    listener.wait_for(&format!("{}/value", topic(&home, at("0011"))), "12.3");
+    listener.wait_for(&format!("{}/lightLevel", topic(&home, at("0290"))), "8");
     assert_eq!(listener.devices(CLASSES.len()).len(), CLASSES.len());
 
     // A node goes.
-    let gone = home.topic(CLASSES.len() - 1);
+    let gone = topic(&home, CLASSES.len() - 1);
     home.nodes.pop();
     let (node, _) = gone.rsplit_once('/').unwrap();
     listener.wait_for(&format!("{node}/availability"), "offline");
-    let first = home.topic(0);
+    let first = topic(&home, 0);
     let (node, _) = first.rsplit_once('/').unwrap();
     assert_eq!(listener.values()[&format!("{node}/availability")], "online");
 
@@ -260,7 +221,7 @@ fn a_home_of_twenty_classes() {
 /// The devices whose entities are written down here: classes, units, ranges, options.
 fn what_is_known_of_some(home: &Home, devices: &[Value]) {
     let component = |code: &str, id: &str| {
-        let base = home.topic(at(code)).replacen("echonet/", "echonet_", 1).replace('/', "_");
+        let base = topic(home, at(code)).replacen("echonet/", "echonet_", 1).replace('/', "_");
         let device = devices.iter().find(|device| device["device"]["identifiers"][0] == base);
         device.unwrap_or_else(|| panic!("{base} is not there"))["components"][id].clone()
     };
@@ -287,7 +248,7 @@ fn what_is_known_of_some(home: &Home, devices: &[Value]) {
 
 /// What devices announce is in MQTT at once.
 fn changes_arrive(home: &Home, listener: &Listener) {
-    let (sensor, topic) = (at("0011"), format!("{}/value", home.topic(at("0011"))));
+    let (sensor, topic) = (at("0011"), format!("{}/value", topic(home, at("0011"))));
     let mut times: Vec<_> = (0..200u16)
         .map(|turn| {
             let (begun, tenths) = (Instant::now(), 100 + turn);
@@ -301,7 +262,7 @@ fn changes_arrive(home: &Home, listener: &Listener) {
 
 fn commands_are_carried_out(home: &Home, listener: &Listener) {
     let (light, conditioner, lock) = (at("0290"), at("0130"), at("026F"));
-    let of = |at: usize, name: &str| format!("{}/{name}", home.topic(at));
+    let of = |at: usize, name: &str| format!("{}/{name}", topic(home, at));
     listener.command(&of(light, "lightLevel"), "101");
     listener.command(&of(light, "nothing"), "1");
     listener.command(&of(light, "lightLevel"), "42");
@@ -334,7 +295,7 @@ fn a_thousand_devices() {
     const SECONDS: u64 = 60;
     let broker = Mosquitto::start("thousand");
     let classes: Vec<_> = CLASSES.into_iter().cycle().take(40).map(|code| class::by_name(code).unwrap()).collect();
-    let home = Home::new(1, &classes, 25);
+    let home = home(1, &classes, 25);
     let bridge = bridge(1, &broker, "10");
     let listener = Listener::new(&broker);
     listener.devices(1000);
@@ -355,4 +316,51 @@ fn a_thousand_devices() {
     let memory = std::fs::read_to_string(format!("/proc/{}/status", bridge.0.id())).unwrap();
     let memory = memory.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
     println!("1,000 devices: {:.1} % of a core, {memory}", (cpu() - before) as f64 / SECONDS as f64);
+}
+
+/// What README says of the bridge: `cargo test -p echonet-lite --all-features --test it figures_of_the_bridge -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement of two minutes"]
+fn figures_of_the_bridge() {
+    const FAULT: u8 = 0x88;
+    let mut broker = Mosquitto::start("figures");
+    let home = home(2, &CLASSES.map(|code| class::by_name(code).unwrap()), 1);
+    let _bridge = bridge(2, &broker, "10");
+    let listener = Listener::new(&broker);
+    listener.devices(CLASSES.len());
+    let topics: Vec<_> = (0..CLASSES.len()).map(|at| format!("{}/faultStatus", topic(&home, at))).collect();
+    let states = [(&[0x41][..], "on"), (&[0x42], "off")];
+    // Every device announces its faults.
+    let mut times = Vec::new();
+    for turn in 0..100 {
+        let (edt, payload) = states[turn % 2];
+        for (at, topic) in topics.iter().enumerate() {
+            let begun = Instant::now();
+            home.change(at, FAULT, edt);
+            times.push(listener.wait_for(topic, payload) - begun);
+        }
+    }
+    times.sort();
+    let part = |percent: usize| times[(times.len() - 1) * percent / 100];
+    println!(
+        "{} changes are in MQTT within {:?} (median), {:?} (p99), {:?} (all)",
+        times.len(),
+        part(50),
+        part(99),
+        part(100)
+    );
+
+    broker.stop();
+    for second in 0..60 {
+        (0..topics.len()).for_each(|at| home.change(at, FAULT, states[(second + at) % 2].0));
+        thread::sleep(Duration::from_secs(1));
+    }
+    let begun = Instant::now();
+    broker.restart();
+    let listener = Listener::new(&broker);
+    for (at, topic) in topics.iter().enumerate() {
+        listener.wait_for(topic, states[(59 + at) % 2].1);
+    }
+    listener.devices(CLASSES.len());
+    println!("after a minute without a broker all that is true is there {:?} after its start", begun.elapsed());
 }
