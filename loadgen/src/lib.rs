@@ -7,8 +7,11 @@
 //! There is one timing loop ([`session`]) and one set of statistics ([`record`]) for all protocols. It shares no code with
 //! the servers that it judges.
 
+mod blocking;
+pub mod cgroup;
 pub mod cli;
 mod clock;
+mod cluster;
 pub mod codec;
 pub mod compare;
 pub mod front;

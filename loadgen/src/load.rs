@@ -14,6 +14,8 @@ use crate::pace::Pace;
 pub struct Load {
     /// Where the server is.
     pub endpoint: Endpoint,
+    /// Where further servers are: connections go to all of them in turns.
+    pub also: Vec<Endpoint>,
     /// The address and port that sockets are bound to, where the system is not to choose.
     pub local: Option<SocketAddr>,
     /// Connections over all threads.
@@ -36,8 +38,36 @@ pub struct Load {
     pub timeout: Duration,
     /// Where all random choices come from: the same seed, the same requests.
     pub seed: u64,
-    /// The server's process, whose CPU time and memory are sampled.
-    pub server_pid: Option<u32>,
+    /// Whose CPU time and memory are sampled.
+    pub sampled: Sampled,
+}
+
+impl Load {
+    /// The endpoint of a seat's connection.
+    #[must_use]
+    pub fn endpoint_of(&self, seat: usize) -> &Endpoint {
+        match seat % (self.also.len() + 1) {
+            0 => &self.endpoint,
+            further => &self.also[further - 1],
+        }
+    }
+
+    /// All endpoints.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        std::iter::once(&self.endpoint).chain(&self.also)
+    }
+}
+
+/// Whose CPU time and memory are sampled while a server is measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sampled {
+    /// Nobody's: the server is not known, or elsewhere.
+    #[default]
+    Nobody,
+    /// Processes with their descendants, each at least one.
+    Processes(Vec<u32>),
+    /// All that is in a cgroup: its folder, or its name below `/sys/fs/cgroup`.
+    Cgroup(PathBuf),
 }
 
 /// Where a server listens, and how it is spoken to.
@@ -49,6 +79,27 @@ pub enum Endpoint {
     Unix(PathBuf, Option<Tls>),
     /// UDP; a connection is a socket with a port of its own.
     Udp(SocketAddr),
+}
+
+impl Endpoint {
+    /// Its addresses; a Unix socket has none.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        match self {
+            Self::Tcp(addresses, _) => addresses,
+            Self::Udp(address) => std::slice::from_ref(address),
+            Self::Unix(..) => &[],
+        }
+    }
+
+    /// TLS, if it is spoken there.
+    #[must_use]
+    pub fn tls(&self) -> Option<&Tls> {
+        match self {
+            Self::Tcp(_, tls) | Self::Unix(_, tls) => tls.as_ref(),
+            Self::Udp(_) => None,
+        }
+    }
 }
 
 /// TLS on every connection.

@@ -117,6 +117,17 @@ impl Sample {
         self.involuntary_switches += threads.involuntary_switches;
     }
 
+    /// What both have used, each of which is another server.
+    #[must_use]
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            cpu: Cpu { user: self.cpu.user + other.cpu.user, system: self.cpu.system + other.cpu.system },
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+        }
+    }
+
     /// What was used from `earlier` to this sample. The resident memory is this sample's.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

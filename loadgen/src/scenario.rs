@@ -1,10 +1,12 @@
 //! What is to be run: a workload, a load, and what is expected of the result. Made from a command line, by hand or out of
 //! a comparison's file.
 
+use std::net::SocketAddr;
+
 use serde_json::{Map, Value};
 
 use crate::codec::Protocol;
-use crate::load::Load;
+use crate::load::{Endpoint, Load};
 use crate::objective::Objective;
 use crate::pace::Pace;
 use crate::record::Outcome;
@@ -61,6 +63,16 @@ fn latency_bound(load: &Load, outcome: &Outcome) -> Option<String> {
 pub trait Workload: Send + Sync {
     /// Puts the load on the server. `watch` is called about ten times a second, on the calling thread.
     fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome;
+
+    /// Where the servers are: the addresses of each.
+    fn servers(&self, load: &Load) -> Vec<Vec<SocketAddr>> {
+        load.endpoints().map(Endpoint::addresses).map(<[SocketAddr]>::to_vec).collect()
+    }
+
+    /// How many connections there will be.
+    fn connections(&self, load: &Load) -> usize {
+        load.connections
+    }
 }
 
 impl<P: Protocol> Workload for P {

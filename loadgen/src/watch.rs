@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::load::Length;
-use crate::record::{Failures, Interval, Latencies};
+use crate::record::{Failures, Interval, Latencies, Redirects};
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Progress<'a> {
     pub latencies: &'a Latencies,
     /// All failures.
     pub failures: &'a Failures,
+    /// How often servers sent requests on, where each has its own server.
+    pub redirects: Option<Redirects>,
     /// The seconds of the measurement that are over.
     pub timeline: &'a [Interval],
     /// Connections that are open.

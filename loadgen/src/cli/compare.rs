@@ -248,7 +248,7 @@ impl Surroundings for Process {
         if scenario.search {
             return Err("--rate max is for single runs; expected a rate, or none".to_owned());
         }
-        front::allow_connections(scenario.load.connections).map_err(|error| error.to_string())?;
+        front::allow_connections(scenario.workload.connections(&scenario.load)).map_err(|error| error.to_string())?;
         let interrupted = Arc::clone(&self.interrupted);
         Ok(scenario.run(&mut |_| if interrupted.load(Ordering::Relaxed) { Watch::Stop } else { Watch::GoOn }))
     }

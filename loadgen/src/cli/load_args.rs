@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::target::{Place, Target};
 use super::{Invalid, tls};
 use crate::front::{Show, Wanted};
-use crate::load::{Endpoint, Length, Load, Refill};
+use crate::load::{Endpoint, Length, Load, Refill, Sampled};
 use crate::number;
 use crate::objective::Objective;
 use crate::output::Outputs;
@@ -23,6 +23,10 @@ pub struct LoadArgs {
     /// HOST:PORT, a URL, or unix:/PATH
     #[arg(value_name = "TARGET")]
     pub target: Target,
+
+    /// Another server: connections go to TARGET and to it in turns. Can be given several times
+    #[arg(long, value_name = "TARGET", help_heading = LOAD)]
+    pub also: Vec<Target>,
 
     /// Connections, over all threads
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = number::size, help_heading = LOAD)]
@@ -92,6 +96,10 @@ pub struct LoadArgs {
     /// The server's process, for its CPU time and memory [default: the one that listens on the port, if it is here]
     #[arg(long, value_name = "PID", help_heading = RESULT)]
     pub server_pid: Option<u32>,
+
+    /// The server's control group instead of its process: a folder, or a name below /sys/fs/cgroup
+    #[arg(long, value_name = "GROUP", conflicts_with = "server_pid", help_heading = RESULT)]
+    pub server_cgroup: Option<PathBuf>,
 
     /// What is written, and where to.
     #[command(flatten)]
@@ -217,7 +225,8 @@ impl LoadArgs {
             return Err(Invalid::new("--rate", "max", "at least one --slo with it, such as --slo p99=2ms"));
         }
         Ok(Load {
-            endpoint: self.endpoint(transport)?,
+            endpoint: self.endpoint(&self.target, transport)?,
+            also: self.also.iter().map(|target| self.endpoint(target, transport)).collect::<Result<_, _>>()?,
             local: None,
             connections: self.connections,
             depth: self.depth,
@@ -229,7 +238,7 @@ impl LoadArgs {
             warm_up: self.warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
             seed: self.seed,
-            server_pid: self.server_pid,
+            sampled: self.sampled(),
         })
     }
 
@@ -269,15 +278,23 @@ impl LoadArgs {
         }
     }
 
-    fn endpoint(&self, transport: Transport<'_>) -> Result<Endpoint, Invalid> {
-        let tls = self.tls.tls(transport.tls, self.target.host(), transport.alpn)?;
-        if let Place::Unix(path) = &self.target.place {
+    fn sampled(&self) -> Sampled {
+        match (&self.server_cgroup, self.server_pid) {
+            (Some(group), _) => Sampled::Cgroup(group.clone()),
+            (None, Some(pid)) => Sampled::Processes(vec![pid]),
+            (None, None) => Sampled::Nobody,
+        }
+    }
+
+    fn endpoint(&self, target: &Target, transport: Transport<'_>) -> Result<Endpoint, Invalid> {
+        let tls = self.tls.tls(transport.tls, target.host(), transport.alpn)?;
+        if let Place::Unix(path) = &target.place {
             if transport.datagrams {
                 return Err(Invalid::new("TARGET", path.display(), "HOST:PORT: datagrams are sent by UDP"));
             }
             return Ok(Endpoint::Unix(path.clone(), tls));
         }
-        let addresses = self.target.addresses(transport.port)?;
+        let addresses = target.addresses(transport.port)?;
         if transport.datagrams {
             return Ok(Endpoint::Udp(addresses[0]));
         }
@@ -288,6 +305,7 @@ impl LoadArgs {
     fn settings(&self, load: &Load) -> Map<String, Value> {
         let entries = [
             ("target", json!(endpoint_text(&load.endpoint))),
+            ("also", json!(load.also.iter().map(endpoint_text).collect::<Vec<_>>())),
             ("tls", json!(is_tls(&load.endpoint))),
             ("connections", json!(load.connections)),
             ("depth", json!(load.depth)),
@@ -307,7 +325,8 @@ impl LoadArgs {
 
     /// The load in words: `127.0.0.1:6379, 50 connections, 16 deep, closed loop, 10 s`.
     fn describe(&self, load: &Load) -> String {
-        let mut words = vec![endpoint_text(&load.endpoint)];
+        let places: Vec<_> = load.endpoints().map(endpoint_text).collect();
+        let mut words = vec![places.join(" and ")];
         let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         words.push(plural(load.connections, "connection"));
         if load.depth > 1 {
@@ -392,7 +411,12 @@ mod tests {
         check("-d 1m30s --warm-up 5s --timeout 2ms", |load| load.length == Length::Duration(90 * second));
         // A thread without a connection would have nothing to do.
         check("-t 8 -c 3", |load| load.threads == 3);
-        check("--server-pid 7 --seed 9", |load| (load.server_pid, load.seed) == (Some(7), 9));
+        check("--server-pid 7 --seed 9", |load| load.sampled == Sampled::Processes(vec![7]) && load.seed == 9);
+        check("--server-cgroup a/b", |load| load.sampled == Sampled::Cgroup("a/b".into()));
+        check("--also 127.0.0.2 --also 127.0.0.3:7", |load| {
+            let places: Vec<_> = (0..4).map(|seat| endpoint_text(load.endpoint_of(seat))).collect();
+            places == ["127.0.0.1:6379", "127.0.0.2:6379", "127.0.0.3:7", "127.0.0.1:6379"]
+        });
         let open = |rate, arrivals| Pace::Open { rate, arrivals };
         check("--rate 2.5k", |load| load.pace == open(Rate::Fixed(2500.0), Arrivals::Constant));
         check("--rate 1 --arrivals poisson", |load| load.pace == open(Rate::Fixed(1.0), Arrivals::Poisson));

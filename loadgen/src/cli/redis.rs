@@ -8,8 +8,9 @@ use serde_json::json;
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, Transport};
+use crate::cluster::{self, Cluster};
 use crate::codec::{Login, Redis, RedisCommand};
-use crate::load::{Length, Load, Refill};
+use crate::load::{Length, Load, Refill, Sampled};
 use crate::pace::Pace;
 use crate::scenario::{Scenario, Workload};
 use crate::watch::{Progress, Watch};
@@ -40,6 +41,11 @@ pub struct RedisArgs {
 
     #[command(flatten)]
     subjects: SubjectArgs,
+
+    /// TARGET is a node of a Redis Cluster: each request goes to the node that has its key's slot, by a map that is asked for
+    /// and learnt; MOVED and ASK are followed and counted. -c counts clients, which have a connection to every primary
+    #[arg(long, conflicts_with_all = ["inline", "no_keep_alive", "also", "requests_per_connection"], help_heading = LOAD)]
+    cluster: bool,
 
     /// Send commands as lines, as people do by telnet, not in RESP
     #[arg(long, help_heading = LOAD)]
@@ -139,7 +145,7 @@ impl Drive for RedisArgs {
         }
         let redis = Redis::new(compiled, subjects.clone(), &login, self.load.verify).map_err(Invalid::because)?;
         let redis = redis.with_connection_per_batch(self.no_keep_alive);
-        let preload = if self.preload { Some(preload(&load, subjects, &login)?) } else { None };
+        let preload = if self.preload { Some(preload(&load, subjects.clone(), &login)?) } else { None };
         let mut settings = vec![
             ("commands", json!(weights)),
             ("resp3", json!(self.resp3)),
@@ -148,8 +154,17 @@ impl Drive for RedisArgs {
             ("inline", json!(self.inline)),
             ("keep_alive", json!(!self.no_keep_alive)),
             ("tracking", json!(self.tracking)),
+            ("cluster", json!(self.cluster)),
         ];
         settings.extend(self.subjects.settings());
+        if self.cluster {
+            if login.database != 0 {
+                return Err(Invalid::new("--database", login.database, "0 with --cluster: a cluster has no other"));
+            }
+            let cluster = Cluster::new(&load, &login, redis, preload, &subjects);
+            let cluster = cluster.map_err(|error| Invalid::because(format!("--cluster: {error}")))?;
+            return Ok(self.load.scenario(load, "redis cluster", &what, settings, cluster));
+        }
         Ok(self.load.scenario(load, "redis", &what, settings, Preloaded { redis, preload }))
     }
 }
@@ -211,7 +226,7 @@ fn preload(load: &Load, subjects: Subjects, login: &Login) -> Result<(Redis, Loa
         threads: 1,
         length: Length::Requests(space),
         warm_up: std::time::Duration::ZERO,
-        server_pid: None,
+        sampled: Sampled::Nobody,
         ..load.clone()
     };
     Ok((redis, load))
@@ -222,8 +237,7 @@ impl Workload for Preloaded {
         if let Some((preload, preload_load)) = &self.preload {
             let outcome = session::run(preload, preload_load, watch);
             if outcome.ending != crate::record::Ending::Complete || outcome.failed() > 0 {
-                let note = "the keys could not all be stored before the run: this is that attempt's result".to_owned();
-                return Outcome { notes: [vec![note], outcome.notes].concat(), ..outcome };
+                return cluster::not_preloaded(outcome);
             }
         }
         session::run(&self.redis, load, watch)

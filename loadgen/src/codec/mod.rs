@@ -10,10 +10,13 @@ pub mod h2;
 mod http1;
 mod http2;
 mod redis;
+mod routes;
 
 pub use http1::{Http1, Http1Connection, HttpRequest};
 pub use http2::{Http2, Http2Connection, HttpExchange};
-pub use redis::{Login, Redis, RedisCommand, RedisConnection};
+pub use redis::{ClusterConnection, Login, Redis, RedisCluster, RedisCommand, RedisConnection};
+pub(crate) use redis::{Map, SlotRange, Value, append_request, of_shards, of_slots};
+pub use routes::{Drawn, Routes};
 
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -32,11 +35,44 @@ pub trait Protocol: Send + Sync {
     /// Whether requests and answers are datagrams: each `begin` is sent as one of its own, each `receive` gets one whole.
     const DATAGRAM: bool = false;
 
+    /// Whether every request has its own server, by a map that is learnt ([`routes`](Self::routes)). A client of the load then
+    /// has a connection to each server; its requests are not begun on the connection that has room, but
+    /// [drawn](Self::draw), and [placed](Self::place) on the connection to their server.
+    const ROUTED: bool = false;
+
     /// The names of the operations in a mix, in the order of [`Tally`]'s operation numbers.
     fn operations(&self) -> Vec<String>;
 
     /// A new connection; `seat` numbers the run's connections from 0, and stays the same when one is opened again.
     fn connect(&self, seat: usize) -> Self::Connection;
+
+    /// The map of a protocol that is [routed](Self::ROUTED).
+    fn routes(&self) -> Option<&Routes> {
+        None
+    }
+
+    /// A new connection to the server of that number in the map.
+    fn connect_to(&self, seat: usize, server: usize) -> Self::Connection {
+        let _ = server;
+        self.connect(seat)
+    }
+
+    /// Makes the next request, and gives its server's number.
+    fn draw(&self, source: &mut Source, drawn: &mut Drawn) -> usize {
+        let _ = (source, drawn);
+        0
+    }
+
+    /// Puts a request behind those that are in flight; the next [`control`](Self::control) sends it.
+    fn place(&self, connection: &mut Self::Connection, drawn: &Drawn) {
+        let _ = (connection, drawn);
+    }
+
+    /// Takes back a request that the server has sent on, and gives the next server's number.
+    fn redirected(&self, connection: &mut Self::Connection, drawn: &mut Drawn) -> Option<usize> {
+        let _ = (connection, drawn);
+        None
+    }
 
     /// Appends what the protocol itself has to say: a preface, a login, window updates, acknowledgements.
     fn control(&self, connection: &mut Self::Connection, out: &mut Vec<u8>) {

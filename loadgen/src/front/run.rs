@@ -1,12 +1,14 @@
 //! From a scenario to an exit code.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use super::interrupt::{INTERRUPTED, Interrupt};
 use super::limits;
 use super::search::{Search, Step};
 use super::view::{Show, View};
-use crate::load::{Endpoint, Length, Load};
+use crate::load::{Length, Load, Sampled};
 use crate::number;
 use crate::objective::{Verdict, judge};
 use crate::output::{self, Files, Outputs};
@@ -61,7 +63,7 @@ pub struct Wanted {
 #[must_use]
 pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[Verdict]) -> String) -> Exit {
     let prepared = Files::open(&wanted.outputs).and_then(|files| {
-        limits::allow_connections(scenario.load.connections).map_err(|error| error.to_string())?;
+        limits::allow_connections(scenario.workload.connections(&scenario.load)).map_err(|error| error.to_string())?;
         Ok(files)
     });
     let mut files = match prepared {
@@ -72,7 +74,8 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
         Ok(interrupt) => interrupt,
         Err(error) => return complain(&format!("signals cannot be handled: {error}"), Exit::Failed),
     };
-    let note = find_server(&mut scenario.load);
+    let servers = scenario.workload.servers(&scenario.load);
+    let note = find_servers(&mut scenario.load, &servers);
     let runner = Runner { scenario: &scenario, show: wanted.show, interrupt };
     let (mut outcome, found) =
         if scenario.search { runner.search() } else { (runner.run(&scenario.load, &scenario.description), true) };
@@ -108,19 +111,21 @@ fn exit(outcome: &Outcome, verdicts: &[Verdict]) -> Exit {
     }
 }
 
-/// Finds the server's process by its port, if nobody named it. Gives a note for the result where it is here but hidden.
-fn find_server(load: &mut Load) -> Option<String> {
-    let addresses = match &load.endpoint {
-        Endpoint::Tcp(addresses, _) => addresses.as_slice(),
-        Endpoint::Udp(address) => std::slice::from_ref(address),
-        Endpoint::Unix(..) => return None,
-    };
-    if load.server_pid.is_some() || !addresses.iter().all(|address| address.ip().is_loopback()) {
+/// Finds the servers' processes by their ports, if nobody named them. Gives a note for the result where they are here but hidden.
+fn find_servers(load: &mut Load, servers: &[Vec<SocketAddr>]) -> Option<String> {
+    let are_here = servers.iter().all(|addresses| !addresses.is_empty())
+        && servers.iter().flatten().all(|address| address.ip().is_loopback());
+    if load.sampled != Sampled::Nobody || !are_here {
         return None;
     }
-    load.server_pid = addresses.iter().find_map(|address| Process::listening_on(*address)).map(|process| process.pid());
-    let hidden = load.server_pid.is_none();
-    hidden.then(|| "the server's process was not found, so its CPU time is not known; --server-pid names it".to_owned())
+    let found = |addresses: &Vec<SocketAddr>| addresses.iter().find_map(|address| Process::listening_on(*address));
+    let pids: BTreeSet<u32> = servers.iter().filter_map(found).map(|process| process.pid()).collect();
+    if pids.is_empty() {
+        let note = "the server's process was not found, so its CPU time is not known; --server-pid or --server-cgroup names it";
+        return Some(note.to_owned());
+    }
+    load.sampled = Sampled::Processes(pids.into_iter().collect());
+    None
 }
 
 struct Runner<'a> {

@@ -136,6 +136,10 @@ fn picture(title: &str, progress: &Progress<'_>) -> String {
         let processors = number::three_digits(server.processors);
         lines.push(format!("server    {processors} processors, {}", number::bytes(server.resident_bytes)));
     }
+    if let Some(redirects) = progress.redirects {
+        let (moved, asked) = (number::thousands(redirects.moved), number::thousands(redirects.asked));
+        lines.push(format!("redirects {moved} moved, {asked} asked"));
+    }
     lines.push(format!("failures  {}", failures(progress)));
     lines.join("\n")
 }
@@ -209,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::output::made_up;
-    use crate::record::{Failure, Failures, Outcome};
+    use crate::record::{Failure, Failures, Outcome, Redirects};
 
     fn progress<'a>(outcome: &'a Outcome, all: &'a Latencies, failures: &'a Failures, length: Length) -> Progress<'a> {
         Progress {
@@ -218,6 +222,7 @@ mod tests {
             length,
             latencies: all,
             failures,
+            redirects: None,
             timeline: &outcome.timeline,
             open_connections: 50,
         }
@@ -248,6 +253,16 @@ failures  1 timed out";
         assert_eq!(terminal.width(), 100);
         view.end();
         assert_eq!(terminal.contents(), "");
+    }
+
+    #[test]
+    fn redirects_of_a_cluster_have_a_line() {
+        let outcome = made_up::outcome();
+        let (all, failures) = (outcome.latencies(), Failures::default());
+        let redirects = Some(Redirects { moved: 1200, asked: 3, slots: 1 });
+        let length = Length::Duration(Duration::from_secs(10));
+        let found = picture("t", &Progress { redirects, ..progress(&outcome, &all, &failures, length) });
+        assert!(found.contains("\nredirects 1,200 moved, 3 asked\nfailures  none"), "{found}");
     }
 
     #[test]

@@ -149,6 +149,10 @@ pub(crate) fn summary(outcome: &Outcome) -> Vec<Vec<String>> {
     if let Some(offered) = outcome.offered_per_second {
         rows.push(("Offered per second", number::rate(offered)));
     }
+    if let Some(redirects) = outcome.redirects {
+        let [moved, asked, slots] = [redirects.moved, redirects.asked, redirects.slots].map(number::thousands);
+        rows.push(("Redirects", format!("{moved} moved, {asked} asked; {slots} slots changed their server")));
+    }
     if let Some(micros) = outcome.server_cpu_micros() {
         rows.push(("Server's CPU time per answer", format!("{} µs", number::three_digits(micros))));
     }

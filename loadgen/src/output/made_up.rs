@@ -37,6 +37,7 @@ pub(crate) fn outcome() -> Outcome {
         offered_per_second: Some(1001.0),
         bytes_received: 3 << 20,
         bytes_sent: 300_000,
+        redirects: None,
         fairness: Fairness { least: 58, most: 61 },
         generator: Generator {
             cpu: Cpu { user: 0.006, system: 0.012 },
@@ -45,6 +46,7 @@ pub(crate) fn outcome() -> Outcome {
         },
         server: Some(ServerUse {
             pid: 4711,
+            others: 0,
             cpu: Cpu { user: 0.015, system: 0.006 },
             resident_bytes: 12 << 20,
             peak_resident_bytes: 13 << 20,
@@ -85,6 +87,7 @@ pub(crate) fn run_of(answers: u64, nanos: u64) -> Outcome {
     let failure = FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["after 1 s".to_owned()] };
     let server = ServerUse {
         pid: 1,
+        others: 0,
         cpu: Cpu { user: 0.75, system: 0.25 },
         resident_bytes: 10_000_000,
         peak_resident_bytes: 12_000_000,

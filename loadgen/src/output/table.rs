@@ -152,6 +152,10 @@ fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.answers() == 0 {
         return lines;
     }
+    if let Some(redirects) = outcome.redirects {
+        let [moved, asked, slots] = [redirects.moved, redirects.asked, redirects.slots].map(number::thousands);
+        lines.push(("Redirects", format!("{moved} moved, {asked} asked; {slots} slots changed their server")));
+    }
     let fairness = outcome.fairness;
     let (least, most) = (number::thousands(fairness.least), number::thousands(fairness.most));
     lines.push(("Fairness", format!("a connection had {least} to {most} answers")));
@@ -184,11 +188,16 @@ fn server_lines(server: &ServerUse, outcome: &Outcome) -> [(&'static str, String
     let peak = number::bytes(server.peak_resident_bytes);
     let switches = |count: u64| number::three_digits(count as f64 * 1000.0 / outcome.answers() as f64);
     let (voluntary, forced) = (switches(server.voluntary_switches), switches(server.involuntary_switches));
-    let pid = server.pid;
-    [
-        ("Server", format!("{cpu}; {processors} processors; {resident} resident, at most {peak}")),
-        ("", format!("{voluntary} voluntary and {forced} forced switches per 1000 requests; process {pid}")),
-    ]
+    let whose = match (server.pid, server.others) {
+        (0, _) => "all of its control group".to_owned(),
+        (pid, 0) => format!("{voluntary} voluntary and {forced} forced switches per 1000 requests; process {pid}"),
+        (pid, others) => {
+            format!(
+                "{voluntary} voluntary and {forced} forced switches per 1000 requests; process {pid} and {others} more"
+            )
+        }
+    };
+    [("Server", format!("{cpu}; {processors} processors; {resident} resident, at most {peak}")), ("", whose)]
 }
 
 /// `6.52 µs CPU per request (2.10 user, 4.42 system)`.
@@ -202,6 +211,7 @@ mod tests {
     use super::*;
     use crate::objective::judge;
     use crate::output::made_up;
+    use crate::record::Redirects;
 
     #[track_caller]
     fn check(outcome: &Outcome, objectives: &[&str], expected: &str) {
@@ -227,6 +237,20 @@ mod tests {
     #[test]
     fn a_run_is_shown() {
         check(&made_up::outcome(), &["p99=2ms", "errors=0%"], include_str!("golden/table.txt"));
+    }
+
+    #[test]
+    fn redirects_and_several_servers_are_shown() {
+        let mut outcome = made_up::outcome();
+        outcome.redirects = Some(Redirects { moved: 12, asked: 1300, slots: 2 });
+        let server = outcome.server.unwrap();
+        outcome.server = Some(ServerUse { others: 2, ..server });
+        let text = table(&outcome, &[]);
+        assert!(text.contains("\nRedirects   12 moved, 1,300 asked; 2 slots changed their server\n"), "{text}");
+        assert!(text.contains("process 4711 and 2 more\n"), "{text}");
+        outcome.server = Some(ServerUse { pid: 0, ..server });
+        let text = table(&outcome, &[]);
+        assert!(text.contains("all of its control group\n") && !text.contains("voluntary"), "{text}");
     }
 
     #[test]

@@ -9,5 +9,7 @@ mod tally;
 
 pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::Latencies;
-pub use outcome::{Cpu, Ending, Fairness, Generator, Interval, Operation, Outcome, ServerInterval, ServerUse};
+pub use outcome::{
+    Cpu, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
+};
 pub use tally::{Tally, Window};

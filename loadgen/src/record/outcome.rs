@@ -26,6 +26,9 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// See `bytes_received`.
     pub bytes_sent: u64,
+    /// How often servers sent requests on to others, where each request has its own server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
     /// How evenly the connections were served.
     pub fairness: Fairness,
     /// What the generator itself used.
@@ -57,6 +60,17 @@ pub struct Operation {
     pub name: String,
     /// Right answers, from the intended time of each request.
     pub latencies: Latencies,
+}
+
+/// What a cluster's servers said of whose a key is. A request that is sent on counts once as an answer, from its intended time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redirects {
+    /// MOVED: another server has the slot.
+    pub moved: u64,
+    /// ASK: another server has this key already, while the slot is being moved.
+    pub asked: u64,
+    /// How many slots were seen to change their server.
+    pub slots: u64,
 }
 
 /// Answers, right and wrong, of the connection with the fewest and with the most, warm-up included.
@@ -99,8 +113,11 @@ pub struct Generator {
 /// What the server's process used while it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
-    /// Its process.
+    /// Its process; 0 where a cgroup stands for it.
     pub pid: u32,
+    /// How many further processes are counted in: one for each further server.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others: u32,
     /// CPU time of all its threads.
     pub cpu: Cpu,
     /// Resident memory at the end, bytes.
@@ -111,6 +128,11 @@ pub struct ServerUse {
     pub voluntary_switches: u64,
     /// Context switches because its time was up.
     pub involuntary_switches: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One second of a run.

@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Failure, Failures, Latencies};
+use super::{Failure, Failures, Latencies, Redirects};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -32,6 +32,7 @@ pub struct Tally {
     bytes_received: u64,
     bytes_sent: u64,
     unexpected: u64,
+    redirects: Redirects,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -49,6 +50,7 @@ impl Tally {
             bytes_received: 0,
             bytes_sent: 0,
             unexpected: 0,
+            redirects: Redirects::default(),
             ended: 0,
         }
     }
@@ -112,6 +114,22 @@ impl Tally {
         self.unexpected += 1;
     }
 
+    /// A server sent a request on to another one, which has its slot now.
+    pub fn moved(&mut self, intended: Nanos) {
+        self.redirects.moved += u64::from(self.counts(intended));
+    }
+
+    /// A server sent a request on to another one, which has its key already.
+    pub fn asked(&mut self, intended: Nanos) {
+        self.redirects.asked += u64::from(self.counts(intended));
+    }
+
+    /// How often requests were sent on.
+    #[must_use]
+    pub fn redirects(&self) -> Redirects {
+        self.redirects
+    }
+
     /// Answers that nobody waited for, counted or not.
     #[must_use]
     pub fn unexpected_answers(&self) -> u64 {
@@ -154,6 +172,10 @@ impl Tally {
         other.bytes_received += std::mem::take(&mut self.bytes_received);
         other.bytes_sent += std::mem::take(&mut self.bytes_sent);
         other.unexpected += std::mem::take(&mut self.unexpected);
+        let Redirects { moved, asked, slots } = std::mem::take(&mut self.redirects);
+        other.redirects.moved += moved;
+        other.redirects.asked += asked;
+        other.redirects.slots += slots;
         other.ended += std::mem::take(&mut self.ended);
     }
 

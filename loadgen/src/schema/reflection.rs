@@ -1,22 +1,18 @@
 //! Asking the server what its methods look like
 //! (<https://github.com/grpc/grpc/blob/master/doc/server-reflection.md>).
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prost_reflect::DescriptorPool;
 use prost_reflect::prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorProto;
-use rustls::{ClientConnection, StreamOwned};
 
 use super::split_name;
+use crate::blocking::{Stream, connect, explained};
 use crate::codec::grpc::{Exchange, status_text};
 use crate::codec::h2::hpack::{Block, Field};
 use crate::codec::h2::{Connection, Head, Judge, Request};
-use crate::load::{Endpoint, Tls};
+use crate::load::Endpoint;
 use crate::record::Tally;
 
 /// The services that answer, the newer one first; what they say is the same.
@@ -81,9 +77,6 @@ struct Client {
     unread: Vec<u8>,
     deadline: Instant,
 }
-
-trait Stream: Read + Write {}
-impl<S: Read + Write> Stream for S {}
 
 /// What came.
 #[derive(Default)]
@@ -227,48 +220,6 @@ impl Client {
         self.unread.drain(..received.consumed);
         Ok(())
     }
-}
-
-fn explained(error: &io::Error) -> String {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => "no answer in time".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
-fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Box<dyn Stream>> {
-    match endpoint {
-        Endpoint::Tcp(addresses, tls) => {
-            let mut last = io::Error::new(ErrorKind::InvalidInput, "no address");
-            for address in addresses {
-                match TcpStream::connect_timeout(address, timeout) {
-                    Ok(stream) => {
-                        stream.set_nodelay(true)?;
-                        stream.set_read_timeout(Some(timeout))?;
-                        stream.set_write_timeout(Some(timeout))?;
-                        return secured(stream, tls.as_ref());
-                    }
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        }
-        Endpoint::Unix(path, tls) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(timeout))?;
-            stream.set_write_timeout(Some(timeout))?;
-            secured(stream, tls.as_ref())
-        }
-        Endpoint::Udp(_) => Err(io::Error::new(ErrorKind::InvalidInput, "gRPC is not spoken over UDP")),
-    }
-}
-
-fn secured<S: Read + Write + 'static>(stream: S, tls: Option<&Tls>) -> io::Result<Box<dyn Stream>> {
-    let Some(tls) = tls else {
-        return Ok(Box::new(stream));
-    };
-    let client = ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
-    Ok(Box::new(StreamOwned::new(client, stream)))
 }
 
 /// A file that another one imports and that is not there.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustls::ClientConnection;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::load::{Endpoint, Load, Tls};
+use crate::load::{Endpoint, Tls};
 use crate::record::Failure;
 
 /// Connections from one source address to one port; Linux has some 28,000 ephemeral ports by default.
@@ -37,9 +37,13 @@ pub(super) struct Lost {
 }
 
 impl Link {
-    /// Begins to open a connection; `seat` numbers it, `attempt` counts the addresses tried.
-    pub(super) fn open(load: &Load, seat: usize, attempt: usize) -> Result<Self, Lost> {
-        let endpoint = &load.endpoint;
+    /// Begins to open a connection, from `local` if that is said; `seat` numbers it, `attempt` counts the addresses tried.
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        local: Option<SocketAddr>,
+        seat: usize,
+        attempt: usize,
+    ) -> Result<Self, Lost> {
         let (tls, kind) = match endpoint {
             Endpoint::Tcp(_, tls) | Endpoint::Unix(_, tls) => (tls.as_ref(), Type::STREAM),
             Endpoint::Udp(_) => (None, Type::DGRAM),
@@ -49,8 +53,8 @@ impl Link {
             example: "the target has no address that can be connected to".to_owned(),
         })?;
         // Who says where answers shall arrive does not know from where they come: a device may send from any of its ports.
-        let to = (kind == Type::DGRAM && load.local.is_some()).then(|| address.clone());
-        let local = load.local.or_else(|| source_address(address.as_socket(), seat));
+        let to = (kind == Type::DGRAM && local.is_some()).then(|| address.clone());
+        let local = local.or_else(|| source_address(address.as_socket(), seat));
         let socket = match to {
             Some(_) => bound(&address, kind, local),
             None => connect(&address, kind, local),

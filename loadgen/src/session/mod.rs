@@ -7,6 +7,7 @@
 
 mod cpu;
 mod link;
+mod sampler;
 mod shared;
 mod watcher;
 mod worker;
@@ -30,7 +31,7 @@ pub fn run<P: Protocol>(protocol: &P, load: &Load, watch: &mut dyn FnMut(&Progre
     let threads = load.threads.clamp(1, load.connections.max(1));
     let operations = protocol.operations();
     let shared = Shared::new(Clock::new(), load, threads, operations.len());
-    let mut watcher = Watcher::new(&shared, load, operations);
+    let mut watcher = Watcher::new(&shared, load, operations, P::ROUTED);
     thread::scope(|scope| {
         for index in 0..threads {
             let shared = &shared;

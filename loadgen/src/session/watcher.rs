@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use serde_json::Map;
 
+use super::sampler::Sampler;
 use super::shared::Shared;
 use super::worker::TICK;
 use crate::clock::{Nanos, nanos};
 use crate::load::{Length, Load};
 use crate::pace::Pace;
-use crate::process::{Process, Sample};
+use crate::process::Sample;
 use crate::record::{
-    Cpu, Ending, Fairness, Generator, Interval, Latencies, Operation, Outcome, ServerInterval, ServerUse, Tally,
+    Cpu, Ending, Fairness, Generator, Interval, Latencies, Operation, Outcome, Redirects, ServerInterval, ServerUse,
+    Tally,
 };
 use crate::watch::{Phase, Progress, Watch};
 
@@ -49,7 +51,8 @@ pub(super) struct Watcher<'a> {
     interval: Latencies,
     interval_failures: u64,
     timeline: Vec<Interval>,
-    process: Option<Process>,
+    sampler: Sampler,
+    is_routed: bool,
     notes: Vec<String>,
     /// The window, once it is known.
     window: Option<(Nanos, Nanos)>,
@@ -69,14 +72,11 @@ pub(super) struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn new(shared: &'a Shared, load: &'a Load, names: Vec<String>) -> Self {
+    pub(super) fn new(shared: &'a Shared, load: &'a Load, names: Vec<String>, is_routed: bool) -> Self {
         let mut notes = Vec::new();
-        let process = load.server_pid.and_then(|pid| match Process::open(pid) {
-            Ok(process) => Some(process),
-            Err(error) => {
-                notes.push(format!("the server's process {pid} cannot be read: {error}"));
-                None
-            }
+        let sampler = Sampler::new(&load.sampled).unwrap_or_else(|error| {
+            notes.push(error);
+            Sampler::Nobody
         });
         Self {
             shared,
@@ -87,7 +87,8 @@ impl<'a> Watcher<'a> {
             interval: Latencies::new(),
             interval_failures: 0,
             timeline: Vec::new(),
-            process,
+            sampler,
+            is_routed,
             notes,
             window: None,
             began: None,
@@ -288,14 +289,13 @@ impl<'a> Watcher<'a> {
     }
 
     fn sample(&mut self) -> Option<Sample> {
-        let sample = self.process.as_ref()?.sample();
-        match sample {
-            Ok(sample) => {
-                self.peak_resident_bytes = self.peak_resident_bytes.max(sample.resident_bytes);
-                Some(sample)
-            }
-            Err(_) => None,
-        }
+        let sample = self.sampler.sample()?;
+        self.peak_resident_bytes = self.peak_resident_bytes.max(sample.resident_bytes);
+        Some(sample)
+    }
+
+    fn redirects(&self) -> Option<Redirects> {
+        self.is_routed.then(|| self.total.redirects())
     }
 
     fn open_connections(&self) -> usize {
@@ -332,6 +332,7 @@ impl<'a> Watcher<'a> {
             length: self.load.length,
             latencies: &self.all,
             failures: self.total.failures(),
+            redirects: self.redirects(),
             timeline: &self.timeline,
             open_connections: self.open_connections(),
         }
@@ -352,6 +353,7 @@ impl<'a> Watcher<'a> {
         let last_answer = endings.iter().map(|ending| ending.last_answer).max().unwrap_or_default();
         let is_behind = self.is_behind();
         let ending = self.ending();
+        let redirects = self.redirects();
         let length = |from: Nanos, until: Nanos| until.saturating_sub(from) as f64 / 1e9;
         let window = self.window.map_or(0.0, |(from, until)| match self.load.length {
             Length::Requests(_) => length(from, last_answer),
@@ -368,9 +370,12 @@ impl<'a> Watcher<'a> {
             );
         }
         let began = first.and_then(|(_, sample)| sample).or(self.began);
-        let pid = self.load.server_pid.unwrap_or_default();
-        let server =
-            began.zip(self.ended).map(|(began, ended)| use_of(pid, &ended.since(&began), self.peak_resident_bytes));
+        let (pid, others) = self.sampler.pids();
+        let server = began.zip(self.ended).map(|(began, ended)| ServerUse {
+            pid,
+            others,
+            ..use_of(&ended.since(&began), self.peak_resident_bytes)
+        });
         let busiest_thread = endings
             .iter()
             .filter(|ending| ending.wall > 0)
@@ -392,6 +397,7 @@ impl<'a> Watcher<'a> {
             offered_per_second: offered(self.load, window),
             bytes_received,
             bytes_sent,
+            redirects,
             fairness: Fairness {
                 least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),
                 most: answers.map(|(_, most)| most).max().unwrap_or_default(),
@@ -411,14 +417,14 @@ impl<'a> Watcher<'a> {
     }
 }
 
-fn use_of(pid: u32, used: &Sample, peak_resident_bytes: u64) -> ServerUse {
+fn use_of(used: &Sample, peak_resident_bytes: u64) -> ServerUse {
     ServerUse {
-        pid,
         cpu: used.cpu,
         resident_bytes: used.resident_bytes,
         peak_resident_bytes,
         voluntary_switches: used.voluntary_switches,
         involuntary_switches: used.involuntary_switches,
+        ..ServerUse::default()
     }
 }
 

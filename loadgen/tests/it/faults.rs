@@ -267,3 +267,24 @@ fn connections_end_after_their_requests() {
     check(Dialect::Redis, "redis {} --mix 1:PING", "--depth 16 --batch");
     check(Dialect::Http, "http http://{}/x", "--rate 2000");
 }
+
+#[test]
+fn connections_go_to_all_servers_in_turns() {
+    let targets = [(); 3].map(|()| Target::start(Behaviour { keeps_requests: true, ..Behaviour::default() }));
+    let [first, second, third] = &targets;
+    let also = format!("--also {} --also {}", second.address, third.address);
+    let said = loadgen(&format!("redis {} {also} -c 6 -t 2 -d 500ms --warm-up 0s --mix 1:PING", first.address));
+    assert_eq!(said.result["failures"].as_array().unwrap().len(), 0, "{}", said.text());
+    for target in &targets {
+        assert_eq!(target.requests_by_connection().len(), 2, "{}", said.text());
+    }
+    let requests: u64 = targets.iter().map(Target::requests).sum();
+    assert_eq!(said.result["summary"]["all"]["answers"], requests);
+    // All three are this process: its CPU time counts once.
+    assert_eq!(
+        (&said.result["server"]["pid"], &said.result["server"]["others"]),
+        (&std::process::id().into(), &Value::Null)
+    );
+    let places = format!("redis {} and {} and {}, 6 conn", first.address, second.address, third.address);
+    assert!(said.result["description"].as_str().is_some_and(|text| text.starts_with(&places)), "{}", said.text());
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod cluster;
 mod command;
 mod compare;
 mod drop_in;

@@ -28,7 +28,7 @@ fn the_timeline_has_a_piece_per_second_also_without_a_server_process() {
     let address = many().to_string();
     let words = ["redis", &address, "-d", "2s", "--warm-up", "0s", "-c", "5", "-t", "1", "PING"];
     let mut scenario = loadgen::cli::scenario(&words).unwrap();
-    scenario.load.server_pid = None;
+    scenario.load.sampled = loadgen::load::Sampled::Nobody;
     let outcome = scenario.run(&mut |_| loadgen::watch::Watch::GoOn);
     let pieces: Vec<_> = outcome.timeline.iter().map(|piece| piece.start).collect();
     assert_eq!(pieces, [0.0, 1.0]);

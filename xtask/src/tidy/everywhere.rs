@@ -58,6 +58,7 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/routes/files.rs",
     // Where the engine meets the crates of others, behind a feature.
     "http2/src/shared/",
+    "loadgen/src/blocking.rs",
     "loadgen/src/cli/drop_in/redis_benchmark.rs",
     "loadgen/src/clock.rs",
     "loadgen/src/compare/child.rs",

@@ -113,6 +113,17 @@ impl RedisCommand {
         &self.name
     }
 
+    /// Its words for the first key.
+    pub(crate) fn example(&self, subjects: &Subjects) -> Vec<Vec<u8>> {
+        let mut source = Source::new(0, 0, 1);
+        let mut filled = |word: &Template| {
+            let mut text = Vec::new();
+            word.append(0, subjects, &mut source, &mut text);
+            text
+        };
+        self.words.iter().map(&mut filled).collect()
+    }
+
     /// Prepares the request's bytes.
     pub(super) fn compile(&mut self, subjects: &Subjects) {
         if self.inline {
@@ -189,7 +200,7 @@ impl RedisCommand {
 }
 
 /// Appends a request of plain words.
-pub(super) fn append_request<'a>(words: impl ExactSizeIterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+pub(crate) fn append_request<'a>(words: impl ExactSizeIterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
     append_number(b'*', words.len(), out);
     for word in words {
         append_number(b'$', word.len(), out);

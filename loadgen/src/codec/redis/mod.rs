@@ -1,9 +1,18 @@
 //! Redis: RESP2 and RESP3 (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
+mod cluster;
 mod command;
 mod reply;
+mod slot;
+mod topology;
+mod value;
 
+pub(crate) use cluster::Map;
+pub use cluster::{ClusterConnection, RedisCluster};
 pub use command::RedisCommand;
+pub(crate) use command::append_request;
+pub(crate) use topology::{SlotRange, of_shards, of_slots};
+pub(crate) use value::Value;
 
 use self::reply::{Reader, Reply};
 use super::fifo::{Asked, InFlight};
@@ -78,6 +87,11 @@ impl Redis {
         self
     }
 
+    /// Its commands, in the order of the mix.
+    pub(crate) fn commands(&self) -> &[RedisCommand] {
+        &self.commands
+    }
+
     /// Judges a reply that is complete.
     fn account(&self, connection: &mut RedisConnection, reply: &Reply<'_>, tally: &mut Tally) -> Result<(), Broken> {
         if connection.login_left > 0 {
@@ -94,6 +108,13 @@ impl Redis {
             return Err(Broken { failure: Failure::Protocol, example });
         };
         connection.answered = true;
+        self.judge(&asked, reply, tally);
+        Ok(())
+    }
+
+    /// Accounts a request by its reply.
+    #[inline]
+    fn judge(&self, asked: &Asked, reply: &Reply<'_>, tally: &mut Tally) {
         let operation = asked.operation as usize;
         if let Reply::Error(text) = reply {
             tally.failed(asked.intended, Failure::Rejected, || shown(text));
@@ -104,7 +125,12 @@ impl Redis {
         } else {
             tally.finished(operation, asked.intended);
         }
-        Ok(())
+    }
+
+    /// Whether a reply to this request is looked at as a whole: a value. Everything else may be read as it comes.
+    #[inline]
+    fn looks_at_all(&self, operation: u32) -> bool {
+        self.verify && self.commands[operation as usize].checks_value()
     }
 }
 
@@ -154,10 +180,7 @@ impl Protocol for Redis {
     fn receive(&self, connection: &mut RedisConnection, input: &[u8], tally: &mut Tally) -> Result<Received, Broken> {
         let mut consumed = 0;
         loop {
-            // A value is looked at as a whole; everything else may be read as it comes.
-            let first = connection.in_flight.first();
-            let whole =
-                self.verify && first.is_some_and(|asked| self.commands[asked.operation as usize].checks_value());
+            let whole = connection.in_flight.first().is_some_and(|asked| self.looks_at_all(asked.operation));
             match connection.reader.read(&input[consumed..], whole)? {
                 (read, Some(reply)) => {
                     consumed += read;
@@ -183,7 +206,7 @@ impl Protocol for Redis {
 
 impl Login {
     /// The commands, and how many replies they have.
-    fn encode(&self) -> (Vec<u8>, u32) {
+    pub(crate) fn encode(&self) -> (Vec<u8>, u32) {
         let mut commands: Vec<Vec<&str>> = Vec::new();
         let database = self.database.to_string();
         if self.resp3 {

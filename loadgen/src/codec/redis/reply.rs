@@ -7,7 +7,7 @@ use crate::record::Failure;
 const LONGEST_LINE: usize = 64 << 10;
 
 /// The longest bulk string, as Redis' own limit (`proto-max-bulk-len`).
-const LONGEST_BULK: i64 = 512 << 20;
+pub(super) const LONGEST_BULK: i64 = 512 << 20;
 
 /// The most elements of an aggregate.
 const MOST_ELEMENTS: i64 = 1 << 31;
@@ -155,7 +155,7 @@ enum Bulk<'a> {
 
 /// The first line without its end, and its length with it.
 #[inline]
-fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
+pub(super) fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
     let Some(end) = input.iter().position(|byte| *byte == b'\n') else {
         return if input.len() > LONGEST_LINE { Err(unexpected("a line of RESP", input)) } else { Ok(None) };
     };
@@ -167,7 +167,7 @@ fn line(input: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
 
 /// The number after a type; nothing for -1.
 #[inline]
-fn length(line: &[u8], most: i64) -> Result<Option<u64>, Broken> {
+pub(super) fn length(line: &[u8], most: i64) -> Result<Option<u64>, Broken> {
     let digits = &line[1..];
     if digits == b"-1" {
         return Ok(None);
@@ -185,7 +185,7 @@ fn length(line: &[u8], most: i64) -> Result<Option<u64>, Broken> {
     Ok(Some(number.unsigned_abs()))
 }
 
-fn unexpected(expected: &str, read: &[u8]) -> Broken {
+pub(super) fn unexpected(expected: &str, read: &[u8]) -> Broken {
     Broken { failure: Failure::Protocol, example: format!("expected {expected}, read `{}`", shown(read)) }
 }
 

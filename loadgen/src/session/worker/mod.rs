@@ -1,6 +1,7 @@
 //! One thread's event loop over its connections: turns, phases, ticks.
 
 mod requests;
+mod routed;
 mod sockets;
 
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use super::cpu::ThreadCpu;
 use super::link::{Link, Lost};
 use super::shared::{SeatEnding, Shared};
 use crate::clock::{Nanos, nanos};
-use crate::codec::Protocol;
+use crate::codec::{Drawn, Protocol};
 use crate::load::Load;
 use crate::pace::{Pace, Schedule};
 use crate::process::Process;
@@ -39,6 +40,8 @@ pub(super) struct Worker<'a, P: Protocol> {
     shared: &'a Shared,
     index: usize,
     connections: Vec<Connection<P>>,
+    /// Who has them, where each request has its own server; else nobody.
+    clients: Vec<Client>,
     /// Connections that were never opened yet, nor failed to.
     opening: usize,
     open: usize,
@@ -52,10 +55,11 @@ pub(super) struct Worker<'a, P: Protocol> {
     dirty: Vec<u32>,
     /// Connections that were not read to their end in this turn.
     unfinished: Vec<u32>,
-    /// An open loop's requests whose time has come, and the connections that have room.
+    /// An open loop's requests whose time has come, and the connections (or clients) that have room.
     backlog: VecDeque<Nanos>,
     free: VecDeque<u32>,
     out: Vec<u8>,
+    drawn: Drawn,
     input: Vec<u8>,
     cpu: Option<ThreadCpu>,
 }
@@ -70,8 +74,23 @@ enum Phase {
     Draining { from: Nanos, limit: Nanos },
 }
 
+/// One of the load's clients, which has a connection to each of several servers.
+#[derive(Default)]
+struct Client {
+    /// The places of its connections, by their servers' numbers.
+    lanes: Vec<Option<u32>>,
+    /// Whether it is in the queue of those with room.
+    is_queued: bool,
+}
+
 /// One of the run's connections, open or not.
 struct Connection<P: Protocol> {
+    /// Its number among all connections of the run, or that of its client.
+    seat: usize,
+    /// Which of the thread's clients has it.
+    client: usize,
+    /// The number of its server, where there are several.
+    server: usize,
     link: Option<Link>,
     state: State,
     codec: P::Connection,
@@ -94,8 +113,11 @@ struct Connection<P: Protocol> {
 }
 
 impl<P: Protocol> Connection<P> {
-    fn new(codec: P::Connection) -> Self {
+    fn new(seat: usize, client: usize, server: usize, codec: P::Connection) -> Self {
         Self {
+            seat,
+            client,
+            server,
             link: None,
             state: State::Down(0),
             codec,
@@ -123,8 +145,19 @@ enum State {
 impl<'a, P: Protocol> Worker<'a, P> {
     pub(super) fn new(protocol: &'a P, load: &'a Load, shared: &'a Shared, index: usize) -> Self {
         let threads = shared.seats.len();
-        let seats = (index..load.connections).step_by(threads);
-        let connections: Vec<_> = seats.map(|seat| Connection::new(protocol.connect(seat))).collect();
+        let seats: Vec<usize> = (index..load.connections).step_by(threads).collect();
+        let mut connections = Vec::new();
+        let mut clients = Vec::new();
+        for (client, seat) in seats.into_iter().enumerate() {
+            let servers = protocol.routes().map_or(0..1, |routes| 0..routes.servers());
+            if P::ROUTED {
+                let first = connections.len();
+                let lanes = servers.clone().map(|server| Some((first + server) as u32)).collect();
+                clients.push(Client { lanes, is_queued: false });
+            }
+            connections
+                .extend(servers.map(|server| Connection::new(seat, client, server, protocol.connect_to(seat, server))));
+        }
         Self {
             protocol,
             load,
@@ -134,6 +167,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             open: 0,
             open_at_end: None,
             connections,
+            clients,
             tally: Tally::new(protocol.operations().len()),
             source: Source::new(load.seed, index, threads),
             gaps: Source::new(!load.seed, index, threads),
@@ -143,6 +177,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             backlog: VecDeque::new(),
             free: VecDeque::new(),
             out: Vec::new(),
+            drawn: Drawn::default(),
             input: vec![0; READ_BUFFER],
             cpu: None,
         }
@@ -295,13 +330,13 @@ impl<'a, P: Protocol> Worker<'a, P> {
         for intended in self.backlog.drain(..) {
             self.tally.failed(intended, Failure::Unsent, || "no connection had room before the run ended".to_owned());
         }
-        let answers = self.connections.iter().map(|connection| connection.answered);
+        let answers = self.answers();
         let (cpu, wall) = self.cpu.as_ref().map(|cpu| cpu.since(self.tally.now())).unwrap_or_default();
         let seat = &self.shared.seats[self.index];
         seat.end(SeatEnding {
             cpu,
             wall,
-            answers: answers.clone().min().zip(answers.max()),
+            answers: answers.iter().min().copied().zip(answers.iter().max().copied()),
             last_answer: self.tally.last_answer(),
             open_at_end: self.open_at_end,
             resident_bytes: resident_bytes(),
@@ -310,6 +345,16 @@ impl<'a, P: Protocol> Worker<'a, P> {
         seat.open_connections.store(0, Ordering::Relaxed);
         seat.ready.store(true, Ordering::Release);
         seat.finished.store(true, Ordering::Release);
+    }
+
+    /// Answers so far, by client where there are clients, else by connection.
+    fn answers(&self) -> Vec<u64> {
+        if self.clients.is_empty() {
+            return self.connections.iter().map(|connection| connection.answered).collect();
+        }
+        let mut answers = vec![0; self.clients.len()];
+        self.connections.iter().for_each(|connection| answers[connection.client] += connection.answered);
+        answers
     }
 
     fn tick(&mut self, poller: &OwnedFd) {
@@ -323,17 +368,21 @@ impl<'a, P: Protocol> Worker<'a, P> {
                         let is_broken = self.protocol.expire(&mut connection.codec, before, &mut self.tally);
                         if is_broken || self.is_used_up(place) {
                             self.reopen(poller, place);
-                        } else {
-                            self.list(place);
                         }
+                        self.list(place);
                     }
                 }
                 State::Opening(deadline) if now >= deadline => {
                     let example = format!("no connection within {:?}", self.load.timeout);
                     self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
                 }
-                State::Down(until) if now >= until => self.open(poller, place),
+                State::Down(until) if now >= until && self.is_wanted(place) => self.open(poller, place),
                 State::Opening(_) | State::Down(_) => {}
+            }
+            if P::ROUTED && self.connections[place].state != State::Open {
+                // What waits for a server that does not come must not wait for ever.
+                self.protocol.expire(&mut self.connections[place].codec, before, &mut self.tally);
+                self.list(place);
             }
         }
         while self.backlog.front().is_some_and(|intended| *intended < before) {

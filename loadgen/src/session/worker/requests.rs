@@ -20,6 +20,9 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// Gives connections their next requests.
     pub(super) fn feed(&mut self, poller: &OwnedFd) {
+        if P::ROUTED {
+            return self.feed_routed(poller);
+        }
         self.take_due();
         // Sending may list a connection again, for the next turn.
         let mut dirty = std::mem::take(&mut self.dirty);
@@ -122,7 +125,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends what the protocol has to say, and requests with these intended times, by one write.
-    fn send(&mut self, poller: &OwnedFd, place: usize, requests: impl Iterator<Item = Nanos>) {
+    pub(super) fn send(&mut self, poller: &OwnedFd, place: usize, requests: impl Iterator<Item = Nanos>) {
         let connection = &mut self.connections[place];
         let Some(link) = connection.link.as_mut().filter(|_| connection.state == State::Open) else {
             return;

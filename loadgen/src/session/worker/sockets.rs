@@ -1,12 +1,14 @@
 //! A worker's sockets: opening, events, reading, losses.
 
+use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 
 use rustix::event::epoll;
 
 use super::{Phase, State, Worker};
 use crate::clock::{Nanos, nanos};
-use crate::codec::{Broken, Protocol};
+use crate::codec::{Broken, Protocol, Routes};
+use crate::load::Endpoint;
 use crate::record::Failure;
 use crate::session::link::{Arrived, Link, Lost};
 
@@ -20,13 +22,13 @@ const EDGES: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::
 const FIRST_RETRY: Nanos = 10_000_000;
 const LAST_RETRY: Nanos = 1_000_000_000;
 
-impl<P: Protocol> Worker<'_, P> {
+impl<'a, P: Protocol> Worker<'a, P> {
     pub(super) fn open(&mut self, poller: &OwnedFd, place: usize) {
-        let seat = self.index + place * self.shared.seats.len();
+        let endpoint = self.endpoint(place);
         let connection = &mut self.connections[place];
         let attempt = connection.attempts as usize;
         connection.attempts = connection.attempts.saturating_add(1);
-        let opened = Link::open(self.load, seat, attempt).and_then(|link| {
+        let opened = Link::open(&endpoint, self.load.local, connection.seat, attempt).and_then(|link| {
             let flags = EDGES | epoll::EventFlags::OUT;
             epoll::add(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags)
                 .map_err(|error| Lost { failure: Failure::Resources, example: format!("epoll: {error}") })?;
@@ -42,6 +44,22 @@ impl<P: Protocol> Worker<'_, P> {
             }
             Err(lost) => self.lose(poller, place, lost),
         }
+    }
+
+    /// Where a connection leads.
+    fn endpoint(&self, place: usize) -> Cow<'a, Endpoint> {
+        let connection = &self.connections[place];
+        match self.protocol.routes().and_then(|routes| routes.address(connection.server)) {
+            Some(address) => Cow::Owned(Endpoint::Tcp(vec![address], self.load.endpoint.tls().cloned())),
+            None => Cow::Borrowed(self.load.endpoint_of(connection.seat)),
+        }
+    }
+
+    /// Whether a connection that is closed is of any use.
+    pub(super) fn is_wanted(&self, place: usize) -> bool {
+        let connection = &self.connections[place];
+        let owns = |routes: &Routes| routes.owns(connection.server);
+        !P::ROUTED || self.protocol.in_flight(&connection.codec) > 0 || self.protocol.routes().is_some_and(owns)
     }
 
     pub(super) fn react(&mut self, poller: &OwnedFd, place: usize, flags: epoll::EventFlags) {
@@ -63,11 +81,12 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     fn advance(&mut self, poller: &OwnedFd, place: usize) {
+        let endpoint = self.endpoint(place);
         let connection = &mut self.connections[place];
         let Some(link) = &mut connection.link else {
             return;
         };
-        match link.advance(&self.load.endpoint) {
+        match link.advance(&endpoint) {
             Ok(true) => {
                 connection.state = State::Open;
                 self.open += 1;
@@ -212,6 +231,11 @@ impl<P: Protocol> Worker<'_, P> {
         }
         self.close(place);
         self.is_no_longer_new(place);
+        if let Some(routes) = self.protocol.routes() {
+            routes.distrust();
+            // Its client goes on with others.
+            self.list(place);
+        }
         let connection = &mut self.connections[place];
         if connection.attempts == 0 {
             return self.open(poller, place);
@@ -235,7 +259,6 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     fn close(&mut self, place: usize) {
-        let seat = self.index + place * self.shared.seats.len();
         let connection = &mut self.connections[place];
         if connection.state == State::Open {
             self.open -= 1;
@@ -243,7 +266,7 @@ impl<P: Protocol> Worker<'_, P> {
         connection.link = None;
         connection.begun = 0;
         connection.unread = Vec::new();
-        connection.codec = self.protocol.connect(seat);
+        connection.codec = self.protocol.connect_to(connection.seat, connection.server);
         connection.state = State::Down(Nanos::MAX);
     }
 }
