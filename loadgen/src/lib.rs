@@ -1,4 +1,4 @@
-//! One load generator for Redis, HTTP, gRPC and ECHONET Lite.
+//! One load generator for Redis, HTTP, WebSocket, gRPC and ECHONET Lite.
 //!
 //! A run is a [`Load`] (how many connections, how fast, how long) of a [`Protocol`](codec::Protocol) (what is asked, and
 //! what a right answer looks like). [`run`] drives it and gives an [`Outcome`](record::Outcome): latencies from the

@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use crate::number;
 use crate::record::Outcome;
 
-/// One condition on a run's result.
+/// One condition on a run's result. Latencies are those of deliveries where there are some (pub/sub).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     /// This percentile (0 to 100) is at most so long.
@@ -28,7 +28,7 @@ impl Objective {
     /// Whether a result meets it. Without a single answer no latency does.
     #[must_use]
     pub fn is_met(&self, outcome: &Outcome) -> bool {
-        let latencies = outcome.latencies();
+        let latencies = outcome.main_latencies();
         let answered = latencies.count() > 0;
         match *self {
             Self::Percentile(percent, most) => answered && latencies.percentile(percent) <= most,
@@ -42,7 +42,7 @@ impl Objective {
     /// What a result has where this objective looks, in words: `p99 2.31 ms`.
     #[must_use]
     pub fn found(&self, outcome: &Outcome) -> String {
-        let latencies = outcome.latencies();
+        let latencies = outcome.main_latencies();
         if latencies.count() == 0 && !matches!(self, Self::Errors(_)) {
             return "no answers".to_owned();
         }

@@ -40,6 +40,8 @@ pub struct Progress<'a> {
     pub latencies: &'a Latencies,
     /// All failures.
     pub failures: &'a Failures,
+    /// How long messages took to subscribers, in a run of pub/sub.
+    pub deliveries: Option<&'a Latencies>,
     /// How often servers sent requests on, where each has its own server.
     pub redirects: Option<Redirects>,
     /// The seconds of the measurement that are over.

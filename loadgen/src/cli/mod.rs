@@ -8,10 +8,13 @@ mod header;
 mod http;
 mod invalid;
 mod load_args;
+mod login;
+mod pubsub;
 mod redis;
 mod subjects;
 mod target;
 mod tls;
+mod websocket;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -24,10 +27,13 @@ pub use grpc::GrpcArgs;
 pub use http::HttpArgs;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
+pub use login::LoginArgs;
+pub use pubsub::PubSubArgs;
 pub use redis::RedisArgs;
 pub use subjects::{KeyChoice, SubjectArgs, ValueSize};
 pub use target::{Place, Target};
 pub use tls::TlsArgs;
+pub use websocket::WebSocketArgs;
 
 use crate::front;
 use crate::output::{self, table};
@@ -50,10 +56,16 @@ const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could n
 enum Command {
     /// Put load on a Redis server
     Redis(Box<RedisArgs>),
+    /// Publish on a Redis server and subscribe to it: how long deliveries take
+    #[command(name = "pubsub")]
+    PubSub(Box<PubSubArgs>),
     /// Put load on an HTTP server
     Http(Box<HttpArgs>),
     /// Put load on a gRPC server
     Grpc(Box<GrpcArgs>),
+    /// Put load on a WebSocket server that echoes
+    #[command(name = "websocket", visible_alias = "ws")]
+    WebSocket(Box<WebSocketArgs>),
     /// Put load on an ECHONET Lite node
     Echonet(Box<Echonet>),
     Wrk(Box<drop_in::Wrk>),
@@ -90,8 +102,10 @@ impl Command {
     fn drive(&self) -> Option<&dyn Drive> {
         match self {
             Self::Redis(drive) => Some(&**drive),
+            Self::PubSub(drive) => Some(&**drive),
             Self::Http(drive) => Some(&**drive),
             Self::Grpc(drive) => Some(&**drive),
+            Self::WebSocket(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
             Self::Wrk(_) | Self::Hey(_) | Self::Ghz(_) | Self::RedisBenchmark(_) => None,
             Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,

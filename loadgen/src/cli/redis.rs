@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::load_args::LOAD;
+use super::login::{self, LOGIN, LoginArgs};
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, Transport};
 use crate::cluster::{self, Cluster};
@@ -55,29 +56,13 @@ pub struct RedisArgs {
     #[arg(long, help_heading = LOAD)]
     no_keep_alive: bool,
 
-    /// Speak RESP3
-    #[arg(short = '3', long, help_heading = LOGIN)]
-    resp3: bool,
-
-    /// The user, where it is not `default`
-    #[arg(long, value_name = "NAME", requires = "password", help_heading = LOGIN)]
-    user: Option<String>,
-
-    /// The password
-    #[arg(short = 'a', long, value_name = "PASSWORD", env = "REDISCLI_AUTH", hide_env_values = true, help_heading = LOGIN)]
-    password: Option<String>,
-
-    /// The database
-    #[arg(long, value_name = "N", help_heading = LOGIN)]
-    database: Option<u32>,
+    #[command(flatten)]
+    login: LoginArgs,
 
     /// Ask the server to track the keys that are read (client-side caching); needs --resp3
     #[arg(long, requires = "resp3", help_heading = LOGIN)]
     tracking: bool,
 }
-
-/// Heading of the options of the connection's first words.
-const LOGIN: &str = "Login";
 
 /// A command of a mix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,15 +109,12 @@ impl Drive for RedisArgs {
     }
 
     fn scenario(&self) -> Result<Scenario, Invalid> {
-        let scheme = self.load.target.scheme.as_deref();
-        if !matches!(scheme, None | Some("redis" | "rediss")) {
-            return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "redis:// or rediss://"));
-        }
-        let transport = Transport { port: PORT, tls: scheme == Some("rediss"), ..Transport::default() };
+        let tls = login::is_tls(&self.load.target)?;
+        let transport = Transport { port: PORT, tls, ..Transport::default() };
         let load = self.load.load(transport)?;
         let commands = self.commands();
         let subjects = self.subjects.subjects(self.load.seed)?;
-        let login = self.login()?;
+        let login = Login { tracking: self.tracking, ..self.login.login(&self.load.target)? };
         let words = commands.iter().map(|weighted| weighted.words.join(" "));
         let what = words.collect::<Vec<_>>().join(", ");
         let weights: Vec<_> =
@@ -148,7 +130,7 @@ impl Drive for RedisArgs {
         let preload = if self.preload { Some(preload(&load, subjects.clone(), &login)?) } else { None };
         let mut settings = vec![
             ("commands", json!(weights)),
-            ("resp3", json!(self.resp3)),
+            ("resp3", json!(self.login.resp3)),
             ("database", json!(login.database)),
             ("preload", json!(self.preload)),
             ("inline", json!(self.inline)),
@@ -177,28 +159,6 @@ impl RedisArgs {
         let words =
             if self.words.is_empty() { vec!["GET".to_owned(), "key:{key}".to_owned()] } else { self.words.clone() };
         vec![Weighted { weight: 1, words }]
-    }
-
-    /// The login of the options, or else of the URL.
-    fn login(&self) -> Result<Login, Invalid> {
-        let (url_user, url_password) = match &self.load.target.login {
-            Some((user, password)) if password.is_empty() => (None, Some(user.clone())),
-            Some((user, password)) => (Some(user.clone()).filter(|user| !user.is_empty()), Some(password.clone())),
-            None => (None, None),
-        };
-        let path = self.load.target.path.trim_start_matches('/');
-        let url_database = match path {
-            "" => 0,
-            number => number.parse().map_err(|_| Invalid::new("TARGET's database", number, "a number"))?,
-        };
-        Ok(Login {
-            resp3: self.resp3,
-            user: self.user.clone().or(url_user),
-            password: self.password.clone().or(url_password),
-            database: self.database.unwrap_or(url_database),
-            tracking: self.tracking,
-            ..Login::default()
-        })
     }
 }
 

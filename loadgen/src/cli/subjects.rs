@@ -80,6 +80,16 @@ impl FromStr for ValueSize {
     }
 }
 
+impl ValueSize {
+    /// As a setting.
+    pub(super) fn json(self) -> Value {
+        match self.0 {
+            Sizes::Fixed(size) => json!(size),
+            Sizes::Uniform(least, most) => json!(format!("{least}..{most}")),
+        }
+    }
+}
+
 impl SubjectArgs {
     /// Keys and values of a run.
     ///
@@ -100,10 +110,6 @@ impl SubjectArgs {
             Distribution::Zipf { exponent } => format!("zipf:{exponent}"),
             Distribution::HotSet { keys, requests } => format!("hot:{keys}/{requests}"),
         };
-        let size = match self.value_size.0 {
-            Sizes::Fixed(size) => json!(size),
-            Sizes::Uniform(least, most) => json!(format!("{least}..{most}")),
-        };
-        [("keys", json!(self.keys)), ("key_choice", json!(choice)), ("value_size", size)]
+        [("keys", json!(self.keys)), ("key_choice", json!(choice)), ("value_size", self.value_size.json())]
     }
 }

@@ -11,12 +11,17 @@ mod http1;
 mod http2;
 mod redis;
 mod routes;
+mod websocket;
 
 pub use http1::{Http1, Http1Connection, HttpRequest};
 pub use http2::{Http2, Http2Connection, HttpExchange};
-pub use redis::{ClusterConnection, Login, Redis, RedisCluster, RedisCommand, RedisConnection};
+pub use redis::{
+    ClusterConnection, Login, PubSub, PubSubConnection, PubSubSettings, Redis, RedisCluster, RedisCommand,
+    RedisConnection,
+};
 pub(crate) use redis::{Map, SlotRange, Value, append_request, of_shards, of_slots};
 pub use routes::{Drawn, Routes};
+pub use websocket::{WebSocket, WebSocketConnection};
 
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -39,6 +44,9 @@ pub trait Protocol: Send + Sync {
     /// has a connection to each server; its requests are not begun on the connection that has room, but
     /// [drawn](Self::draw), and [placed](Self::place) on the connection to their server.
     const ROUTED: bool = false;
+
+    /// Whether what one connection asks may be answered on another thread's: then all threads end together.
+    const TOGETHER: bool = false;
 
     /// The names of the operations in a mix, in the order of [`Tally`]'s operation numbers.
     fn operations(&self) -> Vec<String>;

@@ -132,6 +132,9 @@ fn picture(title: &str, progress: &Progress<'_>) -> String {
     if progress.latencies.count() > 0 {
         lines.push(format!("so far    {}", percentiles(progress.latencies)));
     }
+    if let Some(deliveries) = progress.deliveries.filter(|deliveries| deliveries.count() > 0) {
+        lines.push(format!("delivered {}", percentiles(deliveries)));
+    }
     if let Some(server) = progress.timeline.last().and_then(|last| last.server) {
         let processors = number::three_digits(server.processors);
         lines.push(format!("server    {processors} processors, {}", number::bytes(server.resident_bytes)));
@@ -222,6 +225,7 @@ mod tests {
             length,
             latencies: all,
             failures,
+            deliveries: None,
             redirects: None,
             timeline: &outcome.timeline,
             open_connections: 50,
@@ -256,11 +260,13 @@ failures  1 timed out";
     }
 
     #[test]
-    fn redirects_of_a_cluster_have_a_line() {
+    fn redirects_and_deliveries_have_a_line() {
         let outcome = made_up::outcome();
         let (all, failures) = (outcome.latencies(), Failures::default());
         let redirects = Some(Redirects { moved: 1200, asked: 3, slots: 1 });
         let length = Length::Duration(Duration::from_secs(10));
+        let found = picture("t", &Progress { deliveries: Some(&all), ..progress(&outcome, &all, &failures, length) });
+        assert!(found.contains("\ndelivered p50  650 µs  p90 2.10 ms"), "{found}");
         let found = picture("t", &Progress { redirects, ..progress(&outcome, &all, &failures, length) });
         assert!(found.contains("\nredirects 1,200 moved, 3 asked\nfailures  none"), "{found}");
     }

@@ -74,9 +74,12 @@ pub(crate) fn run_body(outcome: &Outcome) -> String {
     let (header, rows) = latencies(outcome);
     body.push_str(&table(&header, &rows, &[]));
     let by_operation = outcome.operations.iter().filter(|operation| operation.latencies.count() > 0);
+    let deliveries = outcome.deliveries.iter().map(|deliveries| ("delivery", &deliveries.latencies));
     let curves: Vec<(usize, &str, &Latencies)> = by_operation
+        .map(|operation| (operation.name.as_str(), &operation.latencies))
+        .chain(deliveries)
         .enumerate()
-        .map(|(place, operation)| (place, operation.name.as_str(), &operation.latencies))
+        .map(|(place, (name, latencies))| (place, name, latencies))
         .collect();
     body.push_str(&percentile_chart("Latency by percentile", &curves));
     body.push_str(&timeline_charts(&outcome.timeline));
@@ -149,6 +152,10 @@ pub(crate) fn summary(outcome: &Outcome) -> Vec<Vec<String>> {
     if let Some(offered) = outcome.offered_per_second {
         rows.push(("Offered per second", number::rate(offered)));
     }
+    if let Some(deliveries) = &outcome.deliveries {
+        let [arrived, promised] = [deliveries.arrived, deliveries.promised].map(number::thousands);
+        rows.push(("Deliveries", format!("{arrived} of {promised}")));
+    }
     if let Some(redirects) = outcome.redirects {
         let [moved, asked, slots] = [redirects.moved, redirects.asked, redirects.slots].map(number::thousands);
         rows.push(("Redirects", format!("{moved} moved, {asked} asked; {slots} slots changed their server")));
@@ -193,6 +200,9 @@ pub(crate) fn latencies(outcome: &Outcome) -> (Vec<String>, Vec<Vec<String>>) {
         outcome.operations.iter().map(|operation| row(&operation.name, &operation.latencies)).collect();
     if rows.len() > 1 {
         rows.push(row("all", &outcome.latencies()));
+    }
+    if let Some(deliveries) = &outcome.deliveries {
+        rows.push(row("delivery", &deliveries.latencies));
     }
     (header, rows)
 }

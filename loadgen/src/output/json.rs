@@ -31,9 +31,11 @@ fn summary(outcome: &Outcome) -> Value {
         figures["name"] = json!(operation.name);
         figures
     });
+    let deliveries = outcome.deliveries.as_ref();
     json!({
         "all": figures(&outcome.latencies(), outcome.seconds),
         "operations": operations.collect::<Vec<_>>(),
+        "deliveries": deliveries.map(|deliveries| figures(&deliveries.latencies, outcome.seconds)),
         "failed": outcome.failed(),
         "server_cpu_micros_per_answer": outcome.server_cpu_micros(),
         "generator_cpu_micros_per_answer": outcome.generator_cpu_micros(),

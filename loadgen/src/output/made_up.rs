@@ -37,6 +37,7 @@ pub(crate) fn outcome() -> Outcome {
         offered_per_second: Some(1001.0),
         bytes_received: 3 << 20,
         bytes_sent: 300_000,
+        deliveries: None,
         redirects: None,
         fairness: Fairness { least: 58, most: 61 },
         generator: Generator {

@@ -85,6 +85,9 @@ fn latencies(outcome: &Outcome) -> String {
     if rows.len() > 1 {
         rows.push(row("all", &outcome.latencies(), outcome.seconds));
     }
+    if let Some(deliveries) = &outcome.deliveries {
+        rows.push(row("delivery", &deliveries.latencies, outcome.seconds));
+    }
     let lines = drawn(&rows);
     if lines.iter().all(|line| line.chars().count() <= WIDTH) {
         return lines.concat();
@@ -152,6 +155,10 @@ fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.answers() == 0 {
         return lines;
     }
+    if let Some(deliveries) = &outcome.deliveries {
+        let [arrived, promised] = [deliveries.arrived, deliveries.promised].map(number::thousands);
+        lines.push(("Deliveries", format!("{arrived} of {promised} that the server promised")));
+    }
     if let Some(redirects) = outcome.redirects {
         let [moved, asked, slots] = [redirects.moved, redirects.asked, redirects.slots].map(number::thousands);
         lines.push(("Redirects", format!("{moved} moved, {asked} asked; {slots} slots changed their server")));
@@ -211,7 +218,7 @@ mod tests {
     use super::*;
     use crate::objective::judge;
     use crate::output::made_up;
-    use crate::record::Redirects;
+    use crate::record::{Deliveries, Redirects};
 
     #[track_caller]
     fn check(outcome: &Outcome, objectives: &[&str], expected: &str) {
@@ -240,14 +247,18 @@ mod tests {
     }
 
     #[test]
-    fn redirects_and_several_servers_are_shown() {
+    fn redirects_deliveries_and_several_servers_are_shown() {
         let mut outcome = made_up::outcome();
         outcome.redirects = Some(Redirects { moved: 12, asked: 1300, slots: 2 });
+        let latencies = outcome.operations[1].latencies.clone();
+        outcome.deliveries = Some(Box::new(Deliveries { latencies, promised: 1001, arrived: 1000 }));
         let server = outcome.server.unwrap();
         outcome.server = Some(ServerUse { others: 2, ..server });
         let text = table(&outcome, &[]);
         assert!(text.contains("\nRedirects   12 moved, 1,300 asked; 2 slots changed their server\n"), "{text}");
         assert!(text.contains("process 4711 and 2 more\n"), "{text}");
+        assert!(text.contains("\ndelivery\n     1,000         333  1.52 ms"), "{text}");
+        assert!(text.contains("\nDeliveries  1,000 of 1,001 that the server promised\n"), "{text}");
         outcome.server = Some(ServerUse { pid: 0, ..server });
         let text = table(&outcome, &[]);
         assert!(text.contains("all of its control group\n") && !text.contains("voluntary"), "{text}");

@@ -26,11 +26,13 @@ pub enum Failure {
     Wrong,
     /// An open loop's request that was still waiting for room when the run ended.
     Unsent,
+    /// A message that the server said it delivers, and that did not arrive.
+    Undelivered,
 }
 
 impl Failure {
     /// All kinds, in the order of their display.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Refused,
         Self::Resources,
         Self::Tls,
@@ -41,6 +43,7 @@ impl Failure {
         Self::Rejected,
         Self::Wrong,
         Self::Unsent,
+        Self::Undelivered,
     ];
 
     /// The kind in words, as in "12 timed out".
@@ -57,6 +60,7 @@ impl Failure {
             Self::Rejected => "answered with an error",
             Self::Wrong => "answered wrongly",
             Self::Unsent => "never sent",
+            Self::Undelivered => "never delivered",
         }
     }
 }
@@ -81,6 +85,11 @@ impl Failures {
     pub fn add(&mut self, failure: Failure, example: impl FnOnce() -> String) {
         self.counts[failure as usize].count += 1;
         self.explain(failure, example);
+    }
+
+    /// Counts so many, of which there are no examples.
+    pub fn add_many(&mut self, failure: Failure, count: u64) {
+        self.counts[failure as usize].count += count;
     }
 
     /// Gives an example without counting it.

@@ -10,6 +10,6 @@ mod tally;
 pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::Latencies;
 pub use outcome::{
-    Cpu, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
+    Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
 };
 pub use tally::{Tally, Window};

@@ -26,6 +26,9 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// See `bytes_received`.
     pub bytes_sent: u64,
+    /// What subscribers received, in a run of pub/sub; its `operations` are what publishers were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<Box<Deliveries>>,
     /// How often servers sent requests on to others, where each request has its own server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
@@ -60,6 +63,17 @@ pub struct Operation {
     pub name: String,
     /// Right answers, from the intended time of each request.
     pub latencies: Latencies,
+}
+
+/// Messages of pub/sub on their way from publishers to subscribers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Deliveries {
+    /// From the time at which a message was due to be published until a subscriber had it; once for each of them.
+    pub latencies: Latencies,
+    /// How many there are by what the server said to publishers.
+    pub promised: u64,
+    /// How many there were, right or wrong.
+    pub arrived: u64,
 }
 
 /// What a cluster's servers said of whose a key is. A request that is sent on counts once as an answer, from its intended time.
@@ -168,6 +182,12 @@ impl Outcome {
             all.merge(&operation.latencies);
         }
         all
+    }
+
+    /// The latencies that a run is about: of deliveries where there are some, else of all operations.
+    #[must_use]
+    pub fn main_latencies(&self) -> Latencies {
+        self.deliveries.as_ref().map_or_else(|| self.latencies(), |deliveries| deliveries.latencies.clone())
     }
 
     /// Right answers.

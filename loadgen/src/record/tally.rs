@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Failure, Failures, Latencies, Redirects};
+use super::{Deliveries, Failure, Failures, Latencies, Redirects};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -33,6 +33,7 @@ pub struct Tally {
     bytes_sent: u64,
     unexpected: u64,
     redirects: Redirects,
+    deliveries: Deliveries,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -51,6 +52,7 @@ impl Tally {
             bytes_sent: 0,
             unexpected: 0,
             redirects: Redirects::default(),
+            deliveries: Deliveries::default(),
             ended: 0,
         }
     }
@@ -124,6 +126,36 @@ impl Tally {
         self.redirects.asked += u64::from(self.counts(intended));
     }
 
+    /// The server says that it delivers a message so often.
+    pub fn promised(&mut self, intended: Nanos, receivers: u64) {
+        if self.counts(intended) {
+            self.deliveries.promised += receivers;
+        }
+    }
+
+    /// A message was delivered.
+    pub fn delivered(&mut self, intended: Nanos) {
+        self.ended += 1;
+        if self.counts(intended) {
+            self.deliveries.arrived += 1;
+            self.deliveries.latencies.record(self.now.saturating_sub(intended));
+        }
+    }
+
+    /// A message was delivered that is not the one which was published.
+    pub fn delivered_wrongly(&mut self, intended: Nanos, example: impl FnOnce() -> String) {
+        if self.counts(intended) {
+            self.deliveries.arrived += 1;
+        }
+        self.failed(intended, Failure::Wrong, example);
+    }
+
+    /// Deliveries since the last [`drain_into`](Self::drain_into).
+    #[must_use]
+    pub fn deliveries(&self) -> &Deliveries {
+        &self.deliveries
+    }
+
     /// How often requests were sent on.
     #[must_use]
     pub fn redirects(&self) -> Redirects {
@@ -176,6 +208,12 @@ impl Tally {
         other.redirects.moved += moved;
         other.redirects.asked += asked;
         other.redirects.slots += slots;
+        if self.deliveries.arrived > 0 {
+            other.deliveries.latencies.merge(&self.deliveries.latencies);
+            self.deliveries.latencies.clear();
+        }
+        other.deliveries.promised += std::mem::take(&mut self.deliveries.promised);
+        other.deliveries.arrived += std::mem::take(&mut self.deliveries.arrived);
         other.ended += std::mem::take(&mut self.ended);
     }
 

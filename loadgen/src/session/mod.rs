@@ -21,7 +21,7 @@ use crate::record::Outcome;
 use crate::watch::{Progress, Watch};
 
 use self::shared::Shared;
-use self::watcher::Watcher;
+use self::watcher::{Kind, Watcher};
 use self::worker::Worker;
 
 /// Runs a load of a protocol to its end, and calls `watch` about ten times a second.
@@ -31,7 +31,7 @@ pub fn run<P: Protocol>(protocol: &P, load: &Load, watch: &mut dyn FnMut(&Progre
     let threads = load.threads.clamp(1, load.connections.max(1));
     let operations = protocol.operations();
     let shared = Shared::new(Clock::new(), load, threads, operations.len());
-    let mut watcher = Watcher::new(&shared, load, operations, P::ROUTED);
+    let mut watcher = Watcher::new(&shared, load, operations, Kind { is_routed: P::ROUTED, delivers: P::TOGETHER });
     thread::scope(|scope| {
         for index in 0..threads {
             let shared = &shared;

@@ -33,6 +33,8 @@ pub(super) struct Seat {
     /// All of its connections were opened, or failed to.
     pub(super) ready: AtomicBool,
     pub(super) finished: AtomicBool,
+    /// Nothing of it is under way; more may follow.
+    pub(super) idle: AtomicBool,
     ending: Mutex<SeatEnding>,
 }
 
@@ -64,6 +66,7 @@ impl Shared {
             open_connections: AtomicUsize::new(0),
             ready: AtomicBool::new(false),
             finished: AtomicBool::new(false),
+            idle: AtomicBool::new(false),
             ending: Mutex::default(),
         };
         Self {

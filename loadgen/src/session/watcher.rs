@@ -14,8 +14,8 @@ use crate::load::{Length, Load};
 use crate::pace::Pace;
 use crate::process::Sample;
 use crate::record::{
-    Cpu, Ending, Fairness, Generator, Interval, Latencies, Operation, Outcome, Redirects, ServerInterval, ServerUse,
-    Tally,
+    Cpu, Deliveries, Ending, Failure, FailureCount, Fairness, Generator, Interval, Latencies, Operation, Outcome,
+    Redirects, ServerInterval, ServerUse, Tally,
 };
 use crate::watch::{Phase, Progress, Watch};
 
@@ -41,6 +41,15 @@ const SHORTEST: Nanos = SECOND / 2;
 /// A target that has not given a right answer for so long at the end of the window is told.
 const SILENT: Nanos = SECOND;
 
+/// What a protocol has besides answers.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    /// Servers send requests on.
+    pub(super) is_routed: bool,
+    /// Messages are delivered to others than those who publish them.
+    pub(super) delivers: bool,
+}
+
 /// The watcher of a run, and what it has seen.
 pub(super) struct Watcher<'a> {
     shared: &'a Shared,
@@ -52,7 +61,7 @@ pub(super) struct Watcher<'a> {
     interval_failures: u64,
     timeline: Vec<Interval>,
     sampler: Sampler,
-    is_routed: bool,
+    kind: Kind,
     notes: Vec<String>,
     /// The window, once it is known.
     window: Option<(Nanos, Nanos)>,
@@ -72,7 +81,7 @@ pub(super) struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub(super) fn new(shared: &'a Shared, load: &'a Load, names: Vec<String>, is_routed: bool) -> Self {
+    pub(super) fn new(shared: &'a Shared, load: &'a Load, names: Vec<String>, kind: Kind) -> Self {
         let mut notes = Vec::new();
         let sampler = Sampler::new(&load.sampled).unwrap_or_else(|error| {
             notes.push(error);
@@ -88,7 +97,7 @@ impl<'a> Watcher<'a> {
             interval_failures: 0,
             timeline: Vec::new(),
             sampler,
-            is_routed,
+            kind,
             notes,
             window: None,
             began: None,
@@ -295,7 +304,22 @@ impl<'a> Watcher<'a> {
     }
 
     fn redirects(&self) -> Option<Redirects> {
-        self.is_routed.then(|| self.total.redirects())
+        self.kind.is_routed.then(|| self.total.redirects())
+    }
+
+    fn deliveries(&self) -> Option<&Deliveries> {
+        self.kind.delivers.then(|| self.total.deliveries())
+    }
+
+    /// All failures, with those that are known at the end.
+    fn failures(&self, ending: &Ending) -> Vec<FailureCount> {
+        let mut failures = self.total.failures().clone();
+        if let Some(Deliveries { promised, arrived, .. }) = self.deliveries()
+            && *ending == Ending::Complete
+        {
+            failures.add_many(Failure::Undelivered, promised.saturating_sub(*arrived));
+        }
+        failures.list()
     }
 
     fn open_connections(&self) -> usize {
@@ -332,6 +356,7 @@ impl<'a> Watcher<'a> {
             length: self.load.length,
             latencies: &self.all,
             failures: self.total.failures(),
+            deliveries: self.deliveries().map(|deliveries| &deliveries.latencies),
             redirects: self.redirects(),
             timeline: &self.timeline,
             open_connections: self.open_connections(),
@@ -353,7 +378,8 @@ impl<'a> Watcher<'a> {
         let last_answer = endings.iter().map(|ending| ending.last_answer).max().unwrap_or_default();
         let is_behind = self.is_behind();
         let ending = self.ending();
-        let redirects = self.redirects();
+        let (redirects, deliveries) = (self.redirects(), self.deliveries().cloned().map(Box::new));
+        let failures = self.failures(&ending);
         let length = |from: Nanos, until: Nanos| until.saturating_sub(from) as f64 / 1e9;
         let window = self.window.map_or(0.0, |(from, until)| match self.load.length {
             Length::Requests(_) => length(from, last_answer),
@@ -393,10 +419,11 @@ impl<'a> Watcher<'a> {
             ending,
             seconds,
             operations: operations.map(|(name, latencies)| Operation { name, latencies: latencies.clone() }).collect(),
-            failures: self.total.failures().list(),
+            failures,
             offered_per_second: offered(self.load, window),
             bytes_received,
             bytes_sent,
+            deliveries,
             redirects,
             fairness: Fairness {
                 least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),

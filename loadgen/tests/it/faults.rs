@@ -77,9 +77,10 @@ fn each_fault_has_its_message_and_count() {
         assert_eq!(said.result["failures"].as_array().unwrap().len(), 1, "{dialect:?} {fault:?}: {}", said.text());
         assert_eq!(said.result["ending"], "complete");
     }
-    const SUBJECTS: [(Dialect, &str); 3] = [
+    const SUBJECTS: [(Dialect, &str); 4] = [
         (Dialect::Redis, "redis {} --mix 1:PING"),
         (Dialect::Http, "http http://{}/x"),
+        (Dialect::WebSocket, "websocket ws://{}/x"),
         (Dialect::EchonetTcp, "echonet {} --tcp --mix 1:get_013001_80"),
     ];
     for (dialect, line) in SUBJECTS {

@@ -9,6 +9,7 @@ mod drop_in;
 mod faults;
 mod grpc;
 mod many;
+mod pubsub;
 mod scenarios;
 mod target;
 mod truth;

@@ -18,9 +18,10 @@ fn run(target: &Target, line: &str) -> Outcome {
 }
 
 /// A command line for each dialect, with these options.
-const SUBJECTS: [(Dialect, &str); 4] = [
+const SUBJECTS: [(Dialect, &str); 5] = [
     (Dialect::Redis, "redis {} OPTIONS PING"),
     (Dialect::Http, "http http://{}/x OPTIONS"),
+    (Dialect::WebSocket, "websocket ws://{}/x OPTIONS"),
     (Dialect::EchonetTcp, "echonet {} --tcp OPTIONS get 013001 80=30"),
     (Dialect::EchonetUdp, "echonet {} OPTIONS get 013001 80=30"),
 ];
@@ -37,7 +38,7 @@ const QUIET: Duration = Duration::from_millis(3);
 /// Runs until the machine let a run pass undisturbed. Where it never does, nothing is known about the time that things
 /// take, and the test says so.
 #[track_caller]
-fn eventually(mut attempt: impl FnMut() -> Result<(), String>) {
+pub(crate) fn eventually(mut attempt: impl FnMut() -> Result<(), String>) {
     let mut troubles = Vec::new();
     for _ in 0..ATTEMPTS {
         let (result, lateness) = watched(&mut attempt);
@@ -74,7 +75,7 @@ fn watched<R>(work: impl FnOnce() -> R) -> (R, Duration) {
 }
 
 /// The value that `percent` of sorted values do not exceed.
-fn percentile(sorted: &[u64], percent: f64) -> Duration {
+pub(crate) fn percentile(sorted: &[u64], percent: f64) -> Duration {
     let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
     Duration::from_nanos(sorted[rank.min(sorted.len()) - 1])
 }
@@ -177,6 +178,7 @@ fn wrong_answers_are_counted_exactly() {
     }
     check(Dialect::Redis, "redis {} -c 5 -t 2 -n 3000 --pipeline 4 --keys 100 --preload --mix 1:GET_key:{key}", 100);
     check(Dialect::Http, "http http://{}/x -c 5 -t 2 -n 3000", 0);
+    check(Dialect::WebSocket, "websocket ws://{}/x -c 5 -t 2 -n 3000 --depth 4 --value-size 10..500", 0);
     check(Dialect::EchonetTcp, "echonet {} --tcp -c 5 -t 2 -n 3000 --window 4 --mix 1:get_013001_80=30", 0);
     check(Dialect::EchonetUdp, "echonet {} -c 5 -t 2 -n 3000 --window 4 --mix 1:get_013001_80=30", 0);
 }

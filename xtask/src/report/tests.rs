@@ -55,6 +55,7 @@ fn outcome(answers: u64) -> Outcome {
         offered_per_second: None,
         bytes_received: 0,
         bytes_sent: 0,
+        deliveries: None,
         redirects: None,
         fairness: Fairness::default(),
         generator: Generator::default(),

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod command;
+mod pubsub;
 mod reply;
 mod slot;
 mod topology;
@@ -11,6 +12,7 @@ pub(crate) use cluster::Map;
 pub use cluster::{ClusterConnection, RedisCluster};
 pub use command::RedisCommand;
 pub(crate) use command::append_request;
+pub use pubsub::{PubSub, PubSubConnection, PubSubSettings};
 pub(crate) use topology::{SlotRange, of_shards, of_slots};
 pub(crate) use value::Value;
 

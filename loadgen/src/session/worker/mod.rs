@@ -212,6 +212,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 Err(error) => return Err(error),
             }
             self.tally.set_now(self.shared.clock.now());
+            if P::TOGETHER {
+                // What another thread has begun may be answered here before this one has seen that the load begins.
+                self.enter_phase();
+            }
             for place in std::mem::take(&mut self.unfinished) {
                 self.read(poller, place as usize, true);
             }
@@ -313,10 +317,19 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let Phase::Draining { limit, .. } = self.phase else {
             return false;
         };
-        let protocol = self.protocol;
-        let waits = |connection: &Connection<P>| protocol.in_flight(&connection.codec) > 0;
         let is_late = self.tally.now() >= limit;
-        is_late || (self.backlog.is_empty() && !self.connections.iter().any(waits))
+        if !P::TOGETHER {
+            return is_late || self.is_idle();
+        }
+        self.shared.seats[self.index].idle.store(self.is_idle(), Ordering::Release);
+        // What another thread did last may be answered here: this one looks again when all others have done it.
+        is_late || (self.shared.seats.iter().all(|seat| seat.idle.load(Ordering::Acquire)) && self.is_idle())
+    }
+
+    /// Whether nothing is under way.
+    fn is_idle(&self) -> bool {
+        let waits = |connection: &Connection<P>| self.protocol.in_flight(&connection.codec) > 0;
+        self.backlog.is_empty() && !self.connections.iter().any(waits)
     }
 
     /// Accounts what never got an answer, and hands everything over.
@@ -344,6 +357,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         self.tally.drain_into(&mut seat.tally());
         seat.open_connections.store(0, Ordering::Relaxed);
         seat.ready.store(true, Ordering::Release);
+        seat.idle.store(true, Ordering::Release);
         seat.finished.store(true, Ordering::Release);
     }
 

@@ -1,5 +1,6 @@
 //! Servers whose behaviour is known: they delay, answer wrongly, or fail as they are told, and count what they did.
 
+mod broker;
 mod datagrams;
 mod many;
 mod protocol;
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use broker::{Broker, Harm};
 pub(crate) use many::many;
 pub(crate) use protocol::Dialect;
 pub(crate) use tls::{Certificate, certificate};
@@ -91,7 +93,9 @@ impl Target {
         let record = Arc::new(Record::default());
         let address = match behaviour.dialect {
             Dialect::EchonetUdp => datagrams::serve(behaviour, record.clone()),
-            Dialect::Redis | Dialect::Http | Dialect::EchonetTcp => streams::serve(behaviour, record.clone()),
+            Dialect::Redis | Dialect::Http | Dialect::WebSocket | Dialect::EchonetTcp => {
+                streams::serve(behaviour, record.clone())
+            }
         };
         Self { address, record }
     }

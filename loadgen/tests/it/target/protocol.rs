@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+
 /// What a target speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -10,6 +12,8 @@ pub(crate) enum Dialect {
     Redis,
     /// Answers every request with `hello` and its path.
     Http,
+    /// Echoes every message.
+    WebSocket,
     /// Property 80 is 30.
     EchonetTcp,
     EchonetUdp,
@@ -19,10 +23,29 @@ pub(crate) enum Dialect {
 pub(crate) type Keys = HashMap<Vec<u8>, Vec<u8>>;
 
 impl Dialect {
+    /// The answer to a request that only begins a conversation, and is none of those that are counted.
+    pub(crate) fn greeting(self, request: &[u8]) -> Option<Vec<u8>> {
+        let is_greeting = self == Self::WebSocket && request.starts_with(b"GET ");
+        is_greeting.then(|| {
+            let head = String::from_utf8_lossy(request);
+            let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).unwrap();
+            // Section 1.3 of RFC 6455.
+            let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+            let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+            let accept = base64::engine::general_purpose::STANDARD.encode(digest);
+            let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+            format!("{head}Sec-WebSocket-Accept: {accept}\r\n\r\n").into_bytes()
+        })
+    }
+
     /// How long the first request of the input is, if it is complete.
     pub(crate) fn request(self, input: &[u8]) -> Option<usize> {
         match self {
             Self::Redis => words(input).map(|(_, length)| length),
+            Self::WebSocket if input.starts_with(b"GET ") => {
+                input.windows(4).position(|four| four == b"\r\n\r\n").map(|end| end + 4)
+            }
+            Self::WebSocket => frame(input).map(|(_, length)| length),
             Self::Http => {
                 let head = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
                 let text = String::from_utf8_lossy(&input[..head]).to_ascii_lowercase();
@@ -45,6 +68,17 @@ impl Dialect {
     pub(crate) fn answer(self, request: &[u8], keys: &mut Keys, is_wrong: bool) -> Vec<u8> {
         let (mut answer, place) = match self {
             Self::Redis => redis(request, keys),
+            Self::WebSocket => {
+                let (payload, _) = frame(request).expect("it is complete");
+                let mut answer = vec![0x81];
+                match payload.len() {
+                    length @ 0..=125 => answer.push(length as u8),
+                    length => answer.extend([&[126][..], &(length as u16).to_be_bytes()].concat()),
+                }
+                let place = answer.len();
+                answer.extend(payload);
+                (answer, place)
+            }
             Self::Http => {
                 let path = request.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
                 let body = [b"hello ", path].concat();
@@ -90,7 +124,18 @@ fn redis(request: &[u8], keys: &mut Keys) -> (Vec<u8>, usize) {
     }
 }
 
-fn words(input: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
+/// The payload of a masked frame, shorter than 64 KiB, and the length of all of it.
+fn frame(input: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let (length, head) = match *input.get(1)? & 0x7f {
+        126 => (usize::from(u16::from_be_bytes([*input.get(2)?, *input.get(3)?])), 4),
+        length => (usize::from(length), 2),
+    };
+    let (mask, payload) = input.get(head..head + 4 + length)?.split_at(4);
+    let payload = payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect();
+    Some((payload, head + 4 + length))
+}
+
+pub(super) fn words(input: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     let number = |at: usize| -> Option<(usize, usize)> {
         let end = at + input.get(at..)?.windows(2).position(|two| two == b"\r\n")?;
         let number = std::str::from_utf8(input.get(at + 1..end)?).ok()?.parse().ok()?;

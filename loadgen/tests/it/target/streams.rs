@@ -60,6 +60,10 @@ fn converse(
         unread.extend_from_slice(&buffer[..count]);
         while let Some(length) = behaviour.dialect.request(&unread) {
             let request: Vec<u8> = unread.drain(..length).collect();
+            if let Some(greeting) = behaviour.dialect.greeting(&request) {
+                stream.write_all(&greeting)?;
+                continue;
+            }
             let order = record.arrived(behaviour, connection, &request);
             let answer = behaviour.dialect.answer(&request, &mut keys.lock().unwrap(), order.is_wrong);
             record.stall(behaviour);
