@@ -29,7 +29,7 @@ static GRPC: LazyLock<Grpc> = LazyLock::new(|| {
         deadline: None,
         compression: Compression::Gzip,
     };
-    Grpc::new(&call, subjects(), true).expect("the call is right")
+    Grpc::new(&[(call, 1)], subjects(), true).expect("the call is right")
 });
 
 static HTTP: LazyLock<Http2> = LazyLock::new(|| {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, Transport};
 use crate::codec::grpc::{Compression, Grpc, GrpcCall};
-use crate::load::{Endpoint, Load};
+use crate::load::Load;
 use crate::number;
 use crate::scenario::Scenario;
 use crate::schema;
@@ -24,7 +25,7 @@ const PORT: u16 = 50_051;
 /// The data that the greeter is sent where none is given.
 const GREETING: &str = r#"{"name":"world"}"#;
 
-/// Calls a method of a gRPC server.
+/// Calls methods of a gRPC server.
 #[derive(Args, Clone, Debug)]
 pub struct GrpcArgs {
     #[command(flatten)]
@@ -43,6 +44,11 @@ pub(super) struct CallArgs {
     /// The method: package.Service/Method. Streams in either direction are known from its definition
     #[arg(long, value_name = "METHOD", default_value = schema::GREETER, help_heading = CALL)]
     pub(super) call: String,
+
+    /// A call of a mix, with its weight: `9:package.Service/Method {"name":"{key}"}`; without JSON the message is empty. Can be
+    /// given several times
+    #[arg(long, value_name = "WEIGHT:CALL", conflicts_with_all = ["call", "data", "data_file", "messages", "expect"], help_heading = CALL)]
+    pub(super) mix: Vec<WeightedCall>,
 
     /// The definition, from a .proto file. Without a definition the server is asked by reflection, except for the greeter,
     /// which is built in. Can be given several times
@@ -99,6 +105,29 @@ pub(super) struct CallArgs {
 /// Heading of the options that make the call.
 const CALL: &str = "Call";
 
+/// A call of a mix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WeightedCall {
+    weight: u32,
+    method: String,
+    data: Option<String>,
+}
+
+impl FromStr for WeightedCall {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected a weight and a method, as in `9:package.Service/Method {\"name\":\"{key}\"}`";
+        let (weight, call) = text.split_once(':').ok_or(expected)?;
+        let weight = weight.trim().parse().map_err(|_| expected)?;
+        let (method, data) = match call.trim().split_once(char::is_whitespace) {
+            Some((method, data)) => (method, Some(data.trim().to_owned())),
+            None => (call.trim(), None),
+        };
+        Ok(Self { weight, method: method.to_owned(), data })
+    }
+}
+
 impl Drive for GrpcArgs {
     fn load_args(&self) -> &LoadArgs {
         &self.load
@@ -124,69 +153,100 @@ pub(super) fn scenario(
     subjects: &SubjectArgs,
 ) -> Result<Scenario, Invalid> {
     let authority = call.authority.clone().unwrap_or_else(|| args.target.authority(PORT));
-    let method = call.method(&load, &authority)?;
-    let kind = match (method.is_client_streaming(), method.is_server_streaming()) {
+    let (mut calls, mut kinds, mut what) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, data, weight) in call.calls()? {
+        let method = call.method(&name, &load, &authority)?;
+        let kind = kind(&method);
+        what.push(format!("{kind} {}", method.full_name()));
+        kinds.push(kind);
+        let data = data.unwrap_or_else(|| if is_greeting(&method) { GREETING } else { "{}" }.to_owned());
+        calls.push((call.grpc_call(method, &data, &authority, load.endpoint.tls().is_some())?, weight));
+    }
+    let mut settings = call.settings();
+    settings.push(("kind", json!(kinds.join(", "))));
+    settings.extend(subjects.settings());
+    let grpc = Grpc::new(&calls, subjects.subjects(args.seed)?, args.verify).map_err(Invalid::because)?;
+    Ok(args.scenario(load, "grpc", &what.join(", "), settings, grpc))
+}
+
+/// In which directions a method streams, in words.
+fn kind(method: &MethodDescriptor) -> &'static str {
+    match (method.is_client_streaming(), method.is_server_streaming()) {
         (false, false) => "unary",
         (true, false) => "client streaming",
         (false, true) => "server streaming",
         (true, true) => "bidirectional streaming",
-    };
-    let mut settings = call.settings();
-    settings.push(("kind", json!(kind)));
-    settings.extend(subjects.settings());
-    let what = format!("{kind} {}", method.full_name());
-    let tls = matches!(load.endpoint, Endpoint::Tcp(_, Some(_)) | Endpoint::Unix(_, Some(_)));
-    let call = GrpcCall {
-        data: call.data(&method)?,
-        method,
-        authority,
-        tls,
-        messages: call.messages,
-        expected: call.expect.as_deref().map(|text| elements("--expect", text)).transpose()?.unwrap_or_default(),
-        metadata: call.metadata.iter().map(|field| (field.name.clone(), field.value.clone())).collect(),
-        deadline: call.deadline,
-        compression: if call.gzip { Compression::Gzip } else { Compression::None },
-    };
-    let grpc = Grpc::new(&call, subjects.subjects(args.seed)?, args.verify).map_err(Invalid::because)?;
-    Ok(args.scenario(load, "grpc", &what, settings, grpc))
+    }
+}
+
+fn is_greeting(method: &MethodDescriptor) -> bool {
+    method.input().full_name() == "helloworld.HelloRequest"
 }
 
 impl CallArgs {
-    /// Finds the method's definition.
-    fn method(&self, load: &Load, authority: &str) -> Result<MethodDescriptor, Invalid> {
+    /// The methods that are called, with their messages and weights.
+    fn calls(&self) -> Result<Vec<(String, Option<String>, u32)>, Invalid> {
+        if !self.mix.is_empty() {
+            let mix = self.mix.iter().cloned();
+            return Ok(mix.map(|WeightedCall { weight, method, data }| (method, data, weight)).collect());
+        }
+        Ok(vec![(self.call.clone(), self.data()?, 1)])
+    }
+
+    /// A call of a method, as the options have it.
+    fn grpc_call(&self, method: MethodDescriptor, data: &str, authority: &str, tls: bool) -> Result<GrpcCall, Invalid> {
+        let option = if self.mix.is_empty() { "--data" } else { "--mix" };
+        Ok(GrpcCall {
+            data: elements(option, data)?,
+            method,
+            authority: authority.to_owned(),
+            tls,
+            messages: self.messages,
+            expected: self.expect.as_deref().map(|text| elements("--expect", text)).transpose()?.unwrap_or_default(),
+            metadata: self.metadata.iter().map(|field| (field.name.clone(), field.value.clone())).collect(),
+            deadline: self.deadline,
+            compression: if self.gzip { Compression::Gzip } else { Compression::None },
+        })
+    }
+
+    /// Finds a method's definition.
+    fn method(&self, name: &str, load: &Load, authority: &str) -> Result<MethodDescriptor, Invalid> {
         let pool = if !self.proto.is_empty() {
             schema::from_proto(&self.proto, &self.import_path)
         } else if let Some(file) = &self.protoset {
             schema::from_descriptor_set(file)
         } else {
-            let built_in = schema::method(&schema::built_in(), &self.call);
+            let built_in = schema::method(&schema::built_in(), name);
             match built_in {
                 Ok(method) if !self.reflect => return Ok(method),
-                _ => schema::reflected(&load.endpoint, authority, &self.call, load.timeout),
+                _ => schema::reflected(&load.endpoint, authority, name, load.timeout),
             }
         };
-        pool.and_then(|pool| schema::method(&pool, &self.call)).map_err(Invalid::because)
+        pool.and_then(|pool| schema::method(&pool, name)).map_err(Invalid::because)
     }
 
-    /// The messages in JSON.
-    fn data(&self, method: &MethodDescriptor) -> Result<Vec<String>, Invalid> {
-        let text = match (&self.data, &self.data_file) {
-            (Some(text), _) => text.clone(),
-            (None, Some(path)) => fs::read_to_string(path).map_err(|error| {
+    /// The messages in JSON, if they are given.
+    fn data(&self) -> Result<Option<String>, Invalid> {
+        match (&self.data, &self.data_file) {
+            (Some(text), _) => Ok(Some(text.clone())),
+            (None, Some(path)) => fs::read_to_string(path).map(Some).map_err(|error| {
                 Invalid::new("--data-file", path.display(), format_args!("a text file that can be read ({error})"))
-            })?,
-            (None, None) if method.input().full_name() == "helloworld.HelloRequest" => GREETING.to_owned(),
-            (None, None) => "{}".to_owned(),
-        };
-        elements("--data", &text)
+            }),
+            (None, None) => Ok(None),
+        }
     }
 
     fn settings(&self) -> Vec<(&'static str, Value)> {
+        let call = |WeightedCall { weight, method, data }: &WeightedCall| {
+            format!("{weight}:{method} {}", data.as_deref().unwrap_or("{}"))
+        };
+        let mix: Vec<_> = self.mix.iter().map(call).collect();
         let metadata: Vec<_> = self.metadata.iter().map(|field| format!("{}: {}", field.name, field.value)).collect();
         vec![
             ("call", json!(self.call)),
             ("data", json!(self.data)),
             ("data_file", json!(self.data_file)),
+            ("mix", json!(mix)),
             ("messages", json!(self.messages)),
             ("metadata", json!(metadata)),
             ("deadline", json!(self.deadline.map(number::duration_text))),
@@ -221,6 +281,11 @@ mod tests {
         check(&[], Ok(&greeter));
         check(&["--data", r#"{"name":"{key}"}"#], Ok(&greeter));
         check(&["--data", r#"[{"name":"a"},{}]"#, "-H", "x-a: b", "--gzip"], Ok(&greeter));
+        let twice = format!("{greeter}, unary helloworld.Greeter.SayHello");
+        check(
+            &["--mix", "9:helloworld.Greeter/SayHello {\"name\":\"{key}\"}", "--mix", "1:helloworld.Greeter/SayHello"],
+            Ok(&twice),
+        );
         check(&["--data", "[]"], Err("--data is `[]`, expected at least one message"));
         check(
             &["--data", r#"{"nam":"a"}"#],

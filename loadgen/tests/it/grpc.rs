@@ -111,6 +111,25 @@ fn streams_of_every_kind() {
 }
 
 #[test]
+fn methods_are_mixed() {
+    let Some(peer) = grpc_go(&[]) else { return };
+    let (hello, count) = (r#"2:helloworld.Greeter/SayHello {"name":"a"}"#, r#"1:streams.Streams/Count {"value":3}"#);
+    let words = ["-n", "900", "-c", "2", "--streams", "9", "--verify", "--mix", hello, "--mix", count];
+    let mixed = outcome(&[&["grpc", &peer.address], &words[..]].concat());
+    assert_eq!((mixed.answers(), &mixed.failures[..]), (900, &[][..]));
+    let counts: Vec<_> =
+        mixed.operations.iter().map(|operation| (&*operation.name, operation.latencies.count())).collect();
+    // Five standard deviations around 600.
+    assert!(matches!(counts[..], [("SayHello", 530..=670), ("Count", 230..=370)]), "{counts:?}");
+    let wrong =
+        outcome(&["grpc", &peer.address, "-n", "90", "--mix", r#"1:streams.Streams/Fail {"value":2}"#, "--mix", hello]);
+    assert_eq!(
+        (wrong.answers() + wrong.failures_of(Failure::Rejected), wrong.operations[0].latencies.count()),
+        (90, 0)
+    );
+}
+
+#[test]
 fn methods_that_are_not_there_are_named() {
     let Some(peer) = grpc_go(&[]) else { return };
     let check = |call: &str, expected: &str| {

@@ -16,6 +16,8 @@ const KEPT: usize = 64 << 10;
 /// What is remembered of a call until its answer is complete.
 #[derive(Debug, Default)]
 pub struct Exchange {
+    /// Which of a mix's calls it is.
+    pub(crate) operation: u32,
     /// The key that its message was filled with.
     pub(crate) key: u64,
     /// Why it is wrong, if that is known already.
@@ -42,7 +44,8 @@ pub struct Exchange {
 impl Exchange {
     /// Begins anew, with the memory of the last one.
     #[inline]
-    pub(crate) fn begin(&mut self, key: u64) {
+    pub(crate) fn begin(&mut self, operation: u32, key: u64) {
+        self.operation = operation;
         self.key = key;
         self.status = 0;
         self.is_grpc = false;

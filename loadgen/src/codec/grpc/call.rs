@@ -65,7 +65,8 @@ enum Bodies {
 }
 
 impl Prepared {
-    pub(super) fn new(call: &GrpcCall, subjects: &Subjects) -> Result<Self, String> {
+    /// A call; whether there are others beside it decides which header fields a connection can remember.
+    pub(super) fn new(call: &GrpcCall, is_alone: bool, subjects: &Subjects) -> Result<Self, String> {
         let (input, output) = (call.method.input(), call.method.output());
         let messages: Result<Vec<_>, _> =
             call.data.iter().map(|json| MessageTemplate::new(&input, json, subjects)).collect();
@@ -88,7 +89,7 @@ impl Prepared {
         };
         Ok(Self {
             name: call.method.name().to_owned(),
-            block: Block::new(&fields(call)?),
+            block: Block::new(&fields(call, is_alone)?),
             bodies,
             compress,
             output,
@@ -190,13 +191,13 @@ fn append(
     Ok(())
 }
 
-/// The call's header fields. All calls have the same, so all enter the server's table.
-fn fields(call: &GrpcCall) -> Result<Vec<Field>, String> {
+/// The call's header fields. All calls have the same, so all enter the server's table, except for the path in a mix.
+fn fields(call: &GrpcCall, is_alone: bool) -> Result<Vec<Field>, String> {
     let path = format!("/{}/{}", call.method.parent_service().full_name(), call.method.name());
     let mut fields = vec![
         Field::shared(":method", "POST"),
         Field::shared(":scheme", if call.tls { "https" } else { "http" }),
-        Field::shared(":path", path),
+        if is_alone { Field::shared(":path", path) } else { Field::own(":path", path) },
         Field::shared(":authority", call.authority.as_str()),
         Field::shared("content-type", "application/grpc"),
         Field::shared("user-agent", concat!("loadgen/", env!("CARGO_PKG_VERSION"))),

@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2 (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>): calls of one method.
+//! gRPC over HTTP/2 (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>): calls of one method or several.
 
 mod answer;
 mod call;
@@ -16,16 +16,18 @@ use super::h2::{Connection, Head, Judge, Request};
 use super::{Broken, Protocol, Received};
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
-use crate::workload::{Source, Subjects};
+use crate::workload::{Mix, Source, Subjects};
 
-/// Calls of one method.
+/// A mix of calls.
 #[derive(Debug)]
 pub struct Grpc {
-    call: Prepared,
+    calls: Vec<Prepared>,
+    mix: Mix,
     subjects: Subjects,
     verify: bool,
-    /// The first message that came, which all others must equal, where nothing else is expected of calls that are all alike.
-    first: OnceLock<Box<[u8]>>,
+    /// By call: the first message that came, which all others must equal, where nothing else is expected of calls that are all
+    /// alike.
+    firsts: Vec<OnceLock<Box<[u8]>>>,
 }
 
 /// One connection's state.
@@ -37,18 +39,24 @@ pub struct GrpcConnection {
 }
 
 impl Grpc {
-    /// A method's calls, filled with subjects.
+    /// Calls by their weights, filled with subjects.
     ///
     /// # Errors
-    /// When the call's data or what is expected of its answers is not in the form of its messages.
-    pub fn new(call: &GrpcCall, subjects: Subjects, verify: bool) -> Result<Self, String> {
-        let call = Prepared::new(call, &subjects)?;
-        Ok(Self { call, subjects, verify, first: OnceLock::new() })
+    /// When a call's data or what is expected of its answers is not in the form of its messages, when there is no call, or a
+    /// weight is 0.
+    pub fn new(calls: &[(GrpcCall, u32)], subjects: Subjects, verify: bool) -> Result<Self, String> {
+        let mix = Mix::new(&calls.iter().map(|(_, weight)| *weight).collect::<Vec<_>>())?;
+        let is_alone = calls.len() == 1;
+        let calls = calls.iter().map(|(call, _)| Prepared::new(call, is_alone, &subjects));
+        let calls: Vec<_> = calls.collect::<Result<_, _>>()?;
+        let firsts = calls.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { calls, mix, subjects, verify, firsts })
     }
 
     /// Compares a message with what is expected.
     fn check(&self, exchange: &mut Exchange, message: &[u8]) {
-        let (call, place) = (&self.call, exchange.messages as usize);
+        let operation = exchange.operation as usize;
+        let (call, place) = (&self.calls[operation], exchange.messages as usize);
         if let Some(expected) = call.expected_message(place) {
             let mut filled = Vec::new();
             if !expected.matches(exchange.key, &self.subjects, message, &mut filled) {
@@ -61,7 +69,7 @@ impl Grpc {
             return;
         }
         if call.expected.is_empty() && call.is_always_the_same() && !call.streams_answers {
-            let first = self.first.get_or_init(|| message.into());
+            let first = self.firsts[operation].get_or_init(|| message.into());
             if **first != *message && !message::same_meaning(&call.output, first, message) {
                 exchange.say_wrong(|| {
                     let (first, read) = (message::shown(&call.output, first), message::shown(&call.output, message));
@@ -81,11 +89,12 @@ impl Grpc {
         if let Some(wrong) = &exchange.wrong {
             return Some((Failure::Wrong, wrong.to_string()));
         }
-        if !self.call.streams_answers && exchange.messages != 1 {
+        let call = &self.calls[exchange.operation as usize];
+        if !call.streams_answers && exchange.messages != 1 {
             return Some((Failure::Protocol, format!("{} messages, expected one", exchange.messages)));
         }
-        let expected = self.call.expected.len();
-        if self.verify && self.call.streams_answers && expected > 1 && exchange.messages as usize != expected {
+        let expected = call.expected.len();
+        if self.verify && call.streams_answers && expected > 1 && exchange.messages as usize != expected {
             return Some((Failure::Wrong, format!("{} messages, expected {expected}", exchange.messages)));
         }
         None
@@ -122,7 +131,7 @@ impl Judge for Grpc {
     fn complete(&self, exchange: &mut Exchange, intended: Nanos, tally: &mut Tally) {
         let failure = match exchange.grpc_status {
             Some(0) => match self.problem(exchange) {
-                None => return tally.finished(0, intended),
+                None => return tally.finished(exchange.operation as usize, intended),
                 Some(failure) => failure,
             },
             Some(code) => (Failure::Rejected, status_text(code, exchange.text.as_deref())),
@@ -138,7 +147,7 @@ impl Protocol for Grpc {
     type Connection = GrpcConnection;
 
     fn operations(&self) -> Vec<String> {
-        vec![self.call.name.clone()]
+        self.calls.iter().map(|call| call.name.clone()).collect()
     }
 
     fn connect(&self, _seat: usize) -> GrpcConnection {
@@ -159,7 +168,8 @@ impl Protocol for Grpc {
 
     #[inline]
     fn begin(&self, connection: &mut GrpcConnection, intended: Nanos, source: &mut Source, out: &mut Vec<u8>) {
-        let call = &self.call;
+        let operation = self.mix.next(source);
+        let call = &self.calls[operation];
         let key = if call.has_key { self.subjects.keys.next(source) } else { 0 };
         let mut wrong = None;
         let body = match call.fixed_body(source) {
@@ -172,7 +182,7 @@ impl Protocol for Grpc {
         };
         let request = Request { block: &call.block, path: &[], fields: &[], body };
         connection.connection.begin(&request, intended, out, |exchange| {
-            exchange.begin(key);
+            exchange.begin(operation as u32, key);
             exchange.wrong = wrong.map(Into::into);
         });
     }

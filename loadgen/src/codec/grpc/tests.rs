@@ -55,7 +55,7 @@ fn started(grpc: &Grpc) -> (GrpcConnection, Vec<u8>, Tally) {
 
 /// The bodies of three calls.
 fn sent(call: &GrpcCall, size: Sizes) -> Vec<Vec<u8>> {
-    let grpc = Grpc::new(call, subjects(size), false).unwrap();
+    let grpc = Grpc::new(&[(call.clone(), 1)], subjects(size), false).unwrap();
     let (_, out, _) = started(&grpc);
     bodies(&out).into_iter().map(|(_, body)| body).collect()
 }
@@ -116,7 +116,7 @@ const DONE: &[(&str, &str)] = &[("grpc-status", "0")];
 /// What three calls come to: right answers and examples of failures.
 #[track_caller]
 fn check(call: &GrpcCall, verify: bool, answer: &[Vec<u8>], right: u64, failures: &[(Failure, &str)]) {
-    let grpc = Grpc::new(call, subjects(Sizes::Fixed(3)), verify).unwrap();
+    let grpc = Grpc::new(&[(call.clone(), 1)], subjects(Sizes::Fixed(3)), verify).unwrap();
     let (mut connection, _, mut tally) = started(&grpc);
     let answer = answer.concat();
     assert_eq!(grpc.receive(&mut connection, &answer, &mut tally).unwrap().consumed, answer.len());
@@ -199,6 +199,6 @@ fn answers_are_checked() {
     );
     let mut random = call("Unary", &["{}"]);
     random.expected = vec![r#"{"text":"{random}"}"#.to_owned()];
-    let refused = Grpc::new(&random, subjects(Sizes::Fixed(3)), true).unwrap_err();
+    let refused = Grpc::new(&[(random, 1)], subjects(Sizes::Fixed(3)), true).unwrap_err();
     assert_eq!(refused, "what is expected can hold {key} and {value}, but nothing random");
 }
