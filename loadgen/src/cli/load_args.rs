@@ -1,5 +1,6 @@
 //! The options that all protocols share: where, how much, how fast, how long, and what is wanted of the result.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -130,6 +131,10 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE", help_heading = RESULT)]
     pub hdr: Option<PathBuf>,
 
+    /// Serve live figures for Prometheus at http://ADDRESS/metrics while it runs
+    #[arg(long, value_name = "ADDRESS", help_heading = RESULT)]
+    pub metrics: Option<SocketAddr>,
+
     /// Show nothing while it runs
     #[arg(short, long, help_heading = RESULT)]
     pub quiet: bool,
@@ -149,7 +154,7 @@ impl OutputArgs {
             (false, false) => Show::Auto,
         };
         let (json, csv, html, hdr) = (self.json.clone(), self.csv.clone(), self.html.clone(), self.hdr.clone());
-        Wanted { outputs: Outputs { json, csv, html, hdr }, show }
+        Wanted { outputs: Outputs { json, csv, html, hdr }, show, metrics: self.metrics }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod interrupt;
 mod limits;
+mod metrics;
 mod run;
 mod search;
 mod view;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use super::interrupt::{INTERRUPTED, Interrupt};
 use super::limits;
+use super::metrics::Metrics;
 use super::search::{Search, Step};
 use super::view::{Show, View};
 use crate::load::{Length, Load, Sampled};
@@ -55,6 +56,8 @@ pub struct Wanted {
     pub outputs: Outputs,
     /// What is shown while it runs.
     pub show: Show,
+    /// Where live figures are served for Prometheus.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Runs a scenario, shows and writes its result.
@@ -76,7 +79,11 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
     };
     let servers = scenario.workload.servers(&scenario.load);
     let note = find_servers(&mut scenario.load, &servers);
-    let runner = Runner { scenario: &scenario, show: wanted.show, interrupt };
+    let metrics = match serve_metrics(wanted.metrics) {
+        Ok(metrics) => metrics,
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    let runner = Runner { scenario: &scenario, show: wanted.show, interrupt, metrics };
     let (mut outcome, found) =
         if scenario.search { runner.search() } else { (runner.run(&scenario.load, &scenario.description), true) };
     outcome.notes.extend(note.filter(|_| outcome.answers() > 0));
@@ -93,6 +100,15 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
         Exit::Fine if !found => Exit::Missed,
         exit => exit,
     }
+}
+
+/// Serves live figures where that is wanted, and says where.
+fn serve_metrics(address: Option<SocketAddr>) -> Result<Option<Metrics>, String> {
+    let Some(address) = address else { return Ok(None) };
+    let metrics = Metrics::serve(address)
+        .map_err(|error| format!("--metrics is `{address}`, expected an address to listen on ({error})"))?;
+    eprintln!("metrics: http://{}/metrics", metrics.address());
+    Ok(Some(metrics))
 }
 
 fn complain(error: &str, exit: Exit) -> Exit {
@@ -132,6 +148,7 @@ struct Runner<'a> {
     scenario: &'a Scenario,
     show: Show,
     interrupt: Interrupt,
+    metrics: Option<Metrics>,
 }
 
 impl Runner<'_> {
@@ -141,6 +158,9 @@ impl Runner<'_> {
         let mut view = View::new(show, title);
         let outcome = self.scenario.run_with(load, &mut |progress| {
             view.show(progress);
+            if let Some(metrics) = &self.metrics {
+                metrics.show(progress);
+            }
             if self.interrupt.is_asked() { Watch::Stop } else { Watch::GoOn }
         });
         view.end();

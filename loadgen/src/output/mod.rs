@@ -8,6 +8,7 @@ pub mod html;
 mod json;
 #[cfg(test)]
 pub(crate) mod made_up;
+mod prometheus;
 pub mod svg;
 mod table;
 
@@ -17,6 +18,7 @@ pub use csv::csv;
 pub use files::{Files, Outputs};
 pub use hdr::hdr_log;
 pub use json::json;
+pub use prometheus::prometheus;
 pub use table::table;
 
 /// Writes a text to the standard output. A reader who has seen enough, such as `head`, is no error.

@@ -88,6 +88,11 @@ fn exit_codes_tell_what_happened() {
     check(&["http", &target, "-c", "1G"], 2, "--connections is `1000000000`, expected at most ");
     check(&["http", &target, "--csv", "/dev/null/x"], 2, "--csv is `/dev/null/x`, expected a file that can be written");
     check(&["http", &target, "--tls", "--cacert", "/dev/null"], 2, "--cacert is `/dev/null`, expected a PEM file");
+    check(
+        &["http", &target, "--metrics", "192.0.2.1:1"],
+        2,
+        "--metrics is `192.0.2.1:1`, expected an address to listen on",
+    );
     check(&["completions", "bash"], 0, "complete -F _loadgen");
 }
 
@@ -149,6 +154,36 @@ fn ctrl_c_ends_a_run_with_its_results() {
     let outcome: Outcome = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(outcome.ending, Ending::Interrupted);
     assert!(outcome.answers() > 0);
+}
+
+#[test]
+fn live_figures_can_be_scraped() {
+    let target = http_target().to_string();
+    let words = ["http", &target, "-d", "10m", "-c", "2", "--warm-up", "0", "-q", "--metrics", "127.0.0.1:0"];
+    let mut child = loadgen(&words).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let line = BufReader::new(child.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+    let address = line.strip_prefix("metrics: http://").and_then(|rest| rest.strip_suffix("/metrics")).unwrap();
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let count = || {
+        let answer = get("/metrics");
+        let line = answer.lines().find_map(|line| line.strip_prefix("loadgen_latency_seconds_count "));
+        line.map_or(0.0, |count| count.parse::<f64>().unwrap())
+    };
+    // It counts, and goes on counting.
+    let first = (0..1000).map(|_| count()).find(|count| *count > 0.0);
+    let then = (0..100_000).map(|_| count()).find(|count| Some(*count) > first);
+    assert!(first.is_some() && then > first, "{first:?} {then:?}");
+    assert!(get("/metrics").contains("loadgen_phase{phase=\"measuring\"} 1\n"));
+    assert!(get("/metrics").starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n"));
+    assert!(get("/other").starts_with("HTTP/1.1 404 Not Found\r\n"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]

@@ -67,6 +67,7 @@ const MAY_FETCH: &[&str] = &[
     "loadgen/src/compare/run.rs",
     "loadgen/src/compare/server.rs",
     "loadgen/src/front/interrupt.rs",
+    "loadgen/src/front/metrics.rs",
     "loadgen/src/output/files.rs",
     "loadgen/src/schema/reflection.rs",
     "loadgen/src/session/watcher.rs",

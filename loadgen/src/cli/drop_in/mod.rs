@@ -33,7 +33,7 @@ fn run_and_write(words: &[String], outputs: Outputs, render: &dyn Fn(&Outcome) -
             return Exit::Usage;
         }
     };
-    let wanted = Wanted { outputs, show: Show::OnTerminal };
+    let wanted = Wanted { outputs, show: Show::OnTerminal, metrics: None };
     front::run(scenario, &wanted, &|outcome, _| match &outcome.ending {
         Ending::Failed(reason) if outcome.answers() == 0 => {
             eprintln!("error: {reason}");
