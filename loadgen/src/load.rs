@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 
-use crate::pace::Pace;
+use crate::pace::{Pace, Recorded};
 
 /// The shape of a run.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Load {
     pub threads: usize,
     /// When requests are sent.
     pub pace: Pace,
+    /// The times of an open loop that are not those of a rate.
+    pub recorded: Option<Arc<Recorded>>,
     /// When the run ends.
     pub length: Length,
     /// Load before the measurement begins.

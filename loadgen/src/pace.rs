@@ -1,5 +1,6 @@
 //! When requests are sent: as soon as there is room (closed loop), or at their intended times (open loop).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::Rng;
@@ -82,9 +83,51 @@ pub enum Arrivals {
     Poisson,
 }
 
+/// Times at which requests were recorded; behind the last one they begin anew.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    times: Vec<Nanos>,
+    /// From the first one to its return.
+    span: Nanos,
+}
+
+impl Recorded {
+    /// Times from the first one, in ascending order, of which there is at least one; sent `speed` times as fast.
+    #[must_use]
+    pub fn new(times: &[Nanos], speed: f64) -> Self {
+        let times: Vec<Nanos> = times.iter().map(|time| (*time as f64 / speed) as Nanos).collect();
+        let last = times.last().copied().unwrap_or_default();
+        // Between the last one and the first lies what lies between two others, on average.
+        let gap = match times.len() as u64 {
+            0 | 1 => SECOND,
+            _ if last == 0 => SECOND,
+            count => (last / (count - 1)).max(1),
+        };
+        Self { times, span: last + gap }
+    }
+
+    /// When the request of that number is due, from the first one.
+    fn at(&self, number: u64) -> Nanos {
+        let count = (self.times.len() as u64).max(1);
+        let time = self.times.get((number % count) as usize).copied().unwrap_or_default();
+        (number / count).saturating_mul(self.span).saturating_add(time)
+    }
+
+    /// How many there are per second, on average.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.times.len() as f64 * 1e9 / self.span as f64
+    }
+}
+
+/// What lies between the repetitions of what has no length.
+const SECOND: Nanos = 1_000_000_000;
+
 /// One thread's schedule of an open loop.
 #[derive(Clone, Debug)]
 pub struct Schedule {
+    /// Where times are not those of a rate: they themselves, and which one is next.
+    recorded: Option<(Arc<Recorded>, u64)>,
     rate: Rate,
     arrivals: Arrivals,
     threads: f64,
@@ -99,7 +142,14 @@ impl Schedule {
     pub fn new(rate: Rate, arrivals: Arrivals, thread: usize, threads: usize, began: Nanos) -> Self {
         let threads = threads.max(1) as f64;
         let first = rate.gap(0, thread as f64).clamp(0.0, LONGEST_GAP);
-        Self { rate, arrivals, threads, began, next: began + first as Nanos }
+        Self { recorded: None, rate, arrivals, threads, began, next: began + first as Nanos }
+    }
+
+    /// The same thread's schedule of recorded times, which the threads have in turns.
+    #[must_use]
+    pub fn of_recorded(self, recorded: Arc<Recorded>, thread: usize) -> Self {
+        let number = thread as u64;
+        Self { next: self.began.saturating_add(recorded.at(number)), recorded: Some((recorded, number)), ..self }
     }
 
     /// When the next request is intended.
@@ -114,6 +164,11 @@ impl Schedule {
             return None;
         }
         let intended = self.next;
+        if let Some((recorded, number)) = &mut self.recorded {
+            *number += self.threads as u64;
+            self.next = self.began.saturating_add(recorded.at(*number));
+            return Some(intended);
+        }
         let requests: f64 = match self.arrivals {
             Arrivals::Constant => 1.0,
             Arrivals::Poisson => source.rng.sample(Exp1),
@@ -139,6 +194,21 @@ mod tests {
                 std::iter::from_fn(|| schedule.take(until - 1, &mut source)).count()
             })
             .sum()
+    }
+
+    #[test]
+    fn recorded_times_are_kept_and_repeated() {
+        let recorded = Arc::new(Recorded::new(&[0, 2_000, 2_000, 6_000], 2.0));
+        assert_eq!((recorded.span, recorded.rate()), (4_000, 1e6));
+        let schedule = |thread| {
+            let schedule = Schedule::new(Rate::Fixed(1.0), Arrivals::Constant, thread, 2, 100);
+            let mut schedule = schedule.of_recorded(Arc::clone(&recorded), thread);
+            let mut source = Source::new(7, thread, 2);
+            std::iter::from_fn(move || schedule.take(5_000, &mut source)).collect::<Vec<_>>()
+        };
+        assert_eq!((schedule(0), schedule(1)), (vec![100, 1_100, 4_100], vec![1_100, 3_100]));
+        // What has no length is repeated after a second.
+        assert_eq!((Recorded::new(&[0], 1.0).rate(), Recorded::new(&[0, 0], 4.0).rate()), (1.0, 2.0));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use serde_json::json;
 use super::header::Header;
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
-use super::{Drive, Invalid, LoadArgs, Transport};
+use super::{Drive, Invalid, LoadArgs, ReplayArgs, Transport};
 use crate::codec::{Http1, Http2, HttpRequest};
-use crate::load::Endpoint;
+use crate::load::{Endpoint, Load};
 use crate::scenario::Scenario;
-use crate::workload::Template;
+use crate::workload::{self, Template};
 
 /// Sends requests to an HTTP server.
 #[derive(Args, Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct HttpArgs {
     load: LoadArgs,
 
     /// The method [default: GET, or POST with a body]
-    #[arg(short = 'X', long, value_name = "METHOD", help_heading = REQUEST)]
+    #[arg(short = 'X', long, value_name = "METHOD", conflicts_with = "replay", help_heading = REQUEST)]
     method: Option<String>,
 
     /// A header. Can be given several times
@@ -31,28 +31,31 @@ pub struct HttpArgs {
     headers: Vec<Header>,
 
     /// The body. Places such as {key} and {value} are filled in path, headers and body
-    #[arg(long, value_name = "TEXT", help_heading = REQUEST)]
+    #[arg(long, value_name = "TEXT", conflicts_with = "replay", help_heading = REQUEST)]
     body: Option<String>,
 
     /// The body, from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "body", help_heading = REQUEST)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["body", "replay"], help_heading = REQUEST)]
     body_file: Option<PathBuf>,
 
     /// Another path of a mix, with its weight: `9:/json`. Can be given several times, and replaces the target's path
-    #[arg(long, value_name = "WEIGHT:PATH", help_heading = LOAD)]
+    #[arg(long, value_name = "WEIGHT:PATH", conflicts_with = "replay", help_heading = LOAD)]
     mix: Vec<WeightedPath>,
 
     /// With --verify, the body of a right answer, with places as in the path; without it every body must equal the first
-    #[arg(long, value_name = "TEXT", requires = "verify", help_heading = REQUEST)]
+    #[arg(long, value_name = "TEXT", requires = "verify", conflicts_with = "replay", help_heading = REQUEST)]
     expect: Option<String>,
 
     /// HTTP/2: --streams requests at once on a connection. Without TLS by prior knowledge, with TLS by ALPN
-    #[arg(long, conflicts_with = "no_keep_alive", help_heading = LOAD)]
+    #[arg(long, conflicts_with_all = ["no_keep_alive", "replay"], help_heading = LOAD)]
     http2: bool,
 
     /// A new connection for every request
     #[arg(long, help_heading = LOAD)]
     no_keep_alive: bool,
+
+    #[command(flatten)]
+    replay: ReplayArgs,
 
     #[command(flatten)]
     subjects: SubjectArgs,
@@ -92,6 +95,9 @@ impl Drive for HttpArgs {
         let port = if is_https { 443 } else { 80 };
         let alpn: &[&[u8]] = if self.http2 { &[b"h2"] } else { &[b"http/1.1"] };
         let load = self.load.load(Transport { port, tls: is_https, alpn, datagrams: false })?;
+        if let Some(text) = self.replay.read()? {
+            return self.replayed(load, &text, port);
+        }
         let body = self.body()?;
         let method = self.method.clone().unwrap_or_else(|| if body.is_some() { "POST" } else { "GET" }.to_owned());
         let requests = self.requests(&method, body.as_deref(), port)?;
@@ -119,6 +125,25 @@ impl Drive for HttpArgs {
 }
 
 impl HttpArgs {
+    /// The scenario of requests that were recorded.
+    fn replayed(&self, load: Load, text: &[u8], port: u16) -> Result<Scenario, Invalid> {
+        let recording = workload::logged(text);
+        let load = self.replay.load(&self.load, load, &recording)?;
+        let what = self.replay.describe(&recording);
+        let headers = self.all_headers(port);
+        let request = |(method, path): &workload::Line| {
+            let plain = HttpRequest::new(method, path).map(HttpRequest::literal);
+            headers.iter().fold(plain, |request, header| request?.header(&header.name, &header.value))
+        };
+        let requests: Result<Vec<_>, _> = recording.requests.iter().map(request).collect();
+        let (requests, subjects) = (requests.map_err(Invalid::because)?, self.subjects.subjects(self.load.seed)?);
+        let http = Http1::in_turn(requests, recording.order, subjects, self.no_keep_alive, self.load.verify);
+        let http = http.map_err(Invalid::because)?;
+        let settings = [("version", json!("1.1")), ("keep_alive", json!(!self.no_keep_alive))];
+        let settings = settings.into_iter().chain(self.replay.settings());
+        Ok(self.load.scenario(load, "http", &what, settings, http))
+    }
+
     /// The requests of the mix, with their weights.
     fn requests(&self, method: &str, body: Option<&[u8]>, port: u16) -> Result<Vec<(HttpRequest, u32)>, Invalid> {
         let mut requests = Vec::new();

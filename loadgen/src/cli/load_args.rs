@@ -239,6 +239,7 @@ impl LoadArgs {
             refill: if self.batch { Refill::Batch } else { Refill::Each },
             threads: threads.min(self.connections).max(1),
             pace: self.pace(),
+            recorded: None,
             length,
             warm_up: self.warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
@@ -342,6 +343,7 @@ impl LoadArgs {
         }
         words.push(plural(load.threads, "thread"));
         match self.rate {
+            None if load.recorded.is_some() => words.push("open loop, as recorded".to_owned()),
             None => words.push("closed loop".to_owned()),
             Some(RateArg::Max) => words.push("open loop, highest rate".to_owned()),
             Some(rate) => words.push(format!("open loop, {} requests/s", rate_text(rate))),

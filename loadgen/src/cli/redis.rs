@@ -8,14 +8,14 @@ use serde_json::json;
 use super::load_args::LOAD;
 use super::login::{self, LOGIN, LoginArgs};
 use super::subjects::SubjectArgs;
-use super::{Drive, Invalid, LoadArgs, Transport};
+use super::{Drive, Invalid, LoadArgs, ReplayArgs, Transport};
 use crate::cluster::{self, Cluster};
 use crate::codec::{Login, Redis, RedisCommand};
 use crate::load::{Length, Load, Refill, Sampled};
 use crate::pace::Pace;
 use crate::scenario::{Scenario, Workload};
 use crate::watch::{Progress, Watch};
-use crate::workload::{Distribution, Keys, Subjects};
+use crate::workload::{self, Distribution, Keys, Subjects};
 use crate::{record::Outcome, session};
 
 /// The port of Redis.
@@ -29,31 +29,37 @@ pub struct RedisArgs {
 
     /// A command. `{key}` is the number of a key, `{value}` the value that belongs to it, `{random}` any number below
     /// --keys, `{sequence}` counts up [default: GET key:{key}]
-    #[arg(value_name = "WORD", trailing_var_arg = true)]
+    #[arg(value_name = "WORD", trailing_var_arg = true, conflicts_with = "replay")]
     words: Vec<String>,
 
     /// A command of a mix, with its weight: `9:GET key:{key}`. Can be given several times
-    #[arg(long, value_name = "WEIGHT:COMMAND", conflicts_with = "words", help_heading = LOAD)]
+    #[arg(long, value_name = "WEIGHT:COMMAND", conflicts_with_all = ["words", "replay"], help_heading = LOAD)]
     mix: Vec<Weighted>,
 
     /// Store the value of every key before the run, by `SET key:{key} {value}`; then --verify expects them
-    #[arg(long, help_heading = LOAD)]
+    #[arg(long, conflicts_with = "replay", help_heading = LOAD)]
     preload: bool,
+
+    #[command(flatten)]
+    replay: ReplayArgs,
 
     #[command(flatten)]
     subjects: SubjectArgs,
 
     /// TARGET is a node of a Redis Cluster: each request goes to the node that has its key's slot, by a map that is asked for
     /// and learnt; MOVED and ASK are followed and counted. -c counts clients, which have a connection to every primary
-    #[arg(long, conflicts_with_all = ["inline", "no_keep_alive", "also", "requests_per_connection"], help_heading = LOAD)]
+    #[arg(
+        long, help_heading = LOAD,
+        conflicts_with_all = ["inline", "no_keep_alive", "also", "requests_per_connection", "replay"],
+    )]
     cluster: bool,
 
     /// Send commands as lines, as people do by telnet, not in RESP
-    #[arg(long, help_heading = LOAD)]
+    #[arg(long, conflicts_with = "replay", help_heading = LOAD)]
     inline: bool,
 
     /// A new connection for every request, or for every batch of --depth requests
-    #[arg(long, help_heading = LOAD)]
+    #[arg(long, conflicts_with = "replay", help_heading = LOAD)]
     no_keep_alive: bool,
 
     #[command(flatten)]
@@ -112,6 +118,9 @@ impl Drive for RedisArgs {
         let tls = login::is_tls(&self.load.target)?;
         let transport = Transport { port: PORT, tls, ..Transport::default() };
         let load = self.load.load(transport)?;
+        if let Some(text) = self.replay.read()? {
+            return self.replayed(load, &text);
+        }
         let commands = self.commands();
         let subjects = self.subjects.subjects(self.load.seed)?;
         let login = Login { tracking: self.tracking, ..self.login.login(&self.load.target)? };
@@ -152,6 +161,21 @@ impl Drive for RedisArgs {
 }
 
 impl RedisArgs {
+    /// The scenario of commands that were recorded.
+    fn replayed(&self, load: Load, text: &[u8]) -> Result<Scenario, Invalid> {
+        let login = self.login.login(&self.load.target)?;
+        let recording = workload::monitored(text, login.database);
+        let load = self.replay.load(&self.load, load, &recording)?;
+        let what = self.replay.describe(&recording);
+        let commands: Result<Vec<_>, _> = recording.requests.iter().map(|words| RedisCommand::literal(words)).collect();
+        let (commands, subjects) = (commands.map_err(Invalid::because)?, self.subjects.subjects(self.load.seed)?);
+        let redis = Redis::in_turn(commands, recording.order, subjects, &login, self.load.verify);
+        let redis = redis.map_err(Invalid::because)?;
+        let settings = [("resp3", json!(self.login.resp3)), ("database", json!(login.database))];
+        let settings = settings.into_iter().chain(self.replay.settings());
+        Ok(self.load.scenario(load, "redis", &what, settings, redis))
+    }
+
     fn commands(&self) -> Vec<Weighted> {
         if !self.mix.is_empty() {
             return self.mix.clone();
@@ -182,6 +206,7 @@ fn preload(load: &Load, subjects: Subjects, login: &Login) -> Result<(Redis, Loa
         requests_per_connection: None,
         refill: Refill::Batch,
         pace: Pace::Closed,
+        recorded: None,
         // One thread, so that the sequence has no gap where a thread is ahead of another.
         threads: 1,
         length: Length::Requests(space),

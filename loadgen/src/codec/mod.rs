@@ -9,6 +9,7 @@ pub mod grpc;
 pub mod h2;
 mod http1;
 mod http2;
+mod operations;
 mod redis;
 mod routes;
 mod websocket;

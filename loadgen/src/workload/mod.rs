@@ -2,11 +2,13 @@
 
 mod keys;
 mod mix;
+mod recording;
 mod template;
 mod values;
 
 pub use keys::{Distribution, Keys};
 pub use mix::Mix;
+pub use recording::{Line, Recording, Words, logged, monitored};
 pub use template::{DIGITS, Subjects, Template};
 pub use values::{Sizes, Values};
 

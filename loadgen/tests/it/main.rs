@@ -10,6 +10,7 @@ mod faults;
 mod grpc;
 mod many;
 mod pubsub;
+mod replay;
 mod scenarios;
 mod target;
 mod truth;

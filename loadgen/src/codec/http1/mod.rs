@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use self::head::{Framing, Head};
 use super::fifo::{Asked, InFlight};
+use super::operations::Operations;
 use super::{Broken, Protocol, Received, shown};
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -29,6 +30,7 @@ const LONGEST_CHECKED_BODY: usize = 64 << 20;
 pub struct Http1 {
     requests: Vec<HttpRequest>,
     mix: Mix,
+    operations: Operations,
     subjects: Subjects,
     connection_per_request: bool,
     verify: bool,
@@ -79,13 +81,39 @@ impl Http1 {
         connection_per_request: bool,
         verify: bool,
     ) -> Result<Self, String> {
-        let (mut requests, weights): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
-        let mix = Mix::new(&weights)?;
+        let (requests, weights): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
+        let operations = Operations::each(requests.iter().map(HttpRequest::name));
+        Ok(Self::with(requests, Mix::new(&weights)?, operations, subjects, connection_per_request, verify))
+    }
+
+    /// Requests in this order, over and over again; those of one name are one operation.
+    ///
+    /// # Errors
+    /// When there is no request.
+    pub fn in_turn(
+        requests: Vec<HttpRequest>,
+        order: Vec<u32>,
+        subjects: Subjects,
+        connection_per_request: bool,
+        verify: bool,
+    ) -> Result<Self, String> {
+        let operations = Operations::by_name(requests.iter().map(HttpRequest::name));
+        Ok(Self::with(requests, Mix::in_turn(order)?, operations, subjects, connection_per_request, verify))
+    }
+
+    fn with(
+        mut requests: Vec<HttpRequest>,
+        mix: Mix,
+        operations: Operations,
+        subjects: Subjects,
+        connection_per_request: bool,
+        verify: bool,
+    ) -> Self {
         for request in &mut requests {
             request.compile(&subjects, connection_per_request);
         }
         let first_bodies = requests.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { requests, mix, subjects, connection_per_request, verify, first_bodies })
+        Self { requests, mix, operations, subjects, connection_per_request, verify, first_bodies }
     }
 
     /// Reads a head, if it is complete, and gives its length.
@@ -211,7 +239,7 @@ impl Http1 {
                 format!("{}: expected `{expected}`, read `{read}`", request.name())
             });
         }
-        tally.finished(operation, asked.intended);
+        tally.finished(self.operations.of(operation), asked.intended);
     }
 
     fn is_right(&self, operation: usize, key: u64, body: &[u8]) -> bool {
@@ -231,7 +259,7 @@ impl Protocol for Http1 {
     type Connection = Http1Connection;
 
     fn operations(&self) -> Vec<String> {
-        self.requests.iter().map(|request| request.name().to_owned()).collect()
+        self.operations.names().to_vec()
     }
 
     fn connect(&self, _seat: usize) -> Http1Connection {

@@ -11,6 +11,8 @@ pub struct HttpRequest {
     headers: Vec<(String, String)>,
     body: Option<Template>,
     expected: Option<Template>,
+    /// Whether braces in the path are text.
+    is_literal: bool,
     /// The request as bytes; made by [`compile`](Self::compile).
     bytes: Bytes,
     has_key: bool,
@@ -52,9 +54,18 @@ impl HttpRequest {
             headers: Vec::new(),
             body: None,
             expected: None,
+            is_literal: false,
             bytes: Bytes::Whole(Template::text(b"")),
             has_key: false,
         })
+    }
+
+    /// Without places in its path: braces are text. Its name is that of its method.
+    #[must_use]
+    pub fn literal(mut self) -> Self {
+        self.is_literal = true;
+        self.name.clone_from(&self.method);
+        self
     }
 
     /// With another header.
@@ -111,6 +122,7 @@ impl HttpRequest {
         }
         let varies = |body: &Template| body.has_value() && subjects.values.fixed_size().is_none();
         self.bytes = match &self.body {
+            None if self.is_literal => Bytes::Whole(Template::text((head + "\r\n").as_bytes())),
             None => Bytes::Whole(Template::new(head + "\r\n")),
             Some(body) if varies(body) => Bytes::UpToLength(Template::new(head + "Content-Length: ")),
             Some(body) => {

@@ -68,7 +68,18 @@ impl RedisCommand {
     /// # Errors
     /// When there are none.
     pub fn new<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> Result<Self, String> {
-        let words: Vec<_> = words.into_iter().map(Template::new).collect();
+        Self::of(words.into_iter().map(Template::new).collect())
+    }
+
+    /// A command by its words, whatever braces are in them.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn literal(words: &[Vec<u8>]) -> Result<Self, String> {
+        Self::of(words.iter().map(|word| Template::text(word)).collect())
+    }
+
+    fn of(words: Vec<Template>) -> Result<Self, String> {
         let first = words.first().ok_or("a command without a name, expected words such as `GET key:{key}`")?;
         let name = first.as_text().map(|name| shown(name).to_uppercase()).unwrap_or_default();
         if name.is_empty() {

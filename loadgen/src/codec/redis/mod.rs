@@ -18,6 +18,7 @@ pub(crate) use value::Value;
 
 use self::reply::{Reader, Reply};
 use super::fifo::{Asked, InFlight};
+use super::operations::Operations;
 use super::{Broken, Protocol, Received, shown};
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -28,6 +29,7 @@ use crate::workload::{Mix, Source, Subjects};
 pub struct Redis {
     commands: Vec<RedisCommand>,
     mix: Mix,
+    operations: Operations,
     subjects: Subjects,
     login: Vec<u8>,
     login_replies: u32,
@@ -73,13 +75,39 @@ impl Redis {
         login: &Login,
         verify: bool,
     ) -> Result<Self, String> {
-        let (mut commands, weights): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
-        let mix = Mix::new(&weights)?;
+        let (commands, weights): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
+        let operations = Operations::each(commands.iter().map(RedisCommand::name));
+        Ok(Self::with(commands, Mix::new(&weights)?, operations, subjects, login, verify))
+    }
+
+    /// Commands in this order, over and over again; those of one name are one operation.
+    ///
+    /// # Errors
+    /// When there is no command.
+    pub fn in_turn(
+        commands: Vec<RedisCommand>,
+        order: Vec<u32>,
+        subjects: Subjects,
+        login: &Login,
+        verify: bool,
+    ) -> Result<Self, String> {
+        let operations = Operations::by_name(commands.iter().map(RedisCommand::name));
+        Ok(Self::with(commands, Mix::in_turn(order)?, operations, subjects, login, verify))
+    }
+
+    fn with(
+        mut commands: Vec<RedisCommand>,
+        mix: Mix,
+        operations: Operations,
+        subjects: Subjects,
+        login: &Login,
+        verify: bool,
+    ) -> Self {
         for command in &mut commands {
             command.compile(&subjects);
         }
         let (login, login_replies) = login.encode();
-        Ok(Self { commands, mix, subjects, login, login_replies, verify, connection_per_batch: false })
+        Self { commands, mix, operations, subjects, login, login_replies, verify, connection_per_batch: false }
     }
 
     /// Opens a new connection for every request, or for every batch where several are in flight.
@@ -125,7 +153,7 @@ impl Redis {
                 self.commands[operation].describe_wrong(asked.key, reply, &self.subjects)
             });
         } else {
-            tally.finished(operation, asked.intended);
+            tally.finished(self.operations.of(operation), asked.intended);
         }
     }
 
@@ -140,7 +168,7 @@ impl Protocol for Redis {
     type Connection = RedisConnection;
 
     fn operations(&self) -> Vec<String> {
-        self.commands.iter().map(|command| command.name().to_owned()).collect()
+        self.operations.names().to_vec()
     }
 
     fn connect(&self, _seat: usize) -> RedisConnection {

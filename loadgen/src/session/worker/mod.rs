@@ -7,6 +7,7 @@ mod sockets;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustix::event::{Timespec, epoll};
@@ -285,7 +286,11 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 let schedule = match self.load.pace {
                     Pace::Closed => None,
                     Pace::Open { rate, arrivals } => {
-                        Some(Schedule::new(rate, arrivals, self.index, self.shared.seats.len(), begins))
+                        let schedule = Schedule::new(rate, arrivals, self.index, self.shared.seats.len(), begins);
+                        Some(match &self.load.recorded {
+                            Some(recorded) => schedule.of_recorded(Arc::clone(recorded), self.index),
+                            None => schedule,
+                        })
                     }
                 };
                 self.phase = Phase::Loading { from, until, schedule };
