@@ -9,6 +9,7 @@ mod http;
 mod invalid;
 mod load_args;
 mod login;
+mod man;
 mod pubsub;
 mod redis;
 mod replay;
@@ -18,6 +19,7 @@ mod tls;
 mod websocket;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -85,6 +87,16 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page of a subcommand, or write all pages into a folder
+    Man {
+        /// The subcommand [default: the command itself]
+        #[arg(value_name = "SUBCOMMAND")]
+        subcommand: Option<String>,
+
+        /// Write the pages of the command and of all subcommands into this folder
+        #[arg(long, value_name = "FOLDER", conflicts_with = "subcommand")]
+        to: Option<PathBuf>,
+    },
 }
 
 /// A subcommand that puts load on a server.
@@ -110,7 +122,7 @@ impl Command {
             Self::WebSocket(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
             Self::Wrk(_) | Self::Hey(_) | Self::Ghz(_) | Self::RedisBenchmark(_) => None,
-            Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } => None,
+            Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } | Self::Man { .. } => None,
         }
     }
 }
@@ -130,15 +142,35 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "loadgen", &mut text);
-            match output::print(&String::from_utf8_lossy(&text)) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    eprintln!("error: {error}");
-                    ExitCode::FAILURE
-                }
+            print(&String::from_utf8_lossy(&text))
+        }
+        Command::Man { subcommand: _, to: Some(folder) } => match man::write(&Cli::command(), folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => usage(&error),
+        },
+        Command::Man { subcommand, to: None } => {
+            let wanted = subcommand.as_ref().map_or_else(|| "loadgen".to_owned(), |name| format!("loadgen-{name}"));
+            match man::pages(&Cli::command()).into_iter().find(|(name, _)| *name == wanted) {
+                Some((_, page)) => print(&page),
+                None => usage(&Invalid::new(
+                    "SUBCOMMAND",
+                    subcommand.as_deref().unwrap_or_default(),
+                    "one that `loadgen --help` lists",
+                )),
             }
         }
         load => load.drive().map_or(ExitCode::SUCCESS, put_load),
+    }
+}
+
+/// Prints a text, as a whole or as far as somebody reads it.
+fn print(text: &str) -> ExitCode {
+    match output::print(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

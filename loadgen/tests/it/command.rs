@@ -94,6 +94,28 @@ fn exit_codes_tell_what_happened() {
         "--metrics is `192.0.2.1:1`, expected an address to listen on",
     );
     check(&["completions", "bash"], 0, "complete -F _loadgen");
+    check(&["man"], 0, ".TH LOADGEN 1");
+    check(&["man", "http"], 0, ".TH LOADGEN\\-HTTP 1");
+    check(&["man", "nothing"], 2, "SUBCOMMAND is `nothing`, expected one that `loadgen --help` lists");
+    check(&["man", "--to", "/dev/null/x"], 2, "--to is `/dev/null/x`, expected a folder");
+}
+
+/// groff has nothing to say about them.
+#[test]
+fn manual_pages_are_formatted() {
+    let folder = Folder::new("man");
+    assert!(loadgen(&["man", "--to", &folder.path("")]).status().unwrap().success());
+    let pages: Vec<PathBuf> = fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(pages.len() > 10, "{pages:?}");
+    if !test_peers::is_there("groff") {
+        return;
+    }
+    for page in pages {
+        let mut groff = Command::new("groff");
+        let output = groff.args(["-man", "-ww", "-Kutf8", "-Tutf8"]).arg(&page).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}: {}", page.display(), text(&output.stderr));
+        assert!(!output.stdout.is_empty(), "{}", page.display());
+    }
 }
 
 /// As `loadgen completions bash | head` does.
@@ -102,6 +124,7 @@ fn a_reader_who_has_seen_enough_is_no_error() {
     let target = http_target().to_string();
     for words in [
         &["completions", "bash"][..],
+        &["man", "redis"],
         &["http", &target, "-n", "10", "-q"],
         &["wrk", "-d1", "-c1", &format!("http://{target}/")],
     ] {

@@ -73,6 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             println!("{program}: {crates} crates{size}");
         }
     }
+    write_pages(&programs, &folder.join("man"))?;
     let units = check_units(&folder.join("systemd"), &programs)?;
     let dockerfile = fs::read_to_string(crate::root().join("deploy/Dockerfile"))?;
     let toolchain = fs::read_to_string(crate::root().join("rust-toolchain.toml"))?;
@@ -80,6 +81,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     check_dependencies()?;
     let programs = PROGRAMS.len();
     println!("deploy: {programs} manual pages, {} completions, {programs} bills, {units} units", COMPLETED.len());
+    Ok(())
+}
+
+/// loadgen's own pages, of its subcommands too.
+fn write_pages(programs: &Path, folder: &Path) -> Result<()> {
+    run_quietly(Command::new(programs.join("loadgen")).args(["man", "--to"]).arg(folder))?;
+    for entry in fs::read_dir(folder)? {
+        let page = entry?.path();
+        if page.file_name().is_some_and(|name| name.to_string_lossy().starts_with("loadgen")) {
+            check_page(&page)?;
+        }
+    }
     Ok(())
 }
 
