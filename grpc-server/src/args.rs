@@ -130,6 +130,7 @@ impl Args {
                 headers: grpc.max_headers,
                 calls: grpc.max_calls,
                 control_frames: grpc.max_control_frames,
+                message: grpc.max_message,
             },
             timeouts: Timeouts {
                 call: grpc.call_timeout,

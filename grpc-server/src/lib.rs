@@ -10,7 +10,7 @@ mod routes;
 pub mod tuning;
 
 pub use args::{Args, Coding, GrpcArgs};
-pub use engine::{Inbound, serve};
+pub use engine::{ConnectGet, Inbound, serve};
 pub use options::{Limits, Options, Timeouts, Web};
 pub use routes::{AnyService, Routes};
 pub use server_runtime as runtime;

@@ -23,7 +23,8 @@ pub struct Options {
     /// Whether gRPC-Web is served too, over HTTP/2 and HTTP/1.1, and to whose pages. Off by default.
     pub web: Option<Web>,
     /// Whether the Connect protocol is served too, over HTTP/2 and HTTP/1.1, to the same pages as gRPC-Web: unary calls and
-    /// streams, in protocol buffers, and in JSON those of [`Options::descriptors`]. Off by default.
+    /// streams, in protocol buffers, and those of [`Options::descriptors`] in JSON too, and by GET where the definition says
+    /// that a method has no side effects. Off by default.
     pub connect: bool,
     /// One call in so many is written to the log; 0, the default, writes none.
     pub access_log: u64,
@@ -65,8 +66,8 @@ pub struct Web {
     pub origins: Vec<String>,
 }
 
-/// How much clients may ask for. Connections are limited by [`server_runtime::Options::max_connections`], messages by the
-/// services: what tonic generates has `max_decoding_message_size`, 4 MiB unless told otherwise.
+/// How much clients may ask for. Connections are limited by [`server_runtime::Options::max_connections`], messages of gRPC and
+/// gRPC-Web by the services: what tonic generates has `max_decoding_message_size`, 4 MiB unless told otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Calls at one time on one connection; beyond, a call is refused and the client may try it again.
@@ -78,6 +79,9 @@ pub struct Limits {
     pub calls: u64,
     /// Frames in a second that carry neither a call nor its data; see [`tuning::CONTROL_FRAMES`]. 0 is no limit.
     pub control_frames: u32,
+    /// Bytes of a message of the Connect protocol, as it comes and, in JSON, decompressed; beyond, a call ends with
+    /// RESOURCE_EXHAUSTED. What the service itself allows holds besides.
+    pub message: usize,
 }
 
 impl Default for Limits {
@@ -87,6 +91,7 @@ impl Default for Limits {
             headers: tuning::MAX_HEADERS,
             calls: tuning::MAX_CALLS,
             control_frames: tuning::CONTROL_FRAMES,
+            message: tuning::MAX_MESSAGE,
         }
     }
 }

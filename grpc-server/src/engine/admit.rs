@@ -51,7 +51,9 @@ pub(super) fn admit(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted
 /// The same for what is not gRPC itself.
 pub(super) fn admit_translated(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted, Option<Outcome>) {
     match (&origin.worker.options.web, origin.worker.definitions()) {
-        (_, Some(definitions)) if connect::is_connect(&request) => connect::admit(origin, definitions, request),
+        (_, Some(definitions)) if connect::is_connect(definitions, &request) => {
+            connect::admit(origin, definitions, request)
+        }
         (Some(web), _) if web::is_web(&request) => web::admit(origin, web, request),
         _ => (Admitted::answered(not_grpc(request.method())), None),
     }

@@ -16,5 +16,6 @@ mod web;
 mod wire;
 mod worker;
 
+pub use connect::ConnectGet;
 pub use inbound::Inbound;
 pub use service::serve;
