@@ -30,9 +30,16 @@ const ARROWS: &[(&str, &[&str])] = &[
 const MAX_LINES: usize = 800;
 
 /// Sources of redis-server outside of `runtime/` that may name tokio: the program's ends, and the hand-over of a parked
-/// command's reply, or a script's, to its waiting connection (a channel's sender; it does not wait itself).
-const MAY_NAME_TOKIO: &[&str] =
-    &["main.rs", "lib.rs", "exec/blocking.rs", "exec/session.rs", "exec/event_loop.rs", "exec/replication/sync.rs"];
+/// command's reply, or a script's, to its waiting connection, or of what a connection brings to a thread (a channel; it does not wait itself).
+const MAY_NAME_TOKIO: &[&str] = &[
+    "main.rs",
+    "lib.rs",
+    "exec/blocking.rs",
+    "exec/cluster/moving/import.rs",
+    "exec/session.rs",
+    "exec/event_loop.rs",
+    "exec/replication/sync.rs",
+];
 
 /// Where http2 meets the crates of others, behind a feature.
 const NOT_CORE: &str = "http2/src/shared/";

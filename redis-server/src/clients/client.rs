@@ -10,6 +10,7 @@ use indexmap::IndexSet;
 
 use crate::clients::acl::{Account, Identity};
 use crate::clients::tracking;
+use crate::cluster::NodeId;
 use crate::command::{OwnedArgs, Row};
 use crate::keyspace::Watched;
 use crate::protocol::error::Error;
@@ -137,6 +138,8 @@ pub struct Client {
     pub reads_from_replicas: bool,
     /// Since when a command waits that has to be alone, in milliseconds of Unix time.
     pub held_since: Option<u64>,
+    /// The move whose slots it brings, from when its connection has nothing else to do.
+    pub importing: Option<Box<NodeId>>,
     /// What it has said of itself as a replica.
     pub follower: Option<Box<Follower>>,
     /// Whether the connection ends when the reply is sent.
@@ -161,6 +164,7 @@ impl Client {
             asking: Asking::No,
             reads_from_replicas: false,
             held_since: None,
+            importing: None,
             follower: None,
             close: false,
         }

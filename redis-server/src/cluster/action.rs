@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Routing, SlotSet};
+use super::moves::Order;
+use super::{NodeId, Routing, SlotSet};
 
 /// Milliseconds of Unix time, by a clock that never runs back.
 pub type Millis = u64;
@@ -83,6 +84,13 @@ pub enum Action {
         /// Whether it is for subscribers of shard channels.
         is_sharded: bool,
     },
+    /// Something for slots that move as a whole.
+    Move {
+        /// The move's name.
+        name: NodeId,
+        /// What is to be done.
+        order: Order,
+    },
     /// A line for the log.
     Log(Level, String),
 }
@@ -109,6 +117,8 @@ pub struct Facts {
     pub primary_link: PrimaryLink,
     /// Whether a data set is being loaded.
     pub is_loading: bool,
+    /// Whether the data is another server's still, or again.
+    pub follows: bool,
 }
 
 /// How a replica hears its primary.

@@ -6,6 +6,7 @@
 mod action;
 mod id;
 mod machine;
+pub mod moves;
 mod nodes;
 pub mod packet;
 mod random;

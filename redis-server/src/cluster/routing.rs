@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NodeId, SLOTS};
+use super::{Millis, NodeId, SLOTS, SlotSet};
 
 /// No node.
 pub const NOBODY: u16 = u16::MAX;
@@ -56,6 +56,10 @@ pub struct Routing {
     pub migrating: BTreeMap<u16, u16>,
     /// Slots that are on their way from another node to this one.
     pub importing: BTreeMap<u16, u16>,
+    /// Slots of this node's to which nobody writes: they are about to be another one's.
+    pub held: SlotSet,
+    /// Until when clients are held that want to.
+    pub held_until: Millis,
 }
 
 impl Routing {
@@ -69,6 +73,8 @@ impl Routing {
             owners: vec![NOBODY; SLOTS].try_into().expect("its length is that of the array"),
             migrating: BTreeMap::new(),
             importing: BTreeMap::new(),
+            held: SlotSet::EMPTY,
+            held_until: 0,
         }
     }
 

@@ -19,6 +19,16 @@ pub struct Settings {
     pub require_full_coverage: bool,
     /// `cluster-replica-no-failover`.
     pub replica_no_failover: bool,
+    /// `cluster-manual-failover-timeout`: how long clients are held at most.
+    pub manual_failover_timeout: Millis,
+    /// `slot-migration-max-failover-repl-bytes`: how much of the stream may be left when clients are held; none: as much as there is.
+    pub max_failover_repl_bytes: Option<u64>,
+    /// `cluster-slot-migration-log-max-len`: moves that are told of when they are over.
+    pub migration_log_max_len: usize,
+    /// `repl-timeout`, in milliseconds.
+    pub repl_timeout: Millis,
+    /// The hard limit of `client-output-buffer-limit` for replicas; 0 if there is none.
+    pub replica_buffer_limit: u64,
     /// `tls-cluster`.
     pub tls: bool,
     /// What others are told of the port without TLS: `cluster-announce-port`, or `port`.
@@ -45,6 +55,11 @@ impl Default for Settings {
             allow_replica_migration: true,
             require_full_coverage: true,
             replica_no_failover: false,
+            manual_failover_timeout: 5000,
+            max_failover_repl_bytes: Some(0),
+            migration_log_max_len: 1000,
+            repl_timeout: 60_000,
+            replica_buffer_limit: 0,
             tls: false,
             port: 6379,
             tls_port: 0,

@@ -12,7 +12,7 @@ use crate::protocol::error::Error;
 
 /// DBSIZE
 fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.reply.count(cx.db.len());
+    cx.reply.count(cx.db.shown_len());
     Ok(())
 }
 
@@ -21,6 +21,7 @@ fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     empty(cx, cx.client.db, in_background);
     tracking::flushed(cx);
+    cx.instance().cluster.flushed(cx.instance());
     // An empty database may have keys elsewhere.
     cx.verbatim(args);
     cx.reply.ok();
@@ -34,6 +35,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         empty(cx, db, in_background);
     }
     tracking::flushed(cx);
+    cx.instance().cluster.flushed(cx.instance());
     if snapshot::flushed(cx.instance()) && snapshot::save_views(cx.instance(), &cx.views()).is_ok() {
         // What is in the file counts from here on.
         cx.forget_changes();

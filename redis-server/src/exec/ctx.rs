@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::Client;
 use crate::clients::notifications::{self, Event};
+use crate::cluster::NodeId;
 use crate::command::{Args, Registry, Result, Row};
 use crate::config::{Config, Switch};
 use crate::exec::aof;
@@ -172,6 +173,21 @@ impl<'a> Ctx<'a> {
     /// Whether this is a waiter's command that runs again because a key became ready.
     pub fn is_serving(&self) -> bool {
         self.serving
+    }
+
+    /// Whether what runs was said by others, who alone know: a file that is loaded, or a primary.
+    pub fn is_told_by_others(&self) -> bool {
+        self.worker.loads
+    }
+
+    /// The client's connection is about to bring the slots of a move.
+    pub fn expect_import(&self, name: NodeId) {
+        self.instance.cluster.expect(name);
+    }
+
+    /// It does not.
+    pub fn expect_no_import(&self, name: NodeId) {
+        self.instance.cluster.expect_no_more(name);
     }
 
     /// Whether a script calls.

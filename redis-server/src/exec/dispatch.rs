@@ -6,7 +6,7 @@ use crate::clients::client::{Client, ReplyMode, count, flag};
 use crate::command::{Args, Flags, Footprint, Recent, Role, Row};
 use crate::exec::blocking::Waiting;
 use crate::exec::clock::now_ms;
-use crate::exec::cluster;
+use crate::exec::cluster::{self, Refused};
 use crate::exec::eviction::{self, Room};
 use crate::exec::exclusive::Held;
 use crate::exec::instance::Instance;
@@ -88,6 +88,7 @@ pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
         && !instance.aof.is_failing()
         && (client.resp3 || !client.is_subscribed())
         && !instance.may_be_paused()
+        && !instance.cluster.holds_slots()
         && client.multi.is_none()
         && !client.asking.is_on()
         && !instance.has_renamed()
@@ -116,17 +117,10 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     {
         return Admission::Refuse(error, Some(row));
     }
-    if worker.routes
-        && let Err(error) = cluster::judge_on_admission(&worker.instance, client, &Call { row, args })
-    {
-        return Admission::Refuse(error, Some(row));
-    }
-    if worker.routes
-        && worker.instance.cluster.is_turning_primary(&worker.instance)
-        && (!command.keys.is_empty() || may_write(&worker.instance, row, client, args))
-    {
-        return Admission::Wait(now_ms() + TURN_LOOK);
-    }
+    let held = match judge(worker, client, row, args) {
+        Ok(held) => held,
+        Err(admission) => return admission,
+    };
     if worker.instance.replication.is_replica()
         && let Some(error) = refused_by_replica(&worker.instance, row, client, args)
     {
@@ -165,6 +159,9 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     {
         return Admission::Wait(pause.until);
     }
+    if let Some(until) = held {
+        return Admission::Wait(until);
+    }
     if client.multi.is_some() && !row.command.role.runs_inside_multi() {
         let is_valkey = worker.instance.config.level().is_valkey();
         if flags.has(Flags::NO_MULTI) || is_valkey && row.command.role == Role::ClientReply {
@@ -174,6 +171,26 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
         return Admission::Queue(row);
     }
     Admission::Run(row)
+}
+
+/// Whether this node of a cluster runs a command; and until when it waits if nothing else speaks against it, as its slot is about to
+/// be another node's.
+fn judge(worker: &Worker, client: &Client, row: &'static Row, args: Args<'_>) -> Result<Option<u64>, Admission> {
+    let instance = &worker.instance;
+    if !worker.routes {
+        return Ok(None);
+    }
+    let held = match cluster::judge_on_admission(instance, client, &Call { row, args }) {
+        Ok(()) => None,
+        Err(Refused::Because(error)) => return Err(Admission::Refuse(error, Some(row))),
+        // What is queued waits with EXEC.
+        Err(Refused::Until(until)) => (client.multi.is_none() || row.command.role == Role::Exec).then_some(until),
+    };
+    let touches = || !row.command.keys.is_empty() || may_write(instance, row, client, args);
+    if instance.cluster.is_turning_primary(instance) && touches() {
+        return Err(Admission::Wait(now_ms() + TURN_LOOK));
+    }
+    Ok(held)
 }
 
 /// Why nothing may be changed that could not be written to disk.

@@ -344,6 +344,11 @@ impl Instance {
         Some(Pause { until, writes_only: asked.is_none_or(|asked| asked.writes_only) })
     }
 
+    /// Whether some commands are held back at `now`: by a pause, or as their slots are about to be another node's.
+    pub fn holds_back(&self, now: u64) -> bool {
+        self.paused(now).is_some() || self.cluster.holds_slots()
+    }
+
     /// What CLIENT PAUSE holds back at `now`.
     pub(crate) fn asked_pause(&self, now: u64) -> Option<Pause> {
         let pause = self.pause.load(Relaxed);

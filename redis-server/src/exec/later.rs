@@ -50,7 +50,7 @@ pub fn serve(worker: &Worker) {
         return;
     }
     worker.tick();
-    if instance.paused(worker.now_ms()).is_some() {
+    if instance.holds_back(worker.now_ms()) {
         return;
     }
     // Who is alone with the data lets them wait; the keys stay due.

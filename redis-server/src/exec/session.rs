@@ -150,6 +150,9 @@ impl Drop for ConnectedClient {
             waiting.leave(&self.client);
         }
         self.end_pause();
+        if let Some(name) = self.client.importing.take() {
+            self.instance.cluster.lost_import(&self.instance, *name);
+        }
         leave(&self.instance, &mut self.client);
         self.instance.client_left(&self.client.shared);
     }

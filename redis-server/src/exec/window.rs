@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::clients::client::{Client, Multi, ReplyMode, flag};
 use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::exec::blocking::{self, Waiting};
-use crate::exec::cluster;
+use crate::exec::cluster::{self, Refused};
 use crate::exec::dispatch::{Call, Passed, refuse};
 use crate::exec::eviction;
 use crate::exec::exclusive::{Busy, Inside};
@@ -18,6 +18,7 @@ use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::exec::{Ctx, Ready};
 use crate::keyspace::{Access, Database, Key, View};
+use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
 
 /// Most commands that run under one set of locks: enough for their cache misses to overlap, few enough that other
@@ -47,6 +48,9 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
     let mut done = 0;
     while done < free {
         let window = run_window(worker, client, &calls[done..free], reply);
+        if let Some(until) = window.paused {
+            return (done, Passed::Paused(until));
+        }
         if window.done == 0 {
             return (done + 1, slow::send(worker, client, calls[done]));
         }
@@ -90,12 +94,21 @@ fn enter_anyway<'w>(
 
 /// What a window has come to.
 pub(crate) struct Window {
-    /// Calls that have run. None: the only one is slow, and this is a worker's thread.
+    /// Calls that have run. None: the only one is slow, and this is a worker's thread; or it is `paused`.
     pub(crate) done: usize,
     /// Keys that somebody waits for and that have become ready.
     pub(crate) ready: Vec<Ready>,
     /// What the only call waits for.
     pub(crate) waiting: Option<Waiting>,
+    /// Until when the only call waits because its slot is about to be another node's.
+    pub(crate) paused: Option<u64>,
+}
+
+impl Window {
+    /// Nothing has run.
+    fn none() -> Self {
+        Self { done: 0, ready: Vec::new(), waiting: None, paused: None }
+    }
 }
 
 /// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
@@ -130,11 +143,17 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
         slow::lend(&mut db, &declared_keys(database, client, call));
     }
     if worker.routes
-        && let Err(error) = cluster::judge_locked(&worker.instance, client, call, &db, &keys)
+        && let Err(refused) = cluster::judge_locked(&worker.instance, client, call, &db, &keys)
     {
         drop((db, others));
+        let error = match refused {
+            Refused::Because(error) => error,
+            Refused::Until(until) if worker.goes_on.get() => return Window { paused: Some(until), ..Window::none() },
+            // Its connection waits for an answer, wherever this thread is.
+            Refused::Until(_) => Error::Elsewhere(cluster::HELD.to_owned()),
+        };
         refuse(worker, client, Some(call.row), error, reply);
-        return Window { done: 1, ready: Vec::new(), waiting: None };
+        return Window { done: 1, ..Window::none() };
     }
     let keys: SmallVec<[Key<'_>; 4]> = keys.iter().map(|(key, _)| *key).collect();
     let call = Call { args: call.args.with_keys(&keys), ..*call };
@@ -142,7 +161,7 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
         && (slow::meets_much(&db, client, &call)
             || worker.instance.background.is_walking() && saves_vast_first(&db, client, &call))
     {
-        return Window { done: 0, ready: Vec::new(), waiting: None };
+        return Window::none();
     }
     let mut cx = Ctx::new(worker, db, reply, client);
     cx.others = others;
@@ -155,7 +174,7 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     blocking::serve(&mut cx);
     cx.commit();
     tracking::broadcast(worker);
-    Window { done: 1, ready: std::mem::take(&mut cx.ready), waiting }
+    Window { done: 1, ready: std::mem::take(&mut cx.ready), waiting, paused: None }
 }
 
 /// Runs calls with a key each.
@@ -186,7 +205,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
         calls = &calls
             [..keys.iter().take_while(|(key, access)| *access == Access::Read || !db.saves_vast_first(key)).count()];
         if calls.is_empty() {
-            return Window { done: 0, ready: Vec::new(), waiting: None };
+            return Window::none();
         }
     }
     let mut cx = Ctx::new(worker, db, reply, client);
@@ -213,7 +232,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     blocking::serve(&mut cx);
     cx.commit();
     tracking::broadcast(worker);
-    Window { done, ready: std::mem::take(&mut cx.ready), waiting: None }
+    Window { done, ready: std::mem::take(&mut cx.ready), ..Window::none() }
 }
 
 /// What a view must know before anything looks into it.

@@ -135,6 +135,12 @@ impl Worker {
         Self { loads: true, routes: false, ..Self::new(instance) }
     }
 
+    /// One that runs what another node says of slots that come from it, or reads those that go.
+    pub(crate) fn of_move(instance: Arc<Instance>) -> Self {
+        let stats = instance.stats.aside();
+        Self { loads: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
+    }
+
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.
     pub(crate) fn alone(&self) -> Self {
         let (reply, event_loop) = (Reply::default(), EventLoop::default());

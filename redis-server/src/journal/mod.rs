@@ -37,6 +37,8 @@ pub enum User {
     Aof = 1,
     /// Replicas, of which there are some or may be some again.
     Replicas = 2,
+    /// Slots that move to another node.
+    Moves = 4,
 }
 
 /// The bit of [`Journal::users`] that says that nothing is written down for a while.
@@ -50,6 +52,8 @@ pub struct Journal {
     /// Bits of [`User`].
     users: AtomicU8,
     end: AtomicU64,
+    /// How many moves there are.
+    moves: Mutex<usize>,
     stream: Mutex<Stream>,
 }
 
@@ -115,6 +119,24 @@ impl Journal {
             self.users.fetch_or(user as u8, Relaxed);
         } else {
             self.users.fetch_and(!(user as u8), Relaxed);
+        }
+    }
+
+    /// [`Journal::set_on`] for one of several [moves](User::Moves).
+    pub fn begin_move(&self) {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        *moves += 1;
+        if *moves == 1 {
+            self.set_on(User::Moves, true);
+        }
+    }
+
+    /// It is over: changes are written down as long as others want them.
+    pub fn end_move(&self) {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        *moves -= 1;
+        if *moves == 0 {
+            self.set_on(User::Moves, false);
         }
     }
 
@@ -223,6 +245,11 @@ impl Journal {
                 [&b"HDEL"[..], key].into_iter().chain(fields.iter().map(|field| &**field)).collect();
             draft.push(db, words.into_iter());
         });
+    }
+
+    /// Says a command that the server itself has thought of.
+    pub fn tell(&self, db: usize, words: &[&[u8]]) {
+        self.say(|draft| draft.push(db, words.iter().copied()));
     }
 
     /// Says what the server itself has done: as part of the call under way, or for its own sake.

@@ -10,6 +10,7 @@ use foldhash::quality::RandomState;
 use super::cut::{self, Cut};
 use super::entry::Entry;
 use super::fields::Expired;
+use super::hidden::Hidden;
 use super::interest::Interests;
 use super::loan::Loans;
 use super::reaper::Reaper;
@@ -87,6 +88,7 @@ pub struct Database {
     making: Mutex<()>,
     pub(super) interests: Interests,
     pub(super) loans: Loans,
+    pub(super) hidden: Hidden,
     reaper: Arc<Reaper>,
     expired: AtomicU64,
     evicted: AtomicU64,
@@ -144,6 +146,7 @@ impl Database {
             making: Mutex::default(),
             interests: Interests::default(),
             loans: Loans::default(),
+            hidden: Hidden::default(),
             reaper: Arc::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
@@ -430,7 +433,8 @@ impl Database {
     /// its lock, so they are returned.
     pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Expired {
         let mut removed = Vec::new();
-        let shards = self.made().filter(|shards| shards.earliest(shard) <= now);
+        // What is hidden goes when the node says so from which it comes.
+        let shards = self.made().filter(|shards| shards.earliest(shard) <= now && !self.hidden.has(shard));
         // Who holds it for long is a slow call, and no worker waits for one.
         let Some(mut guard) = shards.and_then(|shards| shards.try_exclusive(shard)) else {
             return Expired { entries: removed, is_done: true };

@@ -28,10 +28,11 @@ impl Database {
     ) -> bool {
         let Some(shards) = self.made().filter(|_| !volatile || self.has_deadlines()) else { return false };
         let count = self.shards();
-        let is_worth_it = |&shard: &usize| match volatile {
+        let has_some = |shard: usize| match volatile {
             true => shards.earliest(shard) != u64::MAX,
             false => shards.len_of(shard) != 0,
         };
+        let is_worth_it = |&shard: &usize| has_some(shard) && !self.hidden.has(shard);
         // A shard counts by its entries: it is taken as often as it holds a share of the most that some hold.
         let most = (0..LENS).map(|_| shards.len_of(random() as usize % count)).max().unwrap_or(0).max(1);
         // Each is of another shard: neighbours in a small shard would be met too often.

@@ -47,6 +47,11 @@ impl Loans {
         self.count.load(Relaxed) != 0 && self.list().iter().any(|hashes| access(hashes, hash).is_some())
     }
 
+    /// Whether anything is lent.
+    pub(super) fn has_any(&self) -> bool {
+        self.count.load(Relaxed) != 0
+    }
+
     /// To be called before any of the shards is locked to lend from it: so whoever locks it later knows.
     fn add(&self, hashes: &Hashes) {
         self.list().push(Arc::clone(hashes));

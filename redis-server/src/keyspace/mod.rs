@@ -9,6 +9,7 @@ mod entry;
 mod evict;
 mod expire;
 mod fields;
+mod hidden;
 mod interest;
 mod loan;
 mod reaper;

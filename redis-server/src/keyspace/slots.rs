@@ -15,6 +15,18 @@ impl Database {
         self.made().map_or(0, |shards| shards.guard(slot.into(), Access::Read).table().len())
     }
 
+    /// Gives `read` the entries of a slot, which nobody changes meanwhile, but who has borrowed them ([`Database::is_lent`]).
+    pub fn read_slot<R>(&self, slot: u16, read: impl FnOnce(&mut dyn Iterator<Item = &Entry>) -> R) -> R {
+        let guard = self.guard(slot.into(), Access::Read);
+        let mut entries = table::entries(guard.table());
+        read(&mut entries)
+    }
+
+    /// Whether what a key holds is lent, and may be elsewhere; exact under its shard's lock.
+    pub fn is_lent(&self, key: &[u8]) -> bool {
+        self.loans.has_any() && self.loans.has(self.hash(key))
+    }
+
     /// Up to `most` keys of a slot.
     pub fn slot_keys(&self, slot: u16, most: usize) -> Vec<Box<[u8]>> {
         let Some(shards) = self.made() else { return Vec::new() };

@@ -579,7 +579,7 @@ impl<'a> View<'a> {
     }
 
     /// Calls `visit` with shard `shard`'s table: the locked one, or locked for reading while it is visited.
-    fn with_shard<R>(&self, shard: usize, visit: impl FnOnce(&Table) -> R) -> R {
+    pub(super) fn with_shard<R>(&self, shard: usize, visit: impl FnOnce(&Table) -> R) -> R {
         match self.position(shard as u32) {
             Some(at) => visit(self.guards[at].guard.table()),
             None => match self.db.made() {
@@ -605,7 +605,7 @@ impl<'a> View<'a> {
     }
 
     /// The shards that have entries.
-    fn used_shards(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn used_shards(&self) -> impl Iterator<Item = usize> {
         (0..self.db.shards()).filter(|&shard| self.len_of(shard) != 0)
     }
 
@@ -659,7 +659,7 @@ impl<'a> View<'a> {
         let mut at = cursor / shards;
         let mut met = 0;
         while shard < shards {
-            if self.len_of(shard as usize) == 0 {
+            if self.len_of(shard as usize) == 0 || self.db.hidden.has(shard as usize) {
                 (shard, at) = (shard + 1, 0);
                 continue;
             }
@@ -693,8 +693,8 @@ impl<'a> View<'a> {
     /// Each entry of the shard comes with the same probability, and each shard in proportion to its entries.
     pub fn random_key(&self, mut random: impl FnMut() -> u64) -> Option<Vec<u8>> {
         let shards = self.db.shards();
-        let mut left = random() as usize % self.len().max(1);
-        let first = self.used_shards().find(|&shard| match left.checked_sub(self.len_of(shard)) {
+        let mut left = random() as usize % self.shown_len().max(1);
+        let first = self.shown_shards().find(|&shard| match left.checked_sub(self.len_of(shard)) {
             Some(rest) => {
                 left = rest;
                 false
@@ -703,7 +703,8 @@ impl<'a> View<'a> {
         });
         // What has expired may fill a shard.
         let from_first = (0..shards).map(|offset| (first.unwrap_or(0) + offset) % shards);
-        from_first.filter(|&shard| self.len_of(shard) != 0).find_map(|shard| self.random_key_in(shard, &mut random))
+        let is_shown = |&shard: &usize| self.len_of(shard) != 0 && !self.db.hidden.has(shard);
+        from_first.filter(is_shown).find_map(|shard| self.random_key_in(shard, &mut random))
     }
 
     /// A random live key of one shard.

@@ -17,6 +17,7 @@ use tokio::io::AsyncWrite as _;
 use tokio::time::Sleep;
 
 use super::housekeeping;
+use super::import;
 use super::output::{AboveSoftLimit, Output};
 use super::replica;
 use crate::clients::client::{ClientShared, End, flag};
@@ -80,6 +81,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedCl
         timer: None,
         above_soft_limit: AboveSoftLimit::default(),
         is_told_of_pause: false,
+        paused_in: 0,
         stalled: false,
         ended: false,
         undurable: None,
@@ -91,6 +93,10 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedCl
     if is_replica && !conn.client.shared.has_flag(flag::GONE) {
         let Conn { worker, stream, client, input, .. } = conn;
         return replica::serve(worker, stream, client, &input).await;
+    }
+    if conn.client.importing.is_some() && !conn.client.shared.has_flag(flag::GONE) {
+        let Conn { worker, stream, client, input, .. } = conn;
+        return import::serve(worker, stream, client, input.freeze()).await;
     }
     if let Ok(Served::Moves(target)) = served {
         let Conn { stream, client, place, .. } = conn;
@@ -133,6 +139,8 @@ pub(super) struct Conn {
     timer: Option<Pin<Box<Sleep>>>,
     above_soft_limit: AboveSoftLimit,
     is_told_of_pause: bool,
+    /// Which slots were held when a pause began.
+    paused_in: u64,
     /// Whether complete commands wait in `input` for the output to shrink.
     pub(super) stalled: bool,
     /// Whether the client has sent all that it had to say, and its last commands have not been answered.
@@ -496,11 +504,12 @@ impl Conn {
     pub(super) fn pause(&mut self, until: u64) {
         self.timer = Some(sleep_until(until));
         let (shared, instance) = (&self.client.shared, &self.worker.instance);
+        self.paused_in = instance.cluster.holding();
         shared.set_flag(flag::PAUSED | flag::BLOCKED, true);
         instance.blocked_clients(1);
         // Either CLIENT UNPAUSE sees the flag, or we see what it has done.
         fence(SeqCst);
-        if instance.paused(now_ms()).is_none() {
+        if !instance.holds_back(now_ms()) {
             shared.wake();
         }
     }
@@ -543,7 +552,9 @@ impl Conn {
             self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
-        if self.client.waiting.is_none() && self.worker.instance.paused(now_ms()).is_none() {
+        let instance = &self.worker.instance;
+        let is_held = instance.cluster.holds_slots() && instance.cluster.holding() == self.paused_in;
+        if self.client.waiting.is_none() && !is_held && instance.paused(now_ms()).is_none() {
             self.end_pause();
             return Ok(true);
         }

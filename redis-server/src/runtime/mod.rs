@@ -6,6 +6,7 @@ mod conn;
 mod cron;
 pub mod embedded;
 mod housekeeping;
+mod import;
 mod input;
 pub(crate) mod metrics;
 mod output;

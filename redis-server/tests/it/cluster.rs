@@ -14,7 +14,7 @@ pub(crate) fn ports() -> (String, String) {
 }
 
 pub(crate) struct Node {
-    process: Process,
+    pub(crate) process: Process,
     pub(crate) port: String,
     bus: String,
 }
@@ -57,7 +57,7 @@ impl Node {
         format!("127.0.0.1:{}", self.port)
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.addr()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
@@ -86,7 +86,7 @@ impl Node {
 }
 
 /// A reply as text, an array's elements one after the other.
-fn said(reply: &Value) -> String {
+pub(crate) fn said(reply: &Value) -> String {
     match reply {
         Value::Array(elements) => elements.iter().map(said).collect::<Vec<_>>().join(" "),
         other => other.text(),

@@ -23,6 +23,7 @@ mod memory;
 mod migrate;
 mod model;
 mod moments;
+mod moves;
 mod panics;
 mod replication;
 mod scripts;

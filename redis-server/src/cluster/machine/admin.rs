@@ -118,6 +118,9 @@ impl Machine {
         if self.nodes.myself().is_replica() {
             return Err(Error::Static("ERR Please use SETSLOT only with masters."));
         }
+        if self.is_in_move(slot) {
+            return Err(Error::Message(format!("ERR Slot {slot} is on its way by CLUSTER MIGRATESLOTS")));
+        }
         let is_mine = self.nodes.owner(slot) == Some(self.nodes.me());
         match what {
             SetSlot::Migrating(_) if !is_mine => {
@@ -155,6 +158,9 @@ impl Machine {
             )));
         }
         // The epoch in which it would be this node's may be that of an election that this node cannot hear of.
+        if key == me && self.importing.contains_key(&slot) && self.moves.are_letting_go() {
+            return Err(Error::Static("ERR Can't take a slot over while others of this node are let go"));
+        }
         if key == me && self.importing.contains_key(&slot) && self.is_cut_off() {
             return Err(Error::Static("ERR Can't take a slot over while most masters are out of reach"));
         }
@@ -329,7 +335,8 @@ impl Machine {
 
     /// CLUSTER BUMPEPOCH; the reply.
     pub fn bump_epoch(&mut self, now: Millis) -> String {
-        let word = if self.bump_epoch_alone() { "BUMPED" } else { "STILL" };
+        let may_rise = !self.moves.are_letting_go();
+        let word = if may_rise && self.bump_epoch_alone() { "BUMPED" } else { "STILL" };
         self.settle(now);
         format!("{word} {}", self.nodes.myself().config_epoch)
     }
@@ -357,7 +364,7 @@ impl Machine {
         let me = self.nodes.me();
         for slot in with_keys.iter() {
             match self.nodes.owner(slot) {
-                Some(owner) if owner == me || self.importing.contains_key(&slot) => continue,
+                Some(owner) if owner == me || self.importing.contains_key(&slot) || self.is_in_move(slot) => continue,
                 None => {
                     self.log(
                         Level::Notice,

@@ -3,10 +3,7 @@
 
 use super::{Action, Key, Kind, Level, Machine, Millis};
 
-/// It must be over by then.
-const TIMEOUT: Millis = 5000;
-
-/// The primary lets nobody write for so many times that: the replica may succeed in the last moment, and is then to be heard.
+/// The primary lets nobody write for so many times `cluster-manual-failover-timeout`: the replica may succeed in the last moment, and is then to be heard.
 const PAUSE: Millis = 2;
 
 /// A manual failover, on either side.
@@ -43,7 +40,8 @@ impl Machine {
     pub(super) fn begin_manual(&mut self, has_all: bool, now: Millis) {
         self.end_manual();
         self.end_election();
-        self.manual = Manual { ends_at: Some(now + TIMEOUT), has_all, ..Manual::default() };
+        let ends_at = Some(now + self.settings.manual_failover_timeout);
+        self.manual = Manual { ends_at, has_all, ..Manual::default() };
         self.next_period = now;
     }
 
@@ -53,10 +51,11 @@ impl Machine {
             return;
         }
         self.end_manual();
-        self.manual = Manual { ends_at: Some(now + TIMEOUT), replica: Some(sender), ..Manual::default() };
+        let timeout = self.settings.manual_failover_timeout;
+        self.manual = Manual { ends_at: Some(now + timeout), replica: Some(sender), ..Manual::default() };
         self.next_period = now;
         self.log(Level::Warning, format!("Manual failover requested by replica {}.", self.nodes.at(sender).id));
-        self.act(Action::PauseWrites { until: now + PAUSE * TIMEOUT });
+        self.act(Action::PauseWrites { until: now + PAUSE * timeout });
         // On the link of the request the answer is first; what matters comes when nobody writes any more.
         self.ping(link, Kind::Ping, now);
     }

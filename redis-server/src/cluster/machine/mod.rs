@@ -11,6 +11,7 @@
 //! - `ownership` who has which slot, and since which epoch
 //! - `election` how a replica becomes a primary, and who votes for it
 //! - `manual` how both change places because an operator says so
+//! - `moves` how slots go to another node as a whole
 //! - `adoption` how a replica goes to a primary that has none
 //! - `health` whether the cluster serves its slots
 //! - `admin` CLUSTER's subcommands
@@ -24,6 +25,7 @@ mod failure;
 mod health;
 mod links;
 mod manual;
+mod moves;
 mod ownership;
 mod persist;
 mod ping;
@@ -47,6 +49,7 @@ use election::Election;
 use health::Health;
 use links::LinkState;
 use manual::Manual;
+use moves::Moves;
 use persist::Saving;
 
 /// How often a node looks after the others, in milliseconds.
@@ -75,6 +78,7 @@ pub struct Machine {
     health: Health,
     election: Election,
     manual: Manual,
+    moves: Moves,
     /// Nodes that are not to come back through gossip, and until when.
     banned: BTreeMap<NodeId, Millis>,
     periods: u64,
@@ -131,6 +135,7 @@ impl Machine {
                 self.leave_chain();
                 self.adopt(orphans, now);
             }
+            self.look_after_moves(now);
             self.agenda.health |= !self.health.is_ok;
             self.write_if_due();
             self.agenda.route |= std::mem::take(&mut self.agenda.show);
@@ -210,6 +215,9 @@ impl Machine {
         }
         if std::mem::take(&mut self.agenda.health) {
             self.judge_health(now);
+        }
+        if self.agenda.route {
+            self.review_moves(now);
         }
         if self.saving.is_urgent() {
             self.write(true);

@@ -118,7 +118,8 @@ impl Machine {
     pub(super) fn settle_collision(&mut self, sender: Key, config_epoch: u64) {
         let (me, node) = (self.nodes.myself(), self.nodes.at(sender));
         let collides = config_epoch == me.config_epoch && me.is_primary() && node.is_primary();
-        if !collides || node.id <= me.id {
+        // What is let go belongs to an epoch above this one; the collision is settled when it is known who has it.
+        if !collides || node.id <= me.id || self.moves.are_letting_go() {
             return;
         }
         let other = node.id;
@@ -142,6 +143,13 @@ impl Machine {
         let line = format!("New configEpoch set to {}", self.nodes.myself().config_epoch);
         self.log(Level::Notice, line);
         true
+    }
+
+    /// A new epoch above `seen`, and above all that this node has seen.
+    pub(super) fn epoch_above(&mut self, seen: u64) -> u64 {
+        let highest = self.nodes.iter().map(|(_, node)| node.config_epoch).max().unwrap_or(0);
+        self.current_epoch = highest.max(self.current_epoch).max(seen);
+        self.next_epoch(EpochKind::Alone)
     }
 
     fn take_new_epoch(&mut self) {

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::health::Health;
+use super::moves::{self, LetGo, Moves};
 use super::report::Audience;
 use super::{Action, Agenda, Counters, Election, Endpoint, Facts, Flags, Machine, Manual, Millis, Node, NodeId, Nodes};
 use super::{Random, Routing, Settings, SlotSet};
@@ -83,6 +84,7 @@ impl Machine {
             health: Health::new(now),
             election: Election::default(),
             manual: Manual::default(),
+            moves: Moves::default(),
             banned: BTreeMap::new(),
             periods: 0,
             next_period: now,
@@ -112,7 +114,7 @@ impl Machine {
 
     /// Takes what a file says.
     fn restore(&mut self, text: &str, now: Millis) -> Result<(), SavedError> {
-        let lines: Vec<SavedLine<'_>> = parse(text)?;
+        let mut lines: Vec<SavedLine<'_>> = parse(text)?;
         let is_mine = |line: &&SavedLine<'_>| matches!(line, SavedLine::Node(node) if node.flags.any(Flags::MYSELF));
         if lines.iter().filter(is_mine).count() != 1 {
             return Err(SavedError { line: 1, reason: "not exactly one node is this one" });
@@ -121,7 +123,7 @@ impl Machine {
         for line in &lines {
             match line {
                 SavedLine::Node(node) => saved.push((self.restore_node(node, now)?, node)),
-                SavedLine::Vars { current_epoch, last_vote_epoch, shard } => {
+                SavedLine::Vars { current_epoch, last_vote_epoch, shard, .. } => {
                     (self.current_epoch, self.last_vote_epoch) = (*current_epoch, *last_vote_epoch);
                     if let Some(shard) = shard {
                         self.nodes.myself_mut().shard = *shard;
@@ -155,6 +157,11 @@ impl Machine {
                 let other = find(self, *other, node.at)?;
                 let open = if *is_import { &mut self.importing } else { &mut self.migrating };
                 open.insert(*slot, other);
+            }
+        }
+        for line in &mut lines {
+            if let SavedLine::Vars { let_go, .. } = line {
+                let_go.drain(..).for_each(|let_go| self.restore_let_go(let_go, now));
             }
         }
         let highest = self.nodes.iter().map(|(_, node)| node.config_epoch).max().unwrap_or(0);
@@ -216,6 +223,7 @@ impl Machine {
         if !self.saving.names_shards {
             text.push_str(&format!(" shardId {shard}"));
         }
+        self.write_let_go(&mut text);
         text.push('\n');
         text
     }
@@ -225,7 +233,7 @@ impl Machine {
 #[derive(Debug)]
 enum SavedLine<'a> {
     Node(SavedNode<'a>),
-    Vars { current_epoch: u64, last_vote_epoch: u64, shard: Option<NodeId> },
+    Vars { current_epoch: u64, last_vote_epoch: u64, shard: Option<NodeId>, let_go: Vec<LetGo> },
 }
 
 /// What a line says of a node.
@@ -267,17 +275,18 @@ fn parse(text: &str) -> Result<Vec<SavedLine<'_>>, SavedError> {
 
 fn parse_vars<'a>(vars: &[&str]) -> Result<SavedLine<'a>, &'static str> {
     let (pairs, []) = vars.as_chunks::<2>() else { return Err("a variable has no value") };
-    let (mut current_epoch, mut last_vote_epoch, mut shard) = (0, 0, None);
+    let (mut current_epoch, mut last_vote_epoch, mut shard, mut let_go) = (0, 0, None, Vec::new());
     for [name, value] in pairs {
         let number = || value.parse::<u64>().map_err(|_| "an epoch is no number");
         match *name {
             "currentEpoch" => current_epoch = number()?,
             "lastVoteEpoch" => last_vote_epoch = number()?,
             "shardId" => shard = Some(NodeId::parse(value.as_bytes()).ok_or("a shard has no name")?),
+            moves::LET_GO => let_go.push(LetGo::parse(value).ok_or("slots that are let go have no target")?),
             _ => {}
         }
     }
-    Ok(SavedLine::Vars { current_epoch, last_vote_epoch, shard })
+    Ok(SavedLine::Vars { current_epoch, last_vote_epoch, shard, let_go })
 }
 
 fn parse_node<'a>(

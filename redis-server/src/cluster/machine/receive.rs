@@ -115,6 +115,9 @@ impl Machine {
         node.flags = node.flags.without(Flags::NO_FAILOVER).and(no_failover);
         self.take_role(sender, header.primary);
         self.take_slots(sender, header.config_epoch, header.slots);
+        if header.kind == Kind::Pong && is_answer.is_some() {
+            self.hear_verdict(sender, now);
+        }
         self.settle_collision(sender, header.config_epoch);
         for gossip in ping.gossip() {
             self.take_gossip(sender, &gossip, now);

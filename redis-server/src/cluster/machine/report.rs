@@ -275,6 +275,7 @@ impl Machine {
                 owners[usize::from(*range.start())..=usize::from(*range.end())].fill(place(Some(*key)));
             }
         }
+        let (held, held_until) = self.moves.held();
         Routing {
             is_ok: self.health.is_ok,
             me: place(Some(me)),
@@ -283,6 +284,8 @@ impl Machine {
             owners,
             migrating: open(&self.migrating),
             importing: open(&self.importing),
+            held,
+            held_until,
         }
     }
 }

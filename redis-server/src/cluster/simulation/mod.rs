@@ -2,6 +2,7 @@
 //! crash, and start again from their files. A seed makes the same run again.
 
 mod faults;
+mod moves;
 mod oaths;
 mod scale;
 mod world;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::moves::{Data, Moving};
 use super::oaths::Oaths;
 use crate::cluster::random::Random;
 use crate::cluster::{Action, Endpoint, Facts, Link, Machine, Millis, NodeId, PrimaryLink, Routing, Settings};
@@ -43,6 +44,8 @@ enum Event {
     Bytes { conn: usize, end: usize, bytes: Bytes },
     Closed { conn: usize, end: usize },
     Paused { host: usize },
+    Write,
+    Pass { name: NodeId, end: usize },
 }
 
 #[derive(Debug)]
@@ -65,7 +68,10 @@ pub(super) struct Host {
     pub(super) offset: u64,
     settings: Settings,
     /// How often it has been started.
-    life: u64,
+    pub(super) life: u64,
+    /// What its slots hold, and what comes of those of others.
+    pub(super) data: Data,
+    pub(super) arriving: BTreeMap<NodeId, Data>,
     conns: HashMap<Link, usize>,
     /// Its file, as it is after a crash of the system; and as it is after one of the process.
     disk: [String; 2],
@@ -91,6 +97,7 @@ pub(super) struct World {
     pub(super) sent: (u64, u64),
     /// Voters forget that they have voted.
     pub(super) forgets_votes: bool,
+    pub(super) moving: Moving,
     events: BinaryHeap<Reverse<(Millis, u64, Event)>>,
     serial: u64,
     conns: BTreeMap<usize, Conn>,
@@ -105,6 +112,8 @@ impl Host {
             offset: 1,
             settings: Settings { announce_ip: ip(at), ..settings.clone() },
             life: 0,
+            data: Data::new(),
+            arriving: BTreeMap::new(),
             conns: HashMap::new(),
             disk: [String::new(), String::new()],
             following: None,
@@ -128,6 +137,7 @@ impl World {
             parts: vec![0; hosts],
             sent: (0, 0),
             forgets_votes: false,
+            moving: Moving::default(),
             events: BinaryHeap::new(),
             serial: 0,
             conns: BTreeMap::new(),
@@ -175,6 +185,7 @@ impl World {
         for conn in conns {
             self.tear(conn);
         }
+        self.end_moves_of(host);
     }
 
     pub(super) fn is_up(&self, host: usize) -> bool {
@@ -230,7 +241,18 @@ impl World {
         self.events.push(Reverse((at, self.serial, event)));
     }
 
+    pub(super) fn schedule_write(&mut self, delay: Millis) {
+        self.schedule(self.now + delay, Event::Write);
+    }
+
+    pub(super) fn schedule_pass(&mut self, at: Millis, name: NodeId, end: usize) {
+        self.schedule(at, Event::Pass { name, end });
+    }
+
     fn happen(&mut self, event: Event) {
+        if event == Event::Write {
+            return self.write_somewhere();
+        }
         let host = match &event {
             Event::Tick { host, .. } | Event::Paused { host } => Some(*host),
             Event::Arrive { conn } => self.conns.get(conn).map(|conn| conn.hosts[1]),
@@ -238,6 +260,8 @@ impl World {
             Event::Bytes { conn, end, .. } | Event::Closed { conn, end } => {
                 self.conns.get(conn).map(|conn| conn.hosts[*end])
             }
+            Event::Pass { name, end } => self.end_of_move(*name, *end),
+            Event::Write => None,
         };
         let Some(host) = host else { return };
         if self.hosts[host].frozen_until > self.now {
@@ -260,6 +284,8 @@ impl World {
             Event::Open { conn } => self.open(conn),
             Event::Bytes { conn, end, bytes } => self.deliver(conn, end, &bytes),
             Event::Closed { conn, end } => self.end_conn(conn, end),
+            Event::Pass { name, end } => self.arrive_at_move(name, end),
+            Event::Write => {}
         }
     }
 
@@ -344,7 +370,7 @@ impl World {
         }
     }
 
-    fn delay(&mut self) -> Millis {
+    pub(super) fn delay(&mut self) -> Millis {
         let (least, most) = self.net.delay;
         least + self.random.below(most - least + 1)
     }
@@ -430,6 +456,8 @@ impl World {
             Action::ResumeWrites => self.hosts[host].paused_until = 0,
             Action::Route(routing) => self.hosts[host].routing = routing,
             Action::Log(_, line) => self.oaths.log(self.now, host, line),
+            Action::Move { name, order } => self.perform_move(host, name, order),
+            Action::SlotsLost { slots, delete_keys: true } => self.lose_keys(host, &slots),
             Action::SlotsLost { .. } | Action::Publish { .. } => {}
         }
     }
@@ -476,7 +504,7 @@ pub(super) fn ip(host: usize) -> String {
     format!("10.0.{}.{}", host / 250, host % 250 + 1)
 }
 
-fn host_of(ip: &str) -> Option<usize> {
+pub(super) fn host_of(ip: &str) -> Option<usize> {
     let mut parts = ip.split('.').skip(2).map(|part| part.parse::<usize>().ok());
     Some(parts.next()?? * 250 + parts.next()?? - 1)
 }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod keys;
+mod moves;
 mod views;
 
 use crate::clients::client::{Asking, flag};
@@ -70,6 +71,8 @@ const HELP: &[&str] = &[
     "    Assign slots which are between <start-slot> and <end-slot> to current node.",
     "BUMPEPOCH",
     "    Advance the cluster config epoch.",
+    "CANCELSLOTMIGRATIONS",
+    "    Cancel all migrations of slots from current node.",
     "COUNT-FAILURE-REPORTS <node-id>",
     "    Return number of failure reports for <node-id>.",
     "COUNTKEYSINSLOT <slot>",
@@ -84,6 +87,8 @@ const HELP: &[&str] = &[
     "    Remove a node from the cluster.",
     "GETKEYSINSLOT <slot> <count>",
     "    Return key names stored by current node in a slot.",
+    "GETSLOTMIGRATIONS",
+    "    Return information about ongoing and recently finished migrations of slots.",
     "FLUSHSLOTS",
     "    Delete current node own slots information.",
     "INFO",
@@ -92,6 +97,8 @@ const HELP: &[&str] = &[
     "    Return the hash slot for <key>.",
     "MEET <ip> <port> [<bus-port>]",
     "    Connect nodes into a working cluster.",
+    "MIGRATESLOTS SLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...] NODE <node-id> [SLOTSRANGE ... NODE <node-id> ...]",
+    "    Begin to move slots as a whole from current node to <node-id>.",
     "MYID",
     "    Return the node id.",
     "MYSHARDID",
@@ -137,6 +144,7 @@ const CLUSTER: &[Definition] = &[
     sub("addslots",              -3, admin::add_slots,         CHANGE, &[]),
     sub("addslotsrange",         -4, admin::add_slots_range,   CHANGE, &[]),
     sub("bumpepoch",              2, admin::bump_epoch,        CHANGE, &[]).tips(VARIES),
+    sub("cancelslotmigrations",   2, moves::cancel,            CHANGE, &[]),
     sub("count-failure-reports",  3, views::failure_reports,   REPORT, &[]).tips(VARIES),
     sub("countkeysinslot",        3, keys::count,              ASK,    &[]),
     sub("delslots",              -3, admin::delete_slots,      CHANGE, &[]),
@@ -145,11 +153,13 @@ const CLUSTER: &[Definition] = &[
     sub("flushslots",             2, admin::flush_slots,       CHANGE, &[]),
     sub("forget",                 3, admin::forget,            CHANGE, &[]),
     sub("getkeysinslot",          4, keys::list,               ASK,    &[]).tips(VARIES),
+    sub("getslotmigrations",      2, moves::list,              REPORT, &[]).tips(VARIES),
     sub("help",                   2, help,                     Flags::LOADING.and(ASK), &[]),
     sub("info",                   2, views::info,              ASK,    &[]).tips(VARIES),
     sub("keyslot",                3, keys::slot,               ASK,    &[]),
     sub("links",                  2, views::links,             ASK,    &[]).tips(VARIES),
     sub("meet",                  -4, admin::meet,              CHANGE, &[]),
+    sub("migrateslots",          -7, moves::migrate,           CHANGE, &[]),
     sub("myid",                   2, views::my_id,             ASK,    &[]),
     sub("myshardid",              2, views::my_shard_id,       ASK,    &[]).tips(VARIES),
     sub("nodes",                  2, views::nodes,             ASK,    &[]).tips(VARIES),
@@ -163,6 +173,7 @@ const CLUSTER: &[Definition] = &[
     sub("slaves",                 3, views::replicas,          REPORT, &[]).tips(VARIES),
     sub("slot-stats",            -4, keys::stats,              Flags::LOADING.and(ASK), &[]).tips(&["nondeterministic_output", "request_policy:all_shards"]),
     sub("slots",                  2, views::slots,             ASK,    &[]).tips(VARIES),
+    sub("syncslots",             -3, moves::sync,              CHANGE, &[]),
 ];
 
 /// What a connection says of itself, and the node's own.

@@ -73,7 +73,7 @@ fn keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let pattern = args.at(1);
     let mark = cx.reply.mark();
     let (reply, mut found) = (&mut *cx.reply, 0);
-    cx.db.for_each(|entry| {
+    cx.db.for_each_shown(|entry| {
         if pattern == b"*" || glob::matches(pattern, entry.key(), false) {
             reply.bulk(entry.key());
             found += 1;

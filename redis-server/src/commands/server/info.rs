@@ -521,7 +521,7 @@ fn percentile(durations: &[u64], percent: f64) -> f64 {
 fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
     for (index, database) in cx.instance().databases().iter().enumerate() {
         // What the call has locked must be asked by its view.
-        let keys = cx.view(index).map_or_else(|| database.len(), View::len);
+        let keys = cx.view(index).map_or_else(|| database.shown_len(), View::shown_len);
         if keys > 0 {
             let expires = database.expiring();
             let ttl = database.average_ttl(cx.now());

@@ -62,6 +62,7 @@ fn write_plain(
     let still = snapshot::stand_still(instance, || Ok(()))?;
     let views = snapshot::locked(instance);
     let libraries = snapshot::libraries(instance);
+    let imports = instance.cluster.imports(instance);
     cut(instance);
     drop(still);
     let mut writer = PlainWriter::new(create()?);
@@ -69,6 +70,9 @@ fn write_plain(
         writer.timestamp(now_ms() / 1000);
     }
     libraries.iter().for_each(|code| writer.function(code));
+    for (name, slots) in &imports {
+        writer.import(name.as_str(), &slots.ranges());
+    }
     for (number, view) in views.iter().enumerate().filter(|(_, view)| !view.is_empty()) {
         writer.database(number);
         view.for_each(|entry| {

@@ -10,6 +10,9 @@ use crate::exec::window::{self, queue_of};
 use crate::keyspace::{Access, Key, View};
 use crate::protocol::error::Error;
 
+/// What a client is told that wants to write to a slot which has been let go, before it is known who has it.
+pub(crate) const HELD: &str = "TRYAGAIN The slot is about to be another node's";
+
 /// Why a node does not run a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
@@ -18,8 +21,19 @@ enum Refusal {
     Down,
     DownForWrites,
     Unstable,
+    /// Nobody writes to the slot until then, in milliseconds of Unix time, and maybe not before it is another node's.
+    Held(u64),
     Ask(u16, u16),
     Moved(u16, u16),
+}
+
+/// What becomes of a call that a node does not run, or not now.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    /// The client is told this.
+    Because(Error),
+    /// It waits until then, in milliseconds of Unix time: its slot is about to be another node's.
+    Until(u64),
 }
 
 /// What is asked about a call, or a transaction.
@@ -30,6 +44,8 @@ struct Question {
     writes: bool,
     /// Whether anything in it writes.
     changes: bool,
+    /// Whether anything in it may, scripts included.
+    may_change: bool,
     is_shard_pubsub: bool,
     is_migrate: bool,
 }
@@ -39,14 +55,17 @@ impl Question {
         let flags = flags_of(instance, call.row, call.args);
         let writes = flags.has(Flags::WRITE);
         let queue = queue_of(std::slice::from_ref(call), client);
-        let any_writes = queue.is_some_and(|multi| {
-            multi.queue.iter().any(|(row, args)| flags_of(instance, row, args.args()).has(Flags::WRITE))
-        });
+        let any_of_queue = |is: &dyn Fn(Flags) -> bool| {
+            queue.is_some_and(|multi| multi.queue.iter().any(|(row, args)| is(flags_of(instance, row, args.args()))))
+        };
+        let may_change = |flags: Flags| flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE);
+        let any_writes = any_of_queue(&|flags| flags.has(Flags::WRITE));
         Self {
             asking: client.asking.is_on() || flags.has(Flags::ASKING),
             reads_from_replicas: client.reads_from_replicas,
             writes,
             changes: writes || any_writes,
+            may_change: may_change(flags) || any_of_queue(&may_change),
             is_shard_pubsub: matches!(call.row.command.role, Role::Subscribe | Role::Publish),
             is_migrate: call.row.command.role == Role::Migrate,
         }
@@ -58,11 +77,18 @@ impl Question {
 /// # Errors
 /// Where else the client has to go, or why nobody serves it.
 #[cold]
-pub(crate) fn judge_on_admission(instance: &Instance, client: &Client, call: &Call<'_>) -> Result<(), Error> {
+pub(crate) fn judge_on_admission(instance: &Instance, client: &Client, call: &Call<'_>) -> Result<(), Refused> {
     let database = instance.database(0);
     // What is locked just now is decided under the locks.
     let judged = judge(instance, client, call, |key| database.holds_now(key).unwrap_or(true));
-    judged.map(drop).map_err(|refusal| told(instance, client, refusal))
+    judged.map(drop).map_err(|refusal| refused(instance, client, refusal))
+}
+
+fn refused(instance: &Instance, client: &Client, refusal: Refusal) -> Refused {
+    match refusal {
+        Refusal::Held(until) if instance.cluster.now() < until => Refused::Until(until),
+        _ => Refused::Because(told(instance, client, refusal)),
+    }
 }
 
 /// Judges a call whose keys are locked, or borrowed, or which is alone with the data.
@@ -76,7 +102,7 @@ pub(crate) fn judge_locked(
     call: &Call<'_>,
     db: &View<'_>,
     keys: &[(Key<'_>, Access)],
-) -> Result<(), Error> {
+) -> Result<(), Refused> {
     if let [(key, access)] = keys
         && instance.cluster.served(client, std::iter::once((key, *access))) == 1
     {
@@ -85,7 +111,7 @@ pub(crate) fn judge_locked(
     if keys.is_empty() && call.row.command.role != Role::Exec {
         return Ok(());
     }
-    judge(instance, client, call, |key| holds(db, key)).map(drop).map_err(|refusal| told(instance, client, refusal))
+    judge(instance, client, call, |key| holds(db, key)).map(drop).map_err(|refusal| refused(instance, client, refusal))
 }
 
 /// Judges a script, or a transaction with one, which is alone with the data.
@@ -115,9 +141,12 @@ pub(crate) fn judge_script_call(
                 Error::Static("ERR Script attempted to execute a write command while the cluster is down and readonly")
             }
             Refusal::Down => Error::Static("ERR Script attempted to execute a command while the cluster is down"),
-            Refusal::CrossSlot | Refusal::Unbound | Refusal::Unstable | Refusal::Ask(..) | Refusal::Moved(..) => {
-                Error::Static("ERR Script attempted to access a non local key in a cluster node")
-            }
+            Refusal::CrossSlot
+            | Refusal::Unbound
+            | Refusal::Unstable
+            | Refusal::Held(_)
+            | Refusal::Ask(..)
+            | Refusal::Moved(..) => Error::Static("ERR Script attempted to access a non local key in a cluster node"),
         })?;
     match (slot, found) {
         (Some(before), Some(now)) if before != now && !may_cross => {
@@ -176,6 +205,9 @@ fn judge(
             return if has_several && missing() > 0 { Err(Refusal::Unstable) } else { Ok(Some(slot)) };
         }
     }
+    if owner == routing.me && question.may_change && routing.held.has(slot) {
+        return Err(Refusal::Held(routing.held_until));
+    }
     let reads_here = question.reads_from_replicas || question.is_shard_pubsub;
     if owner == routing.me || reads_here && owner == routing.primary && !question.changes {
         return Ok(Some(slot));
@@ -211,6 +243,7 @@ fn told(instance: &Instance, client: &Client, refusal: Refusal) -> Error {
         Refusal::Down => "CLUSTERDOWN The cluster is down",
         Refusal::DownForWrites => "CLUSTERDOWN The cluster is down and only accepts read commands",
         Refusal::Unstable => "TRYAGAIN Multiple keys request during rehashing of slot",
+        Refusal::Held(_) => HELD,
         Refusal::Ask(slot, node) => return redirect(instance, &client.shared, "ASK", slot, node),
         Refusal::Moved(slot, node) => return redirect(instance, &client.shared, "MOVED", slot, node),
     };

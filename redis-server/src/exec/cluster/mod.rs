@@ -7,13 +7,17 @@
 mod clients;
 mod file;
 mod judge;
+mod moving;
 mod node;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, PoisonError, RwLock};
 
-pub(crate) use judge::{judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred};
+pub(crate) use judge::{
+    HELD, Refused, judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred,
+};
+pub use moving::{Landing, Line};
 pub use node::{DISABLED, bus_port, settings_of};
 
 use crate::clients::client::Client;
@@ -37,6 +41,11 @@ pub struct Cluster {
     served: Slots,
     /// Slots whose reads it serves for clients that have said READONLY.
     readable: Slots,
+    /// Which slots it is to which nobody writes: another number for each set of them, 0 for none.
+    holding: AtomicU64,
+    /// How many such sets there were.
+    holdings: AtomicU64,
+    moving: moving::Moving,
     node: node::Node,
 }
 
@@ -57,13 +66,33 @@ impl Cluster {
             is_available: false,
         };
         let routing = RwLock::new(Arc::new(Routing::alone(me)));
-        Self { is_enabled, routing, served: slots(), readable: slots(), node: node::Node::default() }
+        Self {
+            is_enabled,
+            routing,
+            served: slots(),
+            readable: slots(),
+            holding: AtomicU64::new(0),
+            holdings: AtomicU64::new(0),
+            moving: moving::Moving::default(),
+            node: node::Node::default(),
+        }
     }
 
     /// Whether this server is a node of a cluster.
     #[inline]
     pub fn is_enabled(&self) -> bool {
         self.is_enabled
+    }
+
+    /// Whether there are slots of this node's to which nobody writes, as they are about to be another one's.
+    #[inline]
+    pub fn holds_slots(&self) -> bool {
+        self.holding() != 0
+    }
+
+    /// Which slots they are: another number for each set of them, 0 for none. Who waits for some looks again when it is another one.
+    pub fn holding(&self) -> u64 {
+        self.holding.load(SeqCst)
     }
 
     /// Who has which slot.
@@ -102,7 +131,20 @@ impl Cluster {
             readable[slot / 64] &= !(served[slot / 64] & bit);
             served[slot / 64] &= !bit;
         }
-        *self.routing.write().unwrap_or_else(PoisonError::into_inner) = routing;
+        // Each of their calls is asked whether it writes.
+        for (word, bits) in routing.held.bitmap().as_chunks().0.iter().enumerate() {
+            served[word] &= !u64::from_le_bytes(*bits);
+        }
+        let mut current = self.routing.write().unwrap_or_else(PoisonError::into_inner);
+        let (before, after) = (&current.held, &routing.held);
+        if after.is_empty() {
+            self.holding.store(0, SeqCst);
+        } else if before != after {
+            self.holdings.fetch_add(1, Relaxed);
+            self.holding.store(self.holdings.load(Relaxed), SeqCst);
+        }
+        *current = routing;
+        drop(current);
         for (words, bits) in [(&self.served, served), (&self.readable, readable)] {
             words.iter().zip(bits).for_each(|(word, bits)| word.store(bits, SeqCst));
         }

@@ -13,6 +13,7 @@ use foldhash::quality::RandomState;
 
 use super::file::NodesFile;
 use super::{Cluster, clients};
+use crate::cluster::moves::Order;
 use crate::cluster::{Action, Facts, Level, Link, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
 use crate::config::{Config, settings};
 use crate::exec::clock::{Tick, now_ms};
@@ -79,6 +80,11 @@ pub fn settings_of(config: &Config) -> Settings {
         allow_replica_migration: config.is_on(settings::CLUSTER_ALLOW_REPLICA_MIGRATION),
         require_full_coverage: config.is_on(settings::CLUSTER_REQUIRE_FULL_COVERAGE),
         replica_no_failover: config.is_on(settings::CLUSTER_REPLICA_NO_FAILOVER),
+        manual_failover_timeout: config.uint(settings::CLUSTER_MANUAL_FAILOVER_TIMEOUT),
+        max_failover_repl_bytes: u64::try_from(config.int(settings::SLOT_MIGRATION_MAX_FAILOVER_REPL_BYTES)).ok(),
+        migration_log_max_len: config.size(settings::CLUSTER_SLOT_MIGRATION_LOG_MAX_LEN),
+        repl_timeout: config.uint(settings::REPL_TIMEOUT) * 1000,
+        replica_buffer_limit: config.output_limits()[1].hard,
         tls,
         port: or(port(settings::CLUSTER_ANNOUNCE_PORT), plain),
         tls_port: or(port(settings::CLUSTER_ANNOUNCE_TLS_PORT), tls_port),
@@ -99,6 +105,14 @@ pub fn bus_port(config: &Config) -> u16 {
     match port(settings::CLUSTER_PORT) {
         0 => base.saturating_add(BUS_PORT),
         port => port,
+    }
+}
+
+impl Node {
+    /// Keys of these slots are to be removed.
+    pub(super) fn lose(&self, slots: &SlotSet) {
+        let mut lost = lock(&self.lost);
+        slots.iter().for_each(|slot| _ = lost.add(slot));
     }
 }
 
@@ -148,11 +162,14 @@ impl Cluster {
         let running = guard.as_mut()?;
         running.machine.observe(facts(instance));
         let result = work(&mut running.machine, self.now());
-        let mut is_asked = false;
+        let (mut is_asked, holding) = (false, self.holding());
         while let Some(action) = running.machine.poll() {
-            is_asked |= self.take(&mut running.file, action);
+            is_asked |= self.take(instance, &mut running.file, action);
         }
         drop(guard);
+        if holding != 0 && holding != self.holding() {
+            instance.wake_paused();
+        }
         if is_asked {
             self.node.waker.wake();
         }
@@ -160,7 +177,7 @@ impl Cluster {
     }
 
     /// Does what can be done at once, and leaves the rest to the bus's thread; whether there is any.
-    fn take(&self, file: &mut NodesFile, action: Action) -> bool {
+    fn take(&self, instance: &Instance, file: &mut NodesFile, action: Action) -> bool {
         match action {
             Action::Route(routing) => {
                 let gone: Vec<u16> = lock(&self.node.lost).iter().collect();
@@ -191,13 +208,21 @@ impl Cluster {
             }
             Action::SlotsLost { ref slots, delete_keys } => {
                 if delete_keys {
-                    let mut lost = lock(&self.node.lost);
-                    slots.iter().for_each(|slot| _ = lost.add(slot));
+                    self.node.lose(slots);
                 }
                 lock(&self.node.outbox).push_back(action);
                 true
             }
-            Action::Connect { .. }
+            Action::Move { order: Order::Hide(slots), .. } => {
+                Self::hide(instance, &slots);
+                false
+            }
+            Action::Move { name, order: Order::Settle(settled) } => {
+                Self::settle(instance, name, &settled);
+                false
+            }
+            Action::Move { .. }
+            | Action::Connect { .. }
             | Action::Send { .. }
             | Action::Close { .. }
             | Action::Follow { .. }
@@ -269,6 +294,7 @@ impl Cluster {
                 lock(&self.node.lost).remove(slot);
             }
         }
+        self.look_after_drops(instance);
         !lock(&self.node.lost).is_empty()
     }
 
@@ -299,6 +325,7 @@ fn facts(instance: &Instance) -> Facts {
         offset: if is_synced { instance.journal.offset() } else { 0 },
         primary_link,
         is_loading: instance.exclusive.is_loading(),
+        follows: instance.replication.is_replica(),
     }
 }
 

@@ -28,6 +28,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use failover::{FailoverRequest, FailoverStage};
+pub(in crate::exec) use follow::Transport;
 pub use follow::{LinkStage, Primary};
 pub use link::{Link, Next, Unexpected};
 pub use wait::Copies;

@@ -335,6 +335,8 @@ pub(super) struct Moment {
     pub(super) libraries: Vec<Box<[u8]>>,
     /// Where a primary's stream is that is followed.
     pub(super) position: Option<Position>,
+    /// What is said of slots that are on their way to this node.
+    pub(super) imports: String,
 }
 
 impl Moment {
@@ -360,8 +362,9 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     instance.background.is_walking.store(true, SeqCst);
     at_cut(instance);
     let position = instance.replication.position(instance);
+    let imports = instance.cluster.note_of_imports(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
-    Moment { handover, purpose, at, sizes, options, libraries, position }
+    Moment { handover, purpose, at, sizes, options, libraries, position, imports }
 }
 
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.

@@ -512,6 +512,9 @@ fn note(instance: &Instance, name: &[u8], text: &[u8]) {
             instance.loading.note_memory(number());
         }
         b"repl-stream-db" => instance.replication.note_database(number()),
+        b"slot-imports" if instance.cluster.is_enabled() => {
+            instance.cluster.take_note_of_imports(instance, &String::from_utf8_lossy(text));
+        }
         _ => {}
     }
 }

@@ -106,6 +106,7 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: 
     let mut writer = Writer::new(file, options(config, instance.databases()));
     write_notes(&mut writer, now_ms(), false);
     write_position(&mut writer, position);
+    write_imports(&mut writer, &instance.cluster.note_of_imports(instance));
     libraries(instance).iter().for_each(|code| writer.function(code));
     let delay = super::delay(config, settings::RDB_KEY_SAVE_DELAY);
     for (number, view) in views.iter().enumerate().filter(|(_, view)| !view.is_empty()) {
@@ -149,6 +150,13 @@ pub(super) fn write_position<W: Write>(writer: &mut Writer<W>, position: Option<
         writer.note("repl-stream-db", db.to_string().as_bytes());
         writer.note("repl-id", id.as_bytes());
         writer.note("repl-offset", offset.to_string().as_bytes());
+    }
+}
+
+/// Which slots are on their way to this node: their keys are not its own yet.
+pub(super) fn write_imports<W: Write>(writer: &mut Writer<W>, imports: &str) {
+    if !imports.is_empty() {
+        writer.note("slot-imports", imports.as_bytes());
     }
 }
 

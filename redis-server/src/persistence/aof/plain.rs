@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 
 use crate::keyspace::ValueRef;
 use crate::protocol::number;
@@ -34,6 +34,16 @@ impl<W: Write> PlainWriter<W> {
     /// The code of a function library.
     pub fn function(&mut self, code: &[u8]) {
         self.command(&[b"FUNCTION", b"LOAD", code]);
+    }
+
+    /// Slots are on their way to this node: their keys are nobody's to see.
+    pub fn import(&mut self, name: &str, slots: &[RangeInclusive<u16>]) {
+        let ends: Vec<String> =
+            slots.iter().flat_map(|range| [range.start().to_string(), range.end().to_string()]).collect();
+        let mut words: Vec<&[u8]> =
+            vec![b"CLUSTER", b"SYNCSLOTS", b"ESTABLISH", b"NAME", name.as_bytes(), b"SLOTSRANGE"];
+        words.extend(ends.iter().map(|end| end.as_bytes()));
+        self.command(&words);
     }
 
     /// What follows belongs to database `number`.

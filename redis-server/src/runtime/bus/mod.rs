@@ -173,6 +173,7 @@ impl Bus {
                     post(&instance.config, to, message.encoded(to.is_resp3()).clone());
                 });
             }
+            Action::Move { name, order } => instance.cluster.perform(instance, name, order),
             Action::SlotsLost { slots, .. } => match lost {
                 Some(all) => slots.iter().for_each(|slot| _ = all.add(slot)),
                 None => *lost = Some(slots),

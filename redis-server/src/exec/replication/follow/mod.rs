@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use apply::Applier;
 use handshake::{Agreed, Handshake, Introduction, Refusal, say};
 use snapshot::Incoming;
-use transport::Transport;
+pub(in crate::exec) use transport::Transport;
 
 use super::{FailoverStage, State};
 use crate::clients::client::{ClientShared, flag};

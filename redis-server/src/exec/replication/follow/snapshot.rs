@@ -57,6 +57,8 @@ impl Link {
             primary.stage = LinkStage::Sync;
             primary.sync = (incoming.bytes(), 0);
         });
+        // The snapshot says which slots are on their way now.
+        self.instance.cluster.forget_watched_imports(&self.instance);
         match self.way(incoming.id) {
             Way::File => self.take_by_file(wire, incoming),
             way => self.take_as_it_comes(wire, incoming, way == Way::BesideServing),

@@ -1,4 +1,4 @@
-//! The bytes of a link to a primary: plain, or by TLS (`tls-replication`).
+//! The bytes of a link to a primary, or to a node that slots go to: plain, or by TLS (`tls-replication`).
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -15,15 +15,15 @@ use rustls::{Error, StreamOwned};
 
 use crate::config::{Config, settings};
 
-/// A connection to a primary.
-pub(super) enum Transport {
+/// A connection to another server.
+pub(in crate::exec) enum Transport {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Transport {
     /// What the configuration wants of a connection that has just been made; its handshake is done within the socket's time-outs.
-    pub(super) fn of(stream: TcpStream, host: &str, config: &Config) -> io::Result<Self> {
+    pub(in crate::exec) fn of(stream: TcpStream, host: &str, config: &Config) -> io::Result<Self> {
         if !config.is_on(settings::TLS_REPLICATION) {
             return Ok(Self::Plain(stream));
         }
@@ -36,7 +36,7 @@ impl Transport {
         Ok(Self::Tls(Box::new(stream)))
     }
 
-    pub(super) fn socket(&self) -> &TcpStream {
+    pub(in crate::exec) fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(stream) => stream,
             Self::Tls(stream) => &stream.sock,

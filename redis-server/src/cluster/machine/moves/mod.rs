@@ -1,0 +1,398 @@
+//! Slots that move as a whole. Whoever has them sends what they hold to whom they are for, and what is changed in them meanwhile;
+//! lets nobody write to them for a moment; and lets go. All that can fail before that leaves them where they were.
+//!
+//! ```text
+//! source                                                      target
+//! connecting ── ESTABLISH ──────────────────────────────────▶ waiting-for-ack
+//! reading-establish-response ◀───────────────────────── OK ──
+//! snapshotting ── ACK, keys, changes ───────────────────────▶ receiving-snapshot
+//! replicating ── SNAPSHOT-EOF, changes ─────────────────────▶ waiting-for-paused
+//! waiting-to-pause ◀───────────────────────── REQUEST-PAUSE ──
+//! failover-paused ── the last changes, PAUSED ──────────────▶ failover-requested
+//!    (on disk) ◀─────────────────── REQUEST-FAILOVER EPOCH c ──
+//! failover-granted ── FAILOVER-GRANTED EPOCH e ─────────────▶ (on disk, then told to all)
+//! success ◀──────────────────────────────────────────────────── success
+//! ```
+//!
+//! **No write is lost.** What the source has let go it does not take back by the clock: the target may have taken it, and nobody
+//! who knows may be in reach. It keeps the slots closed for writes, also over a restart, until one of these has spoken: the
+//! target, by a claim; the target, by an answer without one to a question that was asked when the permission had lapsed
+//! ([`LEASE`]); the replica that was elected in the failed target's place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`).
+//! Where the source takes them back, and the target could still believe to have them, it takes an epoch above the one that it gave.
+
+mod export;
+mod import;
+mod saved;
+
+use std::sync::Arc;
+
+pub(super) use saved::{LetGo, NAME as LET_GO};
+
+use super::{Action, Key, Level, Machine, Millis, NodeId};
+use crate::cluster::SlotSet;
+use crate::cluster::moves::{LEASE, MoveInfo, Order, Progress, Ranges, Word};
+use crate::protocol::error::Error;
+
+/// What clocks of two nodes may differ in running while a permission is of use.
+const SLACK: Millis = 1000;
+
+/// How often the other node hears that this one is there.
+const ACKNOWLEDGE: Millis = 1000;
+
+/// How far a move is. States have Valkey's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    // Of the source.
+    Connecting,
+    Establishing,
+    Snapshotting,
+    Streaming,
+    WaitingToPause,
+    /// Until then.
+    Paused(Millis),
+    /// The slots are let go, with this epoch. Behind `lapsed` the target is asked, if it says nothing.
+    Granted {
+        epoch: u64,
+        lapsed: Millis,
+        is_asked: bool,
+    },
+    // Of the target.
+    WaitingForAck,
+    ReceivingSnapshot,
+    WaitingForPaused,
+    /// Permission is of use until then.
+    FailoverRequested(Millis),
+    /// What has come is to go, as soon as nothing comes any more.
+    Stopping,
+    CleaningUp,
+    /// Of its replicas, and of who starts with what it had then.
+    OnPrimary,
+    // It is over.
+    Succeeded,
+    Cancelled,
+    Failed,
+}
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connecting => "connecting",
+            Self::Establishing => "reading-establish-response",
+            Self::Snapshotting => "snapshotting",
+            Self::Streaming => "replicating",
+            Self::WaitingToPause => "waiting-to-pause",
+            Self::Paused(_) => "failover-paused",
+            Self::Granted { .. } => "failover-granted",
+            Self::WaitingForAck => "waiting-for-ack",
+            Self::ReceivingSnapshot => "receiving-snapshot",
+            Self::WaitingForPaused => "waiting-for-paused",
+            Self::FailoverRequested(_) => "failover-requested",
+            Self::Stopping | Self::CleaningUp => "cleaning-up",
+            Self::OnPrimary => "occurring-on-primary",
+            Self::Succeeded => "success",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn is_over(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Cancelled | Self::Failed)
+    }
+
+    /// Whether the slots may still change hands by it.
+    fn is_under_way(self) -> bool {
+        !self.is_over() && !matches!(self, Self::Stopping | Self::CleaningUp)
+    }
+
+    /// Whether this node and another one do it.
+    fn is_own(self) -> bool {
+        self.is_under_way() && self != Self::OnPrimary
+    }
+
+    /// Whether there is something to be said on its connection.
+    fn acknowledges(self) -> bool {
+        self.is_own() && !matches!(self, Self::Connecting | Self::Establishing | Self::WaitingForAck)
+    }
+}
+
+/// A move, from this node's side.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    name: NodeId,
+    is_import: bool,
+    slots: Arc<SlotSet>,
+    /// From whom to whom; none if this node only knows of it.
+    nodes: Option<(NodeId, NodeId)>,
+    stage: Stage,
+    created: Millis,
+    updated: Millis,
+    /// When the other one was heard, and when it was told something.
+    acknowledged: Millis,
+    told: Millis,
+    message: String,
+}
+
+impl Job {
+    fn new(name: NodeId, is_import: bool, slots: SlotSet, nodes: Option<(NodeId, NodeId)>, now: Millis) -> Self {
+        let stage = match (is_import, nodes) {
+            (false, _) => Stage::Connecting,
+            (true, Some(_)) => Stage::WaitingForAck,
+            (true, None) => Stage::OnPrimary,
+        };
+        Self {
+            name,
+            is_import,
+            slots: Arc::new(slots),
+            nodes,
+            stage,
+            created: now,
+            updated: now,
+            acknowledged: now,
+            told: now,
+            message: String::new(),
+        }
+    }
+
+    fn info(&self) -> MoveInfo {
+        MoveInfo {
+            name: self.name,
+            is_import: self.is_import,
+            slots: Arc::clone(&self.slots),
+            nodes: self.nodes,
+            created: self.created,
+            updated: self.updated,
+            acknowledged: self.acknowledged,
+            state: self.stage.name(),
+            message: self.message.clone(),
+        }
+    }
+}
+
+/// All moves that are under way, and the last ones that are over; the oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moves(Vec<Job>);
+
+impl Moves {
+    fn find(&self, name: NodeId) -> Option<usize> {
+        self.0.iter().position(|job| job.name == name)
+    }
+
+    fn places(&self, is: impl Fn(&Job) -> bool) -> Vec<usize> {
+        (0..self.0.len()).filter(|at| is(&self.0[*at])).collect()
+    }
+
+    /// Whether slots are let go of which it is not known yet who has them: the epoch of what is left must not rise meanwhile,
+    /// or the target's claim would be older.
+    pub(super) fn are_letting_go(&self) -> bool {
+        self.0.iter().any(|job| matches!(job.stage, Stage::Granted { .. }))
+    }
+
+    /// Slots to which nobody writes, and until when clients are held that want to.
+    pub(super) fn held(&self) -> (SlotSet, Millis) {
+        let (mut slots, mut until) = (SlotSet::EMPTY, 0);
+        for job in &self.0 {
+            let end = match job.stage {
+                Stage::Paused(end) => end,
+                Stage::Granted { lapsed, .. } => lapsed,
+                _ => continue,
+            };
+            until = until.max(end);
+            job.slots.iter().for_each(|slot| _ = slots.add(slot));
+        }
+        (slots, until)
+    }
+}
+
+impl Machine {
+    /// CLUSTER GETSLOTMIGRATIONS: the newest first.
+    pub fn moves(&self) -> Vec<MoveInfo> {
+        self.moves.0.iter().rev().map(Job::info).collect()
+    }
+
+    /// Slots of imports that are not over, by their names: what starts with this node's data must know of them.
+    pub fn imports(&self) -> Vec<(NodeId, Arc<SlotSet>)> {
+        let imports = self.moves.0.iter().filter(|job| job.is_import && !job.stage.is_over());
+        imports.map(|job| (job.name, Arc::clone(&job.slots))).collect()
+    }
+
+    /// Something has become known of a move.
+    pub fn progress(&mut self, name: NodeId, progress: Progress, now: Millis) {
+        if let Some(at) = self.moves.find(name) {
+            if matches!(progress, Progress::Said(_) | Progress::Alive) {
+                self.moves.0[at].acknowledged = now;
+            }
+            match self.moves.0[at].is_import {
+                true => self.import_progress(at, progress, now),
+                false => self.export_progress(at, progress, now),
+            }
+        }
+        self.settle(now);
+    }
+
+    /// All data was deleted: what is on its way is not what it was.
+    pub fn flushed(&mut self, now: Millis) {
+        let is_let_go = |job: &Job| matches!(job.stage, Stage::Granted { .. });
+        for at in self.moves.places(|job| job.stage.is_own() && !is_let_go(job)) {
+            self.fail_move(at, "Data was flushed", now);
+        }
+        self.settle(now);
+    }
+
+    /// Roles, or owners of slots, have changed.
+    pub(super) fn review_moves(&mut self, now: Millis) {
+        for at in self.moves.places(|job| job.stage.is_own()) {
+            let job = &self.moves.0[at];
+            let owner = self.common_owner(&job.slots);
+            let Some((source, target)) = job.nodes else { continue };
+            let is_known = self.nodes.find(if job.is_import { source } else { target }).is_some();
+            let is_of = |id: NodeId| owner.is_some_and(|owner| self.nodes.at(owner).id == id);
+            if self.nodes.myself().is_replica() {
+                match job.is_import {
+                    true => self.become_onlooker(at, now),
+                    false => self.fail_move(at, "This node is not a primary any more", now),
+                }
+            } else if !is_known && !matches!(job.stage, Stage::Granted { .. }) {
+                self.fail_move(at, "The other node was forgotten", now);
+            } else if is_of(source) {
+                // It is as it was.
+            } else if job.is_import {
+                let mine = owner == Some(self.nodes.me());
+                let why = match mine {
+                    true => "Slots were unexpectedly assigned to myself during import",
+                    false => "Slots are no longer owned by source node",
+                };
+                self.fail_move(at, why, now);
+            } else if is_of(target) {
+                self.end_move(at, Stage::Succeeded, "", now);
+            } else {
+                self.fail_move(at, "Slots are no longer owned by myself", now);
+            }
+        }
+    }
+
+    /// What has not happened in time.
+    pub(super) fn look_after_moves(&mut self, now: Millis) {
+        for at in self.moves.places(|job| job.stage.is_own()) {
+            let job = &self.moves.0[at];
+            let is_silent = now.saturating_sub(job.acknowledged) > self.settings.repl_timeout;
+            match job.stage {
+                Stage::Granted { .. } => self.seek_verdict(at, now),
+                Stage::Paused(until) if now >= until => {
+                    self.fail_move(at, "Timed out before streaming completed", now);
+                }
+                Stage::FailoverRequested(until) if now >= until => {
+                    self.fail_move(at, "Timed out before the source has let go of the slots", now);
+                }
+                _ if is_silent => self.fail_move(at, "Timed out after too long with no interaction", now),
+                stage if stage.acknowledges() && now.saturating_sub(job.told) >= ACKNOWLEDGE => {
+                    self.say(at, Word::Ack, now);
+                }
+                _ => {}
+            }
+        }
+        // What is still to be loaded, or to be heard, may say more of them.
+        if self.nodes.myself().is_primary() && !self.facts.is_loading && !self.facts.follows {
+            for at in self.moves.places(|job| job.stage == Stage::OnPrimary) {
+                self.fail_move(at, "A failover occurred during slot import", now);
+            }
+        }
+        let most = self.settings.migration_log_max_len;
+        while self.moves.0.len() > most
+            && let Some(oldest) = self.moves.0.iter().position(|job| job.stage.is_over())
+        {
+            self.moves.0.remove(oldest);
+        }
+    }
+
+    /// The owner of all these slots, if it is one.
+    fn common_owner(&self, slots: &SlotSet) -> Option<Key> {
+        let mut owners = slots.iter().map(|slot| self.nodes.owner(slot));
+        let first = owners.next().flatten()?;
+        owners.all(|owner| owner == Some(first)).then_some(first)
+    }
+
+    /// Whether a slot is on its way in either direction by another command (`CLUSTER SETSLOT`).
+    fn check_may_move(&self) -> Result<(), Error> {
+        if self.nodes.myself().is_replica() {
+            return Err(Error::Static("ERR Slot migration can only be used on primary nodes."));
+        }
+        if !self.importing.is_empty() {
+            return Err(Error::Static("ERR Slots are being manually imported"));
+        }
+        match self.migrating.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Static("ERR Slots are being manually migrated")),
+        }
+    }
+
+    /// Whether a slot is part of a move that is not over.
+    pub(super) fn is_in_move(&self, slot: u16) -> bool {
+        self.moves.0.iter().any(|job| !job.stage.is_over() && job.slots.has(slot))
+    }
+
+    /// A rule that is broken, for a test to find: what is let go is served again.
+    #[cfg(test)]
+    pub(in crate::cluster) fn forget_what_is_let_go(&mut self) {
+        self.moves.0.retain(|job| !matches!(job.stage, Stage::Granted { .. }));
+        self.agenda.route = true;
+    }
+
+    fn add_job(&mut self, job: Job) {
+        let way = if job.is_import { "import" } else { "export" };
+        self.log(Level::Notice, format!("New slot {way} job {}: {}", job.name, Ranges(&job.slots)));
+        self.moves.0.push(job);
+    }
+
+    fn set_stage(&mut self, at: usize, stage: Stage, now: Millis) {
+        let job = &mut self.moves.0[at];
+        let (before, name) = (job.stage, job.name);
+        (job.stage, job.updated) = (stage, now);
+        // Which slots are held is a part of who serves what.
+        self.agenda.route = true;
+        if before.name() != stage.name() {
+            let line = format!("Slot migration {name} state transition: {} -> {}", before.name(), stage.name());
+            self.log(Level::Notice, line);
+        }
+    }
+
+    fn order(&mut self, at: usize, order: Order) {
+        let name = self.moves.0[at].name;
+        self.act(Action::Move { name, order });
+    }
+
+    fn say(&mut self, at: usize, word: Word, now: Millis) {
+        self.moves.0[at].told = now;
+        self.order(at, Order::Say(word));
+    }
+
+    fn fail_move(&mut self, at: usize, why: &str, now: Millis) {
+        self.end_move(at, Stage::Failed, why, now);
+    }
+
+    /// Ends a move; what has come of an import that fails is deleted before it is over.
+    fn end_move(&mut self, at: usize, stage: Stage, why: &str, now: Millis) {
+        let job = &mut self.moves.0[at];
+        why.clone_into(&mut job.message);
+        let (name, before, is_import) = (job.name, job.stage, job.is_import);
+        if matches!(before, Stage::Granted { .. }) {
+            // The file says that the slots are let go.
+            self.saving.ask_now();
+        }
+        if before != Stage::OnPrimary {
+            self.order(at, Order::End);
+        }
+        match (is_import, stage, before) {
+            (true, Stage::Succeeded, _) => {
+                self.set_stage(at, stage, now);
+                self.settle_import(at, true, true);
+            }
+            // There is no connection whose end is to be waited for.
+            (true, _, Stage::OnPrimary) => self.clean_up(at, now),
+            (true, ..) => self.set_stage(at, Stage::Stopping, now),
+            (false, ..) => self.set_stage(at, stage, now),
+        }
+        let level = if stage == Stage::Failed { Level::Warning } else { Level::Notice };
+        let why = if why.is_empty() { "none" } else { why };
+        self.log(level, format!("Slot migration {name} finished. State: {}, Message: {why}", stage.name()));
+    }
+}

@@ -1,0 +1,80 @@
+//! What the file says of slots that this node has let go: whoever starts from it must not serve them before it knows who has them.
+
+use super::{Job, LEASE, Machine, Millis, NodeId, SLACK, SlotSet, Stage};
+use crate::cluster::parse_slot;
+
+/// The variable's name. Other servers pass by variables that they do not know.
+pub(in crate::cluster::machine) const NAME: &str = "letGo";
+
+/// A move whose slots are let go: `name,target,epoch,first-last,…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cluster::machine) struct LetGo {
+    name: NodeId,
+    target: NodeId,
+    epoch: u64,
+    slots: SlotSet,
+}
+
+impl LetGo {
+    pub(in crate::cluster::machine) fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(',');
+        let mut id = || NodeId::parse(words.next()?.as_bytes());
+        let (name, target) = (id()?, id()?);
+        let epoch = words.next()?.parse().ok()?;
+        let mut slots = SlotSet::EMPTY;
+        for word in words {
+            let (first, last) = word.split_once('-')?;
+            let slot = |word: &str| parse_slot(word.as_bytes()).ok();
+            slots.add_range(slot(first)?, slot(last).filter(|last| Some(*last) >= slot(first))?);
+        }
+        Some(Self { name, target, epoch, slots })
+    }
+}
+
+impl Machine {
+    /// What a file says.
+    pub(in crate::cluster::machine) fn restore_let_go(&mut self, saved: LetGo, now: Millis) {
+        let LetGo { name, target, epoch, slots } = saved;
+        let mut job = Job::new(name, false, slots, Some((self.my_id(), target)), now);
+        job.stage = Stage::Granted { epoch, lapsed: now + LEASE + SLACK, is_asked: false };
+        "The node was started again".clone_into(&mut job.message);
+        self.moves.0.push(job);
+    }
+
+    /// Appends what the file is to say, each with its variable's name.
+    pub(in crate::cluster::machine) fn write_let_go(&self, text: &mut String) {
+        for job in &self.moves.0 {
+            let (Stage::Granted { epoch, .. }, Some((_, target))) = (job.stage, job.nodes) else { continue };
+            text.push_str(&format!(" {NAME} {},{target},{epoch}", job.name));
+            for range in job.slots.ranges() {
+                text.push_str(&format!(",{}-{}", range.start(), range.end()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_let_go_is_read_as_it_is_written() {
+        let (name, target) = ("1".repeat(40), "b".repeat(40));
+        let text = format!("{name},{target},7,0-9,16383-16383");
+        let saved = LetGo::parse(&text).expect("it is whole");
+        assert_eq!((saved.target.to_string(), saved.epoch), (target.clone(), 7));
+        assert_eq!(saved.slots.ranges(), [0..=9, 16_383..=16_383]);
+        for wrong in [
+            "",
+            &name,
+            &format!("{name},{target}"),
+            &format!("{name},{target},x,0-9"),
+            &format!("{name},{target},7,9"),
+            &format!("{name},{target},7,9-0"),
+            &format!("{name},{target},7,0-16384"),
+            &format!("{name},x,7,0-9"),
+        ] {
+            assert_eq!(LetGo::parse(wrong), None, "{wrong}");
+        }
+    }
+}

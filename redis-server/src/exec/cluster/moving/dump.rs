@@ -1,0 +1,139 @@
+//! What a slot holds at one moment, as commands that make it of nothing.
+//!
+//! A slot is a shard, and whoever changes its keys tells the journal under its lock: who has it locked knows where in the
+//! stream of changes it stands. So slots are dumped one by one, and of each the changes count that come behind its own moment; no
+//! moment is common to all. A slot that has much is not locked for so long: its keys are marked, as a slow call does, so that
+//! those wait who want to change them, and nobody else.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::exec::clock::now_ms;
+use crate::exec::exclusive::Exclusive;
+use crate::exec::instance::Instance;
+use crate::exec::slow::{self, Marks};
+use crate::exec::worker::Worker;
+use crate::keyspace::{Access, Entry};
+use crate::persistence::aof::PlainWriter;
+
+/// Bytes of commands that are made under a slot's lock: somewhat more than a millisecond of copying.
+const LOCKED_MAX: usize = 2 * 1024 * 1024;
+/// How long it waits for others between two looks.
+const NAP: Duration = Duration::from_millis(1);
+
+/// What is taken under the lock, until it is too much.
+struct Bounded<'a>(&'a mut Vec<u8>);
+
+impl Write for Bounded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LOCKED_MAX {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Puts a slot's commands in the place of what `commands` had. Returns where in the journal the changes begin that come behind them.
+/// `goes_on` is asked while others have to be waited for.
+///
+/// # Errors
+/// What `goes_on` says.
+pub(super) fn dump(
+    worker: &Worker,
+    slot: u16,
+    commands: &mut Vec<u8>,
+    goes_on: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<u64> {
+    let instance = &worker.instance;
+    loop {
+        // What a script has done so far is in the journal when it has ended.
+        let Some(inside) = instance.exclusive.try_enter(&worker.activity) else {
+            goes_on()?;
+            thread::sleep(NAP);
+            continue;
+        };
+        let dumped = dump_locked(instance, slot, commands);
+        drop(inside);
+        return match dumped {
+            Some(offset) => Ok(offset),
+            None => dump_marked(instance, slot, commands, goes_on),
+        };
+    }
+}
+
+/// Under the slot's lock. None if it has too much, or something of it is lent.
+fn dump_locked(instance: &Instance, slot: u16, commands: &mut Vec<u8>) -> Option<u64> {
+    commands.clear();
+    let database = instance.database(0);
+    database.read_slot(slot, |entries| {
+        let offset = instance.journal.offset();
+        let mut writer = PlainWriter::new(Bounded(commands));
+        for entry in entries {
+            if entry.is_vast() || database.is_lent(entry.key()) {
+                return None;
+            }
+            writer.record(entry.key(), entry.value(), entry.expire_at());
+            if writer.has_failed() {
+                return None;
+            }
+        }
+        writer.finish().ok().map(|_| offset)
+    })
+}
+
+/// As a slow call reads what it has marked.
+fn dump_marked(
+    instance: &Arc<Instance>,
+    slot: u16,
+    commands: &mut Vec<u8>,
+    goes_on: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<u64> {
+    let database = instance.database(0);
+    loop {
+        goes_on()?;
+        let names = database.slot_keys(slot, usize::MAX);
+        let keys: Vec<_> = names.iter().map(|name| (database.key(name), Access::Read)).collect();
+        let marks = Marks::keys(0, keys.iter().map(|(key, access)| (key.hash(), *access)));
+        let Some(slow) = Exclusive::try_enter_slow(instance, marks) else {
+            thread::sleep(NAP);
+            continue;
+        };
+        let mut view = database.lock_none(now_ms());
+        slow::lend(&mut view, &keys);
+        commands.clear();
+        let mut writer = PlainWriter::new(&mut *commands);
+        // What has come to the slot since its keys were marked is not marked.
+        let marked: HashSet<&[u8]> = names.iter().map(|name| &**name).collect();
+        let offset = database.read_slot(slot, |entries| {
+            let offset = instance.journal.offset();
+            let mut new = entries.filter(|entry| !marked.contains(entry.key()));
+            let is_whole = new.all(|entry: &Entry| {
+                let is_free = !database.is_lent(entry.key());
+                if is_free {
+                    writer.record(entry.key(), entry.value(), entry.expire_at());
+                }
+                is_free
+            });
+            is_whole.then_some(offset)
+        });
+        if let Some(offset) = offset {
+            for entry in keys.iter().filter_map(|(key, _)| view.stored(key)) {
+                writer.record(entry.key(), entry.value(), entry.expire_at());
+            }
+            writer.finish()?;
+            return Ok(offset);
+        }
+        drop(writer);
+        drop(view);
+        drop(slow);
+        thread::sleep(NAP);
+    }
+}

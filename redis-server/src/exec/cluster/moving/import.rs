@@ -1,0 +1,283 @@
+//! The target's side of a move: what the source sends is run on a thread of its own, as its clients' commands are, but for nobody
+//! to see. The connection (`runtime/import.rs`) only moves bytes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrayvec::ArrayVec;
+use bytes::Bytes;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::Line;
+use crate::clients::client::Client;
+use crate::cluster::moves::{Progress, Word};
+use crate::cluster::{NodeId, SlotSet};
+use crate::command::{Args, Role, Row};
+use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::eviction::{self, Room};
+use crate::exec::instance::Instance;
+use crate::exec::script;
+use crate::exec::window::{self, WINDOW};
+use crate::exec::worker::Worker;
+use crate::protocol::error::shown;
+use crate::protocol::{Parser, Reply, RequestLimits, Span, parse_whole_commands};
+
+/// Chunks of input that wait before the socket does.
+const CHUNKS: usize = 8;
+/// How long it waits for slow calls, or for the disk, between two looks.
+const NAP: Duration = Duration::from_millis(1);
+/// How often the machine hears that something comes.
+const ALIVE: Duration = Duration::from_secs(1);
+/// Longest argument, and longest command: offsets have 32 bits.
+const BULK_MAX: u64 = 1 << 31;
+/// Bytes of room that are kept when a large value has passed.
+const ROOM_KEPT: usize = 1024 * 1024;
+
+/// An import whose connection is there.
+pub struct Landing {
+    /// Takes what comes, up to some chunks at a time.
+    pub input: Sender<Bytes>,
+    /// What is to be said, and when it is over.
+    pub line: Arc<Line>,
+}
+
+impl Landing {
+    /// Begins to run what comes on a connection that has been [expected](super::Cluster::expect). None if there is no thread
+    /// for it, or nobody waits for it any more.
+    pub fn begin(instance: &Arc<Instance>, name: NodeId) -> Option<Self> {
+        let slots = instance.cluster.moves(instance)?.into_iter().find(|job| job.name == name)?.slots;
+        let line = instance.cluster.moving.open(name);
+        let (input, chunks) = channel(CHUNKS);
+        let shared = Arc::clone(instance);
+        let run = move || {
+            let mut lander = Lander::new(&shared, name, slots);
+            let landed = catch_unwind(AssertUnwindSafe(|| lander.run(chunks)));
+            let why = landed.unwrap_or_else(|_| Err("A command panicked, see the log".to_owned())).err();
+            if let Some(why) = why {
+                shared.cluster.progress(&shared, name, Progress::Failed(why));
+            }
+            shared.cluster.progress(&shared, name, Progress::Ended);
+        };
+        match thread::Builder::new().name("slots-in".to_owned()).spawn(run) {
+            Ok(_) => Some(Self { input, line }),
+            Err(error) => {
+                tracing::error!("there is no thread for slots that come: {error}");
+                instance.cluster.progress(instance, name, Progress::Ended);
+                None
+            }
+        }
+    }
+}
+
+/// Runs what the source sends, in its order.
+struct Lander {
+    worker: Worker,
+    client: Client,
+    reply: Reply,
+    name: NodeId,
+    slots: Arc<SlotSet>,
+    /// What has come and has not run, and how far the command at its head is parsed.
+    input: Vec<u8>,
+    parser: Parser,
+    spans: Vec<Span>,
+    told: Instant,
+}
+
+impl Lander {
+    fn new(instance: &Arc<Instance>, name: NodeId, slots: Arc<SlotSet>) -> Self {
+        let worker = Worker::of_move(Arc::clone(instance));
+        let client = script::nobody(&worker);
+        Self {
+            worker,
+            client,
+            reply: Reply::default(),
+            name,
+            slots,
+            input: Vec::new(),
+            parser: Parser::default(),
+            spans: Vec::new(),
+            told: Instant::now(),
+        }
+    }
+
+    fn tell(&self, progress: Progress) {
+        let instance = &self.worker.instance;
+        instance.cluster.progress(instance, self.name, progress);
+    }
+
+    fn run(&mut self, mut chunks: Receiver<Bytes>) -> Result<(), String> {
+        while let Some(chunk) = chunks.blocking_recv() {
+            if self.told.elapsed() > ALIVE {
+                self.told = Instant::now();
+                self.tell(Progress::Alive);
+            }
+            self.input.extend_from_slice(&chunk);
+            // Commands point into it while they run.
+            let input = std::mem::take(&mut self.input);
+            let used = self.run_input(&input)?;
+            self.input = input;
+            self.input.drain(..used);
+            if self.input.capacity() > ROOM_KEPT {
+                self.input.shrink_to(ROOM_KEPT);
+            }
+            if self.parser.in_command() {
+                Parser::relocate(&mut self.spans, used);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs what is complete. Returns where that ends.
+    fn run_input(&mut self, input: &[u8]) -> Result<usize, String> {
+        let limits = RequestLimits { max_bulk_len: BULK_MAX, authenticated: true };
+        let mut at = 0;
+        loop {
+            let mut spans = std::mem::take(&mut self.spans);
+            let mut ends: ArrayVec<(usize, usize), WINDOW> = ArrayVec::new();
+            let mut end = at;
+            if !self.parser.in_command() {
+                spans.clear();
+                end = parse_whole_commands(input, at, &limits, &mut spans, &mut ends);
+            }
+            if ends.is_empty() {
+                let parsed = if at == input.len() {
+                    None
+                } else {
+                    let unreadable = |error| format!("The source sends no commands: {error}");
+                    self.parser.parse(input, at, &mut spans, &limits).map_err(unreadable)?
+                };
+                let Some(whole) = parsed else {
+                    self.spans = spans;
+                    return Ok(at);
+                };
+                end = whole;
+                ends.push((spans.len(), end));
+            }
+            self.run_commands(input, &spans, &ends)?;
+            self.spans = spans;
+            at = end;
+        }
+    }
+
+    fn run_commands(&mut self, input: &[u8], spans: &[Span], ends: &[(usize, usize)]) -> Result<(), String> {
+        self.make_room()?;
+        let mut calls: ArrayVec<Call<'_>, WINDOW> = ArrayVec::new();
+        let mut first = 0;
+        for &(last, _) in ends {
+            let args = Args::new(input, &spans[first..last]);
+            first = last;
+            if args.is_empty() {
+                continue;
+            }
+            if args.len() > 2 && args.is(0, "cluster") && args.is(1, "syncslots") {
+                self.run_window(&mut calls)?;
+                self.take_word(args)?;
+                continue;
+            }
+            let row =
+                dispatch::resolve(&self.worker.instance, args).map_err(|error| failed(args, &error.to_string()))?;
+            if row.command.role == Role::Select {
+                // There is one database.
+                continue;
+            }
+            self.check_keys(row, args)?;
+            if row.command.batches(args.len()) {
+                calls.push(Call { row, args });
+            } else {
+                self.run_window(&mut calls)?;
+                self.run_alone(row, args)?;
+            }
+        }
+        self.run_window(&mut calls)
+    }
+
+    /// Only the slots of the move are changed, whatever the source says.
+    fn check_keys(&self, row: &Row, args: Args<'_>) -> Result<(), String> {
+        let keys = row.command.key_positions(args);
+        let is_ours = |at: usize| self.slots.has(crate::cluster::slot_of(args.at(at)));
+        match !keys.is_empty() && keys.iter().all(|(at, _)| is_ours(*at)) {
+            true => Ok(()),
+            false => Err(failed(args, "it is not about the slots of the migration")),
+        }
+    }
+
+    fn make_room(&self) -> Result<(), String> {
+        let instance = &self.worker.instance;
+        if instance.is_short_of_memory() && eviction::make_room(&self.worker) == Room::None {
+            return Err("Ran out of memory (OOM) during slot import".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What the source says besides.
+    fn take_word(&self, args: Args<'_>) -> Result<(), String> {
+        let Some(word) = Word::parse(args.from(2).iter()) else {
+            // Valkey tells what else it can do.
+            let is_offer = args.is(2, "capa");
+            return if is_offer { Ok(()) } else { Err(failed(args, "it is unknown")) };
+        };
+        if word == Word::Paused {
+            // The source has answered its clients that its disk has what it has sent.
+            let instance = &self.worker.instance;
+            let end = instance.journal.offset();
+            while instance.aof.holds_at(instance, end).is_some() {
+                thread::sleep(NAP);
+            }
+        }
+        self.tell(Progress::Said(word));
+        Ok(())
+    }
+
+    fn run_alone(&mut self, row: &'static Row, args: Args<'_>) -> Result<(), String> {
+        let before = self.worker.stats.errors.get();
+        let mut admission = Admission::Run(row);
+        loop {
+            let passed = dispatch::pass(&self.worker, &mut self.client, admission, args, &mut self.reply);
+            if !matches!(passed, Passed::Held(_)) {
+                return self.check(passed, args, before);
+            }
+            thread::sleep(NAP);
+            admission = Admission::Run(row);
+        }
+    }
+
+    fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) -> Result<(), String> {
+        let Some(last) = calls.last().map(|call| call.args) else { return Ok(()) };
+        let before = self.worker.stats.errors.get();
+        let mut done = 0;
+        while done < calls.len() {
+            let (count, passed) = window::run(&self.worker, &mut self.client, &calls[done..], &mut self.reply);
+            done += count;
+            if matches!(passed, Passed::Held(_)) {
+                // A slow call works on the same.
+                thread::sleep(NAP);
+            } else {
+                self.check(passed, last, before)?;
+            }
+        }
+        calls.clear();
+        Ok(())
+    }
+
+    /// Nobody is answered, and nobody waits; what fails here has not failed there.
+    fn check(&mut self, passed: Passed, args: Args<'_>, errors_before: u64) -> Result<(), String> {
+        if let Passed::Blocked(waiting) = passed {
+            waiting.leave(&self.client);
+        }
+        let result = match self.worker.stats.errors.get() > errors_before {
+            true => {
+                let said = self.reply.to_vec();
+                Err(failed(args, &shown(&said[..said.len().min(200)])))
+            }
+            false => Ok(()),
+        };
+        self.reply.clear();
+        result
+    }
+}
+
+fn failed(args: Args<'_>, why: &str) -> String {
+    format!("Failed to process the command '{}' during slot migration: {why}", shown(args.at(0)))
+}

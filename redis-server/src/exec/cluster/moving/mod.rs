@@ -1,0 +1,233 @@
+//! Slots that move as a whole, as far as they are data and connections: what the machine orders (`cluster::moves`) is done here.
+//!
+//! - `export` the source's connection, on a thread of its own
+//! - `dump` what a slot holds, as commands
+//! - `changes` what of the journal concerns the slots
+//! - `import` the target's thread, which runs what comes
+
+mod changes;
+mod dump;
+mod export;
+mod import;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use atomic_waker::AtomicWaker;
+
+pub use import::Landing;
+
+use super::Cluster;
+use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled};
+use crate::cluster::{NodeId, SlotSet};
+use crate::exec::instance::Instance;
+
+/// The way of orders to who has a move's connection.
+#[derive(Debug, Default)]
+pub struct Line {
+    orders: Mutex<VecDeque<Order>>,
+    waker: AtomicWaker,
+}
+
+impl Line {
+    fn push(&self, order: Order) {
+        lock(&self.orders).push_back(order);
+        self.waker.wake();
+    }
+
+    /// What is to be done next.
+    pub fn take(&self) -> Option<Order> {
+        lock(&self.orders).pop_front()
+    }
+
+    /// Whether the end of the connection is among what is to be done.
+    fn is_ended(&self) -> bool {
+        lock(&self.orders).iter().any(|order| matches!(order, Order::End))
+    }
+
+    /// Wakes this task when there is something to be done.
+    pub fn wake_by(&self, waker: &Waker) {
+        self.waker.register(waker);
+    }
+}
+
+/// What is known of moves beside the machine.
+#[derive(Debug, Default)]
+pub(super) struct Moving {
+    lines: Mutex<BTreeMap<NodeId, Arc<Line>>>,
+    /// Imports that have failed, whose keys are being removed.
+    dropping: Mutex<Vec<(NodeId, Arc<SlotSet>)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Moving {
+    fn open(&self, name: NodeId) -> Arc<Line> {
+        Arc::clone(lock(&self.lines).entry(name).or_default())
+    }
+
+    /// Whoever still has the connection ends it.
+    fn close(&self, name: NodeId) {
+        let line = lock(&self.lines).remove(&name);
+        line.iter().for_each(|line| line.push(Order::End));
+    }
+}
+
+impl Cluster {
+    /// Does what is ordered for a move. Only the bus's thread does so: in this order.
+    pub fn perform(&self, instance: &Arc<Instance>, name: NodeId, order: Order) {
+        match order {
+            Order::Connect(departure) => export::begin(instance, self.moving.open(name), name, departure),
+            Order::Send | Order::Drain | Order::Say(_) | Order::End => {
+                let line = lock(&self.moving.lines).get(&name).cloned();
+                line.iter().for_each(|line| line.push(order.clone()));
+            }
+            Order::Drop(slots) => {
+                self.node.lose(&slots);
+                lock(&self.moving.dropping).push((name, slots));
+            }
+            Order::Hide(_) | Order::Settle(_) => unreachable!("what can be done at once is not left to this thread"),
+        }
+    }
+
+    /// What is done before anybody else sees what the machine has decided.
+    pub(super) fn hide(instance: &Instance, slots: &SlotSet) {
+        instance.database(0).hide(slots.iter());
+    }
+
+    /// An import is over: nothing is hidden any more, and those who have the stream of changes are told.
+    pub(super) fn settle(instance: &Instance, name: NodeId, settled: &Settled) {
+        instance.database(0).show_slots(settled.slots.iter());
+        if !settled.is_told || instance.replication.is_replica() {
+            return;
+        }
+        let state = if settled.is_success { "success" } else { "failed" };
+        let mut words = vec!["CLUSTER", "SYNCSLOTS", "FINISH", "STATE", state, "NAME", name.as_str()];
+        if !settled.message.is_empty() {
+            words.extend(["MESSAGE", &settled.message]);
+        }
+        instance.journal.tell(0, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+    }
+
+    /// Tells the machine of imports of which nothing is left.
+    pub(super) fn look_after_drops(&self, instance: &Instance) {
+        let is_empty = |slots: &SlotSet| {
+            let mut slots = slots.iter();
+            slots.all(|slot| instance.database(0).settled_keys_in_slot(slot) == 0)
+        };
+        let mut done = Vec::new();
+        lock(&self.moving.dropping).retain(|(name, slots)| {
+            let is_done = is_empty(slots);
+            done.extend(is_done.then_some(*name));
+            !is_done
+        });
+        for name in done {
+            self.progress(instance, name, Progress::Dropped);
+        }
+    }
+
+    /// Something has become known of a move.
+    pub fn progress(&self, instance: &Instance, name: NodeId, progress: Progress) {
+        let is_end = progress == Progress::Ended;
+        self.with(instance, |machine, now| machine.progress(name, progress, now));
+        if is_end {
+            self.moving.close(name);
+        }
+    }
+
+    /// All data was deleted.
+    pub(crate) fn flushed(&self, instance: &Instance) {
+        if self.is_enabled() {
+            self.with(instance, |machine, now| machine.flushed(now));
+        }
+    }
+
+    /// A client brings the slots of a move: its connection is to be given to [`Landing`].
+    pub(crate) fn expect(&self, name: NodeId) {
+        self.moving.open(name);
+    }
+
+    /// Nobody brings them.
+    pub(crate) fn expect_no_more(&self, name: NodeId) {
+        self.moving.close(name);
+    }
+
+    /// The connection that was to bring slots is no more.
+    pub(crate) fn lost_import(&self, instance: &Instance, name: NodeId) {
+        self.progress(instance, name, Progress::Ended);
+    }
+
+    /// Moves that are under way, and the last that are over.
+    pub(crate) fn moves(&self, instance: &Instance) -> Option<Vec<MoveInfo>> {
+        self.with(instance, |machine, _| machine.moves())
+    }
+
+    /// Imports that are under way.
+    pub(crate) fn imports(&self, instance: &Instance) -> Vec<(NodeId, Arc<SlotSet>)> {
+        if !self.is_enabled() {
+            return Vec::new();
+        }
+        self.with(instance, |machine, _| machine.imports()).unwrap_or_default()
+    }
+
+    /// What a snapshot says of imports that are under way: their names and slots. Nothing if there are none.
+    pub(crate) fn note_of_imports(&self, instance: &Instance) -> String {
+        let imports = self.imports(instance);
+        let notes: Vec<String> = imports.iter().map(|(name, slots)| format!("{name} {}", Ranges(slots))).collect();
+        notes.join(";")
+    }
+
+    /// What [`Cluster::note_of_imports`] has said when the snapshot was made that is loaded now.
+    pub(crate) fn take_note_of_imports(&self, instance: &Instance, note: &str) {
+        for import in note.split(';') {
+            let Some((name, slots)) = parse_note(import) else {
+                tracing::warn!("what a snapshot says of slots that move is not understood: {import}");
+                continue;
+            };
+            let watched = self.with(instance, |machine, now| machine.watch_import(name, slots, now));
+            if let Some(Err(error)) = watched {
+                tracing::warn!("slots of the snapshot that move: {error}");
+            }
+        }
+    }
+
+    /// The data is another server's now.
+    pub(crate) fn forget_watched_imports(&self, instance: &Instance) {
+        if self.is_enabled() {
+            self.with(instance, |machine, now| machine.forget_watched_imports(now));
+        }
+    }
+}
+
+fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
+    let (name, ranges) = note.split_once(' ')?;
+    let mut slots = SlotSet::EMPTY;
+    for range in ranges.split(' ') {
+        let (first, last) = range.split_once('-')?;
+        let slot = |word: &str| crate::cluster::parse_slot(word.as_bytes()).ok();
+        let (first, last) = (slot(first)?, slot(last)?);
+        if first > last {
+            return None;
+        }
+        slots.add_range(first, last);
+    }
+    Some((NodeId::parse(name.as_bytes())?, slots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_read_as_they_are_written() {
+        let name = NodeId::from_random(|| 7);
+        let slots: SlotSet = [0, 1, 5, 16_383].into_iter().collect();
+        assert_eq!(parse_note(&format!("{name} {}", Ranges(&slots))), Some((name, slots)));
+        for wrong in ["", "x 0-1", &format!("{name} 0"), &format!("{name} 2-1"), &format!("{name} 0-16384")] {
+            assert_eq!(parse_note(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Slots whose keys are on their way to this node: nobody is to see them, and they are neither evicted nor found expired, as the
+//! node has them from which they come.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use super::database::Database;
+use super::entry::Entry;
+use super::table;
+use super::view::View;
+use crate::cluster::SLOTS;
+
+/// A bit for each slot, once there was one.
+#[derive(Debug, Default)]
+pub(super) struct Hidden(OnceLock<Box<[AtomicU64]>>);
+
+impl Hidden {
+    /// Whether a shard is hidden, which is a slot then.
+    #[inline]
+    pub(super) fn has(&self, shard: usize) -> bool {
+        self.0.get().is_some_and(|words| words[shard / 64].load(Relaxed) >> (shard % 64) & 1 != 0)
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        self.0.get_or_init(|| (0..SLOTS / 64).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn slots(&self) -> impl Iterator<Item = usize> {
+        let words = self.0.get().into_iter().flat_map(|words| words.iter().enumerate());
+        words.filter(|(_, word)| word.load(Relaxed) != 0).flat_map(|(at, _)| at * 64..at * 64 + 64)
+    }
+}
+
+impl Database {
+    /// Walks, counts and chance pass by the keys of these slots from now on.
+    pub fn hide(&self, slots: impl Iterator<Item = u16>) {
+        let words = self.hidden.words();
+        slots.for_each(|slot| _ = words[usize::from(slot) / 64].fetch_or(1 << (slot % 64), SeqCst));
+    }
+
+    /// Takes [`Database::hide`] back.
+    pub fn show_slots(&self, slots: impl Iterator<Item = u16>) {
+        let words = self.hidden.words();
+        slots.for_each(|slot| _ = words[usize::from(slot) / 64].fetch_and(!(1 << (slot % 64)), SeqCst));
+    }
+
+    /// Number of keys that are hidden.
+    pub(super) fn hidden_keys(&self) -> usize {
+        self.hidden.slots().filter(|slot| self.hidden.has(*slot)).map(|slot| self.len_of(slot)).sum()
+    }
+
+    /// [`Database::len`] without what is hidden.
+    pub fn shown_len(&self) -> usize {
+        self.len().saturating_sub(self.hidden_keys())
+    }
+}
+
+impl View<'_> {
+    /// The shards that have entries and are not hidden.
+    pub(super) fn shown_shards(&self) -> impl Iterator<Item = usize> {
+        self.used_shards().filter(|&shard| !self.db.hidden.has(shard))
+    }
+
+    /// [`View::for_each`] without what is hidden.
+    pub fn for_each_shown(&self, mut visit: impl FnMut(&Entry) -> bool) {
+        for shard in self.shown_shards() {
+            let mut live = |entry: &Entry| entry.is_expired(self.expired_by) || visit(entry);
+            let more = self.with_shard(shard, |table| table::entries(table).all(&mut live));
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// [`View::len`] without what is hidden.
+    pub fn shown_len(&self) -> usize {
+        self.len().saturating_sub(self.db.hidden_keys())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foldhash::quality::RandomState;
+
+    use super::*;
+    use crate::cluster::slot_of;
+    use crate::keyspace::{Access, Value};
+
+    #[test]
+    fn what_is_hidden_is_not_met() {
+        let db = Database::by_slot(RandomState::default());
+        for name in ["{a}1", "{a}2", "b"] {
+            let key = db.key(name.as_bytes());
+            db.lock([(key.shard(), Access::Write)].into_iter(), 1).set(&key, Value::Int(1), Some(5));
+        }
+        let walk = || {
+            let (view, mut met) = (db.lock_none(1), Vec::new());
+            let next = view.scan(0, 100, |_| true, |entry| met.push(entry.key().to_vec()));
+            assert_eq!(next, 0);
+            let mut listed = Vec::new();
+            view.for_each_shown(|entry| {
+                listed.push(entry.key().to_vec());
+                true
+            });
+            assert_eq!(met, listed);
+            let mut random = 0;
+            let drawn = view.random_key(|| {
+                random += 1;
+                random
+            });
+            (met, view.shown_len(), drawn.is_some())
+        };
+        assert_eq!((walk().0.len(), walk().1), (3, 3));
+        let slot = slot_of(b"a");
+        db.hide([slot, 3].into_iter());
+        assert_eq!(walk(), (vec![b"b".to_vec()], 1, true));
+        assert_eq!((db.len(), db.keys_in_slot(slot)), (3, 2), "they are there");
+        let removed = db.expire_shard(slot.into(), 10, 10);
+        assert!(removed.entries.is_empty(), "who sends them says when they go");
+        db.hide([slot_of(b"b")].into_iter());
+        assert_eq!(walk(), (Vec::new(), 0, false));
+        db.show_slots([slot, 3, slot_of(b"b")].into_iter());
+        assert_eq!((walk().0.len(), walk().1), (3, 3));
+        assert_eq!(db.expire_shard(slot.into(), 10, 10).entries.len(), 2);
+    }
+}
