@@ -166,6 +166,8 @@ impl AddOrTrim {
             };
         };
         trim.limit = match given {
+            // A genuine primary says what it has done exactly, and leaves the limit there; so does its append-only file.
+            Some(_) if !trim.approximate && cx.is_told_by_others() => 0,
             Some(_) if !trim.approximate => return Err(LIMIT_WITHOUT_TILDE),
             Some(limit) => limit,
             None if !trim.approximate => 0,

@@ -281,6 +281,21 @@ fn ours_has_what_its_genuine_primary_has() {
     }
 }
 
+/// A genuine primary says how many entries are left, and leaves the limit there that no client may give with that.
+#[test]
+fn a_genuine_primary_s_limit_of_trimming_is_passed_over() {
+    let Some(mut genuine) = Genuine::start(&[("repl-diskless-sync-delay".to_owned(), "0".to_owned())]) else { return };
+    let addr = genuine.listen();
+    let replica = Replica::of(addr.port(), "yes");
+    until("the link is up", || replica.is_up());
+    for limit in ["0", "7"] {
+        genuine.ask(&["XADD", "stream", "MAXLEN", "~", "1000", "LIMIT", limit, "*", "a", "b"]);
+        genuine.ask(&["XTRIM", "stream", "MAXLEN", "~", "1000", "LIMIT", limit]);
+    }
+    replica.reaches(offset_of(&mut genuine));
+    assert_eq!(replica.server.connect().ask("XLEN stream"), Value::Int(2));
+}
+
 /// Who follows ours goes on with another replica of the same stream, and with ours when it is promoted.
 #[test]
 fn a_promoted_replica_is_followed_without_a_snapshot() {
