@@ -44,7 +44,7 @@ pub struct Landing {
 }
 
 impl Landing {
-    /// Begins to run what comes on a connection that has been [expected](super::Cluster::expect). None if there is no thread
+    /// Begins to run what comes on a connection that is expected. None if there is no thread
     /// for it, or nobody waits for it any more.
     pub fn begin(instance: &Arc<Instance>, name: NodeId) -> Option<Self> {
         let slots = instance.cluster.moves(instance)?.into_iter().find(|job| job.name == name)?.slots;
