@@ -218,6 +218,12 @@ fn slots_move_as_a_whole_while_clients_write() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(state(one).contains("operation EXPORT"));
+    // Who lets go of the last slots follows who has them.
+    let reply = two.ask(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 8000 8002 16383 NODE {}", one.id()));
+    assert_eq!(reply.text(), "OK");
+    wait_for(two, "state success");
+    until("it is a replica", || two.says("INFO replication", "role:slave"));
+    assert_eq!(digests(one, &keys), before);
 }
 
 #[test]

@@ -246,7 +246,10 @@ impl Machine {
             let Some((source, target)) = job.nodes else { continue };
             let is_known = self.nodes.find(if job.is_import { source } else { target }).is_some();
             let is_of = |id: NodeId| owner.is_some_and(|owner| self.nodes.at(owner).id == id);
-            if self.nodes.myself().is_replica() {
+            if !job.is_import && is_of(target) {
+                // Who had no others follows the target from now on.
+                self.end_move(at, Stage::Succeeded, "", now);
+            } else if self.nodes.myself().is_replica() {
                 match job.is_import {
                     true => self.become_onlooker(at, now),
                     false => self.fail_move(at, "This node is not a primary any more", now),
@@ -262,8 +265,6 @@ impl Machine {
                     false => "Slots are no longer owned by source node",
                 };
                 self.fail_move(at, why, now);
-            } else if is_of(target) {
-                self.end_move(at, Stage::Succeeded, "", now);
             } else {
                 self.fail_move(at, "Slots are no longer owned by myself", now);
             }
