@@ -65,11 +65,14 @@ impl Conn {
         self.client.shared.wake_by(cx.waker());
         let now = now_ms();
         if self.client.shared.has_mail() && self.client.shared.take_mail().end != End::No {
+            if !self.link.has_end() {
+                return Poll::Ready(Ok(()));
+            }
             self.ends_by.get_or_insert(now + LAST_WORDS);
         }
         if let Some(by) = self.ends_by {
             self.send_rest(cx, now);
-            let is_over = now >= by || !self.link.is_ending();
+            let is_over = now >= by || !self.link.receives_snapshot();
             return if is_over { Poll::Ready(Ok(())) } else { Poll::Pending };
         }
         if let Poll::Ready(ended) = self.receive(cx, now) {
@@ -121,8 +124,8 @@ impl Conn {
         }
     }
 
-    /// The connection is to end, as when this server follows another: of what clients were told is done the replica gets what its
-    /// socket takes at once.
+    /// The connection is to end as this server follows another: of what clients were told is done the replica gets what its socket
+    /// takes at once.
     fn send_rest(&mut self, cx: &mut Context<'_>, now: u64) {
         while self.output.len() < WINDOW
             && let Poll::Ready(Next::Bytes(bytes)) = self.link.poll_next(cx, now)

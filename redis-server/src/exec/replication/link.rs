@@ -273,10 +273,14 @@ impl Link {
         }
     }
 
-    /// Whether the stream is to follow up to where this server's own ends, and the end of the snapshot in front of it has not been
-    /// seen yet.
-    pub fn is_ending(&self) -> bool {
-        matches!(self.phase, Phase::Receives(_)) && self.replica.end.load(Relaxed) != u64::MAX
+    /// Whether the stream is to follow up to where this server's own ends.
+    pub fn has_end(&self) -> bool {
+        self.replica.end.load(Relaxed) != u64::MAX
+    }
+
+    /// Whether the end of the snapshot in front of the stream has not been seen yet.
+    pub fn receives_snapshot(&self) -> bool {
+        matches!(self.phase, Phase::Receives(_))
     }
 
     /// Bytes of the stream that wait for it.

@@ -98,11 +98,15 @@ fn a_replica_that_is_cut_off_has_what_was_acknowledged() {
         client.ask("MULTI");
         client.ask(&format!("SET key {round}-within"));
         client.ask("REPLICAOF 127.0.0.1 1");
-        client.ask("EXEC");
+        let Value::Array(replies) = client.ask("EXEC") else { panic!("it runs") };
+        if replies[1].is_error() {
+            // A snapshot that begins in this moment has it try again.
+            continue;
+        }
         stream.read_to_end(&mut sent).expect("it closes the connection");
         let has = |what: &str| sent.windows(what.len()).any(|part| part == what.as_bytes());
         assert!(has(&format!("{round}-before")), "round {round}: {}", sent.escape_ascii());
         assert!(!has(&format!("{round}-within")), "round {round}: {}", sent.escape_ascii());
-        client.ask("REPLICAOF NO ONE");
+        until("it is a primary again", || client.ask("REPLICAOF NO ONE") == Value::Status(b"OK".to_vec()));
     }
 }
