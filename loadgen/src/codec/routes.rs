@@ -126,7 +126,7 @@ impl Routes {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Says that the map does not fit: whoever waits in [`wait`](Self::wait) asks for it anew.
+    /// Says that the map does not fit: whoever waits in `wait` asks for it anew.
     pub fn distrust(&self) {
         let mut news = self.news();
         if !news.is_stale {
