@@ -93,75 +93,6 @@ fn find(bytes: &[u8], byte: u8) -> Option<usize> {
 
 #[inline]
 fn crc16(bytes: &[u8]) -> u16 {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("pclmulqdq") {
-        #[allow(unsafe_code, reason = "not every processor has the instructions")]
-        // SAFETY: the processor has the instructions.
-        return unsafe { folding::crc16(bytes) };
-    }
-    by_tables(bytes)
-}
-
-/// Eight bytes at once, by multiplication without carry: a word's bits are the coefficients of a polynomial, of which the rest modulo
-/// [`POLYNOMIAL`] is wanted. What stands a word farther in front is worth itself times x^64 there, and the rest of the last
-/// word follows from its quotient, a product with the reciprocal (V. Gopal et al., "Fast CRC computation for generic polynomials
-/// using PCLMULQDQ", Intel 2009).
-#[cfg(target_arch = "x86_64")]
-mod folding {
-    use std::arch::x86_64::{__m128i, _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_unpackhi_epi64};
-
-    use super::{POLYNOMIAL, STEP};
-
-    /// x^64 modulo the polynomial.
-    const BY_WORD: u64 = reciprocal(64).1;
-    /// x^80 divided by the polynomial, without its highest term, x^64.
-    const RECIPROCAL: u64 = reciprocal(80).0;
-
-    /// The quotient of x^n and the polynomial, as far as 64 bits have it, and the rest.
-    const fn reciprocal(n: usize) -> (u64, u64) {
-        let (mut quotient, mut rest, mut bit) = (0, 1u64, 0);
-        while bit < n {
-            rest <<= 1;
-            let divides = rest >> 16;
-            quotient = quotient << 1 | divides;
-            rest ^= divides << 16 | if divides == 1 { POLYNOMIAL as u64 } else { 0 };
-            bit += 1;
-        }
-        (quotient, rest)
-    }
-
-    /// The sum of the bytes.
-    #[target_feature(enable = "pclmulqdq")]
-    pub(super) fn crc16(bytes: &[u8]) -> u16 {
-        let Some(word) = bytes.first_chunk::<STEP>() else { return super::by_tables(bytes) };
-        // Zeros in front of the first bytes change nothing: behind these there are whole words.
-        let head = (bytes.len() - 1) % STEP + 1;
-        let first = u64::from_be_bytes(*word) >> (8 * (STEP - head));
-        let folded = bytes[head..].as_chunks::<STEP>().0.iter().fold(first, |sum, word| {
-            let product = multiplied(sum, BY_WORD);
-            low(product) ^ low(multiplied(high(product), BY_WORD)) ^ u64::from_be_bytes(*word)
-        });
-        let quotient = high(multiplied(folded, RECIPROCAL)) ^ folded;
-        low(multiplied(quotient, POLYNOMIAL.into())) as u16
-    }
-
-    #[target_feature(enable = "pclmulqdq")]
-    fn multiplied(a: u64, b: u64) -> __m128i {
-        _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(a as i64), _mm_cvtsi64_si128(b as i64))
-    }
-
-    #[target_feature(enable = "sse2")]
-    fn low(product: __m128i) -> u64 {
-        _mm_cvtsi128_si64(product) as u64
-    }
-
-    #[target_feature(enable = "sse2")]
-    fn high(product: __m128i) -> u64 {
-        _mm_cvtsi128_si64(_mm_unpackhi_epi64(product, product)) as u64
-    }
-}
-
-fn by_tables(bytes: &[u8]) -> u16 {
     let (chunks, rest) = bytes.as_chunks::<STEP>();
     let of = |zeros: usize, byte: u8| TABLES[zeros][usize::from(byte)];
     let sum = chunks.iter().fold(0u16, |sum, &[a, b, c, d, e, f, g, h]| {
@@ -191,7 +122,6 @@ mod tests {
         for from in 0..16 {
             for to in from..bytes.len() {
                 assert_eq!(crc16(&bytes[from..to]), plainly(&bytes[from..to]), "{from}..{to}");
-                assert_eq!(by_tables(&bytes[from..to]), plainly(&bytes[from..to]), "{from}..{to}");
             }
         }
     }
