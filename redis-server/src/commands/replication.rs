@@ -41,7 +41,7 @@ fn take_over(cx: &Ctx<'_>, id: &[u8]) -> Result {
     if !id.eq_ignore_ascii_case(replication.ids().id.as_bytes()) {
         return Err(Error::Static("ERR PSYNC FAILOVER replid must match my replid."));
     }
-    let _units = replication.try_between_units(PATIENCE).ok_or(BUSY)?;
+    let _units = replication.units.try_lock(PATIENCE).ok_or(BUSY)?;
     replication.turn_to(cx.instance(), None);
     tracing::info!("MASTER MODE enabled (failover request from '{}')", cx.client.shared.addr);
     Ok(())
@@ -169,7 +169,7 @@ fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if replication.failover() != FailoverStage::None {
         return Err(Error::Static("ERR REPLICAOF not allowed while failing over."));
     }
-    let _units = replication.try_between_units(PATIENCE).ok_or(BUSY)?;
+    let _units = replication.units.try_lock(PATIENCE).ok_or(BUSY)?;
     let (caller, client) = (&cx.client.shared.addr, cx.client.shared.id);
     replication.turn_to(cx.instance(), target.clone());
     match target {

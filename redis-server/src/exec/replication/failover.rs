@@ -115,7 +115,7 @@ impl Replication {
     /// Ends a failover where it is: this server is the primary. Whether there was one.
     pub fn abort_failover(&self, instance: &Arc<Instance>, why: &str) -> bool {
         // Nothing of a stream is run before the failover has ended.
-        let _units = self.try_between_units(PATIENCE);
+        let _units = self.units.try_lock(PATIENCE);
         let Some((stage, target)) = self.end_failover() else { return false };
         let target = target.map_or_else(String::new, |(host, port)| format!(" to {host}:{port}"));
         tracing::info!("Aborting failover{target} while in {}: {why}", stage.name());
@@ -140,7 +140,7 @@ impl Replication {
     }
 
     /// Follows another server from now on, or none; who waits for keys is told, and the configuration. The caller is
-    /// [between units](Replication::between_units).
+    /// [between units](super::Units).
     pub fn turn_to(&self, instance: &Arc<Instance>, target: Option<(String, u16)>) {
         if !instance.cluster.is_enabled() {
             let words = target.as_ref().map_or_else(String::new, |(host, port)| format!("{host} {port}"));

@@ -16,6 +16,7 @@ mod link;
 mod local;
 mod restart;
 mod sync;
+mod units;
 mod wait;
 
 use std::collections::BTreeMap;
@@ -23,14 +24,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use failover::{FailoverRequest, FailoverStage};
 pub(in crate::exec) use follow::Transport;
 pub use follow::{LinkStage, Primary};
 pub use link::{Link, Next, Unexpected};
+pub use units::{BetweenUnits, Units};
 pub use wait::Copies;
 
 use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
@@ -40,16 +40,13 @@ use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::journal::{Reader, ReaderId, User};
 
-/// How long it waits between two looks at whether the stream is between units.
-const NAP: Duration = Duration::from_millis(1);
-
 /// Who follows this server.
 #[derive(Debug)]
 pub struct Replication {
     state: Mutex<State>,
     is_replica: AtomicBool,
     /// Held while a primary's commands are run and passed on.
-    units: Mutex<()>,
+    pub units: Units,
     /// The database of the next command behind the snapshot that was loaded last.
     database: AtomicU64,
     waiting: Mutex<Vec<wait::Wait>>,
@@ -210,7 +207,7 @@ impl Default for Replication {
         Self {
             state: Mutex::new(state),
             is_replica: AtomicBool::new(false),
-            units: Mutex::default(),
+            units: Units::default(),
             database: AtomicU64::new(0),
             waiting: Mutex::default(),
             receivers: Mutex::default(),
@@ -355,26 +352,8 @@ impl Replication {
         }
     }
 
-    /// Waits until of a primary's stream all that was run was passed on, and keeps it so.
-    pub fn between_units(&self) -> MutexGuard<'_, ()> {
-        self.units.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// [`Replication::between_units`], for who holds what commands may need: not for ever.
-    pub fn try_between_units(&self, patience: Duration) -> Option<MutexGuard<'_, ()>> {
-        let end = Instant::now() + patience;
-        loop {
-            match self.units.try_lock() {
-                Ok(units) => return Some(units),
-                Err(TryLockError::Poisoned(units)) => return Some(units.into_inner()),
-                Err(TryLockError::WouldBlock) if Instant::now() > end => return None,
-                Err(TryLockError::WouldBlock) => thread::sleep(NAP),
-            }
-        }
-    }
-
     /// Where the stream is, if there is one: nobody is at work with the data, and the caller is
-    /// [between units](Replication::between_units).
+    /// [between units](Units).
     pub fn position(&self, instance: &Instance) -> Option<Position> {
         let (state, db) = (self.state(), instance.journal.database());
         state.has_backlog.then(|| Position {
@@ -455,7 +434,7 @@ impl Replication {
         !instance.config.words(settings::REPLICAOF).is_empty() || instance.cluster.primary().is_some()
     }
 
-    /// Follows another server from now on, or none any more. The caller is [between units](Replication::between_units).
+    /// Follows another server from now on, or none any more. The caller is [between units](Units).
     pub fn follow(&self, instance: &Arc<Instance>, target: Option<(String, u16)>) {
         let Some(generation) = self.set_primary(instance, target) else { return };
         if let Err(error) = instance.oom_score.apply(instance) {

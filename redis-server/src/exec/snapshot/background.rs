@@ -23,7 +23,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::exclusive::{Alone, Exclusive};
 use crate::exec::instance::Instance;
 use crate::exec::priority;
-use crate::exec::replication::Position;
+use crate::exec::replication::{BetweenUnits, Position};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
 
@@ -271,7 +271,7 @@ pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
 /// Nobody is at work, and the journal has all that is in the data, of a primary's stream too.
 pub struct Still<'a> {
     _alone: Alone,
-    _units: MutexGuard<'a, ()>,
+    _units: BetweenUnits<'a>,
 }
 
 /// Waits until nobody is at work, as long as `goes_on` says nothing against it.
@@ -281,8 +281,8 @@ pub struct Still<'a> {
 pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still<'_>> {
     loop {
         goes_on()?;
-        let units = instance.replication.between_units();
-        match Exclusive::stop_after_slow_calls(instance) {
+        let (units, alone) = instance.replication.units.lock_and_wait(|| Exclusive::stop_after_slow_calls(instance));
+        match alone {
             Ok(alone) => return goes_on().map(|()| Still { _alone: alone, _units: units }),
             // A script that takes long: a snapshot would show half of it.
             Err(_) => drop(units),

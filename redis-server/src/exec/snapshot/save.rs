@@ -39,7 +39,7 @@ pub(super) fn save(instance: &Instance, position: Option<Position>) -> io::Resul
 /// The disk's; the file is as it was then.
 pub fn save_views(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
     // While a primary's commands run that are not passed on yet, there is no such place.
-    let units = instance.replication.try_between_units(PATIENCE);
+    let units = instance.replication.units.try_lock(PATIENCE);
     save_at(instance, views, units.and_then(|_units| instance.replication.position(instance)))
 }
 

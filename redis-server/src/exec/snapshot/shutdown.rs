@@ -122,8 +122,8 @@ pub fn prepare_shutdown(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Res
         return Ok(if holds { Leave::Saved } else { Leave::Unsaved });
     }
     let (alone, units) = loop {
-        let units = instance.replication.between_units();
-        match Exclusive::stop(instance) {
+        let (units, alone) = instance.replication.units.lock_and_wait(|| Exclusive::stop(instance));
+        match alone {
             Ok(alone) => break (alone, units),
             Err(_) => drop(units),
         }

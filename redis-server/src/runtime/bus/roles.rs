@@ -60,7 +60,7 @@ fn take(instance: &Arc<Instance>, role: Role) {
             return;
         }
     };
-    let _units = instance.replication.between_units();
+    let _units = instance.replication.units.lock();
     match &target {
         Some((host, port)) => tracing::info!("Connecting to MASTER {host}:{port} (cluster)"),
         None => tracing::info!("MASTER MODE enabled (cluster)"),

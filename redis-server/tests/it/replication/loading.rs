@@ -69,11 +69,11 @@ fn a_transaction_that_reads_is_refused_where_data_is_old_by_now() {
     for command in ["GET k", "PING"] {
         client.ask("MULTI");
         client.ask(command);
-        other.ask(&follow);
+        assert_eq!(other.ask(&follow), Value::Status(b"OK".into()));
         let answer = client.ask("EXEC");
         let refused = b"EXECABORT Transaction discarded because of: MASTERDOWN";
         assert!(matches!(&answer, Value::Error(text) if text.starts_with(refused)), "{command}: {answer:?}");
-        other.ask("REPLICAOF NO ONE");
+        assert_eq!(other.ask("REPLICAOF NO ONE"), Value::Status(b"OK".into()));
     }
     client.ask("MULTI");
     client.ask("INFO replication");

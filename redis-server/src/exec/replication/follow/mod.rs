@@ -264,7 +264,7 @@ impl Link {
     }
 
     fn apply(&self, applier: &mut Applier, bytes: &[u8]) -> Result<(), Ended> {
-        let _units = self.instance.replication.between_units();
+        let _units = self.instance.replication.units.lock();
         if self.is_obsolete() {
             return Err(Ended::Obsolete);
         }
