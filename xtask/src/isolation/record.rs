@@ -156,7 +156,7 @@ mod tests {
         };
         let rows = [row];
         let table = table(&rows);
-        assert!(table.contains(&format!("| {} |  |  |  | 1.2 | 13 | 900 |\n", ALL[1].name)), "{table}");
+        assert!(table.contains(&format!("| {} | – | – | – | 1.2 | 13 | 900 |\n", ALL[1].name)), "{table}");
         assert_eq!(plot(&rows).matches(": 13 ms").count(), 1);
     }
 }
