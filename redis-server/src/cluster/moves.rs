@@ -4,8 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Millis, NodeId, SlotSet};
-use crate::protocol::number;
+use super::{Millis, NodeId, SlotSet, parse_slot};
+use crate::protocol::{encode_command, number};
 
 /// Milliseconds from the request to take slots over until the permission is of no use any more. After that, and what clocks may
 /// differ in running, what the target says of its slots is final.
@@ -53,8 +53,17 @@ impl Word {
         }
     }
 
+    /// The command that says it.
+    pub fn encode(self) -> Vec<u8> {
+        let words = self.words();
+        let words: Vec<&str> = ["CLUSTER", "SYNCSLOTS"].into_iter().chain(words.iter().map(String::as_str)).collect();
+        let mut bytes = Vec::new();
+        encode_command(&mut bytes, words.iter().map(|word| word.as_bytes()));
+        bytes
+    }
+
     /// The same as words.
-    pub fn words(self) -> Vec<String> {
+    fn words(self) -> Vec<String> {
         let (name, epoch) = match self {
             Self::Ack => ("ACK", None),
             Self::SnapshotEnd => ("SNAPSHOT-EOF", None),
@@ -180,6 +189,21 @@ impl fmt::Display for Ranges<'_> {
         }
         Ok(())
     }
+}
+
+/// Slots of ranges with two ends each, as [`Ranges`] writes them.
+pub fn parse_ranges<'a>(words: impl Iterator<Item = &'a str>) -> Option<SlotSet> {
+    let mut slots = SlotSet::EMPTY;
+    for word in words {
+        let (first, last) = word.split_once('-')?;
+        let slot = |word: &str| parse_slot(word.as_bytes()).ok();
+        let (first, last) = (slot(first)?, slot(last)?);
+        if first > last {
+            return None;
+        }
+        slots.add_range(first, last);
+    }
+    Some(slots)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use crate::protocol::encode_command;
+
 /// Bytes that an empty draft keeps.
 const KEPT: usize = 64 * 1024;
 
@@ -144,7 +146,7 @@ impl Draft {
         }
         self.db = db;
         self.commands += 1;
-        encode(&mut self.bytes, words);
+        encode_command(&mut self.bytes, words);
     }
 
     /// Moves everything to the end of `stream`.
@@ -163,22 +165,5 @@ impl Draft {
 
 /// Appends a `SELECT`.
 pub(super) fn select(bytes: &mut Vec<u8>, db: usize) {
-    encode(bytes, [&b"SELECT"[..], itoa::Buffer::new().format(db).as_bytes()].into_iter());
-}
-
-/// Appends a command.
-pub(super) fn encode<'w>(bytes: &mut Vec<u8>, words: impl ExactSizeIterator<Item = &'w [u8]>) {
-    length(bytes, b'*', words.len());
-    for word in words {
-        bytes.reserve(word.len() + 16);
-        length(bytes, b'$', word.len());
-        bytes.extend_from_slice(word);
-        bytes.extend_from_slice(b"\r\n");
-    }
-}
-
-fn length(bytes: &mut Vec<u8>, kind: u8, length: usize) {
-    bytes.push(kind);
-    bytes.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-    bytes.extend_from_slice(b"\r\n");
+    encode_command(bytes, [&b"SELECT"[..], itoa::Buffer::new().format(db).as_bytes()].into_iter());
 }

@@ -28,6 +28,7 @@ use bytes::Bytes;
 use draft::Draft;
 use stream::Stream;
 
+use crate::protocol::encode_command;
 use crate::types::SmallBytes;
 
 /// Who has changes written down.
@@ -279,7 +280,7 @@ impl Journal {
     /// Appends a command that is for replicas only: it changes nothing, and no file keeps it. Returns the offset behind it.
     pub fn tell_replicas(&self, words: &[&[u8]]) -> u64 {
         let mut bytes = Vec::new();
-        draft::encode(&mut bytes, words.iter().copied());
+        encode_command(&mut bytes, words.iter().copied());
         let mut stream = self.stream();
         stream.push_apart(bytes.into());
         self.appended(stream)

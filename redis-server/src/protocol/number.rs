@@ -174,11 +174,9 @@ fn scientific(number: fmt::Arguments<'_>) -> ([u8; 17], usize, i32) {
 pub fn format_shortest(value: f64) -> FloatText {
     /// Integers up to this are printed as such.
     const MOST: f64 = (i64::MAX / 2) as f64;
-    if value == 0.0 || !value.is_finite() {
-        return format_f64(value);
-    }
     let int = value as i64;
-    if value.abs() <= MOST && int as f64 == value {
+    // Zero has a sign.
+    if value != 0.0 && value.abs() <= MOST && int as f64 == value {
         return FloatText::new(&IntText::new(int));
     }
     format_digits(value)

@@ -33,6 +33,11 @@ pub struct RequestLimits {
     pub authenticated: bool,
 }
 
+impl RequestLimits {
+    /// Of what a server has written, a primary or this one: offsets have 32 bits.
+    pub(crate) const OF_SERVERS: Self = Self { max_bulk_len: 1 << 31, authenticated: true };
+}
+
 /// A violation of the protocol; the connection is closed after the error is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {

@@ -78,12 +78,7 @@ async fn say(mut writer: WriteHalf<Stream>, line: &Line) -> io::Result<()> {
         })
         .await;
         let Order::Say(word) = order else { return Ok(()) };
-        let words = word.words();
-        let mut bytes = format!("*{}\r\n$7\r\nCLUSTER\r\n$9\r\nSYNCSLOTS\r\n", words.len() + 2);
-        for word in words {
-            bytes.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-        }
-        writer.write_all(bytes.as_bytes()).await?;
+        writer.write_all(&word.encode()).await?;
         writer.flush().await?;
     }
 }

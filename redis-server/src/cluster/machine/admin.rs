@@ -157,12 +157,14 @@ impl Machine {
                 "ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot."
             )));
         }
-        // The epoch in which it would be this node's may be that of an election that this node cannot hear of.
-        if key == me && self.importing.contains_key(&slot) && self.moves.are_letting_go() {
-            return Err(Error::Static("ERR Can't take a slot over while others of this node are let go"));
-        }
-        if key == me && self.importing.contains_key(&slot) && self.is_cut_off() {
-            return Err(Error::Static("ERR Can't take a slot over while most masters are out of reach"));
+        if key == me && self.importing.contains_key(&slot) {
+            if self.moves.are_letting_go() {
+                return Err(Error::Static("ERR Can't take a slot over while others of this node are let go"));
+            }
+            // The epoch in which it would be this node's may be that of an election that this node cannot hear of.
+            if self.is_cut_off() {
+                return Err(Error::Static("ERR Can't take a slot over while most masters are out of reach"));
+            }
         }
         if keys == 0 {
             self.migrating.remove(&slot);

@@ -3,7 +3,8 @@
 
 use super::{Action, Key, Kind, Level, Machine, Millis};
 
-/// The primary lets nobody write for so many times `cluster-manual-failover-timeout`: the replica may succeed in the last moment, and is then to be heard.
+/// The primary lets nobody write for so many times `cluster-manual-failover-timeout`: the replica may succeed in the last moment, and is
+/// then to be heard.
 const PAUSE: Millis = 2;
 
 /// A manual failover, on either side.

@@ -133,7 +133,7 @@ impl Machine {
 
     /// Takes a new epoch for itself, without having asked anybody. Whether it needed one.
     pub(super) fn bump_epoch_alone(&mut self) -> bool {
-        let highest = self.nodes.iter().map(|(_, node)| node.config_epoch).max().unwrap_or(0).max(self.current_epoch);
+        let highest = self.highest_epoch();
         let mine = self.nodes.myself().config_epoch;
         if mine != 0 && mine == highest {
             return false;
@@ -145,10 +145,14 @@ impl Machine {
         true
     }
 
+    /// The highest epoch that this node has seen.
+    pub(super) fn highest_epoch(&self) -> u64 {
+        self.nodes.iter().map(|(_, node)| node.config_epoch).fold(self.current_epoch, u64::max)
+    }
+
     /// A new epoch above `seen`, and above all that this node has seen.
     pub(super) fn epoch_above(&mut self, seen: u64) -> u64 {
-        let highest = self.nodes.iter().map(|(_, node)| node.config_epoch).max().unwrap_or(0);
-        self.current_epoch = highest.max(self.current_epoch).max(seen);
+        self.current_epoch = self.highest_epoch().max(seen);
         self.next_epoch(EpochKind::Alone)
     }
 

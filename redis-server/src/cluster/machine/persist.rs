@@ -164,8 +164,7 @@ impl Machine {
                 let_go.drain(..).for_each(|let_go| self.restore_let_go(let_go, now));
             }
         }
-        let highest = self.nodes.iter().map(|(_, node)| node.config_epoch).max().unwrap_or(0);
-        self.current_epoch = self.current_epoch.max(highest);
+        self.current_epoch = self.highest_epoch();
         Ok(())
     }
 

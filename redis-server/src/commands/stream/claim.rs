@@ -50,6 +50,11 @@ enum Claimed {
 }
 
 impl Claim<'_> {
+    /// Makes the consumer, whether it gets something or not, as Redis does since 7.2.
+    fn arrive(&self, cx: &mut Ctx<'_>) -> Result {
+        if cx.config().level().is_72() { arrive(cx, self.key, self.group, self.consumer) } else { Ok(()) }
+    }
+
     /// Claims one entry.
     fn one(&self, cx: &mut Ctx<'_>, id: StreamId) -> Result<Claimed> {
         let now = cx.now() as i64;
@@ -91,13 +96,6 @@ impl Claim<'_> {
         }
         say_pending(cx, self.key, self.group, id)?;
         Ok(Claimed::Yes)
-    }
-}
-
-impl Claim<'_> {
-    /// Makes the consumer, whether it gets something or not, as Redis does since 7.2.
-    fn arrive(&self, cx: &mut Ctx<'_>) -> Result {
-        if cx.config().level().is_72() { arrive(cx, self.key, self.group, self.consumer) } else { Ok(()) }
     }
 }
 

@@ -14,8 +14,6 @@ const COMMANDS: usize = 32;
 const NOTE_MAX: usize = 1024;
 /// Zeros are looked for behind so many bytes of a fault at most.
 const TAIL_MAX: usize = 64 * 1024 * 1024;
-/// Longest argument, and longest command: offsets have 32 bits.
-const BULK_MAX: u64 = 1 << 31;
 
 /// Why a file is not read to its end.
 #[derive(Debug)]
@@ -120,7 +118,7 @@ impl<R: Read> Reader<R> {
 
     /// Cuts what is complete. False: more must be read.
     fn cut(&mut self) -> Result<bool, String> {
-        let limits = RequestLimits { max_bulk_len: BULK_MAX, authenticated: true };
+        let limits = RequestLimits::OF_SERVERS;
         let Some(&first) = self.buffer.get(self.at) else { return Ok(false) };
         if first == b'#' {
             let rest = &self.buffer[self.at..];
@@ -214,7 +212,7 @@ impl<R: Read> Reader<R> {
 
 /// Whether this is the beginning of a command, or nothing.
 fn is_begun(bytes: &[u8]) -> bool {
-    let limits = RequestLimits { max_bulk_len: BULK_MAX, authenticated: true };
+    let limits = RequestLimits::OF_SERVERS;
     match bytes.first() {
         None => true,
         Some(b'*') => matches!(Parser::default().parse(bytes, 0, &mut Vec::new(), &limits), Ok(None)),

@@ -1,7 +1,7 @@
 //! What the file says of slots that this node has let go: whoever starts from it must not serve them before it knows who has them.
 
 use super::{Job, LEASE, Machine, Millis, NodeId, SLACK, SlotSet, Stage};
-use crate::cluster::parse_slot;
+use crate::cluster::moves::parse_ranges;
 
 /// The variable's name. Other servers pass by variables that they do not know.
 pub(in crate::cluster::machine) const NAME: &str = "letGo";
@@ -21,13 +21,7 @@ impl LetGo {
         let mut id = || NodeId::parse(words.next()?.as_bytes());
         let (name, target) = (id()?, id()?);
         let epoch = words.next()?.parse().ok()?;
-        let mut slots = SlotSet::EMPTY;
-        for word in words {
-            let (first, last) = word.split_once('-')?;
-            let slot = |word: &str| parse_slot(word.as_bytes()).ok();
-            slots.add_range(slot(first)?, slot(last).filter(|last| Some(*last) >= slot(first))?);
-        }
-        Some(Self { name, target, epoch, slots })
+        Some(Self { name, target, epoch, slots: parse_ranges(words)? })
     }
 }
 

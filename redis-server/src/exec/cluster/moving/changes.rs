@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::cluster::{SLOTS, SlotSet, slot_of};
+use crate::cluster::{SLOTS, slot_of};
 use crate::command::Args;
 use crate::exec::dispatch;
 use crate::exec::instance::Instance;
@@ -12,8 +12,6 @@ use crate::protocol::{Parser, RequestLimits, Span};
 
 /// Bytes of the stream that are looked at in one round.
 const ROUND: usize = 1024 * 1024;
-/// Longest argument, and longest command: offsets have 32 bits.
-const BULK_MAX: u64 = 1 << 31;
 /// Nothing of a slot is sent yet.
 const NOT_YET: u64 = u64::MAX;
 
@@ -74,7 +72,7 @@ impl Changes {
     /// Units are appended as wholes, so a piece has whole commands. What stands around them (MULTI, EXEC) has no keys, and is
     /// not needed: nobody sees the slots before all of them are there.
     fn pick(&mut self, piece: &Piece, commands: &mut Vec<u8>) -> io::Result<()> {
-        let limits = RequestLimits { max_bulk_len: BULK_MAX, authenticated: true };
+        let limits = RequestLimits::OF_SERVERS;
         let bytes = &piece.bytes;
         let mut at = 0;
         while at < bytes.len() {
@@ -96,9 +94,4 @@ fn slot_of_call(instance: &Instance, args: Args<'_>) -> Option<u16> {
     let row = dispatch::find(instance, args)?;
     let (at, _) = *row.command.key_positions(args).first()?;
     Some(slot_of(args.at(at)))
-}
-
-/// Slots in the order in which they are sent.
-pub(super) fn in_order(slots: &SlotSet) -> Vec<u16> {
-    slots.iter().collect()
 }

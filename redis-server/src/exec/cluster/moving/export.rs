@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Line;
-use super::changes::{Changes, in_order};
+use super::changes::Changes;
 use super::dump::dump;
 use crate::cluster::NodeId;
 use crate::cluster::moves::{Departure, Order, Progress, Word};
@@ -20,7 +20,7 @@ use crate::exec::peers::connect_from_source;
 use crate::exec::replication::Transport;
 use crate::exec::snapshot::stand_still;
 use crate::exec::worker::Worker;
-use crate::protocol::{Parser, RequestLimits, Span};
+use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 
 /// How long it waits for a word of the target's before it looks at the stream again.
 const LISTEN: Duration = Duration::from_millis(1);
@@ -145,7 +145,7 @@ impl Export {
     /// Sends what the slots hold, and what is changed in those that were sent.
     fn send_all(&self, wire: &mut Wire, journal: &mut Journal, departure: &Departure) -> Result<(), Ended> {
         let mut commands = Vec::new();
-        for slot in in_order(&departure.slots) {
+        for slot in departure.slots.iter() {
             let mut goes_on = || -> io::Result<()> {
                 match self.instance().is_ending() || self.line.is_ended() {
                     true => Err(io::ErrorKind::Interrupted.into()),
@@ -264,17 +264,13 @@ impl Wire {
     }
 
     fn send(&mut self, words: &[String]) -> io::Result<()> {
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
-        }
+        let mut bytes = Vec::new();
+        encode_command(&mut bytes, words.iter().map(|word| word.as_bytes()));
         self.write(&bytes)
     }
 
     fn say(&mut self, word: Word) -> io::Result<()> {
-        let words: Vec<String> =
-            ["CLUSTER".to_owned(), "SYNCSLOTS".to_owned()].into_iter().chain(word.words()).collect();
-        self.send(&words)
+        self.write(&word.encode())
     }
 
     /// A line of the handshake.

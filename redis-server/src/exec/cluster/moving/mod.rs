@@ -19,7 +19,7 @@ use atomic_waker::AtomicWaker;
 pub use import::Landing;
 
 use super::Cluster;
-use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled};
+use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled, parse_ranges};
 use crate::cluster::{NodeId, SlotSet};
 use crate::exec::instance::Instance;
 
@@ -204,17 +204,7 @@ impl Cluster {
 
 fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
     let (name, ranges) = note.split_once(' ')?;
-    let mut slots = SlotSet::EMPTY;
-    for range in ranges.split(' ') {
-        let (first, last) = range.split_once('-')?;
-        let slot = |word: &str| crate::cluster::parse_slot(word.as_bytes()).ok();
-        let (first, last) = (slot(first)?, slot(last)?);
-        if first > last {
-            return None;
-        }
-        slots.add_range(first, last);
-    }
-    Some((NodeId::parse(name.as_bytes())?, slots))
+    Some((NodeId::parse(name.as_bytes())?, parse_ranges(ranges.split(' '))?))
 }
 
 #[cfg(test)]

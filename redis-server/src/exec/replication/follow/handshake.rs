@@ -8,6 +8,8 @@
 use std::fmt;
 use std::mem;
 
+use crate::protocol::encode_command;
+
 /// Longest line that a primary may answer.
 const LINE_MAX: usize = 64 * 1024;
 /// Length of a replication id, and of the mark that tells the end of a snapshot.
@@ -216,10 +218,7 @@ fn head(line: &str) -> Option<Length> {
 
 /// Appends a command.
 pub(super) fn say(output: &mut Vec<u8>, words: &[&str]) {
-    output.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
-    for word in words {
-        output.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
-    }
+    encode_command(output, words.iter().map(|word| word.as_bytes()));
 }
 
 /// Finds the end of a snapshot in what the primary sends.
