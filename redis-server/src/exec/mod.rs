@@ -20,6 +20,7 @@ pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;
 mod priority;
+mod replay;
 pub mod replication;
 pub mod script;
 pub mod session;

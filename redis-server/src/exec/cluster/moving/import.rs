@@ -11,27 +11,23 @@ use bytes::Bytes;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Line;
-use crate::clients::client::Client;
 use crate::cluster::moves::{Progress, Word};
 use crate::cluster::{NodeId, SlotSet};
 use crate::command::{Args, Role, Row};
-use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::dispatch::{self, Admission, Call};
 use crate::exec::eviction::{self, Room};
 use crate::exec::instance::Instance;
-use crate::exec::script;
-use crate::exec::window::{self, WINDOW};
+use crate::exec::replay::{Failed, Replay};
+use crate::exec::window::WINDOW;
 use crate::exec::worker::Worker;
-use crate::protocol::error::shown;
-use crate::protocol::{Parser, Reply, RequestLimits, Span, parse_whole_commands};
+use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 
 /// Chunks of input that wait before the socket does.
 const CHUNKS: usize = 8;
-/// How long it waits for slow calls, or for the disk, between two looks.
+/// How long it waits for the disk between two looks.
 const NAP: Duration = Duration::from_millis(1);
 /// How often the machine hears that something comes.
 const ALIVE: Duration = Duration::from_secs(1);
-/// Longest argument, and longest command: offsets have 32 bits.
-const BULK_MAX: u64 = 1 << 31;
 /// Bytes of room that are kept when a large value has passed.
 const ROOM_KEPT: usize = 1024 * 1024;
 
@@ -73,9 +69,7 @@ impl Landing {
 
 /// Runs what the source sends, in its order.
 struct Lander {
-    worker: Worker,
-    client: Client,
-    reply: Reply,
+    replay: Replay,
     name: NodeId,
     slots: Arc<SlotSet>,
     /// What has come and has not run, and how far the command at its head is parsed.
@@ -87,12 +81,8 @@ struct Lander {
 
 impl Lander {
     fn new(instance: &Arc<Instance>, name: NodeId, slots: Arc<SlotSet>) -> Self {
-        let worker = Worker::of_move(Arc::clone(instance));
-        let client = script::nobody(&worker);
         Self {
-            worker,
-            client,
-            reply: Reply::default(),
+            replay: Replay::new(Worker::of_move(Arc::clone(instance))),
             name,
             slots,
             input: Vec::new(),
@@ -103,7 +93,7 @@ impl Lander {
     }
 
     fn tell(&self, progress: Progress) {
-        let instance = &self.worker.instance;
+        let instance = &self.replay.worker.instance;
         instance.cluster.progress(instance, self.name, progress);
     }
 
@@ -131,7 +121,7 @@ impl Lander {
 
     /// Runs what is complete. Returns where that ends.
     fn run_input(&mut self, input: &[u8]) -> Result<usize, String> {
-        let limits = RequestLimits { max_bulk_len: BULK_MAX, authenticated: true };
+        let limits = RequestLimits::OF_SERVERS;
         let mut at = 0;
         loop {
             let mut spans = std::mem::take(&mut self.spans);
@@ -176,8 +166,8 @@ impl Lander {
                 self.take_word(args)?;
                 continue;
             }
-            let row =
-                dispatch::resolve(&self.worker.instance, args).map_err(|error| failed(args, &error.to_string()))?;
+            let row = dispatch::resolve(&self.replay.worker.instance, args)
+                .map_err(|error| failed(args, &error.to_string()))?;
             if row.command.role == Role::Select {
                 // There is one database.
                 continue;
@@ -187,10 +177,14 @@ impl Lander {
                 calls.push(Call { row, args });
             } else {
                 self.run_window(&mut calls)?;
-                self.run_alone(row, args)?;
+                self.replay.pass(Admission::Run(row), args).map_err(|error| text(&error))?;
             }
         }
         self.run_window(&mut calls)
+    }
+
+    fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) -> Result<(), String> {
+        self.replay.run_window(calls).map_err(|error| text(&error))
     }
 
     /// Only the slots of the move are changed, whatever the source says.
@@ -204,8 +198,8 @@ impl Lander {
     }
 
     fn make_room(&self) -> Result<(), String> {
-        let instance = &self.worker.instance;
-        if instance.is_short_of_memory() && eviction::make_room(&self.worker) == Room::None {
+        let instance = &self.replay.worker.instance;
+        if instance.is_short_of_memory() && eviction::make_room(&self.replay.worker) == Room::None {
             return Err("Ran out of memory (OOM) during slot import".to_owned());
         }
         Ok(())
@@ -220,7 +214,7 @@ impl Lander {
         };
         if word == Word::Paused {
             // The source has answered its clients that its disk has what it has sent.
-            let instance = &self.worker.instance;
+            let instance = &self.replay.worker.instance;
             let end = instance.journal.offset();
             while instance.aof.holds_at(instance, end).is_some() {
                 thread::sleep(NAP);
@@ -229,55 +223,12 @@ impl Lander {
         self.tell(Progress::Said(word));
         Ok(())
     }
-
-    fn run_alone(&mut self, row: &'static Row, args: Args<'_>) -> Result<(), String> {
-        let before = self.worker.stats.errors.get();
-        let mut admission = Admission::Run(row);
-        loop {
-            let passed = dispatch::pass(&self.worker, &mut self.client, admission, args, &mut self.reply);
-            if !matches!(passed, Passed::Held(_)) {
-                return self.check(passed, args, before);
-            }
-            thread::sleep(NAP);
-            admission = Admission::Run(row);
-        }
-    }
-
-    fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) -> Result<(), String> {
-        let Some(last) = calls.last().map(|call| call.args) else { return Ok(()) };
-        let before = self.worker.stats.errors.get();
-        let mut done = 0;
-        while done < calls.len() {
-            let (count, passed) = window::run(&self.worker, &mut self.client, &calls[done..], &mut self.reply);
-            done += count;
-            if matches!(passed, Passed::Held(_)) {
-                // A slow call works on the same.
-                thread::sleep(NAP);
-            } else {
-                self.check(passed, last, before)?;
-            }
-        }
-        calls.clear();
-        Ok(())
-    }
-
-    /// Nobody is answered, and nobody waits; what fails here has not failed there.
-    fn check(&mut self, passed: Passed, args: Args<'_>, errors_before: u64) -> Result<(), String> {
-        if let Passed::Blocked(waiting) = passed {
-            waiting.leave(&self.client);
-        }
-        let result = match self.worker.stats.errors.get() > errors_before {
-            true => {
-                let said = self.reply.to_vec();
-                Err(failed(args, &shown(&said[..said.len().min(200)])))
-            }
-            false => Ok(()),
-        };
-        self.reply.clear();
-        result
-    }
 }
 
 fn failed(args: Args<'_>, why: &str) -> String {
-    format!("Failed to process the command '{}' during slot migration: {why}", shown(args.at(0)))
+    text(&Failed::new(args, why))
+}
+
+fn text(Failed { command, why }: &Failed) -> String {
+    format!("Failed to process the command '{command}' during slot migration: {why}")
 }

@@ -2,34 +2,24 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use arrayvec::ArrayVec;
 
-use crate::clients::client::Client;
 use crate::command::{Args, Role};
-use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::dispatch::{self, Admission, Call};
 use crate::exec::instance::Instance;
-use crate::exec::script;
+use crate::exec::replay::{Failed, Replay};
 use crate::exec::transaction::discard_transaction;
-use crate::exec::window::{self, WINDOW};
+use crate::exec::window::WINDOW;
 use crate::exec::worker::Worker;
-use crate::protocol::error::shown;
-use crate::protocol::{Parser, Reply, RequestLimits, Span, parse_whole_commands};
+use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 
-/// How long it waits for slow calls between two looks.
-const NAP: Duration = Duration::from_millis(1);
 /// Bytes of room that are kept when a large value has passed.
 const ROOM_KEPT: usize = 1024 * 1024;
-/// Longest argument, and longest command: offsets have 32 bits.
-const BULK_MAX: u64 = 1 << 31;
 
 /// Runs what the primary sends, in its order.
 pub(super) struct Applier {
-    worker: Worker,
-    client: Client,
-    reply: Reply,
+    replay: Replay,
     /// What has come since the last whole unit: bytes of a transaction that is not complete stay here.
     input: Vec<u8>,
     /// Where in it that begins which has not run, and how far the command there is parsed.
@@ -45,14 +35,11 @@ pub(super) struct Applier {
 
 impl Applier {
     pub(super) fn new(instance: &Arc<Instance>) -> Self {
-        let worker = Worker::of_link(Arc::clone(instance));
-        let mut client = script::nobody(&worker);
+        let mut replay = Replay::new(Worker::of_link(Arc::clone(instance)));
         // What comes next may go on with what is here.
-        client.db = instance.journal.database().unwrap_or(0);
+        replay.client.db = instance.journal.database().unwrap_or(0);
         Self {
-            worker,
-            client,
-            reply: Reply::default(),
+            replay,
             input: Vec::new(),
             at: 0,
             parser: Parser::default(),
@@ -69,7 +56,7 @@ impl Applier {
         if super::tests::is_broken(super::tests::Defect::HalfUnitsStay) {
             return;
         }
-        discard_transaction(&self.worker.instance, &mut self.client);
+        discard_transaction(&self.replay.worker.instance, &mut self.replay.client);
         self.input.clear();
         (self.at, self.unit, self.parser) = (0, 0, Parser::default());
         self.spans.clear();
@@ -79,7 +66,7 @@ impl Applier {
     /// [`Applier::cut`], for a stream that begins anew.
     pub(super) fn begin(&mut self) {
         self.cut();
-        self.client.db = self.worker.instance.journal.database().unwrap_or(0);
+        self.replay.client.db = self.replay.worker.instance.journal.database().unwrap_or(0);
     }
 
     /// Whether the primary has asked how far this is, since the last call.
@@ -97,9 +84,9 @@ impl Applier {
         let input = std::mem::take(&mut self.input);
         let result = self.run(&input);
         self.input = input;
-        let instance = &self.worker.instance;
+        let instance = &self.replay.worker.instance;
         let whole = self.apart.partition_point(|apart| apart.end <= self.unit);
-        instance.journal.relay(&self.input[..self.unit], &self.apart[..whole], self.client.db);
+        instance.journal.relay(&self.input[..self.unit], &self.apart[..whole], self.replay.client.db);
         self.apart.drain(..whole);
         self.apart.iter_mut().for_each(|apart| *apart = apart.start - self.unit..apart.end - self.unit);
         self.input.drain(..self.unit);
@@ -115,7 +102,7 @@ impl Applier {
     }
 
     fn run(&mut self, input: &[u8]) -> Result<(), String> {
-        let limits = RequestLimits { max_bulk_len: BULK_MAX, authenticated: true };
+        let limits = RequestLimits::OF_SERVERS;
         let unreadable = |error: crate::protocol::ProtocolError| format!("the primary sends no commands: {error}");
         loop {
             let mut spans = std::mem::take(&mut self.spans);
@@ -155,20 +142,20 @@ impl Applier {
                 self.at = end;
                 continue;
             }
-            let row = match dispatch::resolve(&self.worker.instance, args) {
+            let row = match dispatch::resolve(&self.replay.worker.instance, args) {
                 Ok(row) => row,
                 Err(error) => {
                     self.run_window(&mut window);
-                    self.failed(args, &error.to_string());
+                    log(&Failed::new(args, &error.to_string()));
                     self.at = end;
-                    if self.client.multi.is_none() {
+                    if self.replay.client.multi.is_none() {
                         self.unit = end;
                     }
                     continue;
                 }
             };
             let is_ping = row.command.role == Role::Ping;
-            if self.client.multi.is_none() && row.command.batches(args.len()) && !is_ping {
+            if self.replay.client.multi.is_none() && row.command.batches(args.len()) && !is_ping {
                 window.push(Call { row, args });
             } else {
                 self.run_window(&mut window);
@@ -178,13 +165,15 @@ impl Applier {
                 }
                 self.is_asked |= is_question && args.len() > 1 && args.is(1, "getack");
                 if !is_ping && !is_question {
-                    let is_queued = self.client.multi.is_some() && !row.command.role.runs_inside_multi();
+                    let is_queued = self.replay.client.multi.is_some() && !row.command.role.runs_inside_multi();
                     let admission = if is_queued { Admission::Queue(row) } else { Admission::Run(row) };
-                    self.pass(admission, args);
+                    if let Err(error) = self.replay.pass(admission, args) {
+                        log(&error);
+                    }
                 }
             }
             self.at = end;
-            if self.client.multi.is_none() {
+            if self.replay.client.multi.is_none() {
                 self.unit = end;
             }
         }
@@ -192,54 +181,16 @@ impl Applier {
         Ok(())
     }
 
-    fn pass(&mut self, admission: Admission, args: Args<'_>) {
-        let before = self.worker.stats.errors.get();
-        let row = match admission {
-            Admission::Run(row) => Some(row),
-            _ => None,
-        };
-        let mut passed = dispatch::pass(&self.worker, &mut self.client, admission, args, &mut self.reply);
-        while let (Passed::Held(_), Some(row)) = (&passed, row) {
-            thread::sleep(NAP);
-            passed = dispatch::pass(&self.worker, &mut self.client, Admission::Run(row), args, &mut self.reply);
-        }
-        self.forget(passed, args, before);
-    }
-
     fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) {
-        let Some(last) = calls.last().map(|call| call.args) else { return };
-        let before = self.worker.stats.errors.get();
-        let mut done = 0;
-        while done < calls.len() {
-            let (count, passed) = window::run(&self.worker, &mut self.client, &calls[done..], &mut self.reply);
-            done += count;
-            if matches!(passed, Passed::Held(_)) {
-                // A slow call works on the same.
-                thread::sleep(NAP);
-            } else {
-                self.forget(passed, last, before);
-            }
+        while let Err(error) = self.replay.run_window(calls) {
+            log(&error);
         }
-        calls.clear();
     }
+}
 
-    /// Nobody is answered, and nobody waits.
-    fn forget(&mut self, passed: Passed, args: Args<'_>, errors_before: u64) {
-        if let Passed::Blocked(waiting) = passed {
-            waiting.leave(&self.client);
-        }
-        if self.worker.stats.errors.get() > errors_before {
-            let said = self.reply.to_vec();
-            self.failed(args, &shown(&said[..said.len().min(200)]));
-        }
-        self.reply.clear();
-    }
-
-    /// The data may be another than the primary's from here on (`propagation-error-behavior ignore`).
-    fn failed(&self, args: Args<'_>, why: &str) {
-        tracing::error!(
-            "== CRITICAL == This replica is sending an error to its master: '{why}' after processing the command '{}'",
-            shown(args.at(0))
-        );
-    }
+/// The data may be another than the primary's from here on (`propagation-error-behavior ignore`).
+fn log(Failed { command, why }: &Failed) {
+    tracing::error!(
+        "== CRITICAL == This replica is sending an error to its master: '{why}' after processing the command '{command}'"
+    );
 }
