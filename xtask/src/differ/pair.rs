@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What both servers are told: nothing is written to disk; strings stay so small that a run of millions of commands does
 /// not consist of copying them; the digest may be asked for.
-pub(super) const ARGUMENTS: &[&str] = &[
+const ARGUMENTS: &[&str] = &[
     "--save",
     "",
     "--appendonly",
@@ -55,20 +55,33 @@ pub(super) struct Difference {
     pub(super) genuine: Option<Reply>,
 }
 
+/// How a server is started, and on which port.
+///
+/// # Errors
+/// There is no free port.
+pub(super) fn command(program: &Path, more: &[&str]) -> Result<(Vec<String>, u16)> {
+    let port = free_port()?;
+    let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
+    command.extend(["--port".to_owned(), port.to_string()]);
+    command.extend(ARGUMENTS.iter().chain(more).map(|word| (*word).to_owned()));
+    Ok((command, port))
+}
+
+/// Starts one.
+///
+/// # Errors
+/// When it cannot be started.
+pub(super) fn start(program: &Path, more: &[&str]) -> Result<Server> {
+    let (command, port) = command(program, more)?;
+    Server::start(&command, port, &crate::target_dir().join("differ"))
+}
+
 impl Pair {
     /// Starts both.
     ///
     /// # Errors
     /// When one cannot be started.
     pub(super) fn start(ours: &Path, genuine: &Path, valkey: bool) -> Result<Self> {
-        let folder = crate::target_dir().join("differ");
-        let start = |program: &Path, more: &[&str]| -> Result<Server> {
-            let port = free_port()?;
-            let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
-            command.extend(["--port".to_owned(), port.to_string()]);
-            command.extend(ARGUMENTS.iter().chain(more).map(|word| (*word).to_owned()));
-            Server::start(&command, port, &folder)
-        };
         let level: &[&str] = if valkey { &["--compatibility", "valkey-9"] } else { &[] };
         Ok(Self { ours: start(ours, level)?, genuine: start(genuine, GENUINE_ARGUMENTS)? })
     }

@@ -6,9 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use super::grammar::Request;
-use super::pair::{ARGUMENTS, Connection, words};
+use super::pair::{Connection, command, start, words};
 use super::state::{self, State};
-use crate::process::{Server, free_port};
 
 /// How often a state is taken before and behind a DEBUG RELOAD until both agree: something may expire between them.
 const TRIES: usize = 3;
@@ -37,16 +36,8 @@ pub(super) fn check(ours: &Path, genuine: &Path, requests: &[Request]) -> Result
 
 /// What a server has behind these commands, and behind each way to load it again.
 fn states(program: &Path, requests: &[Request]) -> Result<(State, Vec<State>)> {
-    let start = |appendonly: &str| -> Result<(Vec<String>, u16)> {
-        let port = free_port()?;
-        let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
-        command.extend(["--port".to_owned(), port.to_string()]);
-        command.extend(ARGUMENTS.iter().map(|word| (*word).to_owned()));
-        command.extend(["--appendonly", appendonly].map(str::to_owned));
-        Ok((command, port))
-    };
-    let (command, port) = start("yes")?;
-    let mut server = Server::start(&command, port, &crate::target_dir().join("differ"))?;
+    let mut server = start(program, &["--appendonly", "yes"])?;
+    let port = server.port();
     let mut connection = Connection::prepared(port, false)?;
     // Settings are not kept: a HyperLogLog, say, takes another form where the same is said under others.
     let kept = requests.iter().filter(|request| !request.words[0].eq_ignore_ascii_case(b"CONFIG"));
@@ -68,7 +59,7 @@ fn states(program: &Path, requests: &[Request]) -> Result<(State, Vec<State>)> {
     for appendonly in ["yes", "no"] {
         connection.send(&[&words("SHUTDOWN NOSAVE")])?;
         drop(connection);
-        let (command, port) = start(appendonly)?;
+        let (command, port) = command(program, &["--appendonly", appendonly])?;
         server.start_again(&command, port)?;
         connection = Connection::open(port)?;
         loaded.push(State::of(&mut connection)?);

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::grammar::Request;
-use super::pair::{ARGUMENTS, Connection, words};
+use super::pair::{Connection, start, words};
 use super::reply::Reply;
 use super::state::{self, State};
-use crate::process::{Server, free_port};
+use crate::process::Server;
 
 /// From the primary on, who is ours: each follows the one before it.
 const CHAINS: [[bool; 3]; 3] = [[true, false, true], [false, true, true], [true, true, false]];
@@ -50,14 +50,12 @@ pub(super) fn check(ours: &Path, genuine: &Path, requests: &[Request]) -> Result
 fn states(programs: &[&Path], requests: &[Request]) -> Result<Vec<State>> {
     let mut servers: Vec<Server> = Vec::new();
     for program in programs {
-        let port = free_port()?;
-        let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
-        command.extend(["--port", &port.to_string(), "--repl-diskless-sync-delay", "0"].map(str::to_owned));
-        command.extend(ARGUMENTS.iter().map(|word| (*word).to_owned()));
-        if let Some(primary) = servers.last() {
-            command.extend(["--replicaof", "127.0.0.1", &primary.port().to_string()].map(str::to_owned));
+        let port = servers.last().map(|primary| primary.port().to_string());
+        let mut more = vec!["--repl-diskless-sync-delay", "0"];
+        if let Some(port) = &port {
+            more.extend(["--replicaof", "127.0.0.1", port]);
         }
-        servers.push(Server::start(&command, port, &crate::target_dir().join("differ"))?);
+        servers.push(start(program, &more)?);
     }
     let mut connections = servers.iter().map(|server| Connection::open(server.port())).collect::<Result<Vec<_>>>()?;
     until("follows its primary", || {

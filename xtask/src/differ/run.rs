@@ -123,17 +123,18 @@ impl<'a> Run<'a> {
             );
             return Ok(sent);
         }
-        let signature = signature(&requests[difference.at], &difference);
-        let times = {
-            let mut tally = self.tally();
-            let times = tally.found.entry(signature).or_default();
-            *times += 1;
-            *times
-        };
-        if times == 1 {
+        if self.is_new(signature(&requests[difference.at], &difference)) {
             self.report(pair, requests, resp3, number, &difference)?;
         }
         Ok(sent)
+    }
+
+    /// Counts a difference. Whether it is the first with this signature.
+    fn is_new(&self, signature: String) -> bool {
+        let mut tally = self.tally();
+        let times = tally.found.entry(signature).or_default();
+        *times += 1;
+        *times == 1
     }
 
     /// Has the data that a case has made loaded again, or replicated, where that is this case's turn.
@@ -163,14 +164,7 @@ impl<'a> Run<'a> {
         first: &str,
         check: impl Fn(&[Request]) -> Result<Option<String>>,
     ) -> Result<()> {
-        let signature = first.split(':').next().unwrap_or_default().to_owned();
-        let times = {
-            let mut tally = self.tally();
-            let times = tally.found.entry(signature).or_default();
-            *times += 1;
-            *times
-        };
-        if times > 1 {
+        if !self.is_new(first.split(':').next().unwrap_or_default().to_owned()) {
             return Ok(());
         }
         let shrunk = shrink::shrink(requests, DATA_ATTEMPTS, |requests| matches!(check(requests), Ok(Some(_))));
