@@ -266,15 +266,13 @@ fn elements(option: &str, text: &str) -> Result<Vec<String>, Invalid> {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::scenario;
+    use crate::cli::assert_scenario;
 
     #[test]
     fn command_lines_become_scenarios() {
         #[track_caller]
         fn check(words: &[&str], expected: Result<&str, &str>) {
-            let words = [&["grpc", "127.0.0.1", "-t1", "-c1"], words].concat();
-            let found = scenario(&words).map(|scenario| scenario.description);
-            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+            assert_scenario(&[&["grpc", "127.0.0.1", "-t1", "-c1"], words].concat(), expected);
         }
         let common = "grpc 127.0.0.1:50051, 1 connection, 1 thread, closed loop, 10s";
         let greeter = format!("{common}: unary helloworld.Greeter.SayHello");

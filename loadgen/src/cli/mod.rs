@@ -222,3 +222,11 @@ pub fn scenario<S: AsRef<str>>(words: &[S]) -> Result<Scenario, String> {
     let drive = cli.command.drive().ok_or("this subcommand puts no load on a server")?;
     drive.scenario().map_err(|error| error.to_string())
 }
+
+/// Tests that a command line becomes the scenario of this description, or has this error.
+#[cfg(test)]
+#[track_caller]
+fn assert_scenario(words: &[&str], expected: Result<&str, &str>) {
+    let found = scenario(words).map(|scenario| scenario.description);
+    assert_eq!(found.as_deref().map_err(String::as_str), expected);
+}

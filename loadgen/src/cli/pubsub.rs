@@ -98,15 +98,13 @@ impl Workload for PubSubSettings {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::scenario;
+    use crate::cli::assert_scenario;
 
     #[test]
     fn command_lines_become_scenarios() {
         #[track_caller]
         fn check(words: &[&str], expected: Result<&str, &str>) {
-            let words = [&["pubsub", "127.0.0.1", "-t1", "-c2"], words].concat();
-            let found = scenario(&words).map(|scenario| scenario.description);
-            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+            assert_scenario(&[&["pubsub", "127.0.0.1", "-t1", "-c2"], words].concat(), expected);
         }
         let of = |connections| format!("pubsub 127.0.0.1:6379, {connections} connections, 1 thread, closed loop, 10s");
         check(&[], Ok(&format!("{}: PUBLISH on 1 channel, 1 subscriber", of(3))));

@@ -232,15 +232,10 @@ impl Workload for Preloaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::scenario;
+    use crate::cli::assert_scenario as check;
 
     #[test]
     fn command_lines_become_scenarios() {
-        #[track_caller]
-        fn check(words: &[&str], expected: Result<&str, &str>) {
-            let found = scenario(words).map(|scenario| scenario.description);
-            assert_eq!(found.as_deref().map_err(String::as_str), expected);
-        }
         check(
             &["redis", "127.0.0.1", "-c", "1", "-t1"],
             Ok("redis 127.0.0.1:6379, 1 connection, 1 thread, closed loop, 10s: GET key:{key}"),

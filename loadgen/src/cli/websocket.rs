@@ -75,15 +75,13 @@ impl Drive for WebSocketArgs {
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::scenario;
+    use crate::cli::assert_scenario;
 
     #[test]
     fn command_lines_become_scenarios() {
         #[track_caller]
         fn check(words: &[&str], expected: Result<&str, &str>) {
-            let words = [&["websocket", "-t1", "-c1"], words].concat();
-            let found = scenario(&words).map(|scenario| scenario.description);
-            assert_eq!(found.as_deref().map_err(String::as_str), expected);
+            assert_scenario(&[&["websocket", "-t1", "-c1"], words].concat(), expected);
         }
         let common = "websocket 127.0.0.1:80, 1 connection, 1 thread, closed loop, 10s";
         check(&["ws://127.0.0.1"], Ok(&format!("{common}: text {{value}} to /, echoed")));

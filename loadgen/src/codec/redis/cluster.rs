@@ -133,17 +133,11 @@ impl RedisCluster {
     fn account(&self, connection: &mut ClusterConnection, reply: &Reply<'_>, tally: &mut Tally) -> Result<(), Broken> {
         if connection.login_left > 0 {
             connection.login_left -= 1;
-            return match reply {
-                Reply::Error(text) => {
-                    Err(Broken { failure: Failure::Rejected, example: format!("login: {}", shown(text)) })
-                }
-                _ => Ok(()),
-            };
+            return reply.check_login();
         }
         let is_sent = connection.flights.len() > connection.unsent;
         let Some(first) = connection.flights.front_mut().filter(|_| is_sent) else {
-            let example = format!("a reply that nobody asked for: {}", reply.describe());
-            return Err(Broken { failure: Failure::Protocol, example });
+            return Err(reply.unasked());
         };
         if first.asking {
             first.asking = false;

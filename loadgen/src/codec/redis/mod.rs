@@ -126,16 +126,10 @@ impl Redis {
     fn account(&self, connection: &mut RedisConnection, reply: &Reply<'_>, tally: &mut Tally) -> Result<(), Broken> {
         if connection.login_left > 0 {
             connection.login_left -= 1;
-            return match reply {
-                Reply::Error(text) => {
-                    Err(Broken { failure: Failure::Rejected, example: format!("login: {}", shown(text)) })
-                }
-                _ => Ok(()),
-            };
+            return reply.check_login();
         }
         let Some(asked) = connection.in_flight.pop() else {
-            let example = format!("a reply that nobody asked for: {}", reply.describe());
-            return Err(Broken { failure: Failure::Protocol, example });
+            return Err(reply.unasked());
         };
         connection.answered = true;
         self.judge(&asked, reply, tally);

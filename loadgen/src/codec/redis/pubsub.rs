@@ -141,8 +141,7 @@ impl PubSub {
 
     fn account(&self, in_flight: &mut InFlight, reply: &Reply<'_>, tally: &mut Tally) -> Result<(), Broken> {
         let Some(asked) = in_flight.pop() else {
-            let example = format!("a reply that nobody asked for: {}", reply.describe());
-            return Err(Broken { failure: Failure::Protocol, example });
+            return Err(reply.unasked());
         };
         match reply {
             Reply::Line(b':', digits) => {
@@ -168,7 +167,7 @@ impl PubSub {
                 return Ok((consumed, false));
             };
             if let Value::Error(text) = value {
-                return Err(Broken { failure: Failure::Rejected, example: format!("login: {}", shown(&text)) });
+                return Err(reply::login_refused(&text));
             }
             consumed += length;
             connection.login_left -= 1;

@@ -189,7 +189,26 @@ pub(super) fn unexpected(expected: &str, read: &[u8]) -> Broken {
     Broken { failure: Failure::Protocol, example: format!("expected {expected}, read `{}`", shown(read)) }
 }
 
+/// The server refuses what a client says first.
+pub(super) fn login_refused(error: &[u8]) -> Broken {
+    Broken { failure: Failure::Rejected, example: format!("login: {}", shown(error)) }
+}
+
 impl Reply<'_> {
+    /// The reply to a part of a login.
+    pub(super) fn check_login(&self) -> Result<(), Broken> {
+        match self {
+            Self::Error(text) => Err(login_refused(text)),
+            _ => Ok(()),
+        }
+    }
+
+    /// It answers nothing.
+    pub(super) fn unasked(&self) -> Broken {
+        let example = format!("a reply that nobody asked for: {}", self.describe());
+        Broken { failure: Failure::Protocol, example }
+    }
+
     /// The reply for people.
     pub(super) fn describe(&self) -> String {
         match self {
