@@ -30,6 +30,12 @@ pub const REFUSAL: Duration = Duration::from_secs(1);
 /// How long a client that has broken the protocol is listened to behind the GOAWAY, so that it is not lost.
 pub const LINGER: Duration = Duration::from_millis(250);
 
+/// For the rest of an HTTP/1.1 request whose call is over, which is read and thrown away so that the answer is not lost.
+pub const REST_TIME: Duration = Duration::from_secs(2);
+
+/// Bytes of that: what a client sends of a message that is too long before it hears so, and http-server's bound, too.
+pub const REST_BYTES: usize = 4 * 1024 * 1024;
+
 /// The largest frame that clients may send. The protocol's least and tonic's default: 16 KiB. Larger frames would let a
 /// message of a megabyte come in fewer pieces, but one frame holds up the other calls of its connection.
 pub const MAX_FRAME: u32 = 16 * 1024;

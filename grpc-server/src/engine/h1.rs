@@ -22,8 +22,8 @@ use tonic::body::Body;
 
 use super::admit::{Admitted, admit_translated};
 use super::call::{Ended, Stage};
-use super::inbound::Inbound;
 use super::origin::Origin;
+use super::rest::Rest;
 use super::wire::Wire;
 
 /// What HTTP/2 begins with (RFC 9113 section 3.4).
@@ -46,7 +46,8 @@ pub(super) async fn is_http2(stream: &mut Stream, read: &mut Vec<u8>) -> io::Res
 
 /// Serves a connection to its end.
 pub(super) async fn serve(origin: &Rc<Origin>, wire: Wire) -> Result<(), hyper::Error> {
-    let service = service_fn(move |request: Request<Incoming>| answer(origin, request));
+    let rest = Rest::default();
+    let service = service_fn(|request: Request<Incoming>| answer(origin, &rest, request));
     let conn = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(origin.worker.options.timeouts.handshake)
@@ -58,14 +59,22 @@ pub(super) async fn serve(origin: &Rc<Origin>, wire: Wire) -> Result<(), hyper::
             is_ending = true;
             conn.as_mut().graceful_shutdown();
         }
-        conn.as_mut().poll(cx)
+        let polled = conn.as_mut().poll(cx);
+        rest.poll(cx);
+        polled
     })
     .await
 }
 
-async fn answer(origin: &Rc<Origin>, request: Request<Incoming>) -> Result<http::Response<Counted>, Infallible> {
+async fn answer(
+    origin: &Rc<Origin>,
+    rest: &Rest,
+    request: Request<Incoming>,
+) -> Result<http::Response<Counted>, Infallible> {
     let began = Instant::now();
-    let (admitted, outcome) = admit_translated(origin, request.map(|body| Inbound::from(Body::new(body))));
+    let (head, body) = request.into_parts();
+    let body = Body::new(rest.lend(&head.headers, body));
+    let (admitted, outcome) = admit_translated(origin, Request::from_parts(head, body.into()));
     let Admitted { stage, method, trace, .. } = admitted;
     let response = match stage {
         Stage::Handling(answer) => answer.await?,

@@ -8,6 +8,7 @@ mod connect;
 mod h1;
 mod inbound;
 mod origin;
+mod rest;
 mod service;
 mod stats;
 mod timeout;

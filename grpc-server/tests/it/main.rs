@@ -12,6 +12,7 @@ mod frames;
 mod odd;
 mod outside;
 mod peers;
+mod rest;
 mod shutdown;
 mod support;
 mod tls;

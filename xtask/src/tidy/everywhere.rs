@@ -26,6 +26,7 @@ const MAY_FETCH: &[&str] = &[
     "grpc-server/src/engine/conn.rs",
     "grpc-server/src/engine/connect/mod.rs",
     "grpc-server/src/engine/h1.rs",
+    "grpc-server/src/engine/rest.rs",
     "grpc-server/src/engine/watch.rs",
     "grpc-server/src/engine/web.rs",
     "grpc-server/src/engine/wire.rs",
