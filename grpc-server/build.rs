@@ -13,7 +13,8 @@ fn main() -> anyhow::Result<()> {
     tonic_prost_build::configure().emit_rerun_if_changed(false).compile_fds(files)?;
     // What tests serve besides; the crate itself has nothing of it.
     println!("cargo::rerun-if-changed=tests/proto");
-    let files = protox::compile(["interop.proto", "orca.proto"], ["tests/proto"])?;
+    let files = protox::compile(["conformance.proto", "interop.proto", "orca.proto"], ["tests/proto"])?;
+    std::fs::write(out.join("tests.bin"), files.encode_to_vec())?;
     tonic_prost_build::configure().emit_rerun_if_changed(false).build_client(false).compile_fds(files)?;
     Ok(())
 }

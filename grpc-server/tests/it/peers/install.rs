@@ -24,6 +24,14 @@ pub(super) const GO_TOOLS: Kit = kit! {
         go install github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible",
 };
 
+/// The conformance suite of Connect's makers.
+pub(super) const CONFORMANCE: Kit = kit! {
+    name: "connect-conformance",
+    sources: &["tests/peers/conformance"],
+    programs: &["go"],
+    install: "GOBIN=\"$PWD/bin\" go install connectrpc.com/conformance/cmd/connectconformance@v1.0.7",
+};
+
 /// connect-go.
 pub(super) const CONNECT: Kit = kit! {
     name: "grpc-connect",

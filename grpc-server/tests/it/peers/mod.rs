@@ -1,11 +1,13 @@
 //! Genuine clients and tools, unmodified, over cleartext and TLS.
 
 mod browser;
+mod conformance;
 mod h2spec;
 mod install;
 pub(crate) mod interop;
 mod languages;
 mod tools;
+mod trailers;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,27 +1,18 @@
 //! `grpc.testing.TestService` and the load reports that its clients look at.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use grpc_server::{Inbound, Routes};
-use http::HeaderMap;
-use http_body::Frame;
-use http_body_util::BodyExt as _;
+use grpc_server::Routes;
 use prost::Message as _;
 use tokio::sync::mpsc::{self, Sender};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::body::Body;
-use tonic::codegen::BoxFuture;
 use tonic::metadata::{BinaryMetadataValue, MetadataMap};
-use tonic::server::NamedService;
 use tonic::{Code, Request, Response, Status, Streaming};
-use tower_service::Service;
 
+use super::super::trailers::{Trailers, WithTrailers};
 use orca::open_rca_service_server::{OpenRcaService, OpenRcaServiceServer};
 use orca::{OrcaLoadReport, OrcaLoadReportRequest};
 use testing::test_service_server::{TestService, TestServiceServer};
@@ -59,48 +50,6 @@ pub(super) fn routes() -> Routes {
     let load = Load::default();
     let interop = TestServiceServer::new(Interop { load: load.clone() });
     Routes::new().add_service(WithTrailers(interop)).add_service(OpenRcaServiceServer::new(Orca { load }))
-}
-
-/// What a call's trailers have besides its status: an extension of the response.
-#[derive(Clone)]
-struct Trailers(HeaderMap);
-
-/// Sends [`Trailers`]. tonic itself lets a handler send trailers of errors only.
-#[derive(Clone)]
-struct WithTrailers<S>(S);
-
-impl<S: NamedService> NamedService for WithTrailers<S> {
-    const NAME: &'static str = S::NAME;
-}
-
-impl<S> Service<http::Request<Inbound>> for WithTrailers<S>
-where
-    S: Service<http::Request<Inbound>, Response = http::Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<Self::Response, Infallible>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: http::Request<Inbound>) -> Self::Future {
-        let answer = self.0.call(request);
-        Box::pin(async {
-            let mut response = answer.await?;
-            let Some(Trailers(more)) = response.extensions_mut().remove::<Trailers>() else { return Ok(response) };
-            let add = move |frame: Frame<Bytes>| match frame.into_trailers() {
-                Ok(mut trailers) => {
-                    trailers.extend(more.clone());
-                    Frame::trailers(trailers)
-                }
-                Err(frame) => frame,
-            };
-            Ok(response.map(|body| Body::new(body.map_frame(add))))
-        })
-    }
 }
 
 /// The last report out of band.
