@@ -47,7 +47,7 @@ impl Tls {
     pub(crate) fn load(options: TlsOptions) -> Result<Self, Error> {
         // Before reading: a change in between is seen at the next check.
         let stamps = stamps(&options);
-        let config = server_config(&options)?;
+        let config = options.server_config()?;
         let timeout = options.handshake_timeout;
         Ok(Self(Mutex::new(State { options: Some(options), timeout, config, stamps, checked: Instant::now() })))
     }
@@ -95,7 +95,7 @@ impl State {
     fn reload(&mut self) -> Result<(), Error> {
         let Some(options) = &self.options else { return Ok(()) };
         self.stamps = stamps(options);
-        self.config = server_config(options)?;
+        self.config = options.server_config()?;
         Ok(())
     }
 
@@ -117,20 +117,26 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((file.modified().ok()?, file.len(), file.ino()))
 }
 
-fn server_config(options: &TlsOptions) -> Result<Arc<ServerConfig>, Error> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Tls(error.to_string()))?;
-    let builder = match client_verifier(options)? {
-        Some(verifier) => builder.with_client_cert_verifier(verifier),
-        None => builder.with_no_client_auth(),
-    };
-    let first = certified(&options.cert, &options.key, &provider)?;
-    let others = options.others.iter().map(|(cert, key)| certified(cert, key, &provider)).collect::<Result<_, _>>()?;
-    let mut config = builder.with_cert_resolver(Arc::new(ByName { first, others }));
-    config.alpn_protocols.clone_from(&options.alpn);
-    Ok(Arc::new(config))
+impl TlsOptions {
+    /// What rustls needs to serve with these files as they are now, for a listener that is not the runtime's, too.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is not what it should be.
+    pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Error::Tls(error.to_string()))?;
+        let builder = match client_verifier(self)? {
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
+            None => builder.with_no_client_auth(),
+        };
+        let first = certified(&self.cert, &self.key, &provider)?;
+        let others = self.others.iter().map(|(cert, key)| certified(cert, key, &provider)).collect::<Result<_, _>>()?;
+        let mut config = builder.with_cert_resolver(Arc::new(ByName { first, others }));
+        config.alpn_protocols.clone_from(&self.alpn);
+        Ok(Arc::new(config))
+    }
 }
 
 fn certified(cert: &PathBuf, key: &PathBuf, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, Error> {

@@ -73,7 +73,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Tls, "tls-client-key-file-pass", Text, "", SECRET_INERT, "passphrase of that key"),
     row(Tls, "tls-dh-params-file",     Text, "", INERT, "Diffie-Hellman parameters of old clients"),
     row(Tls, "tls-replication",        Bool, "no", MUT, "follow the primary over TLS"),
-    row(Tls, "tls-cluster",            Bool, "no", INERT, "speak TLS on the cluster bus"),
+    row(Tls, "tls-cluster",            Bool, "no", MUT, "speak TLS on the cluster bus"),
     row(Tls, "tls-protocols",          Text, "", INERT, "protocol versions; TLS 1.2 and 1.3 are always served"),
     row(Tls, "tls-ciphers",            Text, "", INERT, "ciphers of TLS 1.2"),
     row(Tls, "tls-ciphersuites",       Text, "", INERT, "cipher suites of TLS 1.3"),

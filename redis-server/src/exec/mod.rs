@@ -16,6 +16,7 @@ pub mod later;
 pub mod loading;
 pub mod oom_score;
 pub(crate) mod panics;
+pub mod peer_tls;
 pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;

@@ -16,7 +16,7 @@ pub(crate) fn ports() -> (String, String) {
 pub(crate) struct Node {
     pub(crate) process: Process,
     pub(crate) port: String,
-    bus: String,
+    pub(crate) bus: String,
 }
 
 impl Node {

@@ -9,6 +9,7 @@ mod background_saves;
 mod blocking;
 mod clients;
 mod cluster;
+mod cluster_tls;
 mod connections;
 mod events;
 mod eviction;

@@ -11,6 +11,7 @@ use crate::config::{logging, tls};
 use crate::exec::Ctx;
 use crate::exec::client_eviction;
 use crate::exec::instance::Instance;
+use crate::exec::peer_tls;
 use crate::protocol::error::Error;
 
 /// `CONFIG GET parameter [parameter …]`
@@ -78,10 +79,9 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
     } else if is(settings::LOGLEVEL.id()) {
         server_runtime::set_log_level(logging::level(config)).map_err(|error| error.to_string())?;
     } else if let Some(runtime) = instance.runtime().filter(|_| tls::SETTINGS.contains(&id)) {
-        tls::renew(config, runtime).map_err(|error| {
-            tracing::warn!("CONFIG SET {}: {error}", id.setting().name);
-            "Unable to update TLS configuration. Check server logs."
-        })?;
+        tls::renew(config, runtime).map_err(|error| no_tls(id, &error))?;
+    } else if is(settings::TLS_CLUSTER.id()) && config.is_on(settings::TLS_CLUSTER) {
+        peer_tls::bus_config(config).map_err(|error| no_tls(id, &error))?;
     } else if is(settings::APPENDONLY.id()) {
         if !config.is_on(settings::APPENDONLY) {
             instance.aof.turn_off();
@@ -98,6 +98,11 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
         return Err((*reason).to_owned());
     }
     Ok(())
+}
+
+fn no_tls(id: Id, error: &dyn std::fmt::Display) -> String {
+    tracing::warn!("CONFIG SET {}: {error}", id.setting().name);
+    "Unable to update TLS configuration. Check server logs.".to_owned()
 }
 
 const NO_PORT: &str = "Unable to listen on this port. Check server logs.";

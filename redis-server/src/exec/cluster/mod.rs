@@ -18,7 +18,7 @@ pub(crate) use judge::{
     HELD, Refused, judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred,
 };
 pub use moving::{Landing, Line};
-pub use node::{DISABLED, bus_port, settings_of};
+pub use node::{DISABLED, bus_port, replication_port, settings_of};
 
 use crate::clients::client::Client;
 use crate::cluster::{Endpoint, NOBODY, NodeId, Routing, SLOTS};
@@ -101,11 +101,10 @@ impl Cluster {
     }
 
     /// Where the node is that this one follows, if it follows one.
-    pub fn primary(&self) -> Option<(String, u16)> {
+    pub fn primary(&self, config: &Config) -> Option<(String, u16)> {
         let routing = self.routing();
         let primary = routing.node(routing.primary)?;
-        let port = if primary.port == 0 { primary.tls_port } else { primary.port };
-        Some((primary.ip.clone(), port))
+        Some((primary.ip.clone(), replication_port(config, primary.port, primary.tls_port)))
     }
 
     /// Whether this node is a primary, as others know, and its data still a replica's: that is turned behind what comes of the stream.

@@ -108,6 +108,11 @@ pub fn bus_port(config: &Config) -> u16 {
     }
 }
 
+/// At which of its ports another node's data is asked for.
+pub fn replication_port(config: &Config, port: u16, tls_port: u16) -> u16 {
+    if config.is_on(settings::TLS_REPLICATION) { tls_port } else { port }
+}
+
 impl Node {
     /// Keys of these slots are to be removed.
     pub(super) fn lose(&self, slots: &SlotSet) {

@@ -417,7 +417,7 @@ impl Replication {
                 let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
                 port.map(|port| (String::from_utf8_lossy(host).into_owned(), port))
             }
-            _ => instance.cluster.primary(),
+            _ => instance.cluster.primary(&instance.config),
         };
         if target.is_some() {
             self.follow(instance, target);
@@ -431,7 +431,7 @@ impl Replication {
 
     /// Whether this server is a replica when it starts: by its configuration, or in its cluster.
     pub fn starts_as_replica(instance: &Instance) -> bool {
-        !instance.config.words(settings::REPLICAOF).is_empty() || instance.cluster.primary().is_some()
+        !instance.config.words(settings::REPLICAOF).is_empty() || instance.cluster.primary(&instance.config).is_some()
     }
 
     /// Follows another server from now on, or none any more. The caller is [between units](Units).

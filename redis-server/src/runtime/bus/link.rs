@@ -11,13 +11,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
+use tokio_rustls::TlsStream;
 
-use super::Bus;
+use super::{Bus, tls};
 use crate::cluster::Link;
 use crate::config::settings;
 use crate::exec::peers;
@@ -28,6 +28,15 @@ const READ: usize = 16 * 1024;
 const MAX_UNSENT: u64 = 64 * 1024 * 1024;
 /// How long a connection may take at least before it counts as failed; otherwise as long as a node may be silent.
 const CONNECT: Duration = Duration::from_secs(1);
+/// How long who connects may take to show a certificate, and how many may be about it at a time.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+const MAX_HANDSHAKES: usize = 1024;
+
+/// A connection, when both ends know each other as far as TLS goes.
+enum Wire {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
 
 /// Packets that wait to be sent.
 pub(super) struct Queue {
@@ -95,7 +104,29 @@ impl Queue {
 
 /// A connection from another node.
 pub(super) fn accepted(bus: &Rc<Bus>, stream: TcpStream, peer: SocketAddr) {
-    let Ok(local) = stream.local_addr() else { return };
+    if !tls::is_on(&bus.instance.config) {
+        return known(bus, stream.local_addr(), Wire::Plain(stream), peer);
+    }
+    if bus.handshakes.get() >= MAX_HANDSHAKES {
+        return;
+    }
+    bus.handshakes.set(bus.handshakes.get() + 1);
+    let bus = Rc::clone(bus);
+    spawn_local(async move {
+        let local = stream.local_addr();
+        let shaken = tokio::time::timeout(HANDSHAKE, bus.certificates.accept(&bus.instance.config, stream)).await;
+        bus.handshakes.set(bus.handshakes.get() - 1);
+        match shaken {
+            Ok(Ok(stream)) => known(&bus, local, Wire::Tls(Box::new(stream)), peer),
+            Ok(Err(error)) => tracing::debug!("Error accepting cluster node connection from {peer}: {error}"),
+            Err(_) => tracing::debug!("Error accepting cluster node connection from {peer}: it says nothing"),
+        }
+    });
+}
+
+/// A connection whose other end may speak.
+fn known(bus: &Rc<Bus>, local: io::Result<SocketAddr>, stream: Wire, peer: SocketAddr) {
+    let Ok(local) = local else { return };
     let (peer, local) = (address(peer.ip()), address(local.ip()));
     let link = bus.instance.cluster.with(&bus.instance, |machine, now| machine.accept(&peer, &local, now)).flatten();
     if let Some(link) = link {
@@ -114,14 +145,28 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
         let source = peers::source(&bus.instance.config);
         let connecting =
             async { connect_from(source?, SocketAddr::new(ip.parse().map_err(io::Error::other)?, port)).await };
-        let stream = tokio::time::timeout(timeout, connecting).await.ok().and_then(Result::ok);
+        let connecting = async {
+            let stream = connecting.await?;
+            let ends = (stream.peer_addr()?.ip(), stream.local_addr()?.ip());
+            let config = &bus.instance.config;
+            let stream = match tls::is_on(config) {
+                true => Wire::Tls(Box::new(bus.certificates.connect(config, stream, ends.0).await?)),
+                false => Wire::Plain(stream),
+            };
+            Ok::<_, io::Error>((stream, ends))
+        };
+        let connected = tokio::time::timeout(timeout, connecting).await;
+        if let Ok(Err(error)) = &connected
+            && tls::is_on(&bus.instance.config)
+        {
+            tracing::debug!("Unable to connect to a cluster node at port {port}: {error}");
+        }
+        let connected = connected.ok().and_then(Result::ok);
         if !bus.queues.borrow().contains_key(&link) {
             // It is not wanted any more.
             return;
         }
-        let ends =
-            stream.as_ref().and_then(|stream| Some((stream.peer_addr().ok()?.ip(), stream.local_addr().ok()?.ip())));
-        let Some((stream, (peer, local))) = stream.zip(ends) else { return bus.lost(link) };
+        let Some((stream, (peer, local))) = connected else { return bus.lost(link) };
         let (peer, local) = (address(peer), address(local));
         serve(&bus, link, stream);
         bus.instance.cluster.with(&bus.instance, |machine, now| machine.opened(link, &peer, &local, now));
@@ -139,27 +184,41 @@ fn address(ip: IpAddr) -> String {
     ip.to_canonical().to_string()
 }
 
-fn serve(bus: &Rc<Bus>, link: Link, stream: TcpStream) {
-    // A packet is a message by itself. Where the socket has no such option it is slower.
-    let _ = stream.set_nodelay(true);
+fn serve(bus: &Rc<Bus>, link: Link, stream: Wire) {
     let known = bus.queues.borrow().get(&link).cloned();
     let queue = known.unwrap_or_else(|| Queue::new(bus, link));
     bus.queues.borrow_mut().insert(link, Rc::clone(&queue));
-    let (reader, writer) = stream.into_split();
-    let bus = Rc::clone(bus);
-    spawn_local(async move {
-        tokio::select! {
-            () = read(&bus, link, reader) => {}
-            () = write(&queue, writer) => {}
-            // Also where the other end takes nothing.
-            () = queue.closed() => {}
+    // A packet is a message by itself. Where the socket has no such option it is slower.
+    match stream {
+        Wire::Plain(stream) => {
+            let _ = stream.set_nodelay(true);
+            let (reader, writer) = stream.into_split();
+            spawn_local(run(Rc::clone(bus), link, queue, reader, writer));
         }
-        bus.lost(link);
-    });
+        Wire::Tls(stream) => {
+            let _ = stream.get_ref().0.set_nodelay(true);
+            let (reader, writer) = tokio::io::split(stream);
+            spawn_local(run(Rc::clone(bus), link, queue, reader, writer));
+        }
+    }
+}
+
+async fn run<R, W>(bus: Rc<Bus>, link: Link, queue: Rc<Queue>, reader: R, writer: W)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    tokio::select! {
+        () = read(&bus, link, reader) => {}
+        () = write(&queue, writer) => {}
+        // Also where the other end takes nothing.
+        () = queue.closed() => {}
+    }
+    bus.lost(link);
 }
 
 /// Gives the machine what comes, until the link ends.
-async fn read(bus: &Bus, link: Link, mut reader: OwnedReadHalf) {
+async fn read(bus: &Bus, link: Link, mut reader: impl AsyncRead + Unpin) {
     let mut bytes = vec![0; READ];
     while let Ok(count @ 1..) = reader.read(&mut bytes).await {
         bus.instance.cluster.with(&bus.instance, |machine, now| machine.receive(link, &bytes[..count], now));
@@ -167,10 +226,10 @@ async fn read(bus: &Bus, link: Link, mut reader: OwnedReadHalf) {
 }
 
 /// Sends what waits, until the link ends.
-async fn write(queue: &Queue, mut writer: OwnedWriteHalf) {
+async fn write(queue: &Queue, mut writer: impl AsyncWrite + Unpin) {
     loop {
         let bytes = queue.next().await;
-        if writer.write_all(&bytes).await.is_err() {
+        if writer.write_all(&bytes).await.is_err() || writer.flush().await.is_err() {
             return;
         }
         queue.unsent.fetch_sub(bytes.len() as u64, Relaxed);

@@ -3,8 +3,9 @@
 
 mod link;
 mod roles;
+mod tls;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io;
@@ -25,8 +26,9 @@ use roles::Roles;
 use crate::clients::pubsub::{Kind, post};
 use crate::cluster::{Action, Link, SlotSet};
 use crate::config::{Config, settings};
-use crate::exec::cluster::bus_port;
+use crate::exec::cluster::{bus_port, replication_port};
 use crate::exec::instance::Instance;
+use crate::exec::peer_tls;
 use crate::exec::snapshot::stand_still;
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.
@@ -42,6 +44,9 @@ const RETRY: Duration = Duration::from_millis(20);
 /// The port cannot be had.
 pub(super) fn listen(config: &Config, places: &[Listen]) -> Result<Vec<TcpListener>, String> {
     let port = bus_port(config);
+    if tls::is_on(config) {
+        peer_tls::bus_config(config).map_err(|error| error.to_string())?;
+    }
     let mut addresses: Vec<IpAddr> = places
         .iter()
         .filter_map(|place| match place {
@@ -93,12 +98,22 @@ struct Bus {
     instance: Arc<Instance>,
     queues: RefCell<BTreeMap<Link, Rc<Queue>>>,
     roles: Roles,
+    certificates: tls::Certificates,
+    /// Those who connect and have shown no certificate yet.
+    handshakes: Cell<usize>,
     /// When writes go on that wait for a failover.
     paused_until: RefCell<Option<u64>>,
 }
 
 async fn run(instance: Arc<Instance>, listeners: Vec<TcpListener>, roles: Roles) {
-    let bus = Bus { instance, queues: RefCell::default(), roles, paused_until: RefCell::default() };
+    let bus = Bus {
+        instance,
+        queues: RefCell::default(),
+        roles,
+        certificates: tls::Certificates::default(),
+        handshakes: Cell::new(0),
+        paused_until: RefCell::default(),
+    };
     let bus = Rc::new(bus);
     for listener in listeners {
         match tokio::net::TcpListener::from_std(listener) {
@@ -161,7 +176,7 @@ impl Bus {
             }
             Action::Follow { ip, port, tls_port } => {
                 self.resume_writes();
-                self.roles.follow(ip, if port == 0 { tls_port } else { port });
+                self.roles.follow(ip, replication_port(&instance.config, port, tls_port));
             }
             Action::Promote => self.roles.promote(),
             Action::DeleteAll => self.roles.delete_all(),

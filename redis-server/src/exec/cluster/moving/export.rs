@@ -15,6 +15,7 @@ use crate::cluster::NodeId;
 use crate::cluster::moves::{Departure, Order, Progress, Word};
 use crate::command::Args;
 use crate::config::settings;
+use crate::exec::cluster::replication_port;
 use crate::exec::instance::Instance;
 use crate::exec::peers::connect_from_source;
 use crate::exec::replication::Transport;
@@ -240,8 +241,7 @@ impl Wire {
     fn connect(instance: &Instance, to: &Departure) -> io::Result<Self> {
         let config = &instance.config;
         let timeout = Duration::from_secs(config.uint(settings::REPL_TIMEOUT));
-        let port = if config.is_on(settings::TLS_REPLICATION) { to.tls_port } else { to.port };
-        let addresses = (to.ip.as_str(), port).to_socket_addrs()?;
+        let addresses = (to.ip.as_str(), replication_port(config, to.port, to.tls_port)).to_socket_addrs()?;
         let mut failure = io::Error::other("it has no address");
         for address in addresses {
             match connect_from_source(config, address, timeout) {
