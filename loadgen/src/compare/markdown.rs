@@ -107,7 +107,7 @@ mod tests {
             "| c | v \\<1> | c --port {port} | 1 | about c; absent: there is no program c |\n",
             "```text\nredis GET a|b\n```\n",
             "| a | 6 | 500 | 1000 µs |",
-            "| ratio to a | b |\n| :-- | --: |\n| answers/s | 1.502 [1.501, 1.504] better |\n",
+            "| ratio to a | b |\n| :-- | --: |\n| answers/s | 1.502 [1.500, 1.505] better |\n",
             "| CPU/answer | 0.666 [0.665, 0.666] better |\n",
             "| memory | 1.000 [1.000, 1.000] equivalent |\n",
             "| 12 of 6,012 |",

@@ -90,9 +90,9 @@ pub fn offered(record: &Record, scenario: &str) -> Option<String> {
 pub fn legend(void: &[Void]) -> String {
     let mut text = format!(
         "Values are medians over the rounds; CPU time, memory and context switches are the server's. A ratio is the geometric mean \
-         over pairs of runs of the same round, in brackets Student's 95 % interval of it; rounds that other programs disturbed do not \
-         count. \u{201c}Better\u{201d} and \u{201c}worse\u{201d}: the interval leaves out 1; \u{201c}equivalent\u{201d}: all of it \
-         lies within {:.0} % of 1; \u{201c}inconclusive\u{201d}: neither, more rounds are needed. All verdicts are judged as one \
+         over pairs of runs of the same round, in brackets its 95 % interval, Student's corrected for skewness; rounds that other \
+         programs disturbed do not count. \u{201c}Better\u{201d} and \u{201c}worse\u{201d}: the interval leaves out 1; \
+         \u{201c}equivalent\u{201d}: all of it lies within {:.0} % of 1; \u{201c}inconclusive\u{201d}: neither, more rounds are needed. All verdicts are judged as one \
          family (Holm), so that the chance of any wrong one among them is {:.0} %. Latencies count from the time at which a \
          request was intended to be sent.",
         MARGIN * 100.0,

@@ -202,7 +202,9 @@ mod tests {
         // A difference, but none that matters.
         check(&[1.02, 1.021, 1.019, 1.02, 1.02], Verdict::Equivalent);
         check(&[0.71, 2.03, 1.1, 0.9, 1.2], Verdict::Inconclusive);
-        check(&[1.03, 1.08, 1.05, 1.0, 1.06], Verdict::Worse);
+        check(&[1.03, 1.08, 1.05, 1.02, 1.06], Verdict::Worse);
+        // One that is low could be the first of many.
+        check(&[1.03, 1.08, 1.05, 1.0, 1.06], Verdict::Inconclusive);
         check(&[0.8, 0.82, 0.79, 0.81], Verdict::Void(Void::FewPairs));
         check(&[], Verdict::Void(Void::Missing));
         let rate = Comparison { metric: Metric::Throughput, ..of(&[0.8, 0.82, 0.79, 0.81, 0.8]) };

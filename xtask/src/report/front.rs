@@ -120,9 +120,9 @@ fn validity(answers: &[Answer<'_>], question: &Question) -> String {
 
 fn legend(all: &All<'_>) -> String {
     let mut text = format!(
-        "\u{201c}Ours\u{201d} is this workspace's program. A cell is ours divided by its rival, with Student's 95 % interval. ▲ better, \
-         ▼ worse: the interval leaves out 1. ≈ equivalent: all of it lies within {:.0} % of 1. ? inconclusive: neither. The verdicts of a \
-         finding are one family (Holm): the chance of any wrong one is {:.0} %.",
+        "\u{201c}Ours\u{201d} is this workspace's program. A cell is ours divided by its rival, with its 95 % interval, \
+         Student's corrected for skewness. ▲ better, ▼ worse: the interval leaves out 1. ≈ equivalent: all of it lies within \
+         {:.0} % of 1. ? inconclusive: neither. The verdicts of a finding are one family (Holm): the chance of any wrong one is {:.0} %.",
         MARGIN * 100.0,
         ERROR * 100.0
     );

@@ -157,7 +157,7 @@ fn a_claim_is_held_against_the_verdicts() {
     let slow = [("ours", Some(400)), ("go", Some(200)), ("peer", Some(100))];
     check(&slow, |_| {}, Reproduced::Yes, "▼ 0.50 [0.49, 0.51]");
     let fast = [("ours", Some(400)), ("go", Some(100)), ("peer", Some(200))];
-    check(&fast, |_| {}, Reproduced::No, "▲ 2.00 [1.96, 2.05]");
+    check(&fast, |_| {}, Reproduced::No, "▲ 2.00 [1.95, 2.05]");
     let same = [("ours", Some(400)), ("go", Some(1000)), ("peer", Some(1000))];
     check(&same, |_| {}, Reproduced::No, "≈ 1.00 [0.98, 1.02]");
     let bound = |record: &mut Record| {

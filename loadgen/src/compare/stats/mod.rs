@@ -1,9 +1,16 @@
 //! Statistics of paired runs: one estimator for every figure that compares.
 //!
 //! A machine drifts: what is compared is each round's pair of runs, made one soon after the other, in an order that is drawn. The
-//! estimator is the geometric mean of the pairs' ratios, its interval Student's, of their logarithms. It covers what it says from
-//! few pairs on, which a resampling of the pairs does not: of 5 pairs that covers 85 % where it says 95. `coverage` simulates
-//! both the normal case, for which Student's interval is exact, and others.
+//! estimator is the geometric mean of the pairs' ratios, its interval Student's, of their logarithms, corrected for skewness. It
+//! covers what it says from few pairs on, which a resampling of the pairs does not: of 5 pairs that covers 85 % where it says 95.
+//!
+//! Student's interval alone is exact for normal data, but covers 88 to 94 % where delays hit only one of the subjects, and Johnson's
+//! shift ("Modified t Tests and Confidence Intervals for Asymmetrical Populations", 1978) adds less than one percent to that.
+//! Hall's transformation ("On the Removal of Skewness by Transformation", 1992) adds enough, but trusts a skewness that it has
+//! from few values: where there is none, a difference is found less often, and of 5 normal pairs, what it calls one in a thousand
+//! comes four times as often, which is what families of verdicts ask for. So it is given a part of that skewness, and the interval
+//! reaches as far as either of both does, each at a level of its own. `coverage` simulates it, for 5 to 30 pairs that are
+//! normal, skewed to one side or to both, or drift: it covers 93 to 97 %.
 
 #[cfg(test)]
 mod coverage;
@@ -17,6 +24,14 @@ pub const FEWEST_PAIRS: usize = 5;
 
 /// The share of intervals that do not hold the truth, and of families of verdicts with a wrong one among them.
 pub const ERROR: f64 = 0.05;
+
+/// How much of the skewness that was estimated is corrected, and the errors of Hall's and of Student's interval with which what
+/// reaches as far as either has [`ERROR`]. Found by simulation: of 5 to 30 pairs 93.3 to 96.8 % are covered in every case of
+/// `coverage`, what is called improbable among normal ones is at no level more frequent than that, and 10 pairs still find 5 %
+/// more than nine times in ten.
+const CORRECTED: f64 = 0.7;
+const HALL_ERROR: f64 = 0.039;
+const STUDENT_ERROR: f64 = 0.09;
 
 /// A value and the interval that holds the true one with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,12 +62,13 @@ struct Mean {
     error: f64,
     /// The degrees of freedom of that.
     freedom: f64,
+    /// Its skewness: that of the values, by the root of their number.
+    skewness: f64,
 }
 
 impl Ratio {
     fn new(log: Mean, pairs: usize) -> Self {
-        let width = log.half_width(student::quantile(log.freedom, ERROR / 2.0));
-        let [low, high] = [log.value - width, log.value + width].map(f64::exp);
+        let [low, high] = log.interval().map(f64::exp);
         Self { estimate: Estimate { value: log.value.exp(), low, high }, pairs, log }
     }
 
@@ -60,7 +76,7 @@ impl Ratio {
     /// interval leaves `limit` out.
     #[must_use]
     pub fn improbability_of(&self, limit: f64) -> f64 {
-        2.0 * self.log.tail(limit.ln()).min(0.5)
+        self.log.improbability_of(limit.ln())
     }
 
     /// The same for every true ratio that is at least `margin` (a share, 0.05) away from 1: below 5 % where the whole interval
@@ -83,7 +99,12 @@ impl Mean {
         let squares: f64 = values.iter().map(|each| (each - value).powi(2)).sum();
         // What rounding leaves of equal values is no spread.
         let spread = if squares.sqrt() <= value.abs() * f64::EPSILON * 4.0 * count { 0.0 } else { squares };
-        Some(Self { value, error: (spread / (count - 1.0) / count).sqrt(), freedom: count - 1.0 })
+        let error = (spread / (count - 1.0) / count).sqrt();
+        let cubes: f64 = values.iter().map(|each| (each - value).powi(3)).sum();
+        // The values' third moment without bias (Cramér), by the square of their number; two values tell nothing of it.
+        let third = cubes / ((count - 1.0) * (count - 2.0) * count);
+        let skewness = if count > 2.0 && error > 0.0 { third / error.powi(3) } else { 0.0 };
+        Some(Self { value, error, freedom: count - 1.0, skewness })
     }
 
     /// The difference to a mean of other values, by Welch's test.
@@ -91,27 +112,53 @@ impl Mean {
         let [own, others] = [self, other].map(|mean| mean.error.powi(2));
         let freedom = (own + others).powi(2) / (own.powi(2) / self.freedom + others.powi(2) / other.freedom);
         let fewest = self.freedom.min(other.freedom);
+        let error = (own + others).sqrt();
+        // Third moments add up as variances do, with their signs.
+        let [own_third, others_third] = [self, other].map(|mean| mean.skewness * mean.error.powi(3));
         Self {
             value: self.value - other.value,
-            error: (own + others).sqrt(),
+            error,
             freedom: if freedom.is_finite() { freedom.max(fewest) } else { fewest },
+            skewness: if error > 0.0 { (own_third - others_third) / error.powi(3) } else { 0.0 },
         }
     }
 
-    /// One value tells nothing of its spread.
-    fn half_width(&self, quantile: f64) -> f64 {
-        if self.freedom > 0.0 { quantile * self.error } else { f64::INFINITY }
+    /// What is not as improbable as [`ERROR`]. One value tells nothing of its spread.
+    fn interval(&self) -> [f64; 2] {
+        if self.freedom <= 0.0 {
+            return [f64::NEG_INFINITY, f64::INFINITY];
+        }
+        let [hall, student] = [HALL_ERROR, STUDENT_ERROR].map(|error| student::quantile(self.freedom, error / 2.0));
+        let (above, below) = (self.skewed(hall).max(student), self.skewed(-hall).min(-student));
+        [self.value - self.error * above, self.value - self.error * below]
     }
 
-    /// The chance of a mean at least as far from `truth`, to this side.
-    fn tail(&self, truth: f64) -> f64 {
-        let distance = (self.value - truth).abs();
+    /// How improbable a mean as far from `truth` would be if that were the true one, to either side.
+    fn improbability_of(&self, truth: f64) -> f64 {
+        let distance = self.value - truth;
         // What rounding leaves is no distance.
-        match () {
-            () if self.freedom <= 0.0 || distance < 1e-12 => 0.5,
-            () if self.error == 0.0 => 0.0,
-            () => student::share_above(distance / self.error, self.freedom),
+        if self.freedom <= 0.0 || distance.abs() < 1e-12 {
+            return 1.0;
         }
+        if self.error == 0.0 {
+            return 0.0;
+        }
+        let t = distance / self.error;
+        let beyond = |t: f64, error: f64| 2.0 * student::share_above(t.abs(), self.freedom) * ERROR / error;
+        beyond(self.unskewed(t), HALL_ERROR).max(beyond(t, STUDENT_ERROR)).min(1.0)
+    }
+
+    /// Student's `t` as it were if the values were not skewed: Hall's transformation, a cubic that rises everywhere.
+    fn unskewed(&self, t: f64) -> f64 {
+        let a = CORRECTED * self.skewness;
+        t + a * t.powi(2) / 3.0 + a.powi(2) * t.powi(3) / 27.0 + a / 6.0
+    }
+
+    /// Undoes [`unskewed`](Self::unskewed).
+    fn skewed(&self, t: f64) -> f64 {
+        let a = CORRECTED * self.skewness;
+        // Of next to no skewness the division would leave nothing but rounding.
+        if a.abs() < 1e-9 { t } else { 3.0 / a * ((1.0 + a * (t - a / 6.0)).cbrt() - 1.0) }
     }
 }
 
@@ -194,24 +241,35 @@ mod tests {
         check(&[(0.0, 1.0), (1.0, f64::NAN)], None);
         check(&[(3.0, 2.0)], Some((1.5, 0.0, f64::INFINITY, 1)));
         check(&[(1.0, 2.0), (4.0, 8.0), (3.0, 6.0), (0.0, 1.0)], Some((0.5, 0.5, 0.5, 3)));
-        // ln 2 and -ln 2: the standard error is ln 2, Student's quantile with one degree of freedom 12.706.
-        let end = 2_f64.powf(12.706_205);
+        // ln 2 and -ln 2: the standard error is ln 2, Student's quantile of 1.95 % with one degree of freedom 16.303.
+        let end = 2_f64.powf(16.303_158);
         check(&[(1.0, 2.0), (2.0, 1.0)], Some((1.0, 1.0 / end, end, 2)));
-        // By hand, with the quantile 2.776445 of four degrees of freedom.
+        // No skewness: the standard error is ln 2 / sqrt(3), the quantile with two degrees of freedom 4.9144.
+        let end = 2_f64.powf(4.914_364 / 3_f64.sqrt());
+        check(&[(1.0, 2.0), (1.0, 1.0), (2.0, 1.0)], Some((1.0, 1.0 / end, end, 3)));
+        // By hand, the standard error 0.031450, the skewness 0.18430, quantiles of four degrees of freedom 3.024252 and 2.226100:
+        // Hall's interval of the logarithm is 0.079188 to 0.275617, Student's 0.093514 to 0.233537.
         let pairs = [1.1, 1.2, 1.3, 1.2, 1.1].map(|value| (value, 1.0));
-        check(&pairs, Some((1.177_655_440_994, 1.079_185, 1.285_111, 5)));
+        check(&pairs, Some((1.177_655_441, 1.082_408, 1.317_344, 5)));
+        // The standard error 0.084301, the skewness 0.99681: -0.028960 to 0.879692, and -0.054648 to 0.320677.
+        let pairs = [1.05, 1.05, 1.06, 1.04, 1.6].map(|value| (value, 1.0));
+        check(&pairs, Some((1.142_266_808, 0.946_819, 2.410_158, 5)));
     }
 
     #[test]
     fn an_improbability_agrees_with_the_interval() {
         let ratio = paired_ratio(&[1.1, 1.2, 1.3, 1.2, 1.1].map(|value| (value, 1.0))).unwrap();
-        close(ratio.improbability_of(ratio.estimate.low), ERROR, 1e-6);
-        close(ratio.improbability_of(ratio.estimate.high), ERROR, 1e-6);
-        close(ratio.improbability_of(ratio.estimate.value), 1.0, 1e-6);
+        let skewed = paired_ratio(&[1.05, 1.05, 1.06, 1.04, 1.6].map(|value| (value, 1.0))).unwrap();
+        for ratio in [ratio, skewed] {
+            close(ratio.improbability_of(ratio.estimate.low), ERROR, 1e-6);
+            close(ratio.improbability_of(ratio.estimate.high), ERROR, 1e-6);
+            close(ratio.improbability_of(ratio.estimate.value), 1.0, 1e-6);
+        }
         assert!(ratio.improbability_of(1.0) < 0.01 && ratio.improbability_of_any_beyond(0.05) == 1.0);
         let same = paired_ratio(&[0.99, 1.01, 1.0, 0.995, 1.005].map(|value| (value, 1.0))).unwrap();
         assert!(same.improbability_of(1.0) > 0.9 && same.improbability_of_any_beyond(0.05) < 0.001);
-        close(same.improbability_of_any_beyond(same.estimate.high - 1.0), ERROR, 2e-3);
+        // The interval is not as wide to both sides.
+        close(same.improbability_of_any_beyond(1.0 / same.estimate.low - 1.0), ERROR, 1e-6);
         // One pair says nothing; pairs without spread say all.
         let one = paired_ratio(&[(3.0, 2.0)]).unwrap();
         close(one.improbability_of(1.0), 1.0, 0.0);
@@ -220,16 +278,28 @@ mod tests {
     }
 
     #[test]
+    fn a_transformation_is_undone() {
+        for skewness in [-0.9, -0.1, 0.0, 1e-12, 0.3, 1.0] {
+            let mean = Mean { value: 1.0, error: 1.0, freedom: 4.0, skewness };
+            for t in [-4.0, -1.0, 0.0, 0.5, 3.0, 9.0] {
+                close(mean.skewed(mean.unskewed(t)), t, 1e-5);
+            }
+        }
+    }
+
+    #[test]
     fn unpaired_samples_are_compared_by_their_means() {
         let ratio = unpaired_ratio(&[2.0, 2.0, 2.0], &[4.0, 4.0]).unwrap();
         assert_eq!((ratio.estimate.value, ratio.estimate.low, ratio.estimate.high, ratio.pairs), (0.5, 0.5, 0.5, 2));
         assert!(unpaired_ratio(&[], &[1.0]).is_none());
-        // By hand: errors 0.037417 and 0.029155, together 0.047434 with 7.549 degrees of freedom, quantile 2.331.
+        // By hand: errors 0.037417 and 0.029155, together 0.047434 with 7.549 degrees of freedom, third moments 1.2e-5 and -6e-6,
+        // together the skewness 0.16865; quantiles 2.4936 and 1.9438.
         let logs = [0.1, 0.2, 0.3, 0.2, 0.1_f64].map(f64::exp);
         let other = [0.0, 0.05, 0.1, 0.1, -0.05_f64].map(f64::exp);
         let found = unpaired_ratio(&logs, &other).unwrap();
         close(found.estimate.value.ln(), 0.14, 1e-9);
-        close(found.estimate.high.ln() - found.estimate.low.ln(), 2.0 * 0.110_57, 2e-4);
+        close(found.estimate.low.ln(), 0.032_519, 1e-6);
+        close(found.estimate.high.ln(), 0.273_445, 1e-6);
     }
 
     #[test]
