@@ -3,6 +3,7 @@
 //! Nothing here knows of keys, RESP, time or locks. Every type starts in a compact form and grows into a fast one at
 //! the thresholds of Redis 7.2 (the `*Limits` arguments), so that `encoding()` is what `OBJECT ENCODING` answers.
 
+pub mod bloom;
 mod dense;
 #[cfg(test)]
 mod footprint;
@@ -10,6 +11,7 @@ pub mod geohash;
 mod hash;
 pub mod hyperloglog;
 mod int_set;
+pub mod json;
 mod list;
 mod listpack;
 mod set;

@@ -115,6 +115,7 @@ const PARSERS: &[(&str, &str)] = &[
     ("redis-server/src/persistence/aof/", "redis_server::persistence::aof::"),
     ("redis-server/src/persistence/rdb/", "redis_server::persistence::rdb::"),
     ("redis-server/src/protocol/", "redis_server::protocol::"),
+    ("redis-server/src/types/json/", "redis_server::types::json::"),
 ];
 
 /// A module with `unsafe` can be read in one sitting: lines without tests.
