@@ -70,6 +70,12 @@ events! {
         XGROUP_DELCONSUMER "xgroup-delconsumer", XGROUP_DESTROY "xgroup-destroy", XGROUP_SETID "xgroup-setid",
         XSETID "xsetid", XTRIM "xtrim",
     }
+    b'd' {
+        JSON_ARRAPPEND "json.arrappend", JSON_ARRINSERT "json.arrinsert", JSON_ARRPOP "json.arrpop",
+        JSON_ARRTRIM "json.arrtrim", JSON_CLEAR "json.clear", JSON_DEL "json.del", JSON_MERGE "json.merge",
+        JSON_MSET "json.mset", JSON_NUMINCRBY "json.numincrby", JSON_NUMMULTBY "json.nummultby", JSON_SET "json.set",
+        JSON_STRAPPEND "json.strappend", JSON_TOGGLE "json.toggle",
+    }
     b'x' { EXPIRED "expired", }
     b'e' { EVICTED "evicted", }
     b'm' { KEYMISS "keymiss", }
@@ -127,6 +133,7 @@ mod tests {
             ("h", "hset hdel hincrby hexpire hexpired hpersist"),
             ("z", "zadd zincr zrem zrangestore zpopmin georadiusstore geosearchstore"),
             ("t", "xadd xdel xtrim xsetid xgroup-create xgroup-createconsumer"),
+            ("d", "json.set json.del json.arrpop json.numincrby json.merge"),
             ("g", "del expire persist rename_from move_to copy_to restore"),
             ("x", "expired"),
             ("e", "evicted"),

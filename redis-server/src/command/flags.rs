@@ -137,6 +137,10 @@ bits! { Categories:
     TRANSACTION = "@transaction" @ 19,
     /// Scripting.
     SCRIPTING = "@scripting" @ 20,
+    /// JSON documents.
+    JSON = "@json" @ 21,
+    /// Bloom filters.
+    BLOOM = "@bloom" @ 22,
 }
 
 /// The categories under shorter names, for the tables.

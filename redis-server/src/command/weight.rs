@@ -28,6 +28,7 @@ fn size(entry: &Entry) -> usize {
         ValueRef::Set(set) => set.len(),
         ValueRef::SortedSet(set) => set.len(),
         ValueRef::Stream(stream) => stream.log.len() as usize,
+        run @ (ValueRef::Json(_) | ValueRef::Bloom(_)) => run.payload() / STRING_UNIT,
     }
 }
 
@@ -98,6 +99,11 @@ pub fn unread(view: &View<'_>, args: Args<'_>) -> usize {
 /// Bytes of the arguments, in elements.
 pub fn payload(_: &View<'_>, args: Args<'_>) -> usize {
     args.iter().map(<[u8]>::len).sum::<usize>() / STRING_UNIT
+}
+
+/// All elements of all keys, and the arguments.
+pub fn values_and_payload(view: &View<'_>, args: Args<'_>) -> usize {
+    values(view, args).saturating_add(payload(view, args))
 }
 
 /// The product of the lengths of two strings.

@@ -20,6 +20,8 @@ use crate::journal;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
+use crate::types::bloom::Bloom;
+use crate::types::json::Json;
 use crate::types::{Hash, List, LiveHash, Set, SmallBytes, SortedSet, Stream};
 
 /// What runs when a command is called: a plain function. By then arity and permission are checked and the keys that the row
@@ -370,6 +372,15 @@ impl<'a> Ctx<'a> {
         self.dirty.set(self.dirty.get() + 1);
     }
 
+    /// [`Ctx::changed`] of which nobody is notified.
+    pub fn changed_silently(&mut self, key: &Key<'_>) {
+        if self.instance.replication.is_replica() && !self.worker.loads {
+            self.instance.replication.note_local(self.client.db, key.bytes);
+        }
+        self.touched(key);
+        self.dirty.set(self.dirty.get() + 1);
+    }
+
     /// [`Ctx::changed`] for a key of database `db`, which must be locked (`MOVE`, `COPY … DB`).
     pub fn changed_in(&mut self, db: usize, key: &Key<'_>, event: Event) {
         self.dirty.set(self.dirty.get() + 1);
@@ -600,6 +611,8 @@ typed! {
     set_at, set_mut, set_or_new, Set;
     sorted_set, sorted_set_mut, sorted_set_or_new, SortedSet;
     stream, stream_mut, stream_or_new, Stream;
+    json, json_mut, json_or_new, Json;
+    bloom, bloom_mut, bloom_or_new, Bloom;
 }
 
 impl View<'_> {

@@ -266,9 +266,13 @@ impl Entry {
     pub fn string(&self) -> Option<StrRef<'_>> {
         match self.value() {
             ValueRef::Str(string) => Some(string),
-            ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) | ValueRef::Stream(_) => {
-                None
-            }
+            ValueRef::List(_)
+            | ValueRef::Hash(_)
+            | ValueRef::Set(_)
+            | ValueRef::SortedSet(_)
+            | ValueRef::Stream(_)
+            | ValueRef::Json(_)
+            | ValueRef::Bloom(_) => None,
         }
     }
 
@@ -339,9 +343,13 @@ impl Entry {
                     let bytes = std::mem::take(&mut **shared);
                     *self.object_mut()? = Object::Buffer(Box::new(bytes.into()));
                 }
-                Object::List(_) | Object::Hash(_) | Object::Set(_) | Object::SortedSet(_) | Object::Stream(_) => {
-                    return None;
-                }
+                Object::List(_)
+                | Object::Hash(_)
+                | Object::Set(_)
+                | Object::SortedSet(_)
+                | Object::Stream(_)
+                | Object::Json(_)
+                | Object::Bloom(_) => return None,
             }
             return Some(());
         }
@@ -557,6 +565,7 @@ impl Entry {
     pub fn is_heavy(&self) -> bool {
         self.object().is_some_and(|object| match object.as_ref() {
             ValueRef::Str(string) => string.len() >= HEAVY_STRING,
+            run @ (ValueRef::Json(_) | ValueRef::Bloom(_)) => run.payload() >= HEAVY_STRING,
             collection => collection.blocks() > HEAVY_MIN,
         })
     }
@@ -565,6 +574,7 @@ impl Entry {
     pub fn is_vast(&self) -> bool {
         self.object().is_some_and(|object| match object.as_ref() {
             ValueRef::Str(string) => string.len() >= HEAVY_STRING,
+            run @ (ValueRef::Json(_) | ValueRef::Bloom(_)) => run.payload() >= HEAVY_STRING,
             collection => collection.blocks() > VAST_MIN,
         })
     }

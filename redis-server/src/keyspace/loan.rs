@@ -260,6 +260,8 @@ fn nothing_like(value: ValueRef<'_>) -> Value<'static> {
         ValueRef::Set(_) => Object::Set(Box::default()),
         ValueRef::SortedSet(_) => Object::SortedSet(Box::default()),
         ValueRef::Stream(_) => Object::Stream(Box::default()),
+        ValueRef::Json(_) => Object::Json(Box::default()),
+        ValueRef::Bloom(_) => Object::Bloom(Box::default()),
     })
 }
 

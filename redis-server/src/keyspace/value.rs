@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::types::bloom::Bloom;
+use crate::types::json::Json;
 use crate::types::{Hash, List, Set, SortedSet, Stream};
 
 /// A value to be stored.
@@ -37,6 +39,10 @@ pub enum Object {
     SortedSet(Box<SortedSet>),
     /// A stream.
     Stream(Box<Stream>),
+    /// A JSON document.
+    Json(Box<Json>),
+    /// A Bloom filter.
+    Bloom(Box<Bloom>),
 }
 
 /// A stored value, borrowed.
@@ -54,6 +60,10 @@ pub enum ValueRef<'a> {
     SortedSet(&'a SortedSet),
     /// A stream.
     Stream(&'a Stream),
+    /// A JSON document.
+    Json(&'a Json),
+    /// A Bloom filter.
+    Bloom(&'a Bloom),
 }
 
 /// A stored string, borrowed.
@@ -90,6 +100,8 @@ impl Object {
             Self::Set(set) => ValueRef::Set(set),
             Self::SortedSet(set) => ValueRef::SortedSet(set),
             Self::Stream(stream) => ValueRef::Stream(stream),
+            Self::Json(json) => ValueRef::Json(json),
+            Self::Bloom(filter) => ValueRef::Bloom(filter),
         }
     }
 }
@@ -104,13 +116,16 @@ impl ValueRef<'_> {
             Self::Set(_) => "set",
             Self::SortedSet(_) => "zset",
             Self::Stream(_) => "stream",
+            // The modules' names in files, which TYPE prints too.
+            Self::Json(_) => "ReJSON-RL",
+            Self::Bloom(_) => "MBbloom--",
         }
     }
 
     /// Whether it is a collection without elements, which no command leaves behind; an empty stream is not one.
     pub fn is_empty_collection(&self) -> bool {
         match self {
-            Self::Str(_) | Self::Stream(_) => false,
+            Self::Str(_) | Self::Stream(_) | Self::Json(_) | Self::Bloom(_) => false,
             Self::List(list) => list.is_empty(),
             Self::Hash(hash) => hash.is_empty(),
             Self::Set(set) => set.is_empty(),
@@ -121,7 +136,8 @@ impl ValueRef<'_> {
     /// About how many allocations the value consists of.
     pub fn blocks(&self) -> usize {
         let elements = match self {
-            Self::Str(_) => return 1,
+            Self::Str(_) | Self::Json(_) => return 1,
+            Self::Bloom(filter) => return filter.filters(),
             Self::List(list) => list.len(),
             Self::Hash(hash) => hash.len(),
             Self::Set(set) => set.len(),
@@ -140,6 +156,8 @@ impl ValueRef<'_> {
             Self::Set(set) => set.memory(),
             Self::SortedSet(set) => set.memory(),
             Self::Stream(stream) => stream.memory(),
+            Self::Json(json) => json.memory(),
+            Self::Bloom(filter) => filter.memory(),
         }
     }
 
@@ -152,6 +170,7 @@ impl ValueRef<'_> {
             Self::Set(set) => set.encoding(),
             Self::SortedSet(set) => set.encoding(),
             Self::Stream(stream) => stream.encoding(),
+            Self::Json(_) | Self::Bloom(_) => "raw",
         }
     }
 }

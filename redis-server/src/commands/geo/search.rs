@@ -345,7 +345,13 @@ struct Found<'s> {
 fn counted<'v>(view: &'v View<'_>, key: &Key<'_>) -> Option<&'v SortedSet> {
     match view.peek(key)?.value() {
         ValueRef::SortedSet(set) => Some(set),
-        ValueRef::Str(_) | ValueRef::List(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::Stream(_) => None,
+        ValueRef::Str(_)
+        | ValueRef::List(_)
+        | ValueRef::Hash(_)
+        | ValueRef::Set(_)
+        | ValueRef::Stream(_)
+        | ValueRef::Json(_)
+        | ValueRef::Bloom(_) => None,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::Level;
 use crate::keyspace::{Entry, ValueRef};
 use crate::protocol::number::{format_digits, format_f64};
 use crate::types::StreamId;
+use crate::types::json::{Kind, Node};
 
 /// A fingerprint; all zeros for no data at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,9 +77,37 @@ impl Digest {
                     }
                 }
             }
+            ValueRef::Json(json) => self.append_json(json.root()),
+            ValueRef::Bloom(filter) => {
+                self.append(&filter.header());
+                filter.parts().for_each(|(_, bits)| self.append(bits));
+            }
         }
         if entry.expire_at().is_some() {
             self.add(b"!!expire!!");
+        }
+    }
+
+    /// A value of a document, whose members may come in any order. Recurses as deep as documents are.
+    fn append_json(&mut self, value: Node<'_>) {
+        match value.kind() {
+            Kind::Array(elements) => {
+                self.append(b"[");
+                elements.for_each(|element| self.append_json(element));
+                self.append(b"]");
+            }
+            Kind::Object(members) => {
+                let mut all = Self::default();
+                for (name, value) in members {
+                    let mut member = Self::default();
+                    member.append(name);
+                    member.append_json(value);
+                    all.add(&member.0);
+                }
+                self.append(b"{");
+                self.append(&all.0);
+            }
+            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::String(_) => self.append(value.raw()),
         }
     }
 
@@ -96,6 +125,7 @@ fn kind(value: ValueRef<'_>) -> u32 {
         ValueRef::Set(_) => 2,
         ValueRef::SortedSet(_) => 3,
         ValueRef::Hash(_) => 4,
+        ValueRef::Json(_) | ValueRef::Bloom(_) => 5,
         ValueRef::Stream(_) => 6,
     }
 }

@@ -50,7 +50,12 @@ fn describe(entry: &Entry) -> Vec<Vec<u8>> {
     match entry.value() {
         ValueRef::Str(text) => vec![text.to_vec()],
         ValueRef::List(list) => list.iter().map(|item| item.to_vec()).collect(),
-        ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::SortedSet(_) | ValueRef::Stream(_) => unreachable!(),
+        ValueRef::Hash(_)
+        | ValueRef::Set(_)
+        | ValueRef::SortedSet(_)
+        | ValueRef::Stream(_)
+        | ValueRef::Json(_)
+        | ValueRef::Bloom(_) => unreachable!(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::ops::{Deref, RangeInclusive};
 
 use crate::keyspace::ValueRef;
+use crate::persistence::rdb::{self, Fork};
 use crate::protocol::number;
+use crate::types::bloom::Bloom;
 use crate::types::{Group, Stream, StreamId};
 
 /// Elements that one command adds.
@@ -71,6 +73,13 @@ impl<W: Write> PlainWriter<W> {
                 self.elements(b"ZADD", key, 2, pairs);
             }
             ValueRef::Stream(stream) => self.stream(key, stream),
+            // Without the commands of its type only RESTORE makes a value.
+            ValueRef::Json(_) if cfg!(not(feature = "json")) => self.restore(key, value),
+            ValueRef::Bloom(_) if cfg!(not(feature = "bloom")) => self.restore(key, value),
+            ValueRef::Json(json) => {
+                self.command(&[b"JSON.SET", key, b"$", json.root().to_text().as_bytes()]);
+            }
+            ValueRef::Bloom(filter) => self.bloom(key, filter),
         }
         if let Some(at) = expire_at {
             self.command(&[b"PEXPIREAT", key, at.to_string().as_bytes()]);
@@ -98,6 +107,20 @@ impl<W: Write> PlainWriter<W> {
             let some: Vec<_> = words.by_ref().take(ELEMENTS * each).collect();
             let all: Vec<&[u8]> = [name, key].into_iter().chain(some.iter().map(Vec::as_slice)).collect();
             self.command(&all);
+        }
+    }
+
+    fn restore(&mut self, key: &[u8], value: ValueRef<'_>) {
+        self.command(&[b"RESTORE", key, b"0", &rdb::dump(value, Fork::default())]);
+    }
+
+    /// A filter, piece by piece: each names where the next one would begin, counted from 1.
+    fn bloom(&mut self, key: &[u8], filter: &Bloom) {
+        self.command(&[b"BF.LOADCHUNK", key, b"1", &filter.header()]);
+        let mut at = 0;
+        while let Some(chunk) = filter.chunk(at) {
+            at += chunk.len() as u64;
+            self.command(&[b"BF.LOADCHUNK", key, (at + 1).to_string().as_bytes(), chunk]);
         }
     }
 

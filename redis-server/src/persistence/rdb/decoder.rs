@@ -9,7 +9,7 @@ use std::fmt;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{NEWEST, VALKEY, kind, opcode, skip};
+use super::{NEWEST, VALKEY, kind, module, opcode, skip};
 
 /// The first version that ends with a checksum.
 const CHECKED: u16 = 5;
@@ -114,8 +114,8 @@ pub enum Cause {
     Element,
     /// A value of this type that is none.
     Value(u8),
-    /// The value of a module.
-    ModuleValue,
+    /// The value of a module, of the type with this name; none in the form that Redis 4.0 has left.
+    ModuleValue(Option<String>),
     /// A hash some of whose fields expire.
     FieldExpiry,
     /// A function in the form that only candidates of Redis 7.0 had.
@@ -134,7 +134,10 @@ impl fmt::Display for Fault {
             Cause::Opcode(byte) => write!(f, "{byte} announces no value"),
             Cause::Element => write!(f, "a length or string is damaged"),
             Cause::Value(kind) => write!(f, "a value of type {kind} is damaged"),
-            Cause::ModuleValue => write!(f, "the value belongs to a module, and there are no modules here"),
+            Cause::ModuleValue(Some(name)) => {
+                write!(f, "the value belongs to a module ({name}) whose type is not known here")
+            }
+            Cause::ModuleValue(None) => write!(f, "the value belongs to a module, in a form that only it can read"),
             Cause::FieldExpiry => write!(f, "a hash with fields that expire, of a release candidate of Redis 7.4"),
             Cause::OldFunction => write!(f, "a function of a release candidate of Redis 7.0"),
             Cause::Checksum(said, found) => write!(f, "CRC error: the file says {said:016x}, its bytes {found:016x}"),
@@ -264,11 +267,17 @@ fn head(reader: &mut Reader<'_>) -> Result<(Head, u8), Cause> {
 
 fn record<'w>(head: Head, kind: u8, reader: &mut Reader<'w>, limits: &Limits) -> Result<Record<'w>, Cause> {
     match kind {
-        kind::MODULE | kind::MODULE_2 => return Err(Cause::ModuleValue),
+        kind::MODULE => return Err(Cause::ModuleValue(None)),
         kind if !load::is_kind(kind) => return Err(Cause::Opcode(kind)),
         _ => {}
     }
     let key = reader.string().ok_or(Cause::Element)?;
+    if kind == kind::MODULE_2 {
+        let id = reader.peek_len().ok_or(Cause::Element)?;
+        if !module::is_known(id) {
+            return Err(Cause::ModuleValue(Some(module::name(id))));
+        }
+    }
     let value = load::value(kind, reader, limits).ok_or(Cause::Value(kind))?;
     let Head { expire_at, idle, frequency } = head;
     Ok(Record { key, value: Some(value).filter(|value| !value.is_empty_collection()), expire_at, idle, frequency })
@@ -315,25 +324,17 @@ fn other<'w>(opcode: u8, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
             Item::Note { name: string()?, text: string()? }
         }
         opcode::FUNCTION => Item::Function(reader.string().ok_or(Cause::Element)?),
-        opcode::MODULE_AUX => module(reader).ok_or(Cause::Element)?,
+        opcode::MODULE_AUX => left_by_module(reader).ok_or(Cause::Element)?,
         opcode::FUNCTION_OF_A_CANDIDATE => return Err(Cause::OldFunction),
         unknown => return Err(Cause::Opcode(unknown)),
     })
 }
 
 /// What a module has left: its number, when it is to be loaded, and values behind their types up to a zero.
-fn module<'w>(reader: &mut Reader<'w>) -> Option<Item<'w>> {
+fn left_by_module<'w>(reader: &mut Reader<'w>) -> Option<Item<'w>> {
     for _ in 0..3 {
         reader.len()?;
     }
-    loop {
-        match reader.len()? {
-            0 => return Some(Item::Module),
-            1 | 2 => drop(reader.len()?),
-            3 => drop(reader.take(size_of::<f32>())?),
-            4 => drop(reader.take(size_of::<f64>())?),
-            5 => drop(reader.string()?),
-            _ => return None,
-        }
-    }
+    module::skip(reader)?;
+    Some(Item::Module)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::reader::Reader;
-use super::{VALKEY, kind, stream, ziplist, zipmap};
+use super::{VALKEY, kind, module, stream, ziplist, zipmap};
 use crate::keyspace::Object;
 use crate::protocol::number::{self, IntText};
 use crate::types::{Hash, HashLimits, List, ListLimits, Listpack, Set, SetLimits, SortedSetBuilder, SortedSetLimits};
@@ -52,6 +52,7 @@ pub(super) fn is_kind(kind: u8) -> bool {
     matches!(
         kind,
         kind::STRING..=kind::SORTED_SET
+            | kind::MODULE_2
             | kind::HASH_ZIPMAP..=kind::STREAM_3
             | kind::HASH_TTL_OF_VALKEY
             | kind::HASH_TTL
@@ -84,6 +85,7 @@ pub(super) fn value<'a>(kind: u8, reader: &mut Reader<'a>, limits: &Limits) -> O
         kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => {
             Loaded::Object(Object::Stream(Box::new(stream::load(kind, reader)?)))
         }
+        kind::MODULE_2 => Loaded::Object(module::load(reader)?),
         _ => return None,
     })
 }

@@ -13,6 +13,7 @@ mod differential;
 mod file;
 mod load;
 mod lzf;
+mod module;
 mod reader;
 mod save;
 mod skip;

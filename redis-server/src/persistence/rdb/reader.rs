@@ -102,6 +102,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A length that is read again later.
+    pub(super) fn peek_len(&mut self) -> Option<u64> {
+        let rest = self.rest;
+        let len = self.len();
+        self.rest = rest;
+        len
+    }
+
     /// A string, however it is encoded.
     pub(super) fn string(&mut self) -> Option<Cow<'a, [u8]>> {
         let int = |value: i64| Cow::Owned(IntText::new(value).to_vec());

@@ -3,8 +3,8 @@
 //!
 //! What is skipped need not be sound: whoever decodes it says what is wrong. What cannot be skipped cannot be decoded.
 
-use super::kind;
 use super::reader::Reader;
+use super::{kind, module};
 use crate::types::StreamId;
 
 /// Bytes of an id in a stream, and of a time or a double.
@@ -61,6 +61,10 @@ pub(super) fn value(kind: u8, reader: &mut Reader<'_>) -> Option<()> {
             }
         }),
         kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => stream(kind, reader),
+        kind::MODULE_2 => {
+            reader.len()?;
+            module::skip(reader)
+        }
         _ => None,
     }
 }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::keyspace::{Object, StrRef};
 use crate::protocol::oracle::{Oracle, Reply};
+use crate::types::bloom::Bloom;
+use crate::types::json::Json;
 use crate::types::testing::Rng;
 use crate::types::{Group, Hash, List, Listpack, Set, SortedSet, Stream, StreamId, StreamLimits};
 
@@ -55,9 +57,29 @@ fn values() -> Vec<Loaded<'static>> {
     values
 }
 
+/// Values of the types that the genuine server has by modules.
+fn of_modules() -> impl Iterator<Item = Loaded<'static>> {
+    let filters = [bloom(Some(2)), bloom(None)].map(|filter| Object::Bloom(Box::new(filter)));
+    filters.into_iter().chain([Object::Json(Box::new(json(10)))]).map(Loaded::Object)
+}
+
+/// A document of about so many values; the text of a large one is written in pieces.
+fn json(values: usize) -> Json {
+    let elements: Vec<String> = (0..values).map(|n| format!("{{\"n\":{n},\"s\":\"é{n}\",\"d\":{n}.25}}")).collect();
+    Json::parse(format!("[{},null,true,{{}}]", elements.join(",")).as_bytes()).unwrap()
+}
+
+/// A filter that has grown, unless it may not.
+fn bloom(growth: Option<u32>) -> Bloom {
+    let mut filter = Bloom::new(0.01, 20, growth).unwrap();
+    (0..100_u32).for_each(|n| _ = filter.add(&n.to_le_bytes()));
+    filter
+}
+
 #[test]
 fn values_survive() {
-    for value in values() {
+    let large = Loaded::Object(Object::Json(Box::new(json(3000))));
+    for value in values().into_iter().chain(of_modules()).chain([large]) {
         let payload = dump(borrowed(&value), Fork::default());
         let again = restore(&payload, &Limits::default(), true, false).ok().unwrap();
         assert_eq!(borrowed(&again).type_name(), borrowed(&value).type_name());
@@ -169,7 +191,7 @@ fn footers_are_checked() {
 fn damage_does_no_harm() {
     let mut rng = Rng::new(17);
     let limits = Limits::default();
-    for value in values() {
+    for value in values().into_iter().chain(of_modules()) {
         let mut whole = dump(borrowed(&value), Fork::default());
         whole.truncate(whole.len() - FOOTER);
         for _ in 0..300 {
@@ -184,6 +206,9 @@ fn damage_does_no_harm() {
             }
             let Some(mut loaded) = load::whole(&bytes, &limits) else { continue };
             let _ = dump(borrowed(&loaded), Fork::default());
+            if let Loaded::Object(Object::Bloom(filter)) = &mut loaded {
+                assert!(filter.add(b"an element").is_err() || filter.contains(b"an element"));
+            }
             if let Loaded::Object(Object::Stream(stream)) = &mut loaded {
                 let ids: Vec<_> = stream.log.range(StreamId::MIN, StreamId::MAX).map(|entry| entry.id).collect();
                 let _ = stream.log.range_backwards(StreamId::MIN, StreamId::MAX).flat_map(|entry| entry.fields).count();
@@ -273,7 +298,7 @@ pub(crate) fn file(options: WriteOptions) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), options);
     writer.note("redis-ver", b"7.0.15");
     writer.function(b"#!lua name=lib\nredis.register_function('f', function() end)");
-    let values = values();
+    let values: Vec<_> = values().into_iter().chain(of_modules()).collect();
     for (number, some) in values.chunks(10).enumerate() {
         writer.database(number, some.len(), 1);
         for (at, value) in some.iter().enumerate() {
@@ -364,7 +389,8 @@ fn what_is_cut_is_what_is_decoded() {
 
 #[test]
 fn files_survive_in_pieces() {
-    let expected: Vec<_> = values().iter().map(|value| dump(borrowed(value), Fork::default())).collect();
+    let all = values().into_iter().chain(of_modules());
+    let expected: Vec<_> = all.map(|value| dump(borrowed(&value), Fork::default())).collect();
     for (compress, checksum) in [(false, false), (true, false), (true, true)] {
         let file = file(WriteOptions { compress, checksum, ..WriteOptions::default() });
         for piece in [5000, usize::MAX / 2] {
@@ -448,7 +474,10 @@ fn other_versions_are_read_or_refused_by_name() {
     assert_eq!(cause(&with("REDIS0013", &string)), Some(Cause::Version(13)));
     assert_eq!(cause(&with("REDIS0080", &string)), Some(Cause::Version(80)));
     assert_eq!(cause(&with("REDISabcd", &string)), Some(Cause::Signature));
-    assert_eq!(cause(&with("REDIS0009", &[kind::MODULE_2, 1, b'k', 0])), Some(Cause::ModuleValue));
+    assert_eq!(
+        cause(&with("REDIS0009", &[kind::MODULE_2, 1, b'k', 0])),
+        Some(Cause::ModuleValue(Some("AAAAAAAAA version 0".to_owned())))
+    );
     assert_eq!(cause(&with("REDIS0012", &[kind::HASH_TTL_OF_VALKEY, 1, b'k', 0])), Some(Cause::FieldExpiry));
     assert_eq!(
         cause(&with("VALKEY080", &[kind::HASH_LISTPACK_TTL_OF_A_CANDIDATE, 1, b'k', 0])),
