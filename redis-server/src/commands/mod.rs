@@ -1,6 +1,8 @@
 //! What each command does: one file per family, ending in its table.
 
 mod bitmap;
+#[cfg(feature = "bloom")]
+mod bloom;
 mod cluster;
 mod connection;
 mod databases;
@@ -10,6 +12,8 @@ mod generic;
 mod geo;
 mod hash;
 mod hyperloglog;
+#[cfg(feature = "json")]
+mod json;
 mod limits;
 mod list;
 mod pubsub;
@@ -46,6 +50,10 @@ pub const FAMILIES: &[&Family] = &[
     &stream::FAMILY,
     &hyperloglog::FAMILY,
     &geo::FAMILY,
+    #[cfg(feature = "json")]
+    &json::FAMILY,
+    #[cfg(feature = "bloom")]
+    &bloom::FAMILY,
     &sort::FAMILY,
     &wait::FAMILY,
     &pubsub::FAMILY,

@@ -11,6 +11,7 @@ mod clients;
 mod cluster;
 mod cluster_tls;
 mod connections;
+mod documents;
 mod events;
 mod eviction;
 mod faults;

@@ -18,6 +18,7 @@ use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
 
 use super::ANY_TIME;
+use super::module::{BUILT_IN, BuiltIn};
 
 /// A section: its name, whether it is shown when none is asked for, and what writes it.
 struct Section {
@@ -39,13 +40,20 @@ const SECTIONS: &[Section] = &[
     section("Stats",        true,  stats),
     section("Replication",  true,  replication),
     section("CPU",          true,  cpu),
-    section("Modules",      true,  |_, _| ()),
+    section("Modules",      true,  modules),
     section("Commandstats", false, command_stats),
     section("Errorstats",   true,  error_stats),
     section("Latencystats", false, latency_stats),
     section("Cluster",      true,  |cx, fields| fields.add("cluster_enabled", u8::from(cx.instance.cluster.is_enabled()))),
     section("Keyspace",     true,  keyspace),
 ];
+
+fn modules(_: &Ctx<'_>, fields: &mut Fields) {
+    for BuiltIn { name, version } in BUILT_IN {
+        let rest = "api=1,filters=0,usedby=[],using=[],options=[]";
+        fields.add("module", format_args!("name={name},ver={version},{rest}"));
+    }
+}
 
 /// Lines of `name:value`.
 struct Fields {

@@ -1,4 +1,5 @@
-//! `MODULE`: there are none, and none can be loaded: they are shared objects for the genuine server.
+//! `MODULE`: none can be loaded, as they are shared objects for the genuine server. What some of them bring is built in, and listed, as
+//! client libraries look for it here.
 
 use super::config::caller;
 use super::{ANY_TIME, help, sub};
@@ -8,9 +9,34 @@ use crate::config::{Caller, settings};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
 
+/// A module whose commands are built in, and the version that has them.
+pub(super) struct BuiltIn {
+    pub(super) name: &'static str,
+    pub(super) version: i64,
+}
+
+/// All of them.
+pub(super) const BUILT_IN: &[BuiltIn] = &[
+    #[cfg(feature = "bloom")]
+    BuiltIn { name: "bf", version: 20800 },
+    #[cfg(feature = "json")]
+    BuiltIn { name: "ReJSON", version: 20800 },
+];
+
 /// MODULE LIST
 fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.reply.array(0);
+    cx.reply.array(BUILT_IN.len());
+    for BuiltIn { name, version } in BUILT_IN {
+        cx.reply.map(4);
+        cx.reply.bulk(b"name");
+        cx.reply.bulk(name.as_bytes());
+        cx.reply.bulk(b"ver");
+        cx.reply.int(*version);
+        cx.reply.bulk(b"path");
+        cx.reply.bulk(b"");
+        cx.reply.bulk(b"args");
+        cx.reply.array(0);
+    }
     Ok(())
 }
 

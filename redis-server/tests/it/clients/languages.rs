@@ -32,6 +32,13 @@ pub(super) const PYTHON_SUITE: Kit = kit! {
     programs: &["python3"],
     install: "sh install.sh",
 };
+/// Its tests of modules, of a newer version.
+pub(super) const PYTHON_MODULES_SUITE: Kit = kit! {
+    name: "redis-python-modules-suite",
+    sources: &["tests/peers/python-modules-suite"],
+    programs: &["python3"],
+    install: "sh install.sh",
+};
 pub(super) const JS: Kit = kit! {
     name: "redis-js",
     sources: &["tests/peers/js"],

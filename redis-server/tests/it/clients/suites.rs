@@ -7,7 +7,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use test_peers::{Kit, run_within};
 
-use super::languages::{GO_SUITE, PYTHON_SUITE};
+use super::languages::{GO_SUITE, PYTHON_MODULES_SUITE, PYTHON_SUITE};
 use crate::support::genuine::Genuine;
 use crate::support::server::Server;
 
@@ -22,6 +22,8 @@ struct Suite {
     command: fn(port: u16, protocol: &str) -> Command,
     /// Reads a line of what it prints.
     verdict: fn(line: &str) -> Option<Verdict>,
+    /// Whether the genuine server needs RedisJSON and RedisBloom.
+    modules: bool,
     /// Tests that the genuine server passes and ours does not, and why.
     known: &'static [(&'static str, &'static str)],
     /// Fewer tests than this that the genuine server passes are no verdict: the suite has hardly run.
@@ -33,6 +35,7 @@ const GO_REDIS: Suite = Suite {
     kit: GO_SUITE,
     command: go_redis_command,
     verdict: go_redis_verdict,
+    modules: false,
     known: &[],
     least: 450,
 };
@@ -42,9 +45,48 @@ const REDIS_PY: Suite = Suite {
     kit: PYTHON_SUITE,
     command: redis_py_command,
     verdict: redis_py_verdict,
+    modules: false,
     known: &[],
     least: 500,
 };
+
+/// Its tests of JSON and of probabilistic structures, of which Bloom filters are ours.
+const REDIS_PY_MODULES: Suite = Suite {
+    name: "redis-py, modules",
+    kit: PYTHON_MODULES_SUITE,
+    command: redis_py_modules_command,
+    verdict: redis_py_verdict,
+    modules: true,
+    known: &[
+        ("tests/test_bloom.py::test_create", CUCKOO),
+        ("tests/test_bloom.py::test_bf_reserve", CUCKOO),
+        ("tests/test_bloom.py::test_cf_add_and_insert", CUCKOO),
+        ("tests/test_bloom.py::test_cf_exists_and_del", CUCKOO),
+        ("tests/test_bloom.py::test_cms", COUNT_MIN),
+        ("tests/test_bloom.py::test_cms_merge", COUNT_MIN),
+        ("tests/test_bloom.py::test_topk", TOP_K),
+        ("tests/test_bloom.py::test_topk_incrby", TOP_K),
+        ("tests/test_bloom.py::test_topk_list_with_special_words", TOP_K),
+        ("tests/test_bloom.py::test_tdigest_create", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_reset", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_merge", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_min_and_max", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_quantile", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_cdf", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_trimmed_mean", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_rank", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_revrank", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_byrank", T_DIGEST),
+        ("tests/test_bloom.py::test_tdigest_byrevrank", T_DIGEST),
+    ],
+    least: 60,
+};
+
+/// What is no type of ours.
+const CUCKOO: &str = "CF.* is not supported";
+const COUNT_MIN: &str = "CMS.* is not supported";
+const TOP_K: &str = "TOPK.* is not supported";
+const T_DIGEST: &str = "TDIGEST.* is not supported";
 
 /// Bound of one run: a minute, nearly all of it the sleep of tests, and patience for a busy machine.
 const SECONDS: u32 = 240;
@@ -103,6 +145,19 @@ fn redis_py_command(port: u16, protocol: &str) -> Command {
     pytest
 }
 
+fn redis_py_modules_command(port: u16, protocol: &str) -> Command {
+    let mut pytest = Command::new("../venv/bin/python");
+    pytest
+        .args(["-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore"])
+        .args(["-m", "redismod and not onlycluster"])
+        .arg(format!("--redis-url=redis://localhost:{port}/9"))
+        .arg(format!("--redis-mod-url=redis://localhost:{port}/0"))
+        .arg(format!("--protocol={protocol}"))
+        .env("COLUMNS", "1000")
+        .args(["tests/test_json.py", "tests/test_bloom.py"]);
+    pytest
+}
+
 /// Reads `PASSED tests/file.py::Class::name`, `FAILED tests/file.py::Class::name - message`.
 fn redis_py_verdict(line: &str) -> Option<Verdict> {
     let (state, rest) = line.split_once(' ').filter(|(_, rest)| rest.starts_with("tests/"))?;
@@ -142,7 +197,7 @@ impl Suite {
 
     /// Both servers' results, genuine ones first; nothing where no genuine server is installed.
     fn pair<'s>(&'s self, scope: &'s Scope<'s, '_>, folder: &'s Path, protocol: &'static str) -> Option<Pair<'s>> {
-        let mut genuine = Genuine::start(&[])?;
+        let mut genuine = if self.modules { Genuine::with_modules(&[])? } else { Genuine::start(&[])? };
         let genuine = scope.spawn(move || self.run(folder, genuine.listen().port(), protocol));
         // Its clients say SAVE, too.
         let settings = [("dir", folder.to_str().unwrap())];
@@ -208,4 +263,9 @@ fn go_redis_own_tests() {
 #[test]
 fn redis_py_own_tests() {
     REDIS_PY.check();
+}
+
+#[test]
+fn redis_py_own_tests_of_json_and_bloom_filters() {
+    REDIS_PY_MODULES.check();
 }

@@ -269,4 +269,21 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "XGROUP CREATE x g 0 MKSTREAM / XADD x 1-1 f v / XADD x 1-2 f v / XREADGROUP GROUP g c COUNT 1 STREAMS x > / XCLAIM x g c 0 1-1 TIME 1000 JUSTID / XREADGROUP GROUP g d CLAIM 100000 STREAMS x >",
         "XGROUP CREATE x g 0 MKSTREAM\nXADD x 1-1 f v\nXADD x 1-2 f v\n[XCLAIM x g c 0 1-1 TIME T+0 RETRYCOUNT 1 FORCE JUSTID LASTID 1-1 | XGROUP SETID x g 1-1 ENTRIESREAD 1]\nXCLAIM x g c 0 1-1 TIME 1000 RETRYCOUNT 1 FORCE JUSTID LASTID 1-1\n[XCLAIM x g d 0 1-1 TIME T+0 RETRYCOUNT 2 FORCE JUSTID LASTID 1-2 | XCLAIM x g d 0 1-2 TIME T+0 RETRYCOUNT 1 FORCE JUSTID LASTID 1-2 | XGROUP SETID x g 1-2 ENTRIESREAD 2]",
     ),
+    // Of documents and filters, what has changed nothing is not told.
+    (
+        "JSON.SET d $ [1,[2,3],true] / JSON.SET d $ 1 NX / JSON.SET e $ 1 XX / JSON.NUMINCRBY d $[0] 2 / JSON.NUMINCRBY d $[1] 2 / JSON.NUMMULTBY d $[0] 1.5 / JSON.TOGGLE d $[2] / JSON.TOGGLE d $[0]",
+        "JSON.SET d $ [1,[2,3],true]\nJSON.NUMINCRBY d $[0] 2\nJSON.NUMMULTBY d $[0] 1.5\nJSON.TOGGLE d $[2]",
+    ),
+    (
+        "JSON.SET d $ [1,[2,3],true] / JSON.ARRAPPEND d $ 4 / JSON.ARRAPPEND d $[0] 4 / JSON.ARRINSERT d $[1] 0 1 / JSON.ARRPOP d $[1] / JSON.ARRTRIM d $[1] 0 0 / JSON.ARRTRIM d $[1] 0 0",
+        "JSON.SET d $ [1,[2,3],true]\nJSON.ARRAPPEND d $ 4\nJSON.ARRINSERT d $[1] 0 1\nJSON.ARRPOP d $[1]\nJSON.ARRTRIM d $[1] 0 0",
+    ),
+    (
+        "JSON.SET d $ [1,[2,3],true] / JSON.CLEAR d $[1] / JSON.CLEAR d $[1] / JSON.DEL d $[9] / JSON.FORGET d $[2] / JSON.MERGE d $[1] {} / JSON.MSET d $ {json} e $ 1 / JSON.STRAPPEND d $ {json} / JSON.STRAPPEND e $ {json} / JSON.DEL d / JSON.DEL d",
+        "JSON.SET d $ [1,[2,3],true]\nJSON.CLEAR d $[1]\nJSON.FORGET d $[2]\nJSON.MERGE d $[1] {}\nJSON.MSET d $ \\\"x\\\" e $ 1\nJSON.STRAPPEND d $ \\\"x\\\"\nJSON.DEL d",
+    ),
+    (
+        "BF.RESERVE f 0.01 100 / BF.ADD f a / BF.ADD f a / BF.MADD f a b / BF.MADD f a b / BF.INSERT g ITEMS a / BF.LOADCHUNK g 145 x",
+        "BF.RESERVE f 0.01 100\nBF.ADD f a\nBF.MADD f a b\nBF.INSERT g ITEMS a\nBF.LOADCHUNK g 145 x",
+    ),
 ];

@@ -219,6 +219,7 @@ fn words(line: &str, known: &Known) -> Vec<Vec<u8>> {
         "{dump}" => known.dump.clone(),
         "{functions}" => known.functions.clone(),
         "{port}" => known.port.clone().into_bytes(),
+        "{json}" => b"\"x\"".into(),
         word => word.into(),
     };
     words.map(known).collect()

@@ -9,10 +9,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use test_peers::skip;
+use test_peers::{Kit, kit, skip};
 
 use super::PATIENCE;
 use super::resp::{Value, parse, request};
+
+/// RedisJSON and RedisBloom, of the version that the wheel has: shared objects that a genuine server loads.
+const MODULES: Kit = kit! {
+    name: "redis-modules",
+    sources: &["tests/peers/modules"],
+    programs: &["python3"],
+    install: "sh install.sh",
+};
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
@@ -30,6 +38,16 @@ impl Genuine {
     /// `None`, and a line that says so, where no genuine server is installed.
     pub(crate) fn start(settings: &[(String, String)]) -> Option<Self> {
         Self::with_file(settings, None)
+    }
+
+    /// One with RedisJSON and RedisBloom.
+    pub(crate) fn with_modules(settings: &[(String, String)]) -> Option<Self> {
+        Self::start(&[settings, &modules()?].concat())
+    }
+
+    /// The same, which loads this snapshot.
+    pub(crate) fn with_modules_and_file(snapshot: &Path) -> Option<Self> {
+        Self::with_file(&modules()?, Some(snapshot))
     }
 
     /// A Valkey, where `VALKEY_SERVER` names one: Debian 12 has no package of it, so that nobody must have one.
@@ -148,6 +166,13 @@ impl Drop for Genuine {
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Settings that load the modules; `None` where they cannot be fetched.
+fn modules() -> Option<[(String, String); 2]> {
+    let folder = MODULES.installed()?;
+    let path = |name| folder.join(name).to_str().expect("the path is UTF-8").to_owned();
+    Some(["rejson.so", "redisbloom.so"].map(|name| ("loadmodule".to_owned(), path(name))))
 }
 
 /// Copies the files of a folder.

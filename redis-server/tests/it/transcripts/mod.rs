@@ -77,7 +77,8 @@ fn tcp(script: &Script, cut: Option<u64>, pipelined: bool) -> Outcome {
 }
 
 fn genuine(script: &Script) -> Option<Outcome> {
-    let mut genuine = Genuine::start(&script.settings)?;
+    let start = if script.modules { Genuine::with_modules } else { Genuine::start };
+    let mut genuine = start(&script.settings)?;
     if script.needs.is_some_and(|version| genuine.version < version) {
         return Some(Outcome::default());
     }
@@ -154,7 +155,8 @@ fn print() {
     let Ok(mode) = std::env::var("TRANSCRIPT_PRINT") else { return };
     for path in files() {
         let (text, script) = read(&path);
-        let Some(mut genuine) = Genuine::start(&script.settings) else { return };
+        let start = if script.modules { Genuine::with_modules } else { Genuine::start };
+        let Some(mut genuine) = start(&script.settings) else { return };
         let recording = Mode { recording: true, genuine: Some(genuine.version), ..Mode::default() };
         let outcome = replay(&script, &mut genuine, recording);
         for (line, failure) in &outcome.failures {

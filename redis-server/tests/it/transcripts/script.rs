@@ -6,6 +6,8 @@ pub(crate) struct Script {
     pub(crate) settings: Vec<(String, String)>,
     /// Genuine servers older than this are not asked.
     pub(crate) needs: Option<[u32; 2]>,
+    /// The genuine server is one with RedisJSON and RedisBloom.
+    pub(crate) modules: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -93,7 +95,7 @@ impl Script {
                 match script.standing_alone(name, &rest) {
                     Some(Ok((client, action))) => script.steps.push(step(line, client, action, &mut Rules::default())),
                     Some(Err(reason)) => return Err(at(reason)),
-                    None if matches!(name, "config" | "needs") => {}
+                    None if matches!(name, "config" | "needs" | "modules") => {}
                     None => rules.add(name, &rest).map_err(at)?,
                 }
             } else if let Some((client, action)) = head(text) {
@@ -136,6 +138,10 @@ impl Script {
                 }
                 Err(reason) => Some(Err(reason)),
             },
+            ("modules", []) if self.steps.is_empty() => {
+                self.modules = true;
+                None
+            }
             ("config", _) => Some(Err("@config wants name and value, before the first command".into())),
             _ => None,
         }

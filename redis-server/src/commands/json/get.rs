@@ -1,0 +1,143 @@
+//! JSON.GET and JSON.MGET.
+
+use bytes::Bytes;
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+
+use super::{MAX_TEXT, TOO_LONG, no_path, path, path_of, refused};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::protocol::error::Error;
+use crate::types::json::{Budget, Json, Node, Path, Style};
+
+/// `JSON.GET key [INDENT indent] [NEWLINE newline] [SPACE space] [path …]`
+pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let (style, first) = options(args)?;
+    let Some(json) = cx.db.json(args.key(0))? else {
+        cx.reply.null();
+        return Ok(());
+    };
+    let text = if args.len() - first > 1 {
+        several(json, args.from(first), style)?
+    } else {
+        let path = path(args, first)?;
+        one(json, &path, style, &mut json.budget())?.ok_or_else(|| no_path(path.text()))?
+    };
+    cx.reply.blob(&Bytes::from(text));
+    Ok(())
+}
+
+/// What stands in front of the paths, and where these begin. NOESCAPE, of old versions, says nothing any more.
+fn options(args: Args<'_>) -> Result<(Style<'_>, usize)> {
+    let (mut style, mut at) = (Style::PLAIN, 2);
+    while at < args.len() {
+        let place = match () {
+            () if args.is(at, "NOESCAPE") => {
+                at += 1;
+                continue;
+            }
+            () if args.is(at, "INDENT") => &mut style.indent,
+            () if args.is(at, "NEWLINE") => &mut style.newline,
+            () if args.is(at, "SPACE") => &mut style.space,
+            () => break,
+        };
+        *place = args.get(at + 1).ok_or(Error::Syntax)?;
+        at += 2;
+    }
+    Ok((style, at))
+}
+
+/// What puts parts of a text in their place, as long as it may grow.
+type Put<'t> = dyn FnMut(&[u8]) -> Result + 't;
+
+/// The text that `write` puts together, whose length is bounded.
+fn text(write: impl FnOnce(&mut Put<'_>) -> Result) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut put = |part: &[u8]| {
+        if text.len() + part.len() > MAX_TEXT {
+            return Err(TOO_LONG);
+        }
+        text.extend_from_slice(part);
+        Ok(())
+    };
+    write(&mut put)?;
+    Ok(text)
+}
+
+/// What one path leads to: a list, or the first value, if there is one.
+fn one(json: &Json, path: &Path, style: Style<'_>, budget: &mut Budget) -> Result<Option<Vec<u8>>> {
+    let mut found = json.find_within(path, budget).map_err(refused)?;
+    if path.is_legacy() {
+        return found.next().map(|value| text(|put| value.print(style, 0, put))).transpose();
+    }
+    text(|put| list(found, style, 0, put)).map(Some)
+}
+
+fn list<'j>(
+    mut found: impl ExactSizeIterator<Item = Node<'j>>,
+    style: Style<'_>,
+    level: usize,
+    put: &mut Put<'_>,
+) -> Result {
+    style.container(*b"[]", level, put, found.len(), |put| {
+        found.by_ref().take(1).try_for_each(|value| value.print(style, level + 1, put))
+    })
+}
+
+/// What several paths lead to, by their texts: lists, unless all are legacy paths.
+fn several(json: &Json, paths: Args<'_>, style: Style<'_>) -> Result<Vec<u8>> {
+    let mut all: IndexMap<&[u8], Path, RandomState> = IndexMap::default();
+    for text in paths.iter() {
+        if !all.contains_key(text) {
+            all.insert(text, path_of(text)?);
+        }
+    }
+    let is_legacy = all.values().all(Path::is_legacy);
+    let mut budget = json.budget();
+    let count = all.len();
+    let mut all = all.into_iter();
+    text(|put| {
+        style.container(*b"{}", 0, put, count, |put| {
+            // One at a time, so that never more is held than one path finds.
+            all.by_ref().take(1).try_for_each(|(name, path)| {
+                let mut found = json.find_within(&path, &mut budget).map_err(refused)?;
+                style.name(name, put)?;
+                if !is_legacy {
+                    return list(found, style, 1, put);
+                }
+                found.next().ok_or_else(|| no_path(path.text()))?.print(style, 1, put)
+            })
+        })
+    })
+}
+
+/// `JSON.MGET key [key …] path`
+pub(super) fn mget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let path = path(args, args.len() - 1)?;
+    let mut texts = Vec::with_capacity(args.keys().len());
+    let mut total = 0;
+    let mut budget = Budget::default();
+    for key in args.keys() {
+        // Whatever is no document, or has nothing there, is null.
+        let text = match cx.db.json(key) {
+            Ok(Some(json)) => {
+                budget.add(json);
+                one(json, &path, Style::PLAIN, &mut budget)?
+            }
+            _ => None,
+        };
+        total += text.as_ref().map_or(0, Vec::len);
+        if total > MAX_TEXT {
+            return Err(TOO_LONG);
+        }
+        texts.push(text);
+    }
+    cx.reply.array(texts.len());
+    for text in texts {
+        match text {
+            Some(text) => cx.reply.blob(&Bytes::from(text)),
+            None => cx.reply.null(),
+        }
+    }
+    Ok(())
+}
