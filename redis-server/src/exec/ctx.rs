@@ -363,20 +363,24 @@ impl<'a> Ctx<'a> {
     /// and the change is counted.
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
-        if self.instance.replication.is_replica() && !self.worker.loads {
-            self.instance.replication.note_local(self.client.db, key.bytes);
-        }
+        self.note_local(key);
         if notifications::is_on(&self.instance.config) || self.db.database().is_of_interest() {
             return self.changed_in(self.client.db, key, event);
         }
         self.dirty.set(self.dirty.get() + 1);
     }
 
-    /// [`Ctx::changed`] of which nobody is notified.
-    pub fn changed_silently(&mut self, key: &Key<'_>) {
+    /// A replica that takes writes remembers what its own clients have changed.
+    #[inline]
+    fn note_local(&self, key: &Key<'_>) {
         if self.instance.replication.is_replica() && !self.worker.loads {
             self.instance.replication.note_local(self.client.db, key.bytes);
         }
+    }
+
+    /// [`Ctx::changed`] of which nobody is notified.
+    pub fn changed_silently(&mut self, key: &Key<'_>) {
+        self.note_local(key);
         self.touched(key);
         self.dirty.set(self.dirty.get() + 1);
     }

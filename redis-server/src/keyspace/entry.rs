@@ -264,16 +264,8 @@ impl Entry {
     /// The value, if it is a string.
     #[inline]
     pub fn string(&self) -> Option<StrRef<'_>> {
-        match self.value() {
-            ValueRef::Str(string) => Some(string),
-            ValueRef::List(_)
-            | ValueRef::Hash(_)
-            | ValueRef::Set(_)
-            | ValueRef::SortedSet(_)
-            | ValueRef::Stream(_)
-            | ValueRef::Json(_)
-            | ValueRef::Bloom(_) => None,
-        }
+        let ValueRef::Str(string) = self.value() else { return None };
+        Some(string)
     }
 
     /// The hash, if the value is one.
@@ -563,19 +555,21 @@ impl Entry {
     /// Whether freeing the value takes long: it consists of many blocks, or is a very large string.
     #[inline]
     pub fn is_heavy(&self) -> bool {
-        self.object().is_some_and(|object| match object.as_ref() {
-            ValueRef::Str(string) => string.len() >= HEAVY_STRING,
-            run @ (ValueRef::Json(_) | ValueRef::Bloom(_)) => run.payload() >= HEAVY_STRING,
-            collection => collection.blocks() > HEAVY_MIN,
-        })
+        self.is_larger_than(HEAVY_MIN)
     }
 
     /// Whether saving the value takes long.
     pub fn is_vast(&self) -> bool {
+        self.is_larger_than(VAST_MIN)
+    }
+
+    /// Whether it is a collection of more than so many blocks, or a very large run of bytes.
+    #[inline]
+    fn is_larger_than(&self, blocks: usize) -> bool {
         self.object().is_some_and(|object| match object.as_ref() {
             ValueRef::Str(string) => string.len() >= HEAVY_STRING,
             run @ (ValueRef::Json(_) | ValueRef::Bloom(_)) => run.payload() >= HEAVY_STRING,
-            collection => collection.blocks() > VAST_MIN,
+            collection => collection.blocks() > blocks,
         })
     }
 

@@ -42,16 +42,8 @@ fn with<R>(db: &Database, now: u64, key: &[u8], run: impl FnOnce(&mut View<'_>, 
 }
 
 fn text(value: ValueRef<'_>) -> Vec<u8> {
-    match value {
-        ValueRef::Str(string) => string.to_vec(),
-        ValueRef::List(_)
-        | ValueRef::Hash(_)
-        | ValueRef::Set(_)
-        | ValueRef::SortedSet(_)
-        | ValueRef::Stream(_)
-        | ValueRef::Json(_)
-        | ValueRef::Bloom(_) => b"a collection".to_vec(),
-    }
+    let ValueRef::Str(string) = value else { return b"a collection".to_vec() };
+    string.to_vec()
 }
 
 /// Every key that a whole scan returns.

@@ -343,16 +343,8 @@ struct Found<'s> {
 
 /// The set at a key that was looked up, and counted, before.
 fn counted<'v>(view: &'v View<'_>, key: &Key<'_>) -> Option<&'v SortedSet> {
-    match view.peek(key)?.value() {
-        ValueRef::SortedSet(set) => Some(set),
-        ValueRef::Str(_)
-        | ValueRef::List(_)
-        | ValueRef::Hash(_)
-        | ValueRef::Set(_)
-        | ValueRef::Stream(_)
-        | ValueRef::Json(_)
-        | ValueRef::Bloom(_) => None,
-    }
+    let ValueRef::SortedSet(set) = view.peek(key)?.value() else { return None };
+    Some(set)
 }
 
 /// Answers with what is found.
