@@ -142,20 +142,7 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
     bus.queues.borrow_mut().insert(link, queue);
     spawn_local(async move {
         let timeout = Duration::from_millis(bus.instance.config.uint(settings::CLUSTER_NODE_TIMEOUT)).max(CONNECT);
-        let source = peers::source(&bus.instance.config);
-        let connecting =
-            async { connect_from(source?, SocketAddr::new(ip.parse().map_err(io::Error::other)?, port)).await };
-        let connecting = async {
-            let stream = connecting.await?;
-            let ends = (stream.peer_addr()?.ip(), stream.local_addr()?.ip());
-            let config = &bus.instance.config;
-            let stream = match tls::is_on(config) {
-                true => Wire::Tls(Box::new(bus.certificates.connect(config, stream, ends.0).await?)),
-                false => Wire::Plain(stream),
-            };
-            Ok::<_, io::Error>((stream, ends))
-        };
-        let connected = tokio::time::timeout(timeout, connecting).await;
+        let connected = tokio::time::timeout(timeout, open(&bus, &ip, port)).await;
         if let Ok(Err(error)) = &connected
             && tls::is_on(&bus.instance.config)
         {
@@ -171,6 +158,19 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
         serve(&bus, link, stream);
         bus.instance.cluster.with(&bus.instance, |machine, now| machine.opened(link, &peer, &local, now));
     });
+}
+
+/// A connection to another node, and the addresses of that node and of this one.
+async fn open(bus: &Bus, ip: &str, port: u16) -> io::Result<(Wire, (IpAddr, IpAddr))> {
+    let config = &bus.instance.config;
+    let address = SocketAddr::new(ip.parse().map_err(io::Error::other)?, port);
+    let stream = connect_from(peers::source(config)?, address).await?;
+    let ends = (stream.peer_addr()?.ip(), stream.local_addr()?.ip());
+    let wire = match tls::is_on(config) {
+        true => Wire::Tls(Box::new(bus.certificates.connect(config, stream, ends.0).await?)),
+        false => Wire::Plain(stream),
+    };
+    Ok((wire, ends))
 }
 
 async fn connect_from(source: Option<SocketAddr>, address: SocketAddr) -> io::Result<TcpStream> {
