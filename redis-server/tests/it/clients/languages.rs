@@ -35,7 +35,7 @@ pub(super) const PYTHON_SUITE: Kit = kit! {
 /// Its tests of modules, of a newer version.
 pub(super) const PYTHON_MODULES_SUITE: Kit = kit! {
     name: "redis-python-modules-suite",
-    sources: &["tests/peers/python-modules-suite"],
+    sources: &["tests/peers/python-suite/install.sh", "tests/peers/python-modules-suite"],
     programs: &["python3"],
     install: "sh install.sh",
 };

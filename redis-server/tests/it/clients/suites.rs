@@ -132,29 +132,25 @@ fn go_redis_verdict(line: &str) -> Option<Verdict> {
 fn redis_py_command(port: u16, protocol: &str) -> Command {
     // Files with tests of what a single server without modules does.
     let files = "commands pipeline pubsub scripting lock encoding function hash monitor";
-    let files = files.split(' ').map(|name| format!("tests/test_{name}.py"));
+    pytest(port, protocol, "not redismod and not onlycluster and not replica and not cp_integration", files)
+}
+
+fn redis_py_modules_command(port: u16, protocol: &str) -> Command {
+    let mut pytest = pytest(port, protocol, "redismod and not onlycluster", "json bloom");
+    pytest.arg(format!("--redis-mod-url=redis://localhost:{port}/0"));
+    pytest
+}
+
+/// Runs those of redis-py's tests in these files that have these marks.
+fn pytest(port: u16, protocol: &str, marks: &str, files: &str) -> Command {
     let mut pytest = Command::new("../venv/bin/python");
     pytest
-        .args(["-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore"])
-        .args(["-m", "not redismod and not onlycluster and not replica and not cp_integration"])
+        .args(["-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore", "-m", marks])
         .arg(format!("--redis-url=redis://localhost:{port}/9"))
         .arg(format!("--protocol={protocol}"))
         // A line is not cut at the width of a terminal.
         .env("COLUMNS", "1000")
-        .args(files);
-    pytest
-}
-
-fn redis_py_modules_command(port: u16, protocol: &str) -> Command {
-    let mut pytest = Command::new("../venv/bin/python");
-    pytest
-        .args(["-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-W", "ignore"])
-        .args(["-m", "redismod and not onlycluster"])
-        .arg(format!("--redis-url=redis://localhost:{port}/9"))
-        .arg(format!("--redis-mod-url=redis://localhost:{port}/0"))
-        .arg(format!("--protocol={protocol}"))
-        .env("COLUMNS", "1000")
-        .args(["tests/test_json.py", "tests/test_bloom.py"]);
+        .args(files.split(' ').map(|name| format!("tests/test_{name}.py")));
     pytest
 }
 

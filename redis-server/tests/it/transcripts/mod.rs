@@ -76,9 +76,14 @@ fn tcp(script: &Script, cut: Option<u64>, pipelined: bool) -> Outcome {
     replay(script, &mut Tcp { server, cut }, Mode { pipelined, ..Mode::default() })
 }
 
-fn genuine(script: &Script) -> Option<Outcome> {
+/// The genuine server that a script is for.
+fn oracle(script: &Script) -> Option<Genuine> {
     let start = if script.modules { Genuine::with_modules } else { Genuine::start };
-    let mut genuine = start(&script.settings)?;
+    start(&script.settings)
+}
+
+fn genuine(script: &Script) -> Option<Outcome> {
+    let mut genuine = oracle(script)?;
     if script.needs.is_some_and(|version| genuine.version < version) {
         return Some(Outcome::default());
     }
@@ -155,8 +160,7 @@ fn print() {
     let Ok(mode) = std::env::var("TRANSCRIPT_PRINT") else { return };
     for path in files() {
         let (text, script) = read(&path);
-        let start = if script.modules { Genuine::with_modules } else { Genuine::start };
-        let Some(mut genuine) = start(&script.settings) else { return };
+        let Some(mut genuine) = oracle(&script) else { return };
         let recording = Mode { recording: true, genuine: Some(genuine.version), ..Mode::default() };
         let outcome = replay(&script, &mut genuine, recording);
         for (line, failure) in &outcome.failures {
