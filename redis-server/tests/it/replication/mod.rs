@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use test_peers::skip;
@@ -26,7 +27,7 @@ use super::support::genuine::Genuine;
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
 use super::support::server::{Client, Server};
-use super::support::{Random, until};
+use super::support::{Random, until, within};
 use super::windows;
 
 /// Commands of a writer.
@@ -367,7 +368,7 @@ impl Sentinel {
         fs::create_dir_all(&folder).unwrap();
         let text = format!(
             "port {port}\ndir {}\nsentinel monitor first 127.0.0.1 {primary} 1\nsentinel down-after-milliseconds first \
-             1000\nsentinel failover-timeout first 10000\n",
+             2000\nsentinel failover-timeout first 10000\n",
             folder.display()
         );
         fs::write(folder.join("sentinel.conf"), text).unwrap();
@@ -394,9 +395,16 @@ impl Drop for Sentinel {
         // It may have ended by itself; there is nobody to tell.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        if thread::panicking() {
+            eprintln!("Sentinel's log:\n{}", fs::read_to_string(self.folder.join("log")).unwrap_or_default());
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
+
+/// A Sentinel that could not run for 2 s does nothing for 30 s more (its "TILT" mode), and what comes back as a primary
+/// it looks at every 10 s until it was up for 8 s without a gap: twice that, for a busy machine.
+const SENTINELS_PATIENCE: Duration = Duration::from_secs(100);
 
 /// One that was free a moment ago nearly always still is.
 fn free_port() -> u16 {
@@ -414,7 +422,7 @@ fn sentinel_fails_over() {
     let Some(sentinel) = Sentinel::of(first_port.parse().unwrap()) else { return };
     let replication = |server: &Process, name: &str| field(&ask(&mut server.connect(), &["INFO", "replication"]), name);
     until("the replica follows", || replication(&second, "master_link_status") == "up");
-    until("Sentinel knows the replica", || {
+    within(SENTINELS_PATIENCE, "Sentinel knows the replica", || {
         let known = sentinel.ask(&["SENTINEL", "REPLICAS", "first"]);
         known.is_some_and(|known| matches!(&known, Value::Array(replicas) if replicas.len() == 1))
     });
@@ -423,12 +431,12 @@ fn sentinel_fails_over() {
     assert_eq!(ask(&mut client, &["WAIT", "1", "0"]), Value::Int(1));
     first.signal(Signal::KILL);
     first.ended();
-    until("the replica is promoted", || replication(&second, "role") == "master");
+    within(SENTINELS_PATIENCE, "the replica is promoted", || replication(&second, "role") == "master");
     let mut client = second.connect();
     assert_eq!(ask(&mut client, &["GET", "k"]), Value::Bulk(b"v".to_vec()));
     assert_eq!(ask(&mut client, &["SET", "l", "w"]), Value::Status("OK".into()));
     first.restart();
-    until("the old primary follows", || {
+    within(SENTINELS_PATIENCE, "the old primary follows", || {
         replication(&first, "role") == "slave" && replication(&first, "master_link_status") == "up"
     });
     assert_eq!(replication(&first, "master_port"), second_port);

@@ -12,10 +12,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits for what another thread or process brings about.
 #[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    within(PATIENCE, what, holds);
+}
+
+/// As `until`, with the patience that somebody else's periods ask for.
+#[track_caller]
+pub(crate) fn within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < patience, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
