@@ -92,6 +92,12 @@ pub trait Protocol: Send + Sync {
     /// load's depth.
     fn room(&self, connection: &Self::Connection) -> usize;
 
+    /// Whether an open connection has what the load of others counts on; the load begins when all have, or takes too long.
+    fn is_prepared(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        true
+    }
+
     /// How many requests have no answer yet.
     fn in_flight(&self, connection: &Self::Connection) -> usize;
 

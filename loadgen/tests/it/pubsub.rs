@@ -66,6 +66,23 @@ fn lost_and_changed_deliveries_are_counted_exactly() {
 }
 
 #[test]
+fn nothing_is_published_before_everybody_has_subscribed() {
+    let late = |late| Broker::start(Delay::None, Harm::LateSubscriptions(late));
+    let line = |broker: &Broker, timeout| {
+        format!("pubsub {} -c 2 -t 2 --subscribers 3 -n 100 --timeout {timeout} --verify", broker.address)
+    };
+    let outcome = run(&line(&late(Duration::from_millis(100)), "10s"));
+    let deliveries = outcome.deliveries.clone().unwrap();
+    assert_eq!((outcome.answers(), outcome.failed()), (100, 0), "{:?}", outcome.failures);
+    assert_eq!((deliveries.promised, deliveries.arrived), (300, 300));
+
+    // Who never hears of its subscription is told of, and holds up nobody for ever.
+    let outcome = run(&line(&late(Duration::from_secs(3600)), "300ms"));
+    assert_eq!((outcome.ending.clone(), outcome.answers()), (Ending::Complete, 100));
+    assert!(outcome.failures_of(Failure::TimedOut) >= 3, "{:?}", outcome.failures);
+}
+
+#[test]
 fn a_genuine_server_delivers() {
     if !is_there("redis-server") {
         return;

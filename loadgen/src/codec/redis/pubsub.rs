@@ -63,7 +63,7 @@ pub struct PubSubConnection {
 #[derive(Clone, Debug)]
 enum Role {
     Publisher { in_flight: InFlight, reader: Reader },
-    Subscriber { seat: usize },
+    Subscriber { seat: usize, unconfirmed: usize },
 }
 
 impl PubSub {
@@ -126,13 +126,13 @@ impl PubSub {
         tally.delivered(intended);
     }
 
-    fn receive_as_subscriber(&self, input: &[u8], tally: &mut Tally) -> Result<usize, Broken> {
+    fn receive_as_subscriber(&self, unconfirmed: &mut usize, input: &[u8], tally: &mut Tally) -> Result<usize, Broken> {
         let mut consumed = 0;
         while let Some(Event { kind, last, length }) = event(&input[consumed..])? {
             consumed += length;
             match kind {
                 b"message" | b"smessage" => self.deliver(last, tally),
-                b"subscribe" | b"ssubscribe" => {}
+                b"subscribe" | b"ssubscribe" => *unconfirmed = unconfirmed.saturating_sub(1),
                 other => return Err(reply::unexpected("a message", other)),
             }
         }
@@ -188,7 +188,7 @@ impl Protocol for PubSub {
 
     fn connect(&self, seat: usize) -> PubSubConnection {
         let role = if seat < self.settings.subscribers {
-            Role::Subscriber { seat }
+            Role::Subscriber { seat, unconfirmed: self.channels_of(seat).count() }
         } else {
             Role::Publisher { in_flight: InFlight::default(), reader: Reader::default() }
         };
@@ -200,7 +200,7 @@ impl Protocol for PubSub {
             return;
         }
         out.extend_from_slice(&self.login);
-        if let Role::Subscriber { seat } = connection.role {
+        if let Role::Subscriber { seat, .. } = connection.role {
             let command = if self.settings.sharded { "SSUBSCRIBE" } else { "SUBSCRIBE" };
             for channel in self.channels_of(seat) {
                 append_request([command.as_bytes(), channel.as_bytes()].into_iter(), out);
@@ -215,6 +215,11 @@ impl Protocol for PubSub {
             Role::Publisher { .. } if is_ready || self.login_replies == 0 => usize::MAX,
             Role::Publisher { .. } | Role::Subscriber { .. } => 0,
         }
+    }
+
+    // A message that is published before everybody has subscribed reaches fewer.
+    fn is_prepared(&self, connection: &PubSubConnection) -> bool {
+        !matches!(connection.role, Role::Subscriber { unconfirmed: 1.., .. })
     }
 
     fn in_flight(&self, connection: &PubSubConnection) -> usize {
@@ -246,7 +251,9 @@ impl Protocol for PubSub {
             return Ok(Received { consumed, close: false });
         }
         match &mut connection.role {
-            Role::Subscriber { .. } => consumed += self.receive_as_subscriber(&input[consumed..], tally)?,
+            Role::Subscriber { unconfirmed, .. } => {
+                consumed += self.receive_as_subscriber(unconfirmed, &input[consumed..], tally)?;
+            }
             Role::Publisher { in_flight, reader } => loop {
                 let (read, reply) = reader.read(&input[consumed..], false)?;
                 consumed += read;
@@ -378,6 +385,7 @@ mod tests {
         let (mut out, mut source) = (Vec::new(), Source::new(0, 0, 1));
         pubsub.control(&mut subscriber, &mut out);
         assert_eq!(std::mem::take(&mut out), b"*2\r\n$9\r\nSUBSCRIBE\r\n$3\r\nc:0\r\n");
+        assert_eq!((pubsub.is_prepared(&subscriber), pubsub.is_prepared(&publisher)), (false, true));
         assert_eq!((pubsub.room(&subscriber), pubsub.room(&publisher)), (0, usize::MAX));
         pubsub.begin(&mut publisher, 0x123, &mut source, &mut out);
         let message = "0000000000000123000000000000000";
@@ -401,7 +409,7 @@ mod tests {
                     "{cut}"
                 );
             }
-            assert_eq!(pubsub.in_flight(&subscriber), 0);
+            assert_eq!((pubsub.in_flight(&subscriber), pubsub.is_prepared(&subscriber)), (0, true));
         }
         let deliveries = tally.deliveries();
         assert_eq!((deliveries.promised, deliveries.latencies.max().as_nanos()), (1, 0x30));

@@ -43,7 +43,7 @@ pub(super) struct Worker<'a, P: Protocol> {
     connections: Vec<Connection<P>>,
     /// Who has them, where each request has its own server; else nobody.
     clients: Vec<Client>,
-    /// Connections that were never opened yet, nor failed to.
+    /// Connections that were never opened and prepared yet, nor failed to.
     opening: usize,
     open: usize,
     open_at_end: Option<usize>,
@@ -94,6 +94,8 @@ struct Connection<P: Protocol> {
     server: usize,
     link: Option<Link>,
     state: State,
+    /// Until then it may take to be open, and prepared.
+    deadline: Nanos,
     codec: P::Connection,
     /// What the codec left over of the last read.
     unread: Vec<u8>,
@@ -103,7 +105,7 @@ struct Connection<P: Protocol> {
     begun: u64,
     /// Attempts to open it since it last answered.
     attempts: u32,
-    /// Whether it has been opened, or failed to, at least once.
+    /// Whether it has been opened and prepared, or failed to, at least once.
     is_tried: bool,
     /// Whether it is in the list of this turn.
     is_listed: bool,
@@ -121,6 +123,7 @@ impl<P: Protocol> Connection<P> {
             server,
             link: None,
             state: State::Down(0),
+            deadline: 0,
             codec,
             unread: Vec::new(),
             answered: 0,
@@ -136,8 +139,7 @@ impl<P: Protocol> Connection<P> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Until then it may take.
-    Opening(Nanos),
+    Opening,
     Open,
     /// Not to be opened before.
     Down(Nanos),
@@ -380,7 +382,12 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let now = self.tally.now();
         let before = now.saturating_sub(nanos(self.load.timeout));
         for place in 0..self.connections.len() {
+            let is_late = now >= self.connections[place].deadline;
             match self.connections[place].state {
+                State::Open if is_late && !self.connections[place].is_tried => {
+                    let example = format!("not prepared within {:?}", self.load.timeout);
+                    self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
+                }
                 State::Open => {
                     let connection = &mut self.connections[place];
                     if self.protocol.in_flight(&connection.codec) > 0 {
@@ -391,12 +398,12 @@ impl<'a, P: Protocol> Worker<'a, P> {
                         self.list(place);
                     }
                 }
-                State::Opening(deadline) if now >= deadline => {
+                State::Opening if is_late => {
                     let example = format!("no connection within {:?}", self.load.timeout);
                     self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
                 }
                 State::Down(until) if now >= until && self.is_wanted(place) => self.open(poller, place),
-                State::Opening(_) | State::Down(_) => {}
+                State::Opening | State::Down(_) => {}
             }
             if P::ROUTED && self.connections[place].state != State::Open {
                 // What waits for a server that does not come must not wait for ever.

@@ -38,7 +38,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             Ok(link) => {
                 connection.link = Some(link);
                 connection.awaits_write = true;
-                connection.state = State::Opening(self.tally.now().saturating_add(nanos(self.load.timeout)));
+                connection.deadline = self.tally.now().saturating_add(nanos(self.load.timeout));
+                connection.state = State::Opening;
                 // A datagram socket, or a Unix one, is connected at once.
                 self.advance(poller, place);
             }
@@ -63,7 +64,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     pub(super) fn react(&mut self, poller: &OwnedFd, place: usize, flags: epoll::EventFlags) {
-        if let State::Opening(_) = self.connections[place].state {
+        if let State::Opening = self.connections[place].state {
             return self.advance(poller, place);
         }
         if flags.contains(epoll::EventFlags::OUT) && self.connections[place].awaits_write {
@@ -90,7 +91,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             Ok(true) => {
                 connection.state = State::Open;
                 self.open += 1;
-                self.is_no_longer_new(place);
+                self.look_whether_prepared(place);
                 self.await_write(poller, place);
                 self.list(place);
                 // TLS may have decrypted the server's first words together with the end of its handshake, and what else came
@@ -102,6 +103,12 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 self.await_write(poller, place);
             }
             Err(lost) => self.lose(poller, place, lost),
+        }
+    }
+
+    fn look_whether_prepared(&mut self, place: usize) {
+        if self.protocol.is_prepared(&self.connections[place].codec) {
+            self.is_no_longer_new(place);
         }
     }
 
@@ -203,6 +210,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connection.answered += answers;
             connection.attempts = 0;
         }
+        self.look_whether_prepared(place);
         Ok(received.close)
     }
 

@@ -25,6 +25,8 @@ pub(crate) enum Harm {
     Lost(u64),
     /// Its last byte is another one.
     Changed(u64),
+    /// A subscription takes so long.
+    LateSubscriptions(Duration),
 }
 
 /// What the broker did.
@@ -53,7 +55,7 @@ impl Broker {
             for stream in listener.incoming().flatten() {
                 let (record, sender) = (Arc::clone(&record), sender.clone());
                 // The peer may end at any time; that is its right.
-                thread::spawn(move || converse(stream, &record, &sender, delay));
+                thread::spawn(move || converse(stream, &record, &sender, (delay, harm)));
             }
         });
         Self { address, record: kept }
@@ -100,7 +102,7 @@ fn deliver(waiting: &Receiver<Waiting>, record: &Record, harm: Harm) {
                         message[last] ^= 1;
                         continue;
                     }
-                    Harm::Nothing | Harm::Lost(_) | Harm::Changed(_) => {}
+                    Harm::Nothing | Harm::Lost(_) | Harm::Changed(_) | Harm::LateSubscriptions(_) => {}
                 }
                 record.delays.lock().unwrap().push(arrived.elapsed().as_nanos() as u64);
                 let _ = stream.write_all(&message);
@@ -109,7 +111,12 @@ fn deliver(waiting: &Receiver<Waiting>, record: &Record, harm: Harm) {
     }
 }
 
-fn converse(mut stream: TcpStream, record: &Record, sender: &Sender<Waiting>, delay: Delay) -> std::io::Result<()> {
+fn converse(
+    mut stream: TcpStream,
+    record: &Record,
+    sender: &Sender<Waiting>,
+    (delay, harm): (Delay, Harm),
+) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let (mut unread, mut buffer, mut number) = (Vec::new(), vec![0; 64 << 10], 0_u64);
     loop {
@@ -122,13 +129,17 @@ fn converse(mut stream: TcpStream, record: &Record, sender: &Sender<Waiting>, de
         while let Some((words, length)) = super::protocol::words(&unread) {
             match &words[..] {
                 [b"SUBSCRIBE", channel] => {
+                    if let Harm::LateSubscriptions(late) = harm {
+                        thread::sleep(late);
+                    }
                     let confirmed = format!(
                         "*3\r\n$9\r\nsubscribe\r\n${}\r\n{}\r\n:1\r\n",
                         channel.len(),
                         String::from_utf8_lossy(channel)
                     );
+                    let mut subscribers = record.subscribers.lock().unwrap();
                     stream.write_all(confirmed.as_bytes())?;
-                    record.subscribers.lock().unwrap().push((channel.to_vec(), stream.try_clone()?));
+                    subscribers.push((channel.to_vec(), stream.try_clone()?));
                 }
                 [b"PUBLISH", channel, message] => {
                     number += 1;
