@@ -29,7 +29,7 @@ use clap::Args;
 
 use draw::Draw;
 use grammar::Grammar;
-use pair::Pair;
+use pair::{Pair, Program};
 use reply::Reply;
 use run::Run;
 
@@ -83,17 +83,17 @@ pub(crate) struct Options {
 
 impl Options {
     /// Our server.
-    fn ours(&self) -> PathBuf {
-        self.ours.clone().unwrap_or_else(crate::release_server)
+    fn ours(&self) -> Program {
+        Program::ours(self.ours.clone().unwrap_or_else(crate::release_server), self.valkey)
     }
 
     /// The genuine server.
-    fn genuine(&self) -> PathBuf {
+    fn genuine(&self) -> Program {
         let is_default = self.genuine.as_os_str() == "redis-server";
         if self.valkey && is_default {
-            return crate::target_dir().join("suite-valkey/valkey/src/valkey-server");
+            return Program::genuine(crate::target_dir().join("suite-valkey/valkey/src/valkey-server"));
         }
-        self.genuine.clone()
+        Program::genuine(self.genuine.clone())
     }
 }
 
@@ -103,9 +103,8 @@ impl Options {
 /// When replies differ and no line of the list excuses it, or when a server cannot be started.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let ours = options.ours();
-    let pairs = (0..options.pairs.max(1))
-        .map(|_| Pair::start(&ours, &options.genuine(), options.valkey))
-        .collect::<Result<Vec<_>>>()?;
+    let pairs =
+        (0..options.pairs.max(1)).map(|_| Pair::start(&ours, &options.genuine())).collect::<Result<Vec<_>>>()?;
     let grammar = grammar(&pairs[0], options.valkey)?;
     let templates = grammar.len();
     let start = Instant::now();

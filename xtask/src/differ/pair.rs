@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -38,6 +38,25 @@ const ARGUMENTS: &[&str] = &[
 /// default, would be waiting for timeouts of a millisecond.
 const GENUINE_ARGUMENTS: &[&str] = &["--hz", "500", "--dynamic-hz", "no"];
 
+/// A server as it is started everywhere.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    path: PathBuf,
+    settings: &'static [&'static str],
+}
+
+impl Program {
+    /// Ours, whose replies are Valkey's where that is the other one.
+    pub(super) fn ours(path: PathBuf, valkey: bool) -> Self {
+        Self { path, settings: if valkey { &["--compatibility", "valkey-9"] } else { &[] } }
+    }
+
+    /// The genuine one.
+    pub(super) fn genuine(path: PathBuf) -> Self {
+        Self { path, settings: GENUINE_ARGUMENTS }
+    }
+}
+
 /// Ours and a genuine one.
 pub(super) struct Pair {
     ours: Server,
@@ -59,11 +78,11 @@ pub(super) struct Difference {
 ///
 /// # Errors
 /// There is no free port.
-pub(super) fn command(program: &Path, more: &[&str]) -> Result<(Vec<String>, u16)> {
+pub(super) fn command(program: &Program, more: &[&str]) -> Result<(Vec<String>, u16)> {
     let port = free_port()?;
-    let mut command = vec![program.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
+    let mut command = vec![program.path.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
     command.extend(["--port".to_owned(), port.to_string()]);
-    command.extend(ARGUMENTS.iter().chain(more).map(|word| (*word).to_owned()));
+    command.extend(ARGUMENTS.iter().chain(program.settings).chain(more).map(|word| (*word).to_owned()));
     Ok((command, port))
 }
 
@@ -71,7 +90,7 @@ pub(super) fn command(program: &Path, more: &[&str]) -> Result<(Vec<String>, u16
 ///
 /// # Errors
 /// When it cannot be started.
-pub(super) fn start(program: &Path, more: &[&str]) -> Result<Server> {
+pub(super) fn start(program: &Program, more: &[&str]) -> Result<Server> {
     let (command, port) = command(program, more)?;
     Server::start(&command, port, &crate::target_dir().join("differ"))
 }
@@ -81,9 +100,8 @@ impl Pair {
     ///
     /// # Errors
     /// When one cannot be started.
-    pub(super) fn start(ours: &Path, genuine: &Path, valkey: bool) -> Result<Self> {
-        let level: &[&str] = if valkey { &["--compatibility", "valkey-9"] } else { &[] };
-        Ok(Self { ours: start(ours, level)?, genuine: start(genuine, GENUINE_ARGUMENTS)? })
+    pub(super) fn start(ours: &Program, genuine: &Program) -> Result<Self> {
+        Ok(Self { ours: start(ours, &[])?, genuine: start(genuine, &[])? })
     }
 
     /// Which of these commands both have.

@@ -1,12 +1,10 @@
 //! Whether data is the same when it has been loaded again: from a snapshot by the server that has written it, and by one that starts
 //! from its append-only file, or from its snapshot.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, bail};
 
 use super::grammar::Request;
-use super::pair::{Connection, command, start, words};
+use super::pair::{Connection, Program, command, start, words};
 use super::state::{self, State};
 
 /// How often a state is taken before and behind a DEBUG RELOAD until both agree: something may expire between them.
@@ -19,7 +17,7 @@ const WAYS: [&str; 3] = ["DEBUG RELOAD", "a start from the append-only file", "a
 ///
 /// # Errors
 /// A server cannot be reached.
-pub(super) fn check(ours: &Path, genuine: &Path, requests: &[Request]) -> Result<Option<String>> {
+pub(super) fn check(ours: &Program, genuine: &Program, requests: &[Request]) -> Result<Option<String>> {
     let (before, loaded) = states(ours, requests).context("our server")?;
     let (expected, reference) = states(genuine, requests).context("the genuine server")?;
     for ((way, state), reference) in WAYS.iter().zip(&loaded).zip(&reference) {
@@ -35,7 +33,7 @@ pub(super) fn check(ours: &Path, genuine: &Path, requests: &[Request]) -> Result
 }
 
 /// What a server has behind these commands, and behind each way to load it again.
-fn states(program: &Path, requests: &[Request]) -> Result<(State, Vec<State>)> {
+fn states(program: &Program, requests: &[Request]) -> Result<(State, Vec<State>)> {
     let mut server = start(program, &["--appendonly", "yes"])?;
     let port = server.port();
     let mut connection = Connection::prepared(port, false)?;

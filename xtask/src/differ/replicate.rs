@@ -1,13 +1,12 @@
 //! Whether the replicas of a chain, ours and genuine ones, have what their primary has.
 
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::grammar::Request;
-use super::pair::{Connection, start, words};
+use super::pair::{Connection, Program, start, words};
 use super::reply::Reply;
 use super::state::{self, State};
 use crate::process::Server;
@@ -26,7 +25,7 @@ const LEFT_OUT: [&str; 5] = ["CONFIG", "FAILOVER", "REPLICAOF", "SHUTDOWN", "SLA
 ///
 /// # Errors
 /// A server cannot be reached, or does not follow.
-pub(super) fn check(ours: &Path, genuine: &Path, requests: &[Request]) -> Result<Option<String>> {
+pub(super) fn check(ours: &Program, genuine: &Program, requests: &[Request]) -> Result<Option<String>> {
     let is_sent =
         |request: &&Request| !LEFT_OUT.iter().any(|name| request.words[0].eq_ignore_ascii_case(name.as_bytes()));
     let requests: Vec<_> = requests.iter().filter(is_sent).cloned().collect();
@@ -47,7 +46,7 @@ pub(super) fn check(ours: &Path, genuine: &Path, requests: &[Request]) -> Result
 }
 
 /// What each server of a chain has behind these commands.
-fn states(programs: &[&Path], requests: &[Request]) -> Result<Vec<State>> {
+fn states(programs: &[&Program], requests: &[Request]) -> Result<Vec<State>> {
     let mut servers: Vec<Server> = Vec::new();
     for program in programs {
         let port = servers.last().map(|primary| primary.port().to_string());

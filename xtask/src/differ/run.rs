@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -12,7 +11,7 @@ use super::Options;
 use super::draw::Draw;
 use super::grammar::{Grammar, Request};
 use super::known::{self, Known, List};
-use super::pair::{Difference, Pair, words};
+use super::pair::{Difference, Pair, Program, words};
 use super::reply::{Reply, short};
 use super::rules::Open;
 use super::{reload, replicate, shrink};
@@ -139,7 +138,7 @@ impl<'a> Run<'a> {
 
     /// Has the data that a case has made loaded again, or replicated, where that is this case's turn.
     fn check_data(&self, requests: Vec<Request>, case: u64) -> Result<()> {
-        type Check = fn(&Path, &Path, &[Request]) -> Result<Option<String>>;
+        type Check = fn(&Program, &Program, &[Request]) -> Result<Option<String>>;
         let checks: [(u64, Check); 2] =
             [(self.options.reload_each, reload::check), (self.options.replicate_each, replicate::check)];
         for (turn, (each, check)) in checks.into_iter().enumerate() {
