@@ -62,7 +62,8 @@ impl Counters {
         self.workers[worker].open.load(Relaxed)
     }
 
-    /// Takes a place, unless all are taken. Only the acceptor does, so that looking and taking need not be one step.
+    /// Takes a place, unless all are taken. Only the acceptor does, and whoever else accepts, on a thread of its own: looking and
+    /// taking are not one step, so the limit may be passed by one for each of them.
     pub(crate) fn take(self: &Arc<Self>, next: &mut usize, can_move: bool) -> Option<Place> {
         if self.open() >= self.limit.load(Relaxed) {
             self.refused.fetch_add(1, Relaxed);

@@ -99,6 +99,11 @@ impl Listener {
         }
     }
 
+    /// Whether what comes is encrypted.
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self.kind, Kind::Tcp { tls: Some(_), .. })
+    }
+
     /// The address, with the port that was given for port 0.
     pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
         match self.kind {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ use tokio::task::spawn_local;
 use tracing::{error, info};
 
 use crate::balance::{self, Order};
-use crate::counters::Counters;
+use crate::counters::{Counters, Place};
 use crate::error::Error;
 use crate::files;
 use crate::listen::{self, Hub, Listener, Senders};
@@ -70,6 +70,15 @@ impl Bound {
             .collect::<Result<Vec<_>, _>>()?;
         let metrics = options.metrics_listen.map(|addr| socket::tcp(&Listen::Tcp(addr), addr, &options)).transpose()?;
         Ok(Self { options, tls, listeners, metrics })
+    }
+
+    /// A UDP socket at the address of each place with TLS, for protocols that bring their own, as HTTP/3 does by QUIC.
+    ///
+    /// # Errors
+    /// When one cannot be bound.
+    pub fn udp_beside_tls(&self) -> Result<Vec<UdpSocket>, Error> {
+        let addrs = self.listeners.iter().filter(|listener| listener.is_tls()).filter_map(Listener::local_addr);
+        addrs.map(|addr| socket::udp(addr, &self.options)).collect()
     }
 
     /// Starts the threads, and returns when all of them are ready to serve.
@@ -156,6 +165,12 @@ impl Running {
     /// See [`Handle::set_max_connections`].
     pub fn set_max_connections(&self, limit: usize) -> usize {
         self.handle.set_max_connections(limit)
+    }
+
+    /// Has [`Running::wait`] wait for one thread more, which ends by itself when the server has; it tells whether it has cut
+    /// something.
+    pub fn attach(&mut self, thread: JoinHandle<bool>) {
+        self.threads.push(thread);
     }
 
     /// Waits until the server has ended, which somebody else has to bring about: [`Handle::trigger`],
@@ -279,6 +294,22 @@ impl Handle {
     /// Whether the server has been told to end.
     pub fn is_triggered(&self) -> bool {
         self.stop.accept.is_triggered()
+    }
+
+    /// What goes up when the server is told to end: from then on nothing more is accepted.
+    pub fn closing(&self) -> Shutdown {
+        self.stop.accept.clone()
+    }
+
+    /// A place for a connection that has come otherwise than through the listeners, on the worker that has the fewest; among equals
+    /// the first from `next` on, which is set to the one behind it. `None` at the limit of open connections.
+    pub fn take_place(&self, next: &mut usize) -> Option<Place> {
+        self.counters.take(next, false)
+    }
+
+    /// The configuration of TLS for a connection that begins now, if there is one: with the certificate that is in use.
+    pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
+        Some(self.tls.as_ref()?.session().config)
     }
 
     /// Connections open now.

@@ -1,7 +1,7 @@
 //! Every socket option of the server; no other file sets one.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -61,6 +61,28 @@ fn of_tcp(socket: &Socket, options: &Options) -> io::Result<()> {
     let interval = (silence / 3).max(Duration::from_secs(1));
     let keepalive = TcpKeepalive::new().with_time(silence).with_interval(interval).with_retries(KEEPALIVE_PROBES);
     socket.set_tcp_keepalive(&keepalive)
+}
+
+/// Bytes that the kernel is to keep of datagrams that have come or are to leave: its default of 208 KiB is some hundred of them, and
+/// what finds no room is lost. The kernel caps it (`net.core.rmem_max`).
+const UDP_BUFFER: usize = 4 * 1024 * 1024;
+
+/// A UDP socket at the address of a TCP listener.
+pub(crate) fn udp(addr: SocketAddr, options: &Options) -> Result<UdpSocket, Error> {
+    let is_dual = addr.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && !serves_v4(options, addr.port());
+    bind_udp(addr, is_dual).map_err(|source| Error::Listen { place: format!("udp:{addr}"), source })
+}
+
+fn bind_udp(addr: SocketAddr, is_dual: bool) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, None)?;
+    if addr.is_ipv6() {
+        socket.set_only_v6(!is_dual)?;
+    }
+    socket.set_recv_buffer_size(UDP_BUFFER)?;
+    socket.set_send_buffer_size(UDP_BUFFER)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket.into())
 }
 
 /// A socket that listens already, by a descriptor of its own.

@@ -211,7 +211,7 @@ fn file_error(path: &Path, wanted: &str, error: &pem::Error) -> Error {
 
 /// What one handshake needs.
 pub(crate) struct Session {
-    config: Arc<ServerConfig>,
+    pub(crate) config: Arc<ServerConfig>,
     timeout: Duration,
 }
 

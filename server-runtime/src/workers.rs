@@ -58,6 +58,12 @@ pub trait Service: Send + Sync + 'static {
         b""
     }
 
+    /// Called on a worker's thread and inside its runtime when it can serve: for what it serves beside the connections of the
+    /// listeners. `shutdown` goes up when they may end.
+    fn started(self: &Arc<Self>, worker: &Rc<Self::Worker>, shutdown: &Shutdown) {
+        let _ = (worker, shutdown);
+    }
+
     /// Called once, before any worker is made: the handle gives the connection counts and can end the server.
     fn starting(&self, handle: &crate::Handle) {
         let _ = handle;
@@ -150,6 +156,7 @@ impl<S: Service> Worker<S> {
         }
         let cut = runtime.block_on(async move {
             let state = Rc::new(self.service.worker(self.index));
+            self.service.started(&state, &self.shutdown);
             let _ = ready.send(Ok(Handle::current().metrics()));
             // The starter tells a worker that fails by this end hanging up.
             drop(ready);
