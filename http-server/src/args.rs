@@ -75,13 +75,17 @@ pub struct HttpArgs {
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().requests)]
     pub max_requests: u64,
 
-    /// Frames of HTTP/2 in a second that carry neither a request nor its data, on one connection; 0 is no limit.
+    /// Frames of HTTP/2 and HTTP/3 in a second that carry neither a request nor its data, on one connection; 0 is no limit.
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().control_frames)]
     pub max_control_frames: u32,
 
     /// Who speaks HTTP/2: our own engine, or hyper.
     #[arg(long, value_enum, default_value_t = Http2::default())]
     pub http2: Http2,
+
+    /// Serve HTTP/3 too, beside TLS at the same port, over UDP; in builds with the feature http3.
+    #[arg(long)]
+    pub http3: bool,
 
     /// Seconds between requests of a connection.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().idle.as_secs_f64(), value_parser = seconds)]
@@ -139,6 +143,7 @@ impl Args {
             access_log: http.access_log,
             trusted_proxies: http.trusted_proxies.clone(),
             http2: http.http2,
+            http3: http.http3,
             compress: !http.no_compression,
         })
     }

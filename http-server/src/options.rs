@@ -52,6 +52,9 @@ pub struct Options {
     pub trusted_proxies: Vec<Trusted>,
     /// Who speaks HTTP/2.
     pub http2: Http2,
+    /// Whether HTTP/3 is served too, at the address of every place with TLS, over UDP; what comes there by TCP is told so. Needs the
+    /// feature `http3`. Off by default.
+    pub http3: bool,
     /// Whether responses of the router are compressed for clients that accept it. Off by default.
     pub compress: bool,
 }
@@ -77,7 +80,7 @@ pub struct Limits {
     pub body: u64,
     /// Requests on one connection; the last one's answer closes it. 0, the default, is no limit.
     pub requests: u64,
-    /// Frames of HTTP/2 in a second that carry neither a request nor its data, on one connection; see
+    /// Frames of HTTP/2 and HTTP/3 in a second that carry neither a request nor its data, on one connection; see
     /// [`tuning::CONTROL_FRAMES`]. 0 is no limit.
     pub control_frames: u32,
 }

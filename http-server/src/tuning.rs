@@ -113,3 +113,32 @@ pub const ZSTD_LEVEL: i32 = 3;
 
 /// gzip: 0-9. zlib's default is 6; 4 takes half its time for about 3 % more bytes.
 pub const GZIP_LEVEL: u32 = 4;
+
+/// Requests at one time on an HTTP/3 connection; as over HTTP/2. quinn and quic-go 100.
+pub const H3_STREAMS: u32 = H2_STREAMS;
+
+/// Streams beside requests that a client may have open. It needs three (control, QPACK's two); RFC 9114 wants room for more.
+pub const H3_ASIDE_STREAMS: u32 = 16;
+
+/// QUIC's window for a stream and for a connection; as over HTTP/2. quinn: 1.2 MiB and no limit.
+pub const H3_WINDOW: (u32, u32) = H2_WINDOW;
+
+/// Response bytes that a connection may have on their way, and keeps until they are acknowledged: 80 Mbit/s over 100 ms. quinn: 10 MB.
+pub const H3_SEND_WINDOW: u64 = 1024 * 1024;
+
+/// Bytes of a response that are given to QUIC at once, each within [`WRITE_TIMEOUT`]: a client has to take 560 a second, about
+/// what [`BODY_RATE`] asks of one that sends.
+pub const H3_PIECE: usize = 16 * 1024;
+
+/// Requests given up within their heads, of which h3 remembers each: after so many a connection ends in good order.
+pub const H3_ABANDONED: u32 = 5000;
+
+/// Handshakes of QUIC under way, on all workers, beyond which a client has to prove its address first (RFC 9000 section 8.1.2): one
+/// round trip more. Each costs who begins it a datagram, from whatever address, and us a signature.
+pub const H3_UNPROVEN: usize = 64;
+
+/// Handshakes beyond which nobody gets in until others are done.
+pub const H3_HANDSHAKES: usize = 1024;
+
+/// Bytes that are kept of a client whose handshake waits for its worker. quinn: 10 MiB.
+pub const H3_HANDSHAKE_BUFFER: u64 = 64 * 1024;

@@ -383,7 +383,14 @@ impl Conn {
     fn requests(&mut self, scratch: &mut Scratch) -> Option<Step> {
         let worker = Rc::clone(&self.worker);
         while self.close == Close::No && scratch.out.len() < GATHER_MAX && !self.later.is_full() {
-            match find(&self.input, self.searched, &worker, self.requests, !self.later.is_empty()) {
+            match find(
+                &self.input,
+                self.searched,
+                &worker,
+                self.requests,
+                !self.later.is_empty(),
+                self.origin.is_secure,
+            ) {
                 Found::Later { entry, len } => {
                     self.slot.enter(Phase::Busy);
                     self.later.push(entry);

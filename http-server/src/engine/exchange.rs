@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
-use http::header::CONTENT_TYPE;
+use http::header::{ALT_SVC, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use server_runtime::Peer;
 use tower_service::Service as _;
@@ -68,6 +68,9 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
         response = compress::apply(response, encoding, is_head).await;
     }
     response.headers_mut().insert(REQUEST_ID, id.clone());
+    if let Some(alt_svc) = worker.settings.alt_svc.as_ref().filter(|_| origin.is_secure) {
+        response.headers_mut().entry(ALT_SVC).or_insert_with(|| alt_svc.clone());
+    }
     let time = started.elapsed();
     worker.settings.durations.observe(time.as_secs_f64());
     worker.stats().response(response.status());

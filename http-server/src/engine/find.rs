@@ -48,7 +48,14 @@ pub(super) struct Terms {
 /// Looks at input of which `searched` bytes are known to hold no complete head, after `requests` on this connection, of
 /// which some still wait for their answers if `is_behind`.
 #[inline]
-pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, requests: u64, is_behind: bool) -> Found<'i> {
+pub(super) fn find<'i>(
+    input: &'i [u8],
+    searched: usize,
+    worker: &Worker,
+    requests: u64,
+    is_behind: bool,
+    is_secure: bool,
+) -> Found<'i> {
     let limits = &worker.settings.options.limits;
     let of_head = limits.of_head();
     if input.is_empty() || (searched > 0 && !h1::is_complete(input, searched) && input.len() <= limits.head) {
@@ -62,8 +69,12 @@ pub(super) fn find<'i>(input: &'i [u8], searched: usize, worker: &Worker, reques
         Err(reject) => return not_http1(input, requests, reject),
     };
     let ends = !head.keep_alive || worker.is_draining() || requests + 1 == limits.requests;
-    let is_plain =
-        head.method == "GET" && head.minor == 1 && head.framing == Framing::None && !head.upgrade && head.h2c.is_none();
+    let is_plain = head.method == "GET"
+        && head.minor == 1
+        && head.framing == Framing::None
+        && !head.upgrade
+        && head.h2c.is_none()
+        && !worker.tells_of_http3(is_secure, requests > 0);
     let has_id = || head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("x-request-id"));
     if is_plain
         && !is_behind

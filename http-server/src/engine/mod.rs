@@ -1,4 +1,4 @@
-//! Connections: HTTP/1.1 by our own loop, HTTP/2 by our own engine, all answered by one router.
+//! Connections: HTTP/1.1 by our own loop, HTTP/2 by our own engine, HTTP/3 by quinn and h3, all answered by one router.
 //!
 //! The HTTP/1.1 loop reads once, handles every complete request of what it read, and writes once. A connection that is
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
@@ -9,6 +9,11 @@ mod exchange;
 mod find;
 mod guard;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
+#[cfg(not(feature = "http3"))]
+#[path = "no_http3.rs"]
+mod http3;
 mod hyper;
 mod later;
 mod output;

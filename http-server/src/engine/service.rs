@@ -4,9 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use axum::Router;
-use server_runtime::{Connection, Error, Running, Service};
+use server_runtime::{Bound, Connection, Error, Running, Service, Shutdown};
 
 use super::conn;
+use super::http3::{self, Arrivals, Gate};
 use super::stats::{self, Stats};
 use super::worker::{Settings, Worker};
 use crate::h1;
@@ -22,7 +23,8 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/
 /// Serves the router on threads of its own until the handle is triggered; returns when it is ready.
 ///
 /// # Errors
-/// When a place cannot be listened on, a certificate does not load, or a thread cannot be made.
+/// When a place cannot be listened on, a certificate does not load, a thread cannot be made, or HTTP/3 is wanted where it is not
+/// built in or has no place.
 pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
     options.runtime.offer(&[b"h2", b"http/1.1"]);
     options.limits.headers = options.limits.headers.min(h1::MAX_HEADERS);
@@ -34,15 +36,23 @@ pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
     let name = "http_request_duration_seconds";
     let durations = runtime.metrics.histogram(name, "Time of the router's answers.", &[], &DURATIONS);
     let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
-    let settings = Arc::new(Settings { options, stats, durations });
+    let metrics = runtime.metrics.clone();
+    let bound = Bound::new(runtime)?;
+    let (gate, arrivals) = http3::open(&options, &bound, workers)?.unzip();
+    let alt_svc = gate.as_ref().map(Gate::alt_svc);
+    let settings = Arc::new(Settings { options, stats, durations, alt_svc });
     let figures = Arc::clone(&settings);
-    runtime.metrics.collect(move |out| stats::render(&figures.stats, out));
-    server_runtime::start(runtime, Arc::new(Server { router, settings }))
+    metrics.collect(move |out| stats::render(&figures.stats, out));
+    let mut running = bound.start(Arc::new(Server { router, settings, arrivals }))?;
+    gate.map_or(Ok(()), |gate| gate.run(&mut running))?;
+    Ok(running)
 }
 
 struct Server {
     router: Router,
     settings: Arc<Settings>,
+    /// Who comes by HTTP/3, if it is served.
+    arrivals: Option<Arrivals>,
 }
 
 impl Service for Server {
@@ -51,6 +61,12 @@ impl Service for Server {
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         Worker::new(index, &self.settings, self.router.clone())
+    }
+
+    fn started(self: &Arc<Self>, worker: &Rc<Worker>, shutdown: &Shutdown) {
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.serve(worker, shutdown);
+        }
     }
 
     fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection) -> impl Future<Output = ()> + 'static {

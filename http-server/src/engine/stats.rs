@@ -16,7 +16,7 @@ pub(super) struct Stats {
     pub(super) refused: Count,
     /// Connections ended by a time-out.
     pub(super) timeouts: Count,
-    /// HTTP/2 connections ended for frames that carry nothing.
+    /// Connections of HTTP/2 and HTTP/3 ended for frames that carry nothing.
     pub(super) floods: Count,
     /// Handlers that panicked.
     pub(super) panics: Count,
@@ -25,6 +25,7 @@ pub(super) struct Stats {
     pub(super) received: Count,
     pub(super) sent: Count,
     pub(super) h2_requests: Count,
+    pub(super) h3_requests: Count,
     /// Connections that went over to another protocol.
     pub(super) upgrades: Count,
 }
@@ -48,7 +49,7 @@ impl Count {
 /// What reads one figure.
 type Figure = fn(&Stats) -> &Count;
 
-const FIGURES: [(&str, &str, Figure); 10] = [
+const FIGURES: [(&str, &str, Figure); 11] = [
     ("http_instant_responses_total", "Responses made without the router.", |stats| &stats.instant),
     ("http_refused_total", "Requests whose head or body was refused.", |stats| &stats.refused),
     ("http_timeouts_total", "Connections ended because the client was too slow.", |stats| &stats.timeouts),
@@ -58,6 +59,7 @@ const FIGURES: [(&str, &str, Figure); 10] = [
     ("http_received_bytes_total", "Bytes received over HTTP/1.", |stats| &stats.received),
     ("http_sent_bytes_total", "Bytes sent over HTTP/1.", |stats| &stats.sent),
     ("http_h2_requests_total", "Requests over HTTP/2.", |stats| &stats.h2_requests),
+    ("http_h3_requests_total", "Requests over HTTP/3.", |stats| &stats.h3_requests),
     ("http_upgrades_total", "Connections that went over to another protocol.", |stats| &stats.upgrades),
 ];
 

@@ -83,7 +83,7 @@ impl Slot {
         }
     }
 
-    fn wake(&self) {
+    pub(super) fn wake(&self) {
         // Woken outside of the borrow: whoever is woken may look here.
         let waker = self.waker.borrow().clone();
         if let Some(waker) = waker {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use bytes::BytesMut;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use http2::shared::Buffers;
 use server_runtime::metrics::Histogram;
 
@@ -26,6 +26,8 @@ pub(super) struct Settings {
     pub(super) stats: Box<[Stats]>,
     /// Times of the router's answers.
     pub(super) durations: Histogram,
+    /// What tells clients that come by TLS where HTTP/3 is, if it is somewhere.
+    pub(super) alt_svc: Option<HeaderValue>,
 }
 
 /// How far a shutdown has come.
@@ -41,7 +43,7 @@ pub(super) enum Drain {
 
 /// One worker.
 pub(super) struct Worker {
-    index: usize,
+    pub(super) index: usize,
     pub(super) settings: Arc<Settings>,
     pub(super) router: RefCell<Router>,
     pub(super) clock: RefCell<Clock>,
@@ -115,6 +117,13 @@ impl Worker {
             worker.drain.set(Drain::Closing);
             worker.watch.wake_all();
         });
+    }
+
+    /// Whether the next answer is to tell where HTTP/3 is, on a connection that has told nobody yet: clients remember it. Such an
+    /// answer takes the way of those that have fields of their own.
+    #[inline]
+    pub(super) fn tells_of_http3(&self, is_secure: bool, has_told: bool) -> bool {
+        self.settings.alt_svc.is_some() && is_secure && !has_told
     }
 
     /// How a plain `GET` is answered on the spot, if it is one of those that are, and nobody wants to see more of it.

@@ -26,6 +26,12 @@ const HEY: Kit = kit! {
     programs: &["go"],
     install: "GOBIN=\"$PWD\" go install github.com/rakyll/hey@v0.1.4",
 };
+const HTTP3: Kit = kit! {
+    name: "http-quic-go",
+    sources: &["tests/clients/http3"],
+    programs: &["go"],
+    install: "go build -o client .",
+};
 /// The version that results are compared with.
 pub(crate) const H2SPEC: Kit = kit! {
     name: "http-h2spec",
@@ -57,6 +63,18 @@ fn go_net_http() {
     if let Some(folder) = GO.installed() {
         check(&mut Command::new(folder.join("client")));
     }
+}
+
+/// 10,000 requests, bodies both ways, limits, cancellation, a change of address, other protocols, no data before the handshake.
+#[test]
+fn go_quic_go() {
+    let Some(kit) = HTTP3.installed() else { return };
+    let mut options = tls_options();
+    options.http3 = true;
+    let certificate = options.runtime.tls.as_ref().unwrap().cert.clone();
+    let server = Server::with(options);
+    let said = printed(Command::new(kit.join("client")).arg(server.addr.to_string()).arg(certificate));
+    assert_eq!(said.lines().last(), Some("ok"), "{said}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod files;
 mod flags;
 mod http1;
 mod http2;
+mod http3;
 mod outside;
 mod redis;
 mod routes;

@@ -42,6 +42,11 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/engine/guard.rs",
     "http-server/src/engine/http2/conn.rs",
     "http-server/src/engine/http2/stream.rs",
+    "http-server/src/engine/http3/conn.rs",
+    "http-server/src/engine/http3/gate.rs",
+    "http-server/src/engine/http3/stream.rs",
+    // When a second is over, in which a client may send so much.
+    "http-server/src/engine/http3/wire.rs",
     "http-server/src/engine/hyper.rs",
     "http-server/src/engine/output.rs",
     "http-server/src/engine/upgrade.rs",

@@ -78,6 +78,7 @@ pub(in crate::engine) async fn serve(
         requests: Requests::default(),
         rests: Vec::new(),
         is_ending: false,
+        has_begun: false,
         worker: Rc::clone(&worker),
         slot,
         origin,
@@ -119,6 +120,8 @@ struct Conn {
     rests: Vec<(StreamId, Bytes)>,
     /// Whether the client was told that we take no more.
     is_ending: bool,
+    /// Whether a request has come.
+    has_begun: bool,
     worker: Rc<Worker>,
     slot: Rc<Slot>,
     /// Since when nothing was heard of a client that waits for something.
@@ -189,7 +192,9 @@ impl Answers for Conn {
         while let Some(event) = engine.next(input, now)? {
             match event {
                 Event::Request { stream, head, end } => {
-                    let short = plain::find(&self.worker, head, end);
+                    let tells = self.worker.tells_of_http3(self.origin.is_secure, self.has_begun);
+                    let short = if tells { None } else { plain::find(&self.worker, head, end) };
+                    self.has_begun = true;
                     let expects_continue = !end && head.get(b"expect").is_some_and(is_continue);
                     if !self.begin(stream, head, end, short) {
                         engine.reset(stream, Reason::PROTOCOL_ERROR);

@@ -1,0 +1,358 @@
+//! What a client may send beside its requests' heads and bodies: how long such frames are, and how many come in a second.
+//!
+//! h3 keeps a frame until all of it has come, whatever its length; it skips as many frames as it is sent that mean nothing to it, takes
+//! empty DATA for the end of a body, and a body that breaks off within a frame for a whole one. So frames are looked at here, and only
+//! those that mean something are handed on.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use bytes::{Buf as _, Bytes};
+use h3::error::Code;
+
+/// Bytes of a frame that is neither a head nor data: settings and ids are a few dozen.
+const MAX_ASIDE: u64 = 4096;
+
+const DATA: u64 = 0;
+const HEADERS: u64 = 1;
+/// MAX_PUSH_ID, the last of those that RFC 9114 knows (section 7.2), among which are those of HTTP/2 that it forbids.
+const LAST_KNOWN: u64 = 0x0d;
+
+/// The type of the stream that carries what concerns the connection (RFC 9114 section 6.2.1).
+const CONTROL: u64 = 0;
+
+/// What a client may not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A head of so many bytes.
+    Head(u64),
+    /// Another frame of so many bytes.
+    Length(u64),
+    /// More frames that carry nothing than are allowed.
+    Flood,
+    /// A stream that ends within a frame.
+    Truncated,
+}
+
+impl Fault {
+    /// How the client is told (RFC 9114 sections 7.1 and 8.1).
+    pub(super) fn code(self) -> Code {
+        match self {
+            Self::Head(_) | Self::Length(_) | Self::Flood => Code::H3_EXCESSIVE_LOAD,
+            Self::Truncated => Code::H3_FRAME_ERROR,
+        }
+    }
+
+    /// Whether the connection ends, and not only the request.
+    pub(super) fn ends_connection(self) -> bool {
+        !matches!(self, Self::Head(_))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Head(length) => write!(f, "a head of {length} bytes"),
+            Self::Length(length) => write!(f, "a frame of {length} bytes"),
+            Self::Flood => f.write_str("too many frames that carry nothing"),
+            Self::Truncated => f.write_str("the stream ends within a frame"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// How much of what carries nothing a connection may send in a second.
+#[derive(Debug)]
+pub(super) struct Budget {
+    most: u32,
+    second: AtomicU64,
+    spent: AtomicU32,
+    is_exceeded: AtomicBool,
+}
+
+impl Budget {
+    /// 0 is no limit.
+    pub(super) fn new(most: u32) -> Self {
+        let spent = AtomicU32::new(0);
+        Self { most, second: AtomicU64::new(0), spent, is_exceeded: AtomicBool::new(false) }
+    }
+
+    /// Whether that is still allowed in this second of whatever clock. What is spent at the same time elsewhere may be counted to
+    /// another second: it is a bound, no account.
+    pub(super) fn spend(&self, cost: u32, second: u64) -> bool {
+        if self.most == 0 {
+            return true;
+        }
+        if self.second.swap(second, Relaxed) != second {
+            self.spent.store(0, Relaxed);
+        }
+        let is_fine = self.spent.fetch_add(cost, Relaxed).saturating_add(cost) <= self.most;
+        if !is_fine {
+            self.is_exceeded.store(true, Relaxed);
+        }
+        is_fine
+    }
+
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.is_exceeded.load(Relaxed)
+    }
+}
+
+/// Follows the frames of a stream, and lets through those that mean something.
+#[derive(Debug)]
+pub(super) struct Sieve {
+    place: Place,
+    /// The number that is coming in, as far as it has, and how many bytes it lacks.
+    number: u64,
+    missing: u32,
+    /// A frame's type and length as they were sent, until it is known whether they are let through.
+    held: Vec<u8>,
+    /// Bytes that a request's head may have.
+    head: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The type of a stream of one direction.
+    Stream,
+    /// A frame's type.
+    Type,
+    /// The length of a frame of this type.
+    Length(u64),
+    /// A frame's content.
+    Content { left: u64, passes: bool },
+    /// No frames.
+    Other,
+}
+
+impl Sieve {
+    /// For a request, whose heads have so many bytes at most as they are sent.
+    pub(super) fn request(head: u64) -> Self {
+        Self { place: Place::Type, number: 0, missing: 0, held: Vec::new(), head }
+    }
+
+    /// For a stream of one direction.
+    pub(super) fn aside() -> Self {
+        Self { place: Place::Stream, ..Self::request(MAX_ASIDE) }
+    }
+
+    /// Takes from the front of a piece of the stream what is next to be let through; `None` when nothing is left of it. `spend` says
+    /// whether another frame that carries nothing is still allowed.
+    ///
+    /// # Errors
+    /// When the client may not send what it has sent. The stream is of no use after that.
+    pub(super) fn next(&mut self, piece: &mut Bytes, spend: impl Fn() -> bool) -> Result<Option<Bytes>, Fault> {
+        while !piece.is_empty() {
+            match self.place {
+                Place::Other => return Ok(Some(std::mem::take(piece))),
+                Place::Content { left, passes } => {
+                    let part = piece.split_to(usize::try_from(left).unwrap_or(usize::MAX).min(piece.len()));
+                    self.place = Self::content(left - part.len() as u64, passes);
+                    if passes {
+                        return Ok(Some(part));
+                    }
+                }
+                Place::Stream | Place::Type | Place::Length(_) => {
+                    let byte = piece.get_u8();
+                    self.held.push(byte);
+                    let Some(number) = self.digit(byte) else { continue };
+                    if self.enter(number, &spend)? {
+                        return Ok(Some(std::mem::take(&mut self.held).into()));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks where the stream has ended.
+    ///
+    /// # Errors
+    /// When that is within a frame.
+    pub(super) fn finish(&self) -> Result<(), Fault> {
+        match self.place {
+            // What has no type yet is nothing (RFC 9114 section 6.2).
+            Place::Stream | Place::Other => Ok(()),
+            Place::Type if self.held.is_empty() => Ok(()),
+            Place::Type | Place::Length(_) | Place::Content { .. } => Err(Fault::Truncated),
+        }
+    }
+
+    fn content(left: u64, passes: bool) -> Place {
+        if left == 0 { Place::Type } else { Place::Content { left, passes } }
+    }
+
+    /// Takes a byte of a number of variable length (RFC 9000 section 16); gives the number when it is whole.
+    fn digit(&mut self, byte: u8) -> Option<u64> {
+        if self.missing == 0 {
+            self.missing = 1 << (byte >> 6);
+            self.number = u64::from(byte & 0x3f);
+        } else {
+            self.number = self.number << 8 | u64::from(byte);
+        }
+        self.missing -= 1;
+        (self.missing == 0).then_some(self.number)
+    }
+
+    /// Goes on behind a number; whether what is held is let through.
+    fn enter(&mut self, number: u64, spend: &impl Fn() -> bool) -> Result<bool, Fault> {
+        let kind = match self.place {
+            Place::Length(kind) => kind,
+            Place::Type => {
+                self.place = Place::Length(number);
+                return Ok(false);
+            }
+            Place::Stream | Place::Other | Place::Content { .. } => {
+                self.place = if number == CONTROL { Place::Type } else { Place::Other };
+                return Ok(true);
+            }
+        };
+        match kind {
+            DATA => {}
+            HEADERS if number > self.head => return Err(Fault::Head(number)),
+            HEADERS => {}
+            _ if number > MAX_ASIDE => return Err(Fault::Length(number)),
+            _ => {}
+        }
+        let carries = kind == HEADERS || (kind == DATA && number > 0);
+        if !carries && !spend() {
+            return Err(Fault::Flood);
+        }
+        let passes = carries || (kind != DATA && kind <= LAST_KNOWN);
+        if !passes {
+            self.held.clear();
+        }
+        self.place = Self::content(number, passes);
+        Ok(passes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A frame with numbers of four bytes, as long as they may be written.
+    fn frame(kind: u32, length: usize) -> Vec<u8> {
+        let number = |number: u32| (number | 0x8000_0000).to_be_bytes();
+        [&number(kind)[..], &number(u32::try_from(length).unwrap()), &vec![0xff; length]].concat()
+    }
+
+    /// Sends this in pieces of every size, on a stream that ends behind it, where so many frames that carry nothing are allowed; the
+    /// bytes that are let through, if all may be sent.
+    fn check(sieve: impl Fn() -> Sieve, bytes: &[u8], allowed: u32, expected: Result<&[u8], Fault>) {
+        for size in 1..=bytes.len().min(50) {
+            let (mut sieve, spent) = (sieve(), Cell::new(0));
+            let spend = || {
+                spent.set(spent.get() + 1);
+                spent.get() <= allowed
+            };
+            let found = through(&mut sieve, bytes.chunks(size), spend).and_then(|all| sieve.finish().map(|()| all));
+            assert_eq!(found.as_deref().map_err(|fault| *fault), expected, "{bytes:.20?} in pieces of {size}");
+        }
+    }
+
+    fn through<'a>(
+        sieve: &mut Sieve,
+        pieces: impl Iterator<Item = &'a [u8]>,
+        spend: impl Fn() -> bool,
+    ) -> Result<Vec<u8>, Fault> {
+        let mut all = Vec::new();
+        for piece in pieces {
+            let mut piece = Bytes::copy_from_slice(piece);
+            while let Some(part) = sieve.next(&mut piece, &spend)? {
+                assert!(!part.is_empty(), "h3 would wait for more");
+                all.extend_from_slice(&part);
+            }
+            assert!(piece.is_empty());
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn frames_of_requests() {
+        let request = || Sieve::request(100);
+        let whole = [frame(1, 100), frame(0, 5000), frame(1, 10)].concat();
+        check(request, &whole, 0, Ok(&whole));
+        check(request, &frame(1, 101), 0, Err(Fault::Head(101)));
+        check(request, &[frame(1, 10), frame(0x21, 4097)].concat(), 9, Err(Fault::Length(4097)));
+        // Frames that nobody knows, and data that is none, are left out.
+        let means = [frame(1, 10), frame(0, 1)].concat();
+        check(request, &[frame(1, 10), frame(0x21, 4096), frame(0, 1)].concat(), 1, Ok(&means));
+        check(request, &[frame(1, 10), frame(0, 0), frame(0x41, 0), frame(0, 1)].concat(), 2, Ok(&means));
+        check(request, &[frame(0x21, 0).repeat(5), means.clone()].concat(), 4, Err(Fault::Flood));
+        check(request, &[means.clone(), frame(0, 0).repeat(5)].concat(), 4, Err(Fault::Flood));
+        check(request, &[means.clone(), frame(0, 0).repeat(5)].concat(), 5, Ok(&means));
+        // Those that have no place in a request are for h3 to judge.
+        check(request, &frame(4, 0), 1, Ok(&frame(4, 0)));
+        // Numbers of one, two and eight bytes; only the length's beginning has to come.
+        check(request, &[1, 0x40, 3, 9, 9, 9, 0, 0], 1, Ok(&[1, 0x40, 3, 9, 9, 9]));
+        let longest = [1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        check(request, &longest, 0, Err(Fault::Head((1 << 62) - 1)));
+    }
+
+    #[test]
+    fn streams_that_break_off() {
+        for kind in [0, 1, 0x21] {
+            let whole = frame(kind, 20);
+            for length in 1..whole.len() {
+                check(|| Sieve::request(100), &whole[..length], 1, Err(Fault::Truncated));
+                check(Sieve::aside, &[&[0], &whole[..length]].concat(), 1, Err(Fault::Truncated));
+            }
+        }
+        check(Sieve::aside, &[0x40], 0, Ok(&[]));
+        check(Sieve::aside, &[0], 0, Ok(&[0]));
+    }
+
+    #[test]
+    fn frames_of_other_streams() {
+        let whole = [&[0][..], &frame(4, 20), &frame(7, 1)].concat();
+        check(Sieve::aside, &whole, 2, Ok(&whole));
+        check(Sieve::aside, &[&[0][..], &frame(4, 4097)].concat(), 2, Err(Fault::Length(4097)));
+        check(Sieve::aside, &[&[0][..], &frame(13, 1).repeat(3)].concat(), 2, Err(Fault::Flood));
+        // What is in those of QPACK and of nobody is no frames.
+        for kind in [&[2][..], &[0x40, 0x54]] {
+            let whole = [kind, &frame(4, 4097)].concat();
+            check(Sieve::aside, &whole, 0, Ok(&whole));
+        }
+    }
+
+    #[test]
+    fn whatever_comes_is_looked_at() {
+        let (mut state, mut ends) = (1_u64, [0; 4]);
+        for round in 0..20_000 {
+            let mut random = || {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                // Small numbers are more likely to be types and lengths.
+                ((state >> 40) as u8) >> (state >> 61)
+            };
+            let bytes: Vec<u8> = (0..100).map(|_| random()).collect();
+            let mut sieve = if round % 2 == 0 { Sieve::aside() } else { Sieve::request(50) };
+            let found = through(&mut sieve, bytes.chunks(1 + round % 30), || round % 3 > 0);
+            ends[match found {
+                Ok(all) => {
+                    assert!(all.len() <= bytes.len(), "{bytes:?}");
+                    0
+                }
+                Err(Fault::Head(length) | Fault::Length(length)) => {
+                    assert!(length > 50, "{bytes:?}");
+                    1
+                }
+                Err(Fault::Flood) => 2,
+                Err(Fault::Truncated) => 3,
+            }] += 1;
+        }
+        assert!(ends[..3].iter().all(|count| *count > 100) && ends[3] == 0, "{ends:?}");
+    }
+
+    #[test]
+    fn a_budget_is_for_a_second() {
+        let budget = Budget::new(3);
+        assert!(budget.spend(2, 7) && budget.spend(1, 7) && !budget.is_exceeded());
+        assert!(budget.spend(3, 8));
+        assert!(!budget.spend(1, 8) && budget.is_exceeded());
+        assert!(Budget::new(0).spend(u32::MAX, 1));
+    }
+}

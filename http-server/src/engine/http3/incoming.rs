@@ -1,0 +1,110 @@
+//! The body of a request as it comes in.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, Bytes};
+use h3::server::RequestStream;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+
+use super::wire::Receiving;
+
+/// The client's end of a request.
+type Requests = RequestStream<Receiving, Bytes>;
+
+/// The body of a request.
+pub(super) struct Incoming {
+    stream: Requests,
+    /// What had come with the head.
+    first: Option<Bytes>,
+    trailers: Option<HeaderMap>,
+    /// Bytes that are to come, if the head says how many.
+    left: Option<u64>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Data,
+    Trailers,
+    Over,
+}
+
+impl Incoming {
+    pub(super) fn new(stream: Requests, length: Option<u64>) -> Self {
+        let mut body = Self { stream, first: None, trailers: None, left: length, stage: Stage::Data };
+        // Most requests are over with their head. What is not there yet wakes who asks again, and an error comes again.
+        let cx = &mut Context::from_waker(Waker::noop());
+        match poll_piece(&mut body.stream, cx) {
+            Poll::Ready(Ok(None)) => body.stage = Stage::Trailers,
+            Poll::Ready(Ok(first)) => body.first = first,
+            Poll::Ready(Err(_)) | Poll::Pending => {}
+        }
+        if body.stage == Stage::Trailers && length.unwrap_or(0) == 0 {
+            match body.stream.poll_recv_trailers(cx) {
+                Poll::Ready(Ok(None)) => body.stage = Stage::Over,
+                Poll::Ready(Ok(trailers)) => body.trailers = trailers,
+                Poll::Ready(Err(_)) | Poll::Pending => {}
+            }
+        }
+        body
+    }
+
+    /// Notes a piece of the body; whether it is more than the head has promised.
+    fn is_too_much(&mut self, piece: &Bytes) -> bool {
+        let Some(left) = &mut self.left else { return false };
+        let rest = left.checked_sub(piece.len() as u64);
+        *left = rest.unwrap_or(0);
+        rest.is_none()
+    }
+}
+
+fn poll_piece(stream: &mut Requests, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, axum::BoxError>> {
+    let piece = ready!(stream.poll_recv_data(cx))?;
+    Poll::Ready(Ok(piece.map(|mut piece| piece.copy_to_bytes(piece.remaining()))))
+}
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        let this = self.get_mut();
+        if this.stage == Stage::Data {
+            let piece = match this.first.take() {
+                Some(piece) => Some(piece),
+                None => ready!(poll_piece(&mut this.stream, cx))?,
+            };
+            match piece {
+                Some(piece) if this.is_too_much(&piece) => {
+                    this.stage = Stage::Over;
+                    return Poll::Ready(Some(Err("the body is longer than its content-length".into())));
+                }
+                Some(piece) => return Poll::Ready(Some(Ok(Frame::data(piece)))),
+                None => this.stage = Stage::Trailers,
+            }
+        }
+        if this.stage == Stage::Over {
+            return Poll::Ready(None);
+        }
+        if this.left.is_some_and(|left| left > 0) {
+            this.stage = Stage::Over;
+            return Poll::Ready(Some(Err("the body is shorter than its content-length".into())));
+        }
+        let trailers = match this.trailers.take() {
+            Some(trailers) => Some(trailers),
+            None => ready!(this.stream.poll_recv_trailers(cx))?,
+        };
+        this.stage = Stage::Over;
+        Poll::Ready(trailers.map(|trailers| Ok(Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

@@ -1,0 +1,307 @@
+//! A request and its answer.
+
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use h3::error::{Code, StreamError};
+use h3::server::{RequestResolver, RequestStream};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
+    UPGRADE,
+};
+use http::{Method, Request, StatusCode};
+use http_body::Body as _;
+use server_runtime::Peer;
+use tokio::time::timeout;
+
+use super::conn::Running;
+use super::incoming::Incoming;
+use super::wire::{Gone, Sending, Shared, Wire};
+use crate::engine::exchange::Origin;
+use crate::engine::guard::guarded;
+use crate::engine::sending::framing;
+use crate::engine::worker::Worker;
+use crate::h1::Framed;
+use crate::tuning::H3_PIECE;
+
+/// Fields that concern a connection of HTTP/1.1, and have no place here (RFC 9114 section 4.2).
+const OF_CONNECTIONS: [HeaderName; 5] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// What a client is charged that gives up a request before it has a head, and one that gives up an answer, as with HTTP/2.
+const ABANDONED: u32 = 2;
+const GIVEN_UP: u32 = 1;
+
+/// Answers a request to its end.
+pub(super) async fn answer(
+    worker: Rc<Worker>,
+    quic: quinn::Connection,
+    shared: Arc<Shared>,
+    resolver: RequestResolver<Wire, Bytes>,
+    gone: Option<Gone>,
+    running: Running,
+) {
+    let Some(mut gone) = gone else { return };
+    let resolved = timeout(worker.settings.options.timeouts.head, resolver.resolve_request()).await;
+    let (request, stream) = match resolved {
+        Ok(Ok(resolved)) => resolved,
+        Ok(Err(error)) => {
+            if let StreamError::HeaderTooBig { .. } = error {
+                // The client has been told.
+                worker.stats().refused.add(1);
+                worker.stats().response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+            } else {
+                shared.spend(ABANDONED);
+                running.abandon();
+            }
+            return tracing::debug!(peer = %quic.remote_address(), "HTTP/3: {error}");
+        }
+        Err(_) => {
+            running.abandon();
+            return worker.stats().timeouts.add(1);
+        }
+    };
+    worker.stats().h3_requests.add(1);
+    let (send, mut receive) = stream.split();
+    let mut open = Open { worker, send, is_done: false };
+    let mut request: Request<()> = request;
+    if !is_well_formed(request.headers()) {
+        receive.stop_sending(Code::H3_MESSAGE_ERROR);
+        return open.send.stop_stream(Code::H3_MESSAGE_ERROR);
+    }
+    join_cookies(request.headers_mut());
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let body = Incoming::new(receive, length);
+    let is_head = request.method() == Method::HEAD;
+    let expects =
+        request.headers().get(EXPECT).is_some_and(|what| what.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    if expects && !body.is_end_stream() && open.go_on().await.is_err() {
+        return;
+    }
+    // Each request has the address that the client has by then.
+    let origin = Origin { peer: Peer::Tcp(canonical(quic.remote_address())), is_secure: true };
+    let mut response = pin!(guarded(Rc::clone(&open.worker), request.map(|()| body), origin));
+    let response = poll_fn(|cx| match response.as_mut().poll(cx) {
+        Poll::Ready(response) => Poll::Ready(Some(response)),
+        // When the client has given up, nobody waits for the handler.
+        Poll::Pending => gone.as_mut().poll(cx).map(|_| None),
+    });
+    let sent = match response.await {
+        Some(response) => open.send(response, is_head, &mut gone).await,
+        None => Err(Unsent::Gone),
+    };
+    if let Err(Unsent::Gone) = sent {
+        shared.spend(GIVEN_UP);
+    }
+    let is_sent = sent.is_ok();
+    open.end(sent);
+    if is_sent {
+        // It is over when the answer has arrived: the end of a connection takes with it what is on its way.
+        let _ = timeout(open.worker.settings.options.timeouts.write, gone).await;
+    }
+}
+
+/// Within the time that a client has to take some of an answer.
+async fn in_time(worker: &Worker, sent: impl Future<Output = Result<(), StreamError>>) -> Result<(), Unsent> {
+    timeout(worker.settings.options.timeouts.write, sent).await.map_err(|_| Unsent::TooSlow)??;
+    Ok(())
+}
+
+/// An address as people know it: IPv4 that came through an IPv6 socket is IPv4.
+fn canonical(addr: SocketAddr) -> SocketAddr {
+    SocketAddr::new(addr.ip().to_canonical(), addr.port())
+}
+
+fn is_well_formed(headers: &HeaderMap) -> bool {
+    let is_single = |name| headers.get_all(name).iter().nth(1).is_none();
+    let is_length = |length: &HeaderValue| !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit);
+    !OF_CONNECTIONS.iter().any(|name| headers.contains_key(name))
+        && headers.get(TE).is_none_or(|te| te == "trailers")
+        && is_single(HOST)
+        && is_single(CONTENT_LENGTH)
+        && headers.get(CONTENT_LENGTH).is_none_or(is_length)
+}
+
+/// Cookies come one by one, so that they can be indexed; others know them in one field (RFC 9114 section 4.2.1).
+fn join_cookies(headers: &mut HeaderMap) {
+    let all: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if all.len() < 2 {
+        return;
+    }
+    let joined = HeaderValue::from_bytes(&all.join(&b"; "[..])).expect("parts of such values and a separator");
+    headers.insert(COOKIE, joined);
+}
+
+/// Why an answer is not sent.
+enum Unsent {
+    /// Nobody waits for it any more.
+    Gone,
+    /// The client has taken nothing of it for too long.
+    TooSlow,
+    /// It is not what it promised to be.
+    Broken,
+}
+
+impl From<StreamError> for Unsent {
+    fn from(error: StreamError) -> Self {
+        if let StreamError::HeaderTooBig { .. } = error { Self::Broken } else { Self::Gone }
+    }
+}
+
+/// A stream that is being answered. When it is dropped before that is done, it is reset.
+struct Open {
+    worker: Rc<Worker>,
+    send: RequestStream<Sending, Bytes>,
+    is_done: bool,
+}
+
+impl Open {
+    fn end(&mut self, sent: Result<(), Unsent>) {
+        match sent {
+            Ok(()) => self.is_done = true,
+            Err(Unsent::Gone) => {}
+            Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
+            // What was promised cannot be kept; the client has to see that.
+            Err(Unsent::Broken) => {
+                self.is_done = true;
+                self.send.stop_stream(Code::H3_INTERNAL_ERROR);
+            }
+        }
+    }
+
+    /// Tells a client that waits for a word before it sends the body (RFC 9110 section 10.1.1).
+    async fn go_on(&mut self) -> Result<(), StreamError> {
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::CONTINUE;
+        self.send.send_response(head).await
+    }
+
+    async fn send(&mut self, mut response: Response, is_head: bool, gone: &mut Gone) -> Result<(), Unsent> {
+        if response.status().is_informational() {
+            // HTTP/3 has no upgrades, and nothing else has such a final answer.
+            tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        }
+        let (framed, is_bodyless) = framing(&response, is_head, false);
+        let length = match framed {
+            Framed::Length(length) => Some(length),
+            Framed::Nothing | Framed::Chunked | Framed::Close => None,
+        };
+        let (mut parts, body) = response.into_parts();
+        self.complete(&mut parts.headers, length);
+        in_time(&self.worker, self.send.send_response(Response::from_parts(parts, ()))).await?;
+        if !is_bodyless {
+            self.send_body(body, length, gone).await?;
+        }
+        in_time(&self.worker, self.send.finish()).await
+    }
+
+    /// What every answer says, and nothing that has no place here.
+    fn complete(&self, headers: &mut HeaderMap, length: Option<u64>) {
+        for name in OF_CONNECTIONS {
+            headers.remove(name);
+        }
+        headers.remove(CONTENT_LENGTH);
+        headers.extend(length.map(|length| (CONTENT_LENGTH, HeaderValue::from(length))));
+        if !headers.contains_key(DATE) {
+            let date = HeaderValue::from_bytes(self.worker.clock.borrow().date());
+            headers.insert(DATE, date.expect("a date is a header value"));
+        }
+    }
+
+    async fn send_body(&mut self, mut body: Body, length: Option<u64>, gone: &mut Gone) -> Result<(), Unsent> {
+        let mut left = length;
+        loop {
+            let polled = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut body).poll_frame(cx))) {
+                Ok(Poll::Ready(frame)) => Poll::Ready(Ok(frame)),
+                Ok(Poll::Pending) => gone.as_mut().poll(cx).map(|_| Err(Unsent::Gone)),
+                Err(_) => {
+                    self.worker.stats().panics.add(1);
+                    Poll::Ready(Err(Unsent::Broken))
+                }
+            });
+            let mut piece = match polled.await? {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => piece,
+                    Err(frame) => {
+                        let Ok(trailers) = frame.into_trailers() else { continue };
+                        return in_time(&self.worker, self.send.send_trailers(trailers)).await;
+                    }
+                },
+                Some(Err(error)) => {
+                    tracing::debug!("a response's body failed: {error}");
+                    return Err(Unsent::Broken);
+                }
+                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken),
+                None => return Ok(()),
+            };
+            if let Some(left) = &mut left {
+                *left = left.checked_sub(piece.len() as u64).ok_or(Unsent::Broken)?;
+            }
+            while !piece.is_empty() {
+                let part = piece.split_to(piece.len().min(H3_PIECE));
+                in_time(&self.worker, self.send.send_data(part)).await?;
+            }
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.send.stop_stream(Code::H3_REQUEST_CANCELLED);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let field = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields.iter().map(field) {
+            headers.append(name, value);
+        }
+        headers
+    }
+
+    #[test]
+    fn malformed_heads() {
+        let check = |of: &[(&'static str, &'static str)], is_fine| {
+            assert_eq!(is_well_formed(&fields(of)), is_fine, "{of:?}");
+        };
+        check(&[("accept", "*/*"), ("te", "trailers"), ("content-length", "0")], true);
+        check(&[("connection", "close")], false);
+        check(&[("transfer-encoding", "chunked")], false);
+        check(&[("upgrade", "websocket")], false);
+        check(&[("te", "gzip")], false);
+        check(&[("content-length", "+1")], false);
+        check(&[("content-length", "")], false);
+        check(&[("content-length", "1"), ("content-length", "1")], false);
+        check(&[("host", "a"), ("host", "a")], false);
+    }
+
+    #[test]
+    fn cookies_are_one_field() {
+        let mut headers = fields(&[("cookie", "a=1"), ("accept", "*/*"), ("cookie", "b=2")]);
+        join_cookies(&mut headers);
+        assert_eq!(headers.get_all(COOKIE).iter().collect::<Vec<_>>(), ["a=1; b=2"]);
+    }
+}
