@@ -5,25 +5,40 @@ use std::path::Path;
 use std::{env, fs};
 
 /// What is exchanged everywhere.
-const EXCHANGED: [(&str, &str); 6] = [
+const EXCHANGED: [(&str, &str); 9] = [
     // To sleep is to let others go first.
     ("std::thread::sleep(NAP)", "shuttle::thread::yield_now()"),
     ("std::sync::", "shuttle::sync::"),
     ("std::thread", "shuttle::thread"),
+    ("thread_local!", "shuttle::thread_local!"),
+    ("DRAFT.with_borrow_mut(work)", "DRAFT.with(|draft| work(&mut draft.borrow_mut()))"),
     ("std::hint::", "shuttle::hint::"),
+    ("tokio::sync::Notify", "crate::notify::Notify"),
     ("atomic_waker::", "crate::atomic_waker::"),
     // A scheduler has no use for hundreds of looks at the same flag.
     ("const SPINS: u32 = 500;", "const SPINS: u32 = 2;"),
 ];
 
 fn main() {
-    let whole =
-        |file: &str| source(file).split("#[cfg(test)]\nmod tests").next().expect("a text has a beginning").to_owned();
+    let whole = |file: &str| {
+        source(&in_redis(file)).split("#[cfg(test)]\nmod tests").next().expect("a text has a beginning").to_owned()
+    };
     write("exclusive.rs", &whole("exec/exclusive.rs"));
     write("marks.rs", &whole("exec/slow/marks.rs"));
     write("workers.rs", &whole("exec/workers.rs"));
     write("waiters.rs", &whole("exec/aof/waiters.rs"));
-    let client = source("clients/client.rs");
+    // Its modules stand beside it here, as they are exchanged, too.
+    write("journal.rs", &whole("journal/mod.rs").replace("mod draft;\nmod stream;\n", ""));
+    write("draft.rs", &whole("journal/draft.rs"));
+    write("stream.rs", &whole("journal/stream.rs"));
+    write("encode.rs", &whole("protocol/encode.rs"));
+    let counters = source("server-runtime/src/counters.rs");
+    let figures =
+        between(&counters, "    /// The runtime's own figures", "}\n\n/// A place among the open connections");
+    write("counters.rs", &counters.replace(figures, "").replace("use crate::metrics;\n", ""));
+    let balance = source("server-runtime/src/balance.rs");
+    write("order.rs", between(&balance, "/// A wish that connections", "/// What the last looks have shown."));
+    let client = source(&in_redis("clients/client.rs"));
     let mail = between(&client, "    fn mailbox(&self)", "    /// Number of its last command in the table");
     let flags =
         between(&client, "    /// Whether bits of [`flag`] are set.", "    /// Whether it acts for this account.");
@@ -34,8 +49,12 @@ fn main() {
     write("client.rs", &format!("{bits}\n{types}\nimpl ClientShared {{\n{mail}{flags}{set}}}\n"));
 }
 
+fn in_redis(file: &str) -> String {
+    format!("redis-server/src/{file}")
+}
+
 fn source(file: &str) -> String {
-    let path = Path::new("../redis-server/src").join(file);
+    let path = Path::new("..").join(file);
     println!("cargo::rerun-if-changed={}", path.display());
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

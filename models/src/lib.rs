@@ -1,13 +1,14 @@
-//! Synchronisation that redis-server's authors wrote by hand, under a scheduler that tries orders of its steps.
+//! Synchronisation of redis-server and server-runtime that is written by hand, under a scheduler that tries orders of its steps.
 //!
 //! The code is the product's own, with other locks and threads (`build.rs`); what it needs of the rest stands here, as small as
 //! can be. A thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the
 //! other, so weaker orders of memory are not tried.
 //!
 //! `cargo test --manifest-path models/Cargo.toml`; `cargo xtask ci` runs it.
-#![allow(dead_code, reason = "of what the product has, a model uses a part")]
+#![allow(dead_code, unused_imports, reason = "of what the product has, a model uses a part")]
 
 pub mod atomic_waker;
+pub mod notify;
 #[cfg(test)]
 mod park;
 
@@ -47,6 +48,45 @@ pub mod keyspace {
         /// It is changed.
         Write,
     }
+}
+
+/// server-runtime's `balance`, as far as connections are asked to move.
+pub mod balance {
+    include!(concat!(env!("OUT_DIR"), "/order.rs"));
+}
+
+/// server-runtime's `counters`.
+pub mod counters {
+    include!(concat!(env!("OUT_DIR"), "/counters.rs"));
+
+    #[cfg(test)]
+    mod tests;
+}
+
+/// The product's `journal`.
+pub mod journal {
+    mod draft {
+        include!(concat!(env!("OUT_DIR"), "/draft.rs"));
+    }
+    mod stream {
+        include!(concat!(env!("OUT_DIR"), "/stream.rs"));
+    }
+
+    include!(concat!(env!("OUT_DIR"), "/journal.rs"));
+
+    #[cfg(test)]
+    mod tests;
+}
+
+/// The product's `protocol`.
+pub mod protocol {
+    include!(concat!(env!("OUT_DIR"), "/encode.rs"));
+}
+
+/// The product's `types`.
+pub mod types {
+    /// Bytes that do not grow.
+    pub type SmallBytes = Box<[u8]>;
 }
 
 /// The product's `exec`.

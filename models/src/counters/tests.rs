@@ -1,0 +1,54 @@
+use shuttle::thread::{JoinHandle, spawn};
+
+use super::*;
+use crate::park::model;
+
+/// Looks of a connection whether it is asked to move.
+const LOOKS: usize = 2;
+
+/// A connection that follows whatever it is asked; where it is at last, and how often it moved.
+fn connection(mut place: Place) -> JoinHandle<(Place, u64)> {
+    spawn(move || {
+        let mut moves = 0;
+        for _ in 0..LOOKS {
+            if let Some(to) = place.is_asked_to(|| 0) {
+                place = place.move_to(to);
+                moves += 1;
+                assert_eq!(place.worker(), to);
+            }
+        }
+        (place, moves)
+    })
+}
+
+fn order(counters: &Counters, from: usize) {
+    counters.order(Order { from, to: 1 - from, share: 1.0 });
+}
+
+/// Connections that move are counted throughout, each on the worker where it is, and whoever waits until a worker has none left
+/// is told.
+#[test]
+fn connections_are_counted_while_they_move_and_workers_are_drained() {
+    model(|| {
+        let counters = Arc::new(Counters::new(2, 2, true));
+        let mut next = 0;
+        let places = [(), ()].map(|()| counters.take(&mut next, true).expect("there is room for two"));
+        let connections = places.map(connection);
+        for from in [0, 1] {
+            order(&counters, from);
+            assert!(counters.open() >= 2, "who moves is counted throughout");
+            assert!(counters.take(&mut next, true).is_none(), "so there is no room for a third");
+        }
+        let connections = connections.map(|connection| connection.join().unwrap());
+        let at = |worker| connections.iter().filter(|(place, _)| place.worker() == worker).count();
+        assert_eq!((counters.open(), counters.open_on(0), counters.open_on(1)), (2, at(0), at(1)));
+        assert_eq!(counters.moved.load(Relaxed), connections.iter().map(|(_, moves)| moves).sum::<u64>());
+        // While some move once more, others end.
+        order(&counters, 0);
+        let ends = connections.map(|(place, _)| connection(place));
+        let ends = ends.map(|end| spawn(move || drop(end.join().unwrap())));
+        [0, 1].into_iter().for_each(|worker| shuttle::future::block_on(counters.drained(worker)));
+        ends.into_iter().for_each(|end| end.join().unwrap());
+        assert_eq!((counters.open(), counters.open_on(0), counters.open_on(1)), (0, 0, 0));
+    });
+}
