@@ -289,7 +289,8 @@ mod tests {
     use super::*;
     use crate::keyspace::{Access, Value, View};
 
-    const ROUNDS: usize = 1_000;
+    // Miri takes its time.
+    const ROUNDS: usize = if cfg!(miri) { 20 } else { 1_000 };
 
     fn locked<'a>(db: &'a Database, key: &Key<'_>) -> View<'a> {
         db.lock([(key.shard(), Access::Write)].into_iter(), 1)

@@ -4,7 +4,8 @@
 //! the genuine server; the rest is freed in silence.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{self, SendError, Sender, SyncSender};
 use std::sync::{Arc, OnceLock};
 
@@ -115,9 +116,9 @@ impl Reaper {
         }
     }
 
-    /// Keys and values that wait to be freed.
+    /// Keys and values that wait to be freed. Those that do not any more are among [`Reaper::freed`] when that is read later.
     pub fn pending(&self) -> usize {
-        self.counts.pending.load(Relaxed)
+        self.counts.pending.load(Acquire)
     }
 
     /// Bytes of evicted values that wait to be freed.
@@ -155,8 +156,8 @@ impl Counts {
         drop(garbage);
         self.evicted_bytes.fetch_sub(bytes, Relaxed);
         if is_counted {
-            self.pending.fetch_sub(objects, Relaxed);
             self.freed.fetch_add(objects, Relaxed);
+            self.pending.fetch_sub(objects, Release);
         }
     }
 }
