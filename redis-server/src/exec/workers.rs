@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
 
+use crate::clients::client::ClientShared;
+
 /// For how long one worker waits for the others: longer than the system lets a thread that is ready wait for a processor.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Milliseconds without an eviction before the others are waited for again: where keys go all the time, commands are not
@@ -39,12 +41,16 @@ pub struct Member {
     purge: AtomicBool,
     /// Whether somebody waits for its turn.
     turn: AtomicBool,
+    /// Clients that it is to wake.
+    woken: Mutex<Vec<Arc<ClientShared>>>,
     waker: AtomicWaker,
 }
 
 /// What a worker is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
+    /// To wake [these](Member::take_woken).
+    Wake,
     /// To give memory back.
     Purge,
     /// To serve whatever is ready, and then to say so.
@@ -86,6 +92,7 @@ impl Workers {
             thread: thread::current().id(),
             purge: AtomicBool::new(false),
             turn: AtomicBool::new(false),
+            woken: Mutex::default(),
             waker: AtomicWaker::new(),
         });
         lock(&self.members).push(Arc::clone(&member));
@@ -95,6 +102,19 @@ impl Workers {
     /// Has all workers give back memory that they do not use (`MEMORY PURGE`).
     pub fn purge(&self) {
         lock(&self.members).iter().for_each(|member| member.ask(&member.purge));
+    }
+
+    /// Wakes clients, each by the worker's thread that has it: another thread spends one call of the system on each worker, not on
+    /// each client, and nobody takes its processor before all are told.
+    pub fn wake(&self, clients: impl IntoIterator<Item = (ThreadId, Arc<ClientShared>)>) {
+        let members = lock(&self.members);
+        for (thread, client) in clients {
+            match members.iter().find(|member| member.thread == thread) {
+                Some(member) => lock(&member.woken).push(client),
+                None => client.wake(),
+            }
+        }
+        members.iter().filter(|member| !lock(&member.woken).is_empty()).for_each(|member| member.waker.wake());
     }
 
     /// Gives the other workers a turn and waits for its end, if it was quiet before `now`, in milliseconds of Unix time; false
@@ -151,13 +171,20 @@ impl Member {
     /// Ready when this worker is asked for something; otherwise `waker` is woken when it is.
     pub fn poll(&self, waker: &Waker) -> Poll<Asked> {
         self.waker.register(waker);
-        if self.turn.swap(false, AcqRel) {
+        if !lock(&self.woken).is_empty() {
+            Poll::Ready(Asked::Wake)
+        } else if self.turn.swap(false, AcqRel) {
             Poll::Ready(Asked::Turn)
         } else if self.purge.swap(false, AcqRel) {
             Poll::Ready(Asked::Purge)
         } else {
             Poll::Pending
         }
+    }
+
+    /// The clients that are to be woken.
+    pub fn take_woken(&self) -> Vec<Arc<ClientShared>> {
+        std::mem::take(&mut lock(&self.woken))
     }
 }
 
@@ -177,6 +204,32 @@ mod tests {
         workers.purge();
         assert_eq!([poll(0), poll(1)], [Poll::Ready(Asked::Purge); 2]);
         assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
+    }
+
+    #[test]
+    fn clients_are_woken_by_the_worker_that_has_them() {
+        let workers = Workers::default();
+        let member = workers.join();
+        let clients = [1, 2, 3].map(|id| Arc::new(ClientShared::new(id, String::new(), String::new(), -1, 0)));
+        let (here, elsewhere) = (thread::current().id(), thread::spawn(|| thread::current().id()).join().unwrap());
+        let wakes: [_; 3] = std::array::from_fn(|_| Arc::new(Wakes::default()));
+        clients.iter().zip(&wakes).for_each(|(client, wakes)| client.wake_by(&Arc::clone(wakes).into()));
+        assert_eq!(member.poll(Waker::noop()), Poll::Pending);
+        workers.wake([here, here, elsewhere].into_iter().zip(clients.clone()));
+        let counts = || wakes.each_ref().map(|wakes| wakes.0.load(Relaxed));
+        assert_eq!(counts(), [0, 0, 1], "a thread that is no worker's is not waited for");
+        assert_eq!(member.poll(Waker::noop()), Poll::Ready(Asked::Wake));
+        member.take_woken().iter().for_each(|client| client.wake());
+        assert_eq!((counts(), member.poll(Waker::noop())), ([1, 1, 1], Poll::Pending));
+    }
+
+    #[derive(Default)]
+    struct Wakes(AtomicU64);
+
+    impl std::task::Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ fn look_after(instance: &Instance, now: u64) {
 pub(super) async fn turns(instance: Arc<Instance>, member: Arc<Member>) {
     loop {
         match poll_fn(|cx| member.poll(cx.waker())).await {
+            Asked::Wake => member.take_woken().iter().for_each(|client| client.wake()),
             Asked::Purge => memory::give_back(),
             Asked::Turn => {
                 let round = instance.workers.round();

@@ -182,7 +182,7 @@ impl Keeper {
                 }
                 // The stream may have become another one since; who waits for offsets of the old one looks again.
                 self.journal = reader(&self.instance);
-                self.instance.aof.waiters.release(u64::MAX);
+                self.instance.aof.waiters.release(u64::MAX, &self.instance.workers);
                 self.bytes.clear();
                 (self.begun, self.writer) = (Some(log), None);
                 self.begin_rewrite();
@@ -258,7 +258,7 @@ impl Keeper {
         }
         // Otherwise replies may leave that show more.
         let may_leave = if policy.fsync == Fsync::Always && failure.is_none() { durable } else { u64::MAX };
-        self.waited = aof.waiters.release(may_leave);
+        self.waited = aof.waiters.release(may_leave, &self.instance.workers);
     }
 
     /// Ends a rewrite that can end, and begins one where the files have grown.
@@ -451,7 +451,7 @@ impl Keeper {
         instance.aof.figures.is_scheduled.store(false, Relaxed);
         instance.aof.is_failing.store(false, Relaxed);
         instance.aof.durable.store(instance.journal.offset(), Release);
-        instance.aof.waiters.release(u64::MAX);
+        instance.aof.waiters.release(u64::MAX, &instance.workers);
     }
 }
 

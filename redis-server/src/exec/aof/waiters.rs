@@ -2,22 +2,33 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 use smallvec::SmallVec;
 
 use super::lock;
 use crate::clients::client::{ClientShared, flag};
+use crate::exec::workers::Workers;
 
-/// Clients, each with the offset up to which the journal must be on disk before it is sent anything.
+/// Clients that are sent nothing before the disk has what their replies show.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    list: Mutex<Vec<(u64, Arc<ClientShared>)>>,
+    list: Mutex<Vec<Waiter>>,
     /// So many are awaited; 0: none.
     awaited: AtomicUsize,
 }
 
+/// A client that is sent nothing before the journal is on disk up to `offset`.
+#[derive(Debug)]
+struct Waiter {
+    offset: u64,
+    client: Arc<ClientShared>,
+    /// The worker that has it.
+    thread: ThreadId,
+}
+
 impl Waiters {
-    /// Adds a client, which stands here once at most: it looks again whenever it is woken. Returns whether those are complete now who
+    /// Adds a client of this worker, which stands here once at most: it looks again whenever it is woken. Returns whether those are complete now who
     /// are awaited.
     pub(super) fn add(&self, client: &Arc<ClientShared>, offset: u64) -> bool {
         let mut list = lock(&self.list);
@@ -25,7 +36,7 @@ impl Waiters {
             return false;
         }
         client.set_flag(flag::AWAITS_DISK, true);
-        list.push((offset, Arc::clone(client)));
+        list.push(Waiter { offset, client: Arc::clone(client), thread: thread::current().id() });
         let awaited = self.awaited.load(Relaxed);
         let is_complete = awaited != 0 && list.len() >= awaited;
         if is_complete {
@@ -35,13 +46,13 @@ impl Waiters {
     }
 
     /// Wakes those for whom it is enough that the disk has the journal up to `durable`. Returns how many there were, the others included.
-    pub(super) fn release(&self, durable: u64) -> usize {
+    pub(super) fn release(&self, durable: u64, workers: &Workers) -> usize {
         let mut list = lock(&self.list);
         let count = list.len();
-        let released: SmallVec<[_; 64]> = list.extract_if(.., |(offset, _)| *offset <= durable).collect();
-        released.iter().for_each(|(_, client)| client.set_flag(flag::AWAITS_DISK, false));
+        let released: SmallVec<[_; 64]> = list.extract_if(.., |waiter| waiter.offset <= durable).collect();
+        released.iter().for_each(|waiter| waiter.client.set_flag(flag::AWAITS_DISK, false));
         drop(list);
-        released.iter().for_each(|(_, client)| client.wake());
+        workers.wake(released.into_iter().map(|waiter| (waiter.thread, waiter.client)));
         count
     }
 
@@ -92,7 +103,11 @@ mod tests {
             (u64::MAX, 2, [false; 4]),
             (u64::MAX, 0, [false; 4]),
         ] {
-            assert_eq!((waiters.release(durable), waiting(&clients)), (count, left.to_vec()), "{durable}");
+            assert_eq!(
+                (waiters.release(durable, &Workers::default()), waiting(&clients)),
+                (count, left.to_vec()),
+                "{durable}"
+            );
         }
     }
 
@@ -101,9 +116,9 @@ mod tests {
         let (waiters, clients) = (Waiters::default(), clients(1));
         waiters.add(&clients[0], 10);
         waiters.add(&clients[0], 20);
-        assert_eq!(waiters.release(10), 1);
+        assert_eq!(waiters.release(10, &Workers::default()), 1);
         waiters.add(&clients[0], 20);
-        assert_eq!((waiters.release(10), waiting(&clients)), (1, vec![true]));
+        assert_eq!((waiters.release(10, &Workers::default()), waiting(&clients)), (1, vec![true]));
     }
 
     #[test]
