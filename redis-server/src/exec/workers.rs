@@ -215,7 +215,7 @@ mod tests {
         let wakes: [_; 3] = std::array::from_fn(|_| Arc::new(Wakes::default()));
         clients.iter().zip(&wakes).for_each(|(client, wakes)| client.wake_by(&Arc::clone(wakes).into()));
         assert_eq!(member.poll(Waker::noop()), Poll::Pending);
-        workers.wake([here, here, elsewhere].into_iter().zip(clients.clone()));
+        workers.wake([here, here, elsewhere].into_iter().zip(clients));
         let counts = || wakes.each_ref().map(|wakes| wakes.0.load(Relaxed));
         assert_eq!(counts(), [0, 0, 1], "a thread that is no worker's is not waited for");
         assert_eq!(member.poll(Waker::noop()), Poll::Ready(Asked::Wake));

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
+use super::group::Group;
 use super::{Aof, base, lock, policy};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
@@ -18,8 +19,6 @@ use crate::persistence::aof::{Fsync, Log, Writer};
 
 /// How long it gathers what is not waited for, before it writes again.
 const GATHER: Duration = Duration::from_millis(1);
-/// How long it lets clients gather under `always` at most: who is to come does so within that, or comes too late for its turn.
-const GATHER_MAX: Duration = Duration::from_millis(1);
 /// How often it looks at what grows with time: what is to be forced to disk, whether files are to be rewritten.
 const LOOK: Duration = Duration::from_millis(100);
 /// Rewrites that may fail one after the other before the next one waits, and for how many seconds at most.
@@ -61,9 +60,7 @@ pub(super) struct Keeper {
     /// What among that is for replicas only.
     apart: Vec<Range<u64>>,
     journal: Reader,
-    /// Clients that waited when it had written last, those included that had come meanwhile, and how long that took.
-    waited: usize,
-    took: Duration,
+    group: Group,
 }
 
 /// How far a rewrite is.
@@ -110,8 +107,7 @@ impl Keeper {
             at: 0,
             apart: Vec::new(),
             journal,
-            waited: 0,
-            took: Duration::ZERO,
+            group: Group::default(),
         };
         thread::Builder::new().name("aof".to_owned()).spawn(move || while keeper.turn() {})
     }
@@ -137,11 +133,13 @@ impl Keeper {
         }
         let began = Instant::now();
         let is_idle = self.write();
-        if !is_idle {
-            self.took = began.elapsed();
-        }
+        let took = began.elapsed();
         self.look();
-        self.publish(now);
+        let waited = self.publish(now);
+        // Where nothing was written that says nothing of how many come.
+        if !is_idle {
+            self.group = Group { waited, took };
+        }
         let wakes_at_once = policy(&self.instance.config).fsync == Fsync::Always;
         if !is_idle && !wakes_at_once {
             thread::sleep(GATHER);
@@ -154,20 +152,17 @@ impl Keeper {
         true
     }
 
-    /// Waits until as many clients wait as did the last time, but no longer than the disk takes: so nobody waits longer than twice
-    /// as long as without, and where many wait, one write is for all of them.
+    /// Waits until as many clients wait as did when the last write was done, or no more come.
     fn gather(&self) {
         let waiters = &self.instance.aof.waiters;
-        // One that is alone has come.
-        if self.waited < 2 || waiters.await_all(self.waited) {
+        let Some(awaited) = self.group.awaited() else { return };
+        if waiters.await_all(awaited) {
             return;
         }
-        let until = Instant::now() + self.took.min(GATHER_MAX);
-        while waiters.is_awaiting() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
+        let mut gathering = self.group.gather(Instant::now());
+        while waiters.is_awaiting()
+            && let Some(left) = gathering.left(Instant::now(), waiters.count())
+        {
             thread::park_timeout(left);
         }
         waiters.give_up();
@@ -230,10 +225,10 @@ impl Keeper {
         is_idle
     }
 
-    /// Says what has become of what was taken at `now`.
-    fn publish(&mut self, now: u64) {
+    /// Says what has become of what was taken at `now`. Returns how many clients waited for it, or wait still.
+    fn publish(&mut self, now: u64) -> usize {
         let aof = &self.instance.aof;
-        let Some(writer) = &mut self.writer else { return };
+        let Some(writer) = &mut self.writer else { return 0 };
         let policy = policy(&self.instance.config);
         let is_held_back = policy.fsync == Fsync::No
             || self.instance.config.is_on(settings::NO_APPENDFSYNC_ON_REWRITE)
@@ -258,7 +253,7 @@ impl Keeper {
         }
         // Otherwise replies may leave that show more.
         let may_leave = if policy.fsync == Fsync::Always && failure.is_none() { durable } else { u64::MAX };
-        self.waited = aof.waiters.release(may_leave, &self.instance.workers);
+        aof.waiters.release(may_leave, &self.instance.workers)
     }
 
     /// Ends a rewrite that can end, and begins one where the files have grown.

@@ -4,13 +4,14 @@
 //! worker waits for a disk. A reply that shows what must not be lost waits instead, in its connection's output, until
 //! the keeper has said that the journal is on disk up to where it was when the reply was made: under `always` every one, and under `everysec`
 //! those that are made while the disk has not answered for two seconds. So one fdatasync serves all who wait. Under `always` the keeper
-//! lets as many gather as waited the last time, or came meanwhile, but no longer than the disk takes: where fifty clients wait, an fdatasync
+//! lets as many gather as waited the last time, or came meanwhile, while they come (`group.rs`): where fifty clients wait, an fdatasync
 //! for the first five has the others wait for two.
 //!
 //! A rewrite begins with a **cut**: alone with the data, one notes where the journal is. What it says from there on goes to the next file;
 //! everything before is in the base, which a thread of its own writes. Only when the base is on disk does the manifest name it.
 
 mod base;
+mod group;
 mod keeper;
 mod load;
 #[cfg(test)]
@@ -241,7 +242,7 @@ impl Aof {
 
     /// Has the client woken when the journal may be on disk up to `offset`. To be looked at again behind this.
     pub fn wait(&self, client: &Arc<ClientShared>, offset: u64) {
-        if self.waiters.add(client, offset) {
+        if self.waiters.add(client, offset, &self.durable) {
             self.bell.unpark();
         }
     }

@@ -1,0 +1,98 @@
+//! For whom a write waits under `always`.
+//!
+//! ```text
+//! disk      ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     written
+//! clients                     ┆┆┆┆┆                  ┆┆┆┆┆  they are answered, send their next commands, and wait again
+//! ```
+//!
+//! Without a pause those who come first would have a write of their own, and all others wait for it and for theirs: two halves of the clients
+//! would take turns, and a write serve half as many.
+
+use std::time::{Duration, Instant};
+
+/// Within which part of the time that the disk takes somebody has to come for others to be waited for, and within what time, if that is
+/// less: a quarter keeps fifty clients of a busy machine together where the disk takes a millisecond; after a write that has taken
+/// seconds nobody is waited for as long.
+const PAUSE_PART: u32 = 4;
+const PAUSE_MAX: Duration = Duration::from_millis(1);
+
+/// What the last write has shown.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Clients that waited at its end, those included that had come meanwhile.
+    pub(super) waited: usize,
+    /// How long it took.
+    pub(super) took: Duration,
+}
+
+impl Group {
+    /// So many are to come, if anybody: one that is alone has come.
+    pub(super) fn awaited(&self) -> Option<usize> {
+        (self.waited > 1).then_some(self.waited)
+    }
+
+    /// Begins to wait for them.
+    pub(super) fn gather(&self, now: Instant) -> Gathering {
+        let pause = (self.took / PAUSE_PART).min(PAUSE_MAX);
+        Gathering { pause, came: now, end: now + self.took, present: 0 }
+    }
+}
+
+/// A wait for clients: while they come, and no longer than the disk takes. So nobody waits longer than twice as long as without, and for
+/// who thinks before the next command others wait for a part of that.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    pause: Duration,
+    came: Instant,
+    end: Instant,
+    present: usize,
+}
+
+impl Gathering {
+    /// How long it goes on if nobody comes, where so many have come so far; not at all, if `None`.
+    pub(super) fn left(&mut self, now: Instant, present: usize) -> Option<Duration> {
+        if present > self.present {
+            self.came = now;
+        }
+        self.present = present;
+        let left = (self.came + self.pause).min(self.end).saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_alone_is_not_waited_for() {
+        let awaited = |waited| Group { waited, took: Duration::from_millis(4) }.awaited();
+        assert_eq!([0, 1, 2, 50].map(awaited), [None, None, Some(2), Some(50)]);
+    }
+
+    /// Each look, at so many microseconds from the begin and with so many who have come, and for how many more it goes on.
+    #[track_caller]
+    fn check(took_us: u64, looks: &[(u64, usize, Option<u64>)]) {
+        let (us, begin) = (Duration::from_micros, Instant::now());
+        let mut gathering = Group { waited: 50, took: us(took_us) }.gather(begin);
+        for &(at, present, left) in looks {
+            assert_eq!(gathering.left(begin + us(at), present), left.map(us), "{at} us: {present}");
+        }
+    }
+
+    #[test]
+    fn others_are_waited_for_while_somebody_comes() {
+        check(2000, &[(0, 1, Some(500)), (200, 1, Some(300)), (300, 9, Some(500)), (799, 9, Some(1)), (800, 9, None)]);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_longer_than_the_disk_takes() {
+        check(400, &[(0, 1, Some(100)), (90, 2, Some(100)), (180, 3, Some(100)), (350, 4, Some(50)), (400, 5, None)]);
+        check(0, &[(0, 1, None)]);
+    }
+
+    #[test]
+    fn a_write_that_has_taken_long_makes_no_pause_long() {
+        check(3_000_000, &[(0, 1, Some(1000)), (999, 1, Some(1)), (1000, 1, None)]);
+    }
+}
