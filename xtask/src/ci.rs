@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// Leave out Redis' own suite.
     #[arg(long)]
     no_suite: bool,
-    /// Run what takes long, too: Redis' suite with servers that it starts, kills by the hundred, cases that are loaded again.
+    /// Run what takes long, too: Redis' suite with servers that it starts, kills by the hundred, cases that are loaded again, failovers.
     #[arg(long)]
     full: bool,
     /// Seconds for each fuzz target at most; 0 leaves them out.
@@ -102,6 +102,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let compared = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("differ:"));
     compared.for_each(|line| println!("{line}"));
     if options.full {
+        let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
+        failovers.arg(crate::target_dir().join("debug/redis-server"));
+        gate("failovers", failovers)?.lines().for_each(|line| println!("{line}"));
         gate("faults picked by hand", xtask.task(&["mutants"]))?
             .lines()
             .last()

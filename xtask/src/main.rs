@@ -10,6 +10,7 @@ mod compare;
 mod deploy;
 mod differ;
 mod echonet;
+mod failovers;
 mod instructions;
 mod interrupt;
 mod isolation;
@@ -66,6 +67,8 @@ enum Task {
     Compare(compare::Options),
     /// Clusters of redis-server's nodes in virtual time, by their size: what nodes say, how long changes take, and what the rules say.
     Clusters(clusters::Options),
+    /// Failovers by Redis' Sentinels and in clusters, ours and a genuine server: how long nothing can be written, and whether anything is lost.
+    Failovers(failovers::Options),
     /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
     Isolation(isolation::Options),
     /// What strangers may send to http-server and grpc-server, and what becomes of it: one table.
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
         Task::Clusters(options) => clusters::run(&options),
+        Task::Failovers(options) => failovers::run(&options),
         Task::Isolation(options) => isolation::run(&options),
         Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::stats;
 use run::Sample;
-pub(crate) use space::unshare;
+pub(crate) use space::{Holder, unshare};
 use subject::{Role, Subject, Workshop};
 
 /// Options of `cargo xtask echonet`. It needs two cores, root or user namespaces, cc, and for the peers Go, Node.js and

@@ -40,7 +40,7 @@ impl Space {
         let mut inside = device.command("unshare");
         inside.arg("--net");
         let other = Holder::start(inside)?;
-        let far = other.0.id();
+        let far = other.pid();
         device.ip(&format!("link add echo type veth peer name echo netns {far}"))?;
         for (holder, address) in [(&device, DEVICE), (&other, OTHER)] {
             holder.ip("link set lo up")?;
@@ -53,10 +53,11 @@ impl Space {
 }
 
 /// A process that keeps a namespace alive, which vanishes with it.
-pub(super) struct Holder(Child);
+pub(crate) struct Holder(Child);
 
 impl Holder {
-    fn start(mut command: Command) -> Result<Self> {
+    /// What `command`, the beginning of a command line, has made.
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
         let held = command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         let mut holder = Self(held.context("cannot start unshare")?);
         let start = Instant::now();
@@ -74,12 +75,13 @@ impl Holder {
         fs::read_link(format!("/proc/{}/exe", self.0.id())).ok()
     }
 
-    fn ip(&self, line: &str) -> Result<String> {
+    /// Runs `ip` inside.
+    pub(crate) fn ip(&self, line: &str) -> Result<String> {
         run_quietly(self.command("ip").args(line.split(' ')))
     }
 
     /// A program inside.
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.0.id().to_string(), "--net"]);
         let users = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
@@ -88,6 +90,11 @@ impl Holder {
         }
         command.args(["--", program]);
         command
+    }
+
+    /// The process whose namespace it is.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
     }
 
     /// A program inside, on one core.

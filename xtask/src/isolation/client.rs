@@ -108,7 +108,7 @@ impl Client {
 }
 
 /// A command in RESP.
-pub(super) fn request(words: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn request(words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
         bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::process::{Server, free_port, run_quietly};
-pub(crate) use client::Client;
+pub(crate) use client::{Client, request};
 use disturbance::{ALL, Disturbance};
 use record::Row;
 

@@ -1,0 +1,184 @@
+//! What was measured: kept row by row, so that a run of some kinds leaves the others, and shown as a table.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use loadgen::compare::Machine;
+use serde::{Deserialize, Serialize};
+
+use super::{KINDS, Kind};
+use crate::compare::stats::{median, paired_ratio};
+
+/// All failovers of a kind.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Row {
+    kind: String,
+    commit: Option<String>,
+    machine: Machine,
+    /// Ours, and the genuine server if it was there.
+    outcomes: Vec<Outcome>,
+}
+
+/// What has become of one server's.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Outcome {
+    /// Seconds until something could be written again, round by round.
+    pub(super) writable: Vec<f64>,
+    /// Seconds until a cluster's primary that was cut off refused writes; only where it did.
+    pub(super) refused: Vec<f64>,
+    /// Acknowledged writes.
+    pub(super) kept: usize,
+    pub(super) violations: Vec<String>,
+}
+
+impl Row {
+    pub(super) fn new(kind: Kind, outcomes: Vec<Outcome>) -> Self {
+        let commit = loadgen::compare::commit(crate::root());
+        Self { kind: kind.to_string(), commit, machine: Machine::this(), outcomes }
+    }
+
+    pub(super) fn ours(&self) -> &Outcome {
+        &self.outcomes[0]
+    }
+}
+
+fn path() -> PathBuf {
+    crate::root().join("benches/record/failovers.jsonl")
+}
+
+/// What was kept.
+///
+/// # Errors
+/// It is no record.
+pub(super) fn read() -> Result<Vec<Row>> {
+    let Ok(text) = fs::read_to_string(path()) else { return Ok(Vec::new()) };
+    text.lines().map(|line| serde_json::from_str(line).context("benches/record/failovers.jsonl")).collect()
+}
+
+/// Keeps a row in place of an older one of its kind.
+///
+/// # Errors
+/// The file's.
+pub(super) fn keep(row: &Row) -> Result<()> {
+    let mut rows = read()?;
+    rows.retain(|old| old.kind != row.kind);
+    rows.push(row.clone());
+    rows.sort_by_key(|row| KINDS.iter().position(|kind| kind.to_string() == row.kind));
+    let lines = rows.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
+    Ok(fs::write(path(), lines)?)
+}
+
+/// The table of redis-server/README.md: a line for each kind, and behind those of a setup whose time is a timeout's, one of all of them.
+pub(super) fn table(rows: &[Row]) -> String {
+    let mut table = "| | rounds | ours, s | longest | Redis, s | longest | ours / Redis | 95 % | acknowledged, lost | Redis: acknowledged, lost |\n\
+        |---|--:|--:|--:|--:|--:|--:|---|--:|--:|\n"
+        .to_owned();
+    let mut add = |name: &str, outcomes: &[Outcome]| line(&mut table, name, outcomes);
+    for row in rows {
+        add(&row.kind, &row.outcomes);
+    }
+    for setup in ["sentinel", "cluster"] {
+        let of = |row: &&Row| row.kind.starts_with(setup) && !row.kind.ends_with("planned");
+        let all: Vec<&Row> = rows.iter().filter(of).collect();
+        if all.len() > 1 {
+            add(&format!("{setup}, all but planned"), &together(&all));
+        }
+    }
+    for row in rows.iter().filter(|row| !row.ours().refused.is_empty()) {
+        let figures = row.outcomes.iter().map(|outcome| {
+            let most = outcome.refused.iter().copied().fold(0.0, f64::max);
+            format!("{:.2} s, longest {most:.2} s, {} times", median(&outcome.refused), outcome.refused.len())
+        });
+        let figures = figures.collect::<Vec<_>>().join("; ");
+        writeln!(table, "\n{}: who was cut off refuses writes after (ours; Redis) {figures}", row.kind).expect(MEMORY);
+    }
+    table
+}
+
+const MEMORY: &str = "writing to memory does not fail";
+
+fn line(table: &mut String, name: &str, outcomes: &[Outcome]) {
+    let [ours, theirs] = [outcomes.first(), outcomes.get(1)];
+    let times = |outcome: Option<&Outcome>| {
+        outcome.map_or_else(
+            || "– | –".to_owned(),
+            |outcome| {
+                let most = outcome.writable.iter().copied().fold(0.0, f64::max);
+                format!("{:.2} | {most:.2}", median(&outcome.writable))
+            },
+        )
+    };
+    let kept = |outcome: Option<&Outcome>| {
+        outcome.map_or_else(|| "–".to_owned(), |outcome| format!("{}, {}", outcome.kept, outcome.violations.len()))
+    };
+    let ratio = match (ours, theirs) {
+        (Some(ours), Some(theirs)) => {
+            let (low, high) = paired_ratio(&ours.writable, &theirs.writable).interval;
+            format!("{:.2} | {low:.2} to {high:.2}", median(&ours.writable) / median(&theirs.writable))
+        }
+        _ => "– | –".to_owned(),
+    };
+    let rounds = ours.map_or(0, |outcome| outcome.writable.len());
+    writeln!(
+        table,
+        "| {name} | {rounds} | {} | {} | {ratio} | {} | {} |",
+        times(ours),
+        times(theirs),
+        kept(ours),
+        kept(theirs)
+    )
+    .expect(MEMORY);
+}
+
+/// The outcomes of several kinds as one.
+fn together(rows: &[&Row]) -> Vec<Outcome> {
+    let subjects = rows.iter().map(|row| row.outcomes.len()).min().unwrap_or(0);
+    let all = |at: usize| rows.iter().map(move |row| &row.outcomes[at]);
+    let outcome = |at| Outcome {
+        writable: all(at).flat_map(|outcome| outcome.writable.clone()).collect(),
+        refused: Vec::new(),
+        kept: all(at).map(|outcome| outcome.kept).sum(),
+        violations: all(at).flat_map(|outcome| outcome.violations.clone()).collect(),
+    };
+    (0..subjects).map(outcome).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: &str, ours: &[f64], theirs: &[f64]) -> Row {
+        let outcome = |writable: &[f64], violations: usize| Outcome {
+            writable: writable.to_vec(),
+            refused: if kind.ends_with("cut") { vec![2.0] } else { Vec::new() },
+            kept: 100,
+            violations: vec!["lost".to_owned(); violations],
+        };
+        let outcomes = vec![outcome(ours, 1), outcome(theirs, 0)];
+        Row { kind: kind.to_owned(), commit: None, machine: Machine::this(), outcomes }
+    }
+
+    #[test]
+    fn kinds_are_shown_alone_and_together() {
+        let rows = [row("cluster-kill", &[2.0, 3.0, 4.0], &[2.0, 3.0, 4.0]), row("cluster-cut", &[6.0], &[3.0])];
+        let table = table(&rows);
+        let expected = "\n| cluster-kill | 3 | 3.00 | 4.00 | 3.00 | 4.00 | 1.00 | 1.00 to 1.00 | 100, 1 | 100, 0 |\n";
+        assert!(table.contains(expected), "{table}");
+        assert!(table.contains("\n| cluster, all but planned | 4 | 3.50 | 6.00 | 3.00 | 4.00 | 1.17 | "), "{table}");
+        assert!(table.contains(" | 200, 2 | 200, 0 |\n"), "{table}");
+        assert!(
+            table.contains("\ncluster-cut: who was cut off refuses writes after (ours; Redis) 2.00 s, "),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn ours_alone_has_nothing_beside_it() {
+        let mut alone = row("pair-planned", &[0.1], &[0.1]);
+        alone.outcomes.truncate(1);
+        let table = table(&[alone]);
+        assert!(table.ends_with("\n| pair-planned | 1 | 0.10 | 0.10 | – | – | – | – | 100, 1 | – |\n"), "{table}");
+    }
+}
