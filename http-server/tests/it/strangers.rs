@@ -13,7 +13,7 @@ use http::Request;
 use server_runtime::Handle;
 use socket2::SockRef;
 
-use crate::support::{Answer, BLOCKED, Client, ENDLESS, NAPS, PATIENCE, Server, options, until};
+use crate::support::{Answer, BLOCKED, COUNTED, Client, NAPS, PATIENCE, Server, options, until};
 
 /// A server that does not wait long for clients that do not read.
 fn impatient() -> (Server, Handle) {
@@ -99,15 +99,15 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 fn bodies_are_asked_in_their_turns() {
     let server = Server::start();
     let mut client = server.client();
-    // `:method: GET`, `:scheme: http`, `:path: /t/endless`, `:authority: h`.
-    let head = [&[0x82, 0x86, 0x04, 10][..], b"/t/endless", &[0x41, 1, b'h']].concat();
+    // `:method: GET`, `:scheme: http`, `:path: /t/counted`, `:authority: h`.
+    let head = [&[0x82, 0x86, 0x04, 10][..], b"/t/counted", &[0x41, 1, b'h']].concat();
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     // Windows hold nothing back.
     bytes.extend(frame(4, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]));
     bytes.extend(frame(8, 0, 0, &(1_u32 << 30).to_be_bytes()));
     bytes.extend((0..100).flat_map(|number| frame(1, 5, 1 + 2 * number, &head)));
     client.stream.write_all(&bytes).unwrap();
-    let [made, asked] = &ENDLESS;
+    let [made, asked] = &COUNTED;
     until(|| made.load(SeqCst) == 100);
     for _ in 0..10 {
         assert_eq!(server.get("/ann").status, 200);

@@ -100,7 +100,8 @@ pub(crate) fn router() -> Router {
         .route("/t/big", get(|| async { vec![b'x'; 8 * 1024 * 1024] }))
         .route("/t/text", get(|| async { "hello world ".repeat(1000) }))
         .route("/t/h2spec", any(|_: Bytes| async { "hello world ".repeat(1000) }))
-        .route("/t/endless", get(endless))
+        .route("/t/endless", get(|| async { endless(|| ()) }))
+        .route("/t/counted", get(counted))
         .route("/t/slow", get(slow))
         .route("/t/panic", get(panics))
         .route("/t/broken", get(|| async { broken() }))
@@ -160,18 +161,27 @@ fn broken() -> Body {
     Body::new(Pieces(vec![Ok("one"), Err(std::io::Error::other("as the test wants it"))]))
 }
 
-/// Bodies without end: how many were made, and how many of them were asked for something.
-pub(crate) static ENDLESS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
-
-async fn endless() -> Body {
-    let [made, asked] = &ENDLESS;
-    made.fetch_add(1, SeqCst);
-    let mut first = Some(asked);
+/// A body without end; `asked` is called when it is asked for something first.
+fn endless(asked: impl FnOnce() + Send + 'static) -> Body {
+    let mut asked = Some(asked);
     let pieces = std::iter::repeat_with(move || {
-        first.take().map(|asked| asked.fetch_add(1, SeqCst));
+        if let Some(asked) = asked.take() {
+            asked();
+        }
         Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 65_536]))
     });
     Body::from_stream(tokio_stream::iter(pieces))
+}
+
+/// Bodies without end of one test: how many were made, and how many of them were asked for something.
+pub(crate) static COUNTED: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+async fn counted() -> Body {
+    let [made, asked] = &COUNTED;
+    made.fetch_add(1, SeqCst);
+    endless(|| {
+        asked.fetch_add(1, SeqCst);
+    })
 }
 
 async fn socket(mut socket: axum::extract::ws::WebSocket) {
