@@ -14,8 +14,8 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
 use std::time::Duration;
 
@@ -406,9 +406,16 @@ impl Drop for Sentinel {
 /// it looks at every 10 s until it was up for 8 s without a gap: twice that, for a busy machine.
 const SENTINELS_PATIENCE: Duration = Duration::from_secs(100);
 
-/// One that was free a moment ago nearly always still is.
+/// A free one, below those that the system gives to connections that go out: one of these could have it when a server is to
+/// start there again, even one that a replica tries to make to that very server.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let of_this_process = std::process::id().wrapping_mul(97);
+    let next = || FIRST + of_this_process.wrapping_add(TAKEN.fetch_add(1, Relaxed)) % COUNT;
+    let mut ports = std::iter::repeat_with(|| u16::try_from(next()).unwrap());
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// A genuine Sentinel sees that the primary is gone, promotes the replica, and has the old primary follow it when it is back.
