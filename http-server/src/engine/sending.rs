@@ -48,6 +48,21 @@ pub(super) fn framing(response: &Response, is_head: bool, is_http10: bool) -> (F
     (framed, is_head || framed == Framed::Length(0))
 }
 
+/// The length that an answer on a stream of HTTP/2 or HTTP/3 announces, and whether no body follows its head. They have no upgrades, and
+/// nothing else has an informational status as its final answer: such a one becomes a 500.
+pub(super) fn on_stream(response: &mut Response, is_head: bool) -> (Option<u64>, bool) {
+    if response.status().is_informational() {
+        tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    }
+    let (framed, is_bodyless) = framing(response, is_head, false);
+    let length = match framed {
+        Framed::Length(length) => Some(length),
+        Framed::Nothing | Framed::Chunked | Framed::Close => None,
+    };
+    (length, is_bodyless)
+}
+
 impl Sending {
     pub(super) fn new(body: Body, framed: Framed, is_endless: bool) -> Self {
         let left = if let Framed::Length(length) = framed { length } else { 0 };

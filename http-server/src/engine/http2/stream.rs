@@ -20,10 +20,9 @@ use http2::{Reason, SendError, StreamId};
 
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
-use crate::engine::sending::framing;
+use crate::engine::sending::on_stream;
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::Worker;
-use crate::h1::Framed;
 
 /// Begins to answer a request. What is ready at once is sent when this returns; the rest goes on as a task.
 pub(super) fn begin<B>(worker: &Rc<Worker>, shared: &Rc<Shared>, origin: &Origin, stream: StreamId, request: Request<B>)
@@ -126,16 +125,7 @@ impl Open {
     }
 
     async fn send(&mut self, mut response: Response, is_head: bool) -> Result<(), Unsent> {
-        if response.status().is_informational() {
-            // HTTP/2 has no upgrades, and nothing else has such a final answer.
-            tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
-            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        }
-        let (framed, is_bodyless) = framing(&response, is_head, false);
-        let length = match framed {
-            Framed::Length(length) => Some(length),
-            Framed::Nothing | Framed::Chunked | Framed::Close => None,
-        };
+        let (length, is_bodyless) = on_stream(&mut response, is_head);
         let (mut parts, body) = response.into_parts();
         parts.headers.remove(CONTENT_LENGTH);
         self.send_head(parts.status, &parts.headers, length, is_bodyless)?;

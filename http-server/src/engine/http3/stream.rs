@@ -27,9 +27,8 @@ use super::incoming::Incoming;
 use super::wire::{Gone, Sending, Shared, Wire};
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
-use crate::engine::sending::framing;
+use crate::engine::sending::on_stream;
 use crate::engine::worker::Worker;
-use crate::h1::Framed;
 use crate::tuning::H3_PIECE;
 
 /// Fields that concern a connection of HTTP/1.1, and have no place here (RFC 9114 section 4.2).
@@ -190,16 +189,7 @@ impl Open {
     }
 
     async fn send(&mut self, mut response: Response, is_head: bool, gone: &mut Gone) -> Result<(), Unsent> {
-        if response.status().is_informational() {
-            // HTTP/3 has no upgrades, and nothing else has such a final answer.
-            tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
-            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        }
-        let (framed, is_bodyless) = framing(&response, is_head, false);
-        let length = match framed {
-            Framed::Length(length) => Some(length),
-            Framed::Nothing | Framed::Chunked | Framed::Close => None,
-        };
+        let (length, is_bodyless) = on_stream(&mut response, is_head);
         let (mut parts, body) = response.into_parts();
         self.complete(&mut parts.headers, length);
         in_time(&self.worker, self.send.send_response(Response::from_parts(parts, ()))).await?;
