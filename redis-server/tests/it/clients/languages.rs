@@ -6,13 +6,13 @@ use test_peers::{Kit, kit, printed};
 
 use crate::support::server::Server;
 
-pub(super) const PYTHON: Kit = kit! {
+pub(crate) const PYTHON: Kit = kit! {
     name: "redis-python",
     sources: &["tests/peers/python"],
     programs: &["python3"],
     install: "python3 -m venv venv && venv/bin/pip install --quiet --requirement requirements.txt",
 };
-pub(super) const GO: Kit = kit! {
+pub(crate) const GO: Kit = kit! {
     name: "redis-go",
     sources: &["tests/peers/go"],
     programs: &["go"],
@@ -39,7 +39,7 @@ pub(super) const PYTHON_MODULES_SUITE: Kit = kit! {
     programs: &["python3"],
     install: "sh install.sh",
 };
-pub(super) const JS: Kit = kit! {
+pub(crate) const JS: Kit = kit! {
     name: "redis-js",
     sources: &["tests/peers/js"],
     programs: &["node", "npm"],

@@ -2,6 +2,6 @@
 
 mod cluster;
 mod crates;
-mod languages;
+pub(crate) mod languages;
 mod suites;
 mod tools;

@@ -7,6 +7,7 @@ mod failover;
 mod links;
 mod loading;
 mod restarts;
+mod sentinel;
 mod valkey;
 
 use std::fs;
@@ -354,58 +355,6 @@ fn a_replica_removes_nothing_of_its_own_accord() {
     assert_eq!(there.reply(), Value::Array(words.to_vec()));
 }
 
-/// A genuine Sentinel, which ends with this value.
-struct Sentinel {
-    process: Child,
-    folder: PathBuf,
-    port: u16,
-}
-
-impl Sentinel {
-    /// One that watches the primary on this port; `None`, and a line that says so, where there is no genuine server.
-    fn of(primary: u16) -> Option<Self> {
-        let (port, folder) = (free_port(), std::env::temp_dir().join(format!("sentinel-{}", std::process::id())));
-        fs::create_dir_all(&folder).unwrap();
-        let text = format!(
-            "port {port}\ndir {}\nsentinel monitor first 127.0.0.1 {primary} 1\nsentinel down-after-milliseconds first \
-             2000\nsentinel failover-timeout first 10000\n",
-            folder.display()
-        );
-        fs::write(folder.join("sentinel.conf"), text).unwrap();
-        let log = fs::File::create(folder.join("log")).unwrap();
-        let mut command = Command::new("redis-server");
-        command.args(["sentinel.conf", "--sentinel"]).current_dir(&folder).stdin(Stdio::null()).stdout(log);
-        match command.spawn() {
-            Ok(process) => Some(Self { process, folder, port }),
-            Err(error) => {
-                skip(&format!("there is no redis-server to be a Sentinel: {error}"));
-                None
-            }
-        }
-    }
-
-    fn ask(&self, words: &[&str]) -> Option<Value> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        Some(ask(&mut stream, words))
-    }
-}
-
-impl Drop for Sentinel {
-    fn drop(&mut self) {
-        // It may have ended by itself; there is nobody to tell.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        if thread::panicking() {
-            eprintln!("Sentinel's log:\n{}", fs::read_to_string(self.folder.join("log")).unwrap_or_default());
-        }
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// A Sentinel that could not run for 2 s does nothing for 30 s more (its "TILT" mode), and what comes back as a primary
-/// it looks at every 10 s until it was up for 8 s without a gap: twice that, for a busy machine.
-const SENTINELS_PATIENCE: Duration = Duration::from_secs(100);
-
 /// A free one, below those that the system gives to connections that go out: one of these could have it when a server is to
 /// start there again, even one that a replica tries to make to that very server.
 fn free_port() -> u16 {
@@ -416,41 +365,6 @@ fn free_port() -> u16 {
     let next = || FIRST + of_this_process.wrapping_add(TAKEN.fetch_add(1, Relaxed)) % COUNT;
     let mut ports = std::iter::repeat_with(|| u16::try_from(next()).unwrap());
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
-}
-
-/// A genuine Sentinel sees that the primary is gone, promotes the replica, and has the old primary follow it when it is back.
-#[test]
-fn sentinel_fails_over() {
-    let (first_port, second_port) = (free_port().to_string(), free_port().to_string());
-    let target = format!("127.0.0.1 {first_port}");
-    let settings = [("save", ""), ("repl-diskless-sync-delay", "0")];
-    let mut first = Process::start("first", &[&settings[..], &[("port", &first_port)]].concat());
-    let second = Process::start("second", &[&settings[..], &[("port", &second_port), ("replicaof", &target)]].concat());
-    let Some(sentinel) = Sentinel::of(first_port.parse().unwrap()) else { return };
-    let replication = |server: &Process, name: &str| field(&ask(&mut server.connect(), &["INFO", "replication"]), name);
-    until("the replica follows", || replication(&second, "master_link_status") == "up");
-    within(SENTINELS_PATIENCE, "Sentinel knows the replica", || {
-        let known = sentinel.ask(&["SENTINEL", "REPLICAS", "first"]);
-        known.is_some_and(|known| matches!(&known, Value::Array(replicas) if replicas.len() == 1))
-    });
-    let mut client = first.connect();
-    assert_eq!(ask(&mut client, &["SET", "k", "v"]), Value::Status("OK".into()));
-    assert_eq!(ask(&mut client, &["WAIT", "1", "0"]), Value::Int(1));
-    first.signal(Signal::KILL);
-    first.ended();
-    within(SENTINELS_PATIENCE, "the replica is promoted", || replication(&second, "role") == "master");
-    let mut client = second.connect();
-    assert_eq!(ask(&mut client, &["GET", "k"]), Value::Bulk(b"v".to_vec()));
-    assert_eq!(ask(&mut client, &["SET", "l", "w"]), Value::Status("OK".into()));
-    first.restart();
-    within(SENTINELS_PATIENCE, "the old primary follows", || {
-        replication(&first, "role") == "slave" && replication(&first, "master_link_status") == "up"
-    });
-    assert_eq!(replication(&first, "master_port"), second_port);
-    until("it has what it has missed", || {
-        ask(&mut first.connect(), &["MGET", "k", "l"])
-            == Value::Array(vec![Value::Bulk(b"v".to_vec()), Value::Bulk(b"w".to_vec())])
-    });
 }
 
 /// Who joins a chain late learns for which database the next command is, and gets a snapshot to which the stream fits.

@@ -1,4 +1,4 @@
-// go-redis against a server: peer PORT 2|3, and peer cluster PORT.
+// go-redis against a server: peer PORT 2|3, peer cluster PORT, and peer sentinel PORT.
 package main
 
 import (
@@ -37,8 +37,11 @@ func fail(what string, err error) {
 }
 
 func main() {
-	if os.Args[1] == "cluster" {
+	switch os.Args[1] {
+	case "cluster":
 		cluster(os.Args[2])
+	case "sentinel":
+		sentinel(os.Args[2])
 	}
 	protocol, err := strconv.Atoi(os.Args[2])
 	if err != nil {
