@@ -35,10 +35,6 @@ use crate::programs::cargo;
 const WRITERS: usize = 2;
 /// How long clients write before the fault.
 const BEFORE: Duration = Duration::from_millis(700);
-/// How long a server stays away at least: one that has lost its data and is back at once may be promoted by Sentinels that have not
-/// made up their minds, and a cluster's primary that is cut off takes a while to notice.
-const AWAY: Duration = Duration::from_secs(5);
-
 /// Options of `cargo xtask failovers`. It needs root or user namespaces, unshare, nsenter, ip and bridge; the genuine server is the Sentinel, too.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -48,6 +44,10 @@ pub(crate) struct Options {
     /// Only kinds whose name holds one of these, such as `sentinel-kill` or `cut`.
     #[arg(long, value_delimiter = ',', value_name = "TEXT")]
     only: Vec<String>,
+    /// Seconds that a server stays away at least: one that has lost its data and is back at once may be promoted by Sentinels that
+    /// have not made up their minds, and a cluster's primary that is cut off takes a while to notice.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    away: u64,
     /// Our server, instead of one that is built for it as tests are: what takes time are timeouts.
     #[arg(long, value_name = "PATH")]
     ours: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "record")]
     without_wait: bool,
     /// Keeps the rows in benches/record/failovers.jsonl, each in place of an older one of its kind.
-    #[arg(long, conflicts_with = "ours_only")]
+    #[arg(long, conflicts_with_all = ["ours_only", "away"])]
     record: bool,
     /// Measures nothing: prints the table of what was kept.
     #[arg(long, conflicts_with = "record")]
@@ -118,6 +118,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     node::lay_bridge()?;
     let ours = options.ours.as_deref().context("--inside needs --ours")?;
     let programs = if options.ours_only { vec![ours] } else { vec![ours, &options.genuine] };
+    for program in &programs {
+        ensure!(program.is_file(), "{}: no program is there", program.display());
+    }
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
     for kind in KINDS {
         let name = kind.to_string();
@@ -193,7 +196,7 @@ fn measure(kind: Kind, programs: &[&Path], options: &Options) -> Result<Row> {
         for at in 0..subjects.len() {
             let at = (at + round) % subjects.len();
             subjects[at]
-                .fail_over(kind.fault, round)
+                .fail_over(kind.fault, round, Duration::from_secs(options.away))
                 .with_context(|| format!("{kind}, round {round} of {}", programs[at].display()))?;
         }
     }
@@ -225,7 +228,7 @@ impl Subject {
     }
 
     /// One failover among writing clients, and a look at what is there behind it.
-    fn fail_over(&mut self, fault: Fault, round: usize) -> Result<()> {
+    fn fail_over(&mut self, fault: Fault, round: usize, away: Duration) -> Result<()> {
         let Self { deployment, outside, beside, .. } = self;
         let shard = round % deployment.shards();
         let primary = deployment.primary(shard)?;
@@ -243,7 +246,7 @@ impl Subject {
                     writer.write_only_to(addr, over);
                 });
             }
-            let struck = strike(deployment, fault, shard, primary);
+            let struck = strike(deployment, fault, shard, primary, away);
             over.store(true, Relaxed);
             struck
         })?;
@@ -283,7 +286,13 @@ impl Subject {
 
 /// Takes a shard's primary away until another has taken its place, and waits until all is settled. When that began, and how long
 /// nothing could be written.
-fn strike(deployment: &mut Deployment, fault: Fault, shard: usize, primary: usize) -> Result<(Instant, Duration)> {
+fn strike(
+    deployment: &mut Deployment,
+    fault: Fault,
+    shard: usize,
+    primary: usize,
+    away: Duration,
+) -> Result<(Instant, Duration)> {
     thread::sleep(BEFORE);
     let old = deployment.nodes[primary].addr;
     let mut finder = deployment.finder(shard);
@@ -300,7 +309,7 @@ fn strike(deployment: &mut Deployment, fault: Fault, shard: usize, primary: usiz
     })?;
     let writable = began.elapsed();
     if fault != Fault::Planned {
-        thread::sleep(AWAY.saturating_sub(writable));
+        thread::sleep(away.saturating_sub(writable));
     }
     deployment.nodes[primary].heal(fault)?;
     deployment.settle()?;
