@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -230,10 +230,26 @@ fn gate(name: &str, mut command: Command) -> Result<String> {
     if !output.status.success() {
         print!("{text}");
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        bail!("{name}: {command:?} failed ({})", output.status);
+        // Whoever reads only the end sees what it was, and whether the machine was the cause.
+        panics(&text).iter().for_each(|panic| eprintln!("{panic}"));
+        let free = [crate::target_dir(), env::temp_dir()].map(|folder| free_megabytes(&folder));
+        bail!("{name}: {command:?} failed ({}); MB free for target/ and temporary files: {free:?}", output.status);
     }
     println!("ok: {name} ({} s)", start.elapsed().as_secs());
     Ok(text)
+}
+
+/// Who panicked in what a test runner printed, and with which words: the line that says where, and the one behind it.
+fn panics(text: &str) -> Vec<String> {
+    let lines: Vec<_> = text.lines().collect();
+    let pairs = lines.windows(2).filter(|pair| pair[0].starts_with("thread '") && pair[0].contains("panicked at "));
+    pairs.map(|pair| format!("{} {}", pair[0], pair[1])).collect()
+}
+
+/// What the file system of `folder` has left for us, if that can be known.
+fn free_megabytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize) >> 20)
 }
 
 /// Runs gates two at a time, in their order; what each has printed. No further one begins when one has failed.
@@ -287,6 +303,20 @@ mod tests {
         let error = gates(&scripts.each_ref().map(String::as_str)).unwrap_err();
         assert!(error.ends_with("failed (exit status: 3)"), "{error}");
         assert!(!never.exists());
+    }
+
+    #[test]
+    fn who_panicked_is_said() {
+        let text = "test a ... FAILED\n\n---- a stdout ----\n\nthread 'a' (17) panicked at tests/it.rs:3:5:\n\
+            No space left on device\nnote: run with `RUST_BACKTRACE=1`\n";
+        assert_eq!(panics(text), ["thread 'a' (17) panicked at tests/it.rs:3:5: No space left on device"]);
+        assert_eq!(panics("test a ... ok\n"), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_disk_has_left_is_known() {
+        assert!(free_megabytes(&env::temp_dir()).is_some());
+        assert_eq!(free_megabytes(Path::new("/no/such/folder")), None);
     }
 
     #[test]
