@@ -102,6 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let compared = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("differ:"));
     compared.for_each(|line| println!("{line}"));
     if options.full {
+        gate("tests under Miri", xtask.task(&["miri", "--seeds", "4"]))?.lines().for_each(|line| println!("{line}"));
         let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
         failovers.arg(crate::target_dir().join("debug/redis-server"));
         gate("failovers", failovers)?.lines().for_each(|line| println!("{line}"));

@@ -16,6 +16,7 @@ mod interrupt;
 mod isolation;
 mod load;
 mod loadgen;
+mod miri;
 mod mutants;
 mod package;
 mod paths;
@@ -59,6 +60,8 @@ enum Task {
     Systems(systems::Options),
     /// Hand-picked faults, put into a copy of the tree one by one: the tests must find each.
     Mutants(mutants::Options),
+    /// Unit tests of `unsafe` modules and of threads that share without locks, under Miri (nightly Rust).
+    Miri(miri::Options),
     /// Redis' own test suite (Debian's source package) in external mode against our server.
     Suite(suite::Options),
     /// Random commands to our server and a genuine one, whose replies must be the same.
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Task::Bare(options) => bare::run(&options),
         Task::Systems(options) => systems::run(&options),
         Task::Mutants(options) => mutants::run(&options),
+        Task::Miri(options) => miri::run(&options),
         Task::Suite(options) => suite::run(&options),
         Task::Differ(options) => differ::run(&options),
         Task::Compare(options) => compare::run(&options),
