@@ -55,17 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .for_each(|line| println!("{line}"));
     gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
     let fuzzer = Fuzzer::find(options)?;
-    // Instructions are counted by one thread, which counts the same whatever runs beside it; the others compile, each in a folder
-    // of its own.
-    let mut gates = vec![
-        ("instructions of hot paths".to_owned(), xtask.task(&["paths"])),
-        ("bare-metal light".to_owned(), xtask.task(&["bare"])),
-        ("echonet-lite on other systems".to_owned(), xtask.task(&["systems"])),
-    ];
-    let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
-    gates.push(("models of synchronisation".to_owned(), cargo(&models)));
-    gates.extend(fuzzer.as_ref().map(|_| ("build of fuzz targets".to_owned(), Fuzzer::build())));
-    let outputs = beside(gates)?;
+    let outputs = beside(builds(&xtask, fuzzer.as_ref()))?;
     let skipped = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("skipped:"));
     skipped.for_each(|line| println!("{line}"));
     let mut test = cargo(&["test", "--workspace", "--no-fail-fast", "--features", FEATURES]);
@@ -116,6 +106,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
     summaries.for_each(|line| println!("{line}"));
     Ok(())
+}
+
+/// Gates that compile, each in a folder of its own; those in the workspace's need what the lints have built.
+fn builds(xtask: &Xtask, fuzzer: Option<&Fuzzer>) -> Vec<(String, Command)> {
+    // Instructions are counted by one thread, which counts the same whatever runs beside it.
+    let mut gates = vec![
+        ("instructions of hot paths".to_owned(), xtask.task(&["paths"])),
+        ("bare-metal light".to_owned(), xtask.task(&["bare"])),
+        ("echonet-lite on other systems".to_owned(), xtask.task(&["systems"])),
+        ("public items".to_owned(), xtask.task(&["api"])),
+    ];
+    let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
+    gates.push(("models of synchronisation".to_owned(), cargo(&models)));
+    gates.extend(fuzzer.map(|_| ("build of fuzz targets".to_owned(), Fuzzer::build())));
+    gates
 }
 
 /// Random commands to ours and a genuine server, where one is installed.

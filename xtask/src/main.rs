@@ -2,6 +2,7 @@
 //!
 //! Every command is described by `cargo xtask help COMMAND`.
 
+mod api;
 mod attacks;
 mod bare;
 mod ci;
@@ -54,6 +55,8 @@ enum Task {
     Deploy(deploy::Options),
     /// The tarballs of the crates that others take: what they say of themselves, what they hold, that each builds by itself.
     Package(package::Options),
+    /// What the crates that others embed offer them, against what is written down.
+    Api(api::Options),
     /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
     Bare(bare::Options),
     /// echonet-lite on other systems: compiled for them, its tests with their sockets.
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Task::Readme(options) => readme::run(&options),
         Task::Deploy(options) => deploy::run(&options),
         Task::Package(options) => package::run(&options),
+        Task::Api(options) => api::run(&options),
         Task::Bare(options) => bare::run(&options),
         Task::Systems(options) => systems::run(&options),
         Task::Mutants(options) => mutants::run(&options),
