@@ -173,14 +173,17 @@ impl Fuzzer {
         format!("{}-unknown-linux-gnu", env::consts::ARCH)
     }
 
-    /// Where cargo-fuzz builds without being told otherwise: developers have one folder, too.
+    /// Apart from where developers build, who want to see lines of sources.
     fn folder() -> PathBuf {
-        crate::root().join("fuzz/target")
+        crate::target_dir().join("fuzz")
     }
 
+    /// Builds all targets without lines of sources for debuggers and the sanitizer, which are most of them: a panic says where it was without,
+    /// and who has the input that makes one fail runs it again by `cargo fuzz run`, which has them.
     fn build() -> Command {
         let mut build = Self::cargo();
         build.args(["build", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
+        build.env("RUSTFLAGS", "-Cdebuginfo=0 -Cstrip=debuginfo");
         build
     }
 
