@@ -53,7 +53,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     gate("tarballs", xtask.task(&package[..if options.full { 2 } else { 1 }]))?
         .lines()
         .for_each(|line| println!("{line}"));
-    gate("release build", cargo(&[&["build", "--release"], &crate::paths::PROGRAMS[..]].concat()))?;
     let fuzzer = Fuzzer::find(options)?;
     let outputs = beside(builds(&xtask, fuzzer.as_ref()))?;
     let skipped = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("skipped:"));
@@ -108,19 +107,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Gates that compile, each in a folder of its own; those in the workspace's need what the lints have built.
+/// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests, which
+/// come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what runs
+/// beside it.
 fn builds(xtask: &Xtask, fuzzer: Option<&Fuzzer>) -> Vec<(String, Command)> {
-    // Instructions are counted by one thread, which counts the same whatever runs beside it.
-    let mut gates = vec![
-        ("instructions of hot paths".to_owned(), xtask.task(&["paths"])),
-        ("bare-metal light".to_owned(), xtask.task(&["bare"])),
-        ("echonet-lite on other systems".to_owned(), xtask.task(&["systems"])),
-        ("public items".to_owned(), xtask.task(&["api"])),
-    ];
+    let tests = ["test", "--workspace", "--no-run", "--features", FEATURES];
     let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
-    gates.push(("models of synchronisation".to_owned(), cargo(&models)));
-    gates.extend(fuzzer.map(|_| ("build of fuzz targets".to_owned(), Fuzzer::build())));
-    gates
+    let fuzz = fuzzer.map(|_| ("build of fuzz targets", Fuzzer::build()));
+    let others = [
+        // Instructions are counted by one thread, which counts the same whatever runs beside it.
+        ("release build, instructions of hot paths", xtask.task(&["paths"])),
+        ("public items", xtask.task(&["api"])),
+        ("build of tests", cargo(&tests)),
+        ("echonet-lite on other systems", xtask.task(&["systems"])),
+        ("bare-metal light", xtask.task(&["bare"])),
+        ("models of synchronisation", cargo(&models)),
+    ];
+    fuzz.into_iter().chain(others).map(|(name, command)| (name.to_owned(), command)).collect()
 }
 
 /// Random commands to ours and a genuine server, where one is installed.
