@@ -18,7 +18,7 @@ const OVERHEAD: usize = 7;
 
 /// A gap larger than this is closed at once; it keeps the offset within 32 bits.
 const MAX_GAP: usize = 1 << 20;
-/// Bytes from which on one grows by an eighth: the room to spare of a million hashes is worth more than what moving them now and then costs.
+/// Bytes from which on one grows by no more than it must: the room to spare of a million hashes is worth more than what moving them now and then costs.
 const GROWS_SLOWLY: usize = 1 << 10;
 
 /// An element as it is read: borrowed bytes, or the text of an element that is kept as an integer.
@@ -500,13 +500,22 @@ impl Listpack {
         self.start = 0;
     }
 
-    /// Grows by half, not to the double, and by an eighth once it is as large as most ever get: there are many of them.
+    /// Grows by half, not to the double, and to the allocator's next size once it is as large as most ever get: there are many of
+    /// them. All of what the allocator gives is made use of.
     fn reserve(&mut self, more: usize) {
-        if self.buf.capacity() - self.buf.len() < more {
-            let share = if self.buf.len() < GROWS_SLOWLY { 2 } else { 8 };
-            self.buf.reserve_exact(more.max(self.buf.len() / share));
+        let (len, least) = (self.buf.len(), self.buf.len() + more);
+        if self.buf.capacity() < least {
+            let wanted = if len < GROWS_SLOWLY { least.max(len + len / 2) } else { least };
+            self.buf.reserve_exact(allocated(wanted) - len);
         }
     }
+}
+
+/// What the allocator gives where so many bytes are wanted: it has four sizes to a doubling, 16 bytes apart at least.
+pub(crate) fn allocated(bytes: usize) -> usize {
+    const LEAST_STEP: usize = 16;
+    let doubling = bytes.saturating_sub(1).max(LEAST_STEP).ilog2();
+    bytes.next_multiple_of((1 << (doubling - 2)).max(LEAST_STEP))
 }
 
 /// The size of the entry at the start of `bytes`, its trailing length included.

@@ -71,6 +71,15 @@ mod tests {
     }
 
     #[test]
+    fn listpacks_grow_to_its_sizes() {
+        for bytes in 9..100_000 {
+            // SAFETY: any number may be asked about.
+            let size = unsafe { libmimalloc_sys::mi_good_size(bytes) };
+            assert_eq!(crate::types::allocated(bytes), size, "{bytes}");
+        }
+    }
+
+    #[test]
     fn a_report_that_is_too_long_is_cut() {
         let mut text = Vec::<u8>::with_capacity(8);
         let place: *mut Vec<u8> = &mut text;
