@@ -69,7 +69,7 @@ const GROUPS: &[(Kind, Keys, &str)] = &[
         "append bitfield decr decrby expire expireat geoadd getdel getex getset hdel hexpire hexpireat hgetdel hgetex \
          hincrby hincrbyfloat hmset hpersist hpexpire hpexpireat hset hsetex hsetnx incr incrby incrbyfloat linsert lpop \
          lpush lpushx lrem lset ltrim persist pexpire pexpireat pfadd psetex rpop rpush rpushx sadd set setbit setex \
-         setnx setrange spop srem xack xackdel xadd xautoclaim xclaim xdel xdelex xsetid xtrim zadd zincrby zpopmax \
+         setnx setrange spop srem xack xackdel xadd xautoclaim xcfgset xclaim xdel xdelex xsetid xtrim zadd zincrby zpopmax \
          zpopmin zrem zremrangebylex zremrangebyrank zremrangebyscore"),
     (Kind::Write, Keys::Range(1, 2, 1), "geosearchstore lmove rename renamenx rpoplpush smove zrangestore"),
     (Kind::Write, Keys::Range(1, -1, 1), "del pfmerge sdiffstore sinterstore sunionstore unlink"),

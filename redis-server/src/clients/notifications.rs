@@ -66,7 +66,7 @@ events! {
         ZREMRANGEBYSCORE "zremrangebyscore", ZUNIONSTORE "zunionstore",
     }
     b't' {
-        XADD "xadd", XDEL "xdel", XGROUP_CREATE "xgroup-create", XGROUP_CREATECONSUMER "xgroup-createconsumer",
+        XADD "xadd", XCFGSET "xcfgset", XDEL "xdel", XGROUP_CREATE "xgroup-create", XGROUP_CREATECONSUMER "xgroup-createconsumer",
         XGROUP_DELCONSUMER "xgroup-delconsumer", XGROUP_DESTROY "xgroup-destroy", XGROUP_SETID "xgroup-setid",
         XSETID "xsetid", XTRIM "xtrim",
     }

@@ -73,6 +73,8 @@ settings! {
         HLL_SPARSE_MAX_BYTES "hll-sparse-max-bytes",
         STREAM_NODE_MAX_BYTES "stream-node-max-bytes",
         STREAM_NODE_MAX_ENTRIES "stream-node-max-entries",
+        STREAM_IDMP_DURATION "stream-idmp-duration",
+        STREAM_IDMP_MAXSIZE "stream-idmp-maxsize",
         LOGLEVEL "loglevel",
         LOG_FORMAT "log-format",
         SLOWLOG_LOG_SLOWER_THAN "slowlog-log-slower-than",

@@ -141,6 +141,8 @@ pub(super) const TABLE: &[Setting] = &[
     row(Encodings, "hll-sparse-max-bytes", BYTES, "3000", MUT, "largest sparse HyperLogLog, bytes"),
     row(Encodings, "stream-node-max-bytes", BYTES, "4096", MUT, "bytes of a stream's node; 0 is no limit"),
     row(Encodings, "stream-node-max-entries", U63, "100", MUT, "entries of a stream's node; 0 is no limit"),
+    row(Memory, "stream-idmp-duration", int(1, 86_400), "100", MUT, "seconds for which a stream knows what XADD IDMP has added, unless XCFGSET says otherwise"),
+    row(Memory, "stream-idmp-maxsize", int(1, 10_000), "100", MUT, "how many such entries of a producer it knows at most"),
 
     row(Observability, "loglevel",     Enum(&["debug", "verbose", "notice", "warning"]), "notice", MUT, "least severity that is logged"),
     row(Observability, "logfile",      Text, "", IMM, "file for the log; empty is standard output"),

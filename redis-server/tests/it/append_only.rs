@@ -135,6 +135,24 @@ fn what_is_pending_stays_so_when_its_stream_has_lost_it() {
 }
 
 #[test]
+fn messages_that_are_added_once_are_known_after_a_restart_and_a_rewrite() {
+    for preamble in ["yes", "no"] {
+        let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble)];
+        let mut server = Process::start(&format!("aof-idempotence-{preamble}"), &settings);
+        let first = said(&server, "XADD s IDMP ann 1 * f v");
+        assert_eq!(said(&server, "XCFGSET t IDMP-DURATION 50"), "ERR no such key");
+        rewrite(&server);
+        let second = said(&server, "XADD s IDMP ann 2 * f v");
+        server.signal(Signal::TERM);
+        server.ended();
+        server.restart();
+        assert_eq!(said(&server, "XADD s IDMP ann 1 * f w"), first, "{preamble}");
+        assert_eq!(said(&server, "XADD s IDMP ann 2 * f w"), second, "{preamble}");
+        assert_eq!(said(&server, "XLEN s"), "2", "{preamble}");
+    }
+}
+
+#[test]
 fn it_is_turned_on_and_off_while_the_server_runs() {
     let mut server = Process::start("aof-on", &[("save", ""), DEBUG]);
     assert_eq!(said(&server, "SET a 1"), "OK");

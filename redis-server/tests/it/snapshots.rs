@@ -138,6 +138,30 @@ fn exchange_snapshots(program: &Path) {
 }
 
 #[test]
+fn messages_that_are_added_once_are_known_again_and_other_servers_pass_by_them() {
+    let mut server = Process::start("idempotence", &[]);
+    let add = |server: &Process, iid: &str, value: &str| {
+        ask(&mut server.connect(), &["XADD", "s", "IDMP", "ann", iid, "*", "f", value])
+    };
+    let ids = ["1", "2"].map(|iid| add(&server, iid, "v"));
+    assert_eq!(ask(&mut server.connect(), &["EXPIRE", "s", "1000"]), Value::Int(1));
+    assert_eq!(ask(&mut server.connect(), &["SET", "behind", "it"]).text(), "OK");
+    server.signal(Signal::TERM);
+    assert!(server.ended().success());
+    server.restart();
+    assert_eq!(["1", "2"].map(|iid| add(&server, iid, "w")), ids);
+    assert_eq!(ask(&mut server.connect(), &["SAVE"]).text(), "OK");
+    let file = server.folder.join(DUMP);
+    assert_sound(&file);
+    for program in Genuine::programs() {
+        let Some(genuine) = Genuine::of(&program, &[], Some(&file)) else { continue };
+        let mut stream = genuine.connect();
+        assert_eq!(ask(&mut stream, &["XLEN", "s"]), Value::Int(2), "{}", program.display());
+        assert_eq!(ask(&mut stream, &["GET", "behind"]).text(), "it", "{}", program.display());
+    }
+}
+
+#[test]
 fn what_is_stored_is_there_after_a_signal_and_a_shutdown() {
     let mut server = Process::start("restart", &[]);
     assert_eq!(ask(&mut server.connect(), &["SET", "a", "1"]).text(), "OK");

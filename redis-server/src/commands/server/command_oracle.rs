@@ -44,7 +44,9 @@ const NEWER: &[&str] = &[
     "script|show",
     "waitaof",
     "xackdel",
+    "xcfgset",
     "xdelex",
+    "xidmprecord",
 ];
 
 /// Groups of commands that the genuine server has by modules.

@@ -1,6 +1,7 @@
 //! Adding entries and taking them away.
 
-use super::parse::{self, AddOrTrim, NewId};
+use super::idempotence::Identity;
+use super::parse::{self, AddOrTrim, Message, NewId};
 use super::{delete, reply_id};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
@@ -12,8 +13,8 @@ use crate::types::{Stream, StreamId, TrimTo, Trimmed};
 /// The most bytes that an entry's names and values may have together, as in the genuine server.
 const MAX_ENTRY: usize = 1 << 30;
 
-/// `XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value
-/// [field value …]`
+/// `XADD key [NOMKSTREAM] [KEEPREF|DELREF|ACKED] [IDMPAUTO producer-id|IDMP producer-id idempotent-id]
+/// [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value …]`
 pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let options = AddOrTrim::parse(cx, args, true)?;
     let wrong_arity = || Error::WrongArity("xadd".into());
@@ -33,18 +34,30 @@ pub(super) fn xadd(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if fields.iter().map(<[u8]>::len).sum::<usize>() > MAX_ENTRY {
         return Err(Error::Static("ERR Elements are too large to be stored"));
     }
+    let message = options.message.as_ref().map(|message| Identity::of(message, args, fields));
+    if let Some(id) = message.as_ref().map(|message| message.is_known(cx, key)).transpose()?.flatten() {
+        reply_id(cx.reply, id);
+        return Ok(());
+    }
     // No error can leave an empty stream behind: every id is larger than that of no entry.
     let stream = cx.db.stream_or_new(key)?;
     let id = next_id(stream, new_id, now)?;
     let pairs = (0..fields.len() / 2).map(|pair| (fields.at(pair * 2), fields.at(pair * 2 + 1)));
     stream.log.append(id, pairs, limits);
     reply_id(cx.reply, id);
+    if let Some(message) = &message {
+        message.note(cx, key, id)?;
+    }
     cx.changed(key, Event::XADD);
     let trimmed = trim(cx, key, &options)?;
     if trimmed.count > 0 {
         cx.tell(key, Event::XTRIM);
     }
-    say(cx, args, &options, Some(id), &trimmed)
+    say(cx, args, &options, Some(id), &trimmed)?;
+    if let Some(message) = &message {
+        message.say(cx, key, id);
+    }
+    Ok(())
 }
 
 /// Trims as the options say, if they do.
@@ -62,7 +75,8 @@ fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamI
         return Ok(());
     }
     let approximate = options.trim.as_ref().filter(|trim| trim.approximate);
-    let is_certain = approximate.is_none() && matches!(options.id, None | Some((NewId::Given(_), _)));
+    let is_certain =
+        approximate.is_none() && options.message.is_none() && matches!(options.id, None | Some((NewId::Given(_), _)));
     if !cx.is_journaled() || is_certain {
         return Ok(());
     }
@@ -82,10 +96,13 @@ fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamI
         if let Some(left) = &left {
             words[options.threshold] = left.as_bytes();
         }
-        if let Some(limit) = options.limit {
-            words.drain(limit..limit + 2);
-        }
     }
+    let mut gone: Vec<usize> = options.message.iter().flat_map(Message::words).collect();
+    if let Some(limit) = options.limit.filter(|_| approximate.is_some()) {
+        gone.extend([limit, limit + 1]);
+    }
+    let mut position = 0..;
+    words.retain(|_| !gone.contains(&position.next().unwrap_or(usize::MAX)));
     cx.instead(&words);
     Ok(())
 }

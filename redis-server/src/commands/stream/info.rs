@@ -21,10 +21,11 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         6 if args.is(3, "FULL") && args.is(4, "COUNT") => Some(u64::try_from(args.int(5)?).unwrap_or(FULL_COUNT)),
         _ => return Err(Error::subcommand_syntax(args)),
     };
-    let level = cx.config().level();
+    let (level, now) = (cx.config().level(), cx.now());
     let reply = &mut *cx.reply;
-    reply.map(if full.is_some() { 9 } else { 10 });
-    figures(reply, stream);
+    let more = if stream.idempotence.is_some() { 6 } else { 0 };
+    reply.map(if full.is_some() { 9 } else { 10 } + more);
+    figures(reply, stream, now);
     match full {
         Some(count) => everything(reply, level, stream, limit(count)),
         None => ends(reply, stream),
@@ -32,7 +33,7 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-fn figures(reply: &mut Reply, stream: &Stream) {
+fn figures(reply: &mut Reply, stream: &Stream, now: u64) {
     let log = &stream.log;
     let int = |reply: &mut Reply, name: &str, value: u64| {
         reply.bulk(name.as_bytes());
@@ -49,6 +50,15 @@ fn figures(reply: &mut Reply, stream: &Stream) {
     id(reply, "max-deleted-entry-id", log.max_deleted_id());
     int(reply, "entries-added", log.entries_added());
     id(reply, "recorded-first-entry-id", log.first_id());
+    if let Some(known) = &stream.idempotence {
+        let ((pids, iids), (added, duplicates)) = (known.tracked(now), known.totals());
+        int(reply, "idmp-duration", known.limits().duration_s);
+        int(reply, "idmp-maxsize", known.limits().maxsize);
+        int(reply, "pids-tracked", pids as u64);
+        int(reply, "iids-tracked", iids as u64);
+        int(reply, "iids-added", added);
+        int(reply, "iids-duplicates", duplicates);
+    }
 }
 
 /// The first and the last entry.

@@ -4,6 +4,7 @@ mod add;
 mod claim;
 mod delete;
 mod group;
+mod idempotence;
 mod info;
 mod parse;
 mod pending;
@@ -59,7 +60,7 @@ fn limit(count: u64) -> usize {
 
 /// A group to be changed, and the entries that it reads.
 fn group_mut<'s>(stream: &'s mut Stream, name: &[u8]) -> Option<(&'s Log, &'s mut Group)> {
-    let Stream { log, groups } = stream;
+    let Stream { log, groups, .. } = stream;
     Some((log, groups.get_mut(name)?))
 }
 
@@ -181,10 +182,12 @@ pub(super) static FAMILY: Family = Family { group: "stream", category: Categorie
     cmd("xackdel",    -6, delete::xackdel,   WRITE.and(FAST), &[update(1).flags("RW update delete")]),
     cmd("xadd",       -5, add::xadd,         GROW.and(FAST),  &[CHANGE]).tips(OUTPUT),
     cmd("xautoclaim", -6, claim::xautoclaim, WRITE.and(FAST), &[DELETE]).tips(OUTPUT),
+    cmd("xcfgset",    -2, idempotence::xcfgset, WRITE.and(FAST), &[CHANGE]),
     cmd("xclaim",     -6, claim::xclaim,     WRITE.and(FAST), &[CHANGE]).tips(OUTPUT),
     cmd("xdel",       -3, delete::xdel,      WRITE.and(FAST), &[DELETE]),
     cmd("xdelex",     -5, delete::xdelex,    WRITE.and(FAST), &[DELETE]),
     container("xgroup", -2, XGROUP),
+    cmd("xidmprecord", 5, idempotence::xidmprecord, GROW.and(FAST), &[CHANGE]),
     container("xinfo",  -2, XINFO),
     cmd("xlen",        2, range::xlen,       READ.and(FAST),  &[LEN]),
     cmd("xpending",   -3, pending::xpending, READ,            &[reads(1)]).tips(OUTPUT).weighs(Weight::Of(weight::limits)),

@@ -94,6 +94,46 @@ pub(super) enum NewId {
     Given(StreamId),
 }
 
+/// How a message is told apart from others: `IDMP producer-id idempotent-id`, or `IDMPAUTO producer-id`.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// Where the producer stands.
+    pub(super) pid: usize,
+    /// Where the idempotent id stands; without one it follows from the content.
+    pub(super) iid: Option<usize>,
+    /// Where the next option stands.
+    pub(super) end: usize,
+}
+
+impl Message {
+    /// That of the words from argument `at` on, if they say one.
+    fn parse(args: Args<'_>, at: usize) -> Option<Result<Self>> {
+        let (pid, is_auto) = (at + 1, args.is(at, "IDMPAUTO"));
+        let end = if is_auto { at + 2 } else { at + 3 };
+        if !(is_auto || args.is(at, "IDMP")) || end > args.len() {
+            return None;
+        }
+        let iid = (!is_auto).then_some(at + 2);
+        if args.at(pid).is_empty() {
+            let text = if is_auto {
+                "ERR IDMPAUTO requires a non-empty producer ID"
+            } else {
+                "ERR IDMP requires a non-empty producer ID"
+            };
+            return Some(Err(Error::Static(text)));
+        }
+        if iid.is_some_and(|iid| args.at(iid).is_empty()) {
+            return Some(Err(Error::Static("ERR IDMP requires a non-empty idempotent ID")));
+        }
+        Some(Ok(Self { pid, iid, end }))
+    }
+
+    /// Where its words stand.
+    pub(super) fn words(&self) -> std::ops::Range<usize> {
+        self.pid - 1..self.end
+    }
+}
+
 /// The options of XADD and XTRIM.
 #[derive(Debug, Default)]
 pub(super) struct AddOrTrim {
@@ -107,6 +147,8 @@ pub(super) struct AddOrTrim {
     pub(super) limit: Option<usize>,
     /// What is done about groups that refer to entries which go, where that is said.
     pub(super) references: Option<References>,
+    /// Whether the entry's message is told apart from others, and how.
+    pub(super) message: Option<Message>,
 }
 
 impl AddOrTrim {
@@ -141,6 +183,13 @@ impl AddOrTrim {
             } else if is_add && args.is(at, "NOMKSTREAM") {
                 options.no_mkstream = true;
                 at += 1;
+            } else if let Some(message) = Message::parse(args, at).filter(|_| is_add) {
+                let message = message?;
+                if options.message.is_some() {
+                    return Err(Error::Static("ERR IDMP/IDMPAUTO specified multiple times"));
+                }
+                at = message.end;
+                options.message = Some(message);
             } else if is_add {
                 options.id = Some((new_id(args.at(at))?, at));
                 break;
@@ -149,6 +198,11 @@ impl AddOrTrim {
             }
         }
         options.set_limit(cx, limit, is_add)?;
+        // A genuine primary may leave the words there when it says which id it was.
+        let is_now = matches!(options.id, None | Some((NewId::Now, _))) || cx.is_told_by_others();
+        if options.message.is_some() && !is_now {
+            return Err(Error::Static("ERR IDMP/IDMPAUTO can be used only with auto-generated IDs"));
+        }
         Ok(options)
     }
 

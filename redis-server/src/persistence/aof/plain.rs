@@ -8,7 +8,7 @@ use crate::keyspace::ValueRef;
 use crate::persistence::rdb::{self, Fork};
 use crate::protocol::number;
 use crate::types::bloom::Bloom;
-use crate::types::{Group, Stream, StreamId};
+use crate::types::{Group, Idempotence, IdmpRecord, Stream, StreamId};
 
 /// Elements that one command adds.
 const ELEMENTS: usize = 64;
@@ -145,6 +145,9 @@ impl<W: Write> PlainWriter<W> {
         for (name, group) in &stream.groups {
             self.group(key, name, group);
         }
+        if let Some(known) = &stream.idempotence {
+            self.idempotence(key, known);
+        }
         if lost.is_empty() {
             return;
         }
@@ -174,6 +177,15 @@ impl<W: Write> PlainWriter<W> {
         let [last, deleted] = [log.last_id(), log.max_deleted_id()].map(|id| id.to_string().into_bytes());
         let added = log.entries_added().to_string();
         self.command(&[b"XSETID", key, &last, b"ENTRIESADDED", added.as_bytes(), b"MAXDELETEDID", &deleted]);
+    }
+
+    /// What a stream's producers have added.
+    fn idempotence(&mut self, key: &[u8], known: &Idempotence) {
+        let [duration, maxsize] = [known.limits().duration_s, known.limits().maxsize].map(|it| it.to_string());
+        self.command(&[b"XCFGSET", key, b"IDMP-DURATION", duration.as_bytes(), b"IDMP-MAXSIZE", maxsize.as_bytes()]);
+        for IdmpRecord { pid, iid, id, .. } in known.records() {
+            self.command(&[b"XIDMPRECORD", key, pid, iid, id.to_string().as_bytes()]);
+        }
     }
 
     fn group(&mut self, key: &[u8], name: &[u8], group: &Group) {

@@ -9,7 +9,8 @@ use std::fmt;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{NEWEST, VALKEY, kind, module, opcode, skip};
+use super::{IDEMPOTENCE, NEWEST, VALKEY, kind, module, opcode, skip, stream};
+use crate::keyspace::Object;
 
 /// The first version that ends with a checksum.
 const CHECKED: u16 = 5;
@@ -241,15 +242,17 @@ impl Decoder {
 
 /// What is told of a key in front of its type.
 #[derive(Default)]
-struct Head {
+struct Head<'w> {
     expire_at: Option<u64>,
     idle: Option<u64>,
     frequency: Option<u8>,
+    /// Of a stream: what its producers have added.
+    idempotence: Option<Cow<'w, [u8]>>,
 }
 
 /// All in front of a type, or of an opcode that announces something else, and that.
 #[inline]
-fn head(reader: &mut Reader<'_>) -> Result<(Head, u8), Cause> {
+fn head<'w>(reader: &mut Reader<'w>) -> Result<(Head<'w>, u8), Cause> {
     let mut head = Head::default();
     loop {
         match reader.byte().ok_or(Cause::Truncated)? {
@@ -260,12 +263,16 @@ fn head(reader: &mut Reader<'_>) -> Result<(Head, u8), Cause> {
             }
             opcode::IDLE => head.idle = Some(reader.len().ok_or(Cause::Element)?),
             opcode::FREQUENCY => head.frequency = Some(reader.byte().ok_or(Cause::Element)?),
+            opcode::AUX if reader.peek_string().is_some_and(|name| *name == *IDEMPOTENCE.as_bytes()) => {
+                reader.skip_string();
+                head.idempotence = Some(reader.string().ok_or(Cause::Element)?);
+            }
             other => return Ok((head, other)),
         }
     }
 }
 
-fn record<'w>(head: Head, kind: u8, reader: &mut Reader<'w>, limits: &Limits) -> Result<Record<'w>, Cause> {
+fn record<'w>(head: Head<'w>, kind: u8, reader: &mut Reader<'w>, limits: &Limits) -> Result<Record<'w>, Cause> {
     match kind {
         kind::MODULE => return Err(Cause::ModuleValue(None)),
         kind if !load::is_kind(kind) => return Err(Cause::Opcode(kind)),
@@ -278,8 +285,12 @@ fn record<'w>(head: Head, kind: u8, reader: &mut Reader<'w>, limits: &Limits) ->
             return Err(Cause::ModuleValue(Some(module::name(id))));
         }
     }
-    let value = load::value(kind, reader, limits).ok_or(Cause::Value(kind))?;
-    let Head { expire_at, idle, frequency } = head;
+    let mut value = load::value(kind, reader, limits).ok_or(Cause::Value(kind))?;
+    let Head { expire_at, idle, frequency, idempotence } = head;
+    if let Some(text) = idempotence {
+        let Loaded::Object(Object::Stream(stream)) = &mut value else { return Err(Cause::Element) };
+        stream.idempotence = Some(Box::new(stream::load_idempotence(&text).ok_or(Cause::Element)?));
+    }
     Ok(Record { key, value: Some(value).filter(|value| !value.is_empty_collection()), expire_at, idle, frequency })
 }
 

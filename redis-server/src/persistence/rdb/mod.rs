@@ -72,6 +72,11 @@ impl Fork {
         }
     }
 }
+
+/// The note in front of a stream that knows what its producers have added: Redis keeps that from 8.6 on, in a type of which nothing is
+/// published. Who does not know the note passes by it.
+const IDEMPOTENCE: &str = "stream-idmp";
+
 /// Version and checksum behind a payload.
 const FOOTER: usize = 2 + 8;
 

@@ -127,6 +127,14 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// A string that is read again later.
+    pub(super) fn peek_string(&mut self) -> Option<Cow<'a, [u8]>> {
+        let rest = self.rest;
+        let text = self.string();
+        self.rest = rest;
+        text
+    }
+
     /// A string that nobody wants to see.
     pub(super) fn skip_string(&mut self) -> Option<()> {
         let len = match self.length()? {

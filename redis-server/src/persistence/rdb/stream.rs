@@ -3,7 +3,7 @@
 use super::kind;
 use super::reader::Reader;
 use super::save::{Sink, bytes, len};
-use crate::types::{Group, Listpack, Log, LogParts, Stream, StreamId};
+use crate::types::{Group, Idempotence, IdmpLimits, IdmpRecord, Listpack, Log, LogParts, Stream, StreamId};
 
 /// How a group writes that it does not know what it has read.
 const UNKNOWN: u64 = u64::MAX;
@@ -119,4 +119,33 @@ fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Grou
     }
     // Every pending entry is somebody's.
     pending.is_empty().then_some(group)
+}
+
+/// What a stream's producers have added, as a note has it.
+pub(super) fn idempotence(known: &Idempotence) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (limits, (added, duplicates)) = (known.limits(), known.totals());
+    for number in [limits.duration_s, limits.maxsize, added, duplicates, known.records().count() as u64] {
+        len(&mut out, number);
+    }
+    for IdmpRecord { pid, iid, id, since } in known.records() {
+        bytes(&mut out, pid);
+        bytes(&mut out, iid);
+        save_id(&mut out, id);
+        len(&mut out, since);
+    }
+    out
+}
+
+pub(super) fn load_idempotence(text: &[u8]) -> Option<Idempotence> {
+    let mut reader = Reader::new(text);
+    let limits = IdmpLimits::new(reader.len()?, reader.len()?)?;
+    let totals = (reader.len()?, reader.len()?);
+    let mut records = Vec::new();
+    for _ in 0..reader.len()? {
+        records.push((reader.string()?, reader.string()?, load_id(&mut reader)?, reader.len()?));
+    }
+    let records = records.iter().map(|(pid, iid, id, since)| IdmpRecord { pid, iid, id: *id, since: *since });
+    (reader.left() == 0).then_some(())?;
+    Idempotence::from_parts(limits, totals, records)
 }

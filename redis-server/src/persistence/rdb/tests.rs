@@ -4,7 +4,9 @@ use crate::protocol::oracle::{Oracle, Reply};
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;
 use crate::types::testing::Rng;
-use crate::types::{Group, Hash, List, Listpack, Set, SortedSet, Stream, StreamId, StreamLimits};
+use crate::types::{
+    Group, Hash, Idempotence, IdmpLimits, List, Listpack, Set, SortedSet, Stream, StreamId, StreamLimits,
+};
 
 fn borrowed<'v>(loaded: &'v Loaded<'_>) -> ValueRef<'v> {
     match loaded {
@@ -151,6 +153,41 @@ fn fields_expire_in_what_both_forks_read() {
         assert_eq!(records.as_ref().map(Vec::len), Ok(1));
         assert_eq!(cut_records(&file, 1000, true), records);
     }
+}
+
+#[test]
+fn what_producers_have_added_stands_before_their_stream() {
+    let mut stream = Stream::default();
+    stream.log.append(StreamId { ms: 5, seq: 0 }, [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::default());
+    let mut known = Idempotence::new(IdmpLimits::new(7, 8).unwrap());
+    for (pid, iid) in [(b"p", b"1"), (b"p", b"2"), (b"q", b"1")] {
+        known.add(pid, iid, StreamId { ms: 5, seq: 0 }, 9);
+    }
+    known.find_duplicate(b"p", b"1", 9);
+    stream.idempotence = Some(Box::new(known.clone()));
+    let mut writer = Writer::new(Vec::new(), WriteOptions::default());
+    writer.database(0, 1, 1);
+    writer.record(b"s", ValueRef::Stream(&stream), Some(1000), Access::Idle(3));
+    let file = writer.finish().unwrap();
+    let again = records(&file, 1000, true);
+    assert_eq!(again.as_ref().map(Vec::len), Ok(1));
+    // A window that ends anywhere asks for more, and whole records are cut the same.
+    assert_eq!((records(&file, 1, true), cut_records(&file, 1, true)), (again.clone(), again));
+
+    let note = stream::idempotence(&known);
+    let loaded = stream::load_idempotence(&note).unwrap();
+    assert_eq!((loaded.limits(), loaded.totals()), (known.limits(), (3, 1)));
+    assert_eq!(loaded.records().collect::<Vec<_>>(), known.records().collect::<Vec<_>>());
+    for len in 0..note.len() {
+        assert!(stream::load_idempotence(&note[..len]).is_none(), "{len}");
+    }
+    assert!(stream::load_idempotence(&[note, vec![0]].concat()).is_none());
+    // It belongs to a stream.
+    let mut writer = Writer::new(Vec::new(), WriteOptions::default());
+    writer.note(IDEMPOTENCE, &stream::idempotence(&known));
+    writer.record(b"s", ValueRef::Str(StrRef::Bytes { bytes: b"v", raw: true }), None, Access::Untold);
+    let fault = records(&writer.finish().unwrap(), 1000, true).err();
+    assert_eq!(fault.map(|fault| fault.cause), Some(Cause::Element));
 }
 
 /// What Redis 7.4 writes of a small hash: a listpack of fields, values and times, 0 where there is none.

@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::crc::Crc64;
 use super::lzf::Compressor;
 use super::save::{self, Sink, len};
-use super::{Fork, opcode};
+use super::{Fork, IDEMPOTENCE, opcode, stream};
 use crate::keyspace::ValueRef;
+use crate::types::Stream;
 
 /// Bytes that go to the file at once.
 const BUFFER: usize = 256 * 1024;
@@ -70,9 +71,7 @@ impl<W: Write> Writer<W> {
 
     /// A note about the file or the server.
     pub fn note(&mut self, name: &str, text: &[u8]) {
-        self.out.put(&[opcode::AUX]);
-        save::string(&mut self.out, name.as_bytes());
-        save::string(&mut self.out, text);
+        note(&mut self.out, name, text);
     }
 
     /// The code of a function library.
@@ -285,6 +284,12 @@ fn database(out: &mut impl Sink, number: usize) {
     len(out, number as u64);
 }
 
+fn note(out: &mut impl Sink, name: &str, text: &[u8]) {
+    out.put(&[opcode::AUX]);
+    save::string(out, name.as_bytes());
+    save::string(out, text);
+}
+
 fn record(
     out: &mut impl Sink,
     key: &[u8],
@@ -292,6 +297,9 @@ fn record(
     expire_at: Option<u64>,
     access: Access,
 ) {
+    if let ValueRef::Stream(Stream { idempotence: Some(known), .. }) = value {
+        note(out, IDEMPOTENCE, &stream::idempotence(known));
+    }
     if let Some(at) = expire_at {
         out.put(&[opcode::EXPIRES_AT_MS]);
         out.put(&at.to_le_bytes());

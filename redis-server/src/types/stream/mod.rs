@@ -3,6 +3,7 @@
 mod block;
 mod group;
 mod id;
+mod idempotence;
 mod log;
 mod radix;
 mod references;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 pub use block::{Fields, Pair, StreamEntry};
 pub use group::{Consumer, Group, Pending};
 pub use id::StreamId;
+pub use idempotence::{IDMP_DURATION, IDMP_MAXSIZE, Idempotence, IdmpLimits, IdmpRecord};
 pub use log::{Log, LogParts, LogRange, StreamLimits, Trim, TrimTo};
 pub use references::{References, Trimmed};
 
@@ -33,6 +35,8 @@ pub struct Stream {
     pub log: Log,
     /// The groups by name.
     pub groups: BTreeMap<Box<[u8]>, Group>,
+    /// What producers have added lately, from the first call on that says so.
+    pub idempotence: Option<Box<Idempotence>>,
 }
 
 impl Stream {
@@ -64,7 +68,7 @@ impl Stream {
     pub fn memory(&self) -> usize {
         let groups: usize =
             self.groups.iter().map(|(name, group)| name.len() + size_of::<Group>() + group.memory()).sum();
-        self.log.memory() + groups
+        self.log.memory() + groups + self.idempotence.as_ref().map_or(0, |known| known.memory())
     }
 
     /// About how many allocations the stream consists of.

@@ -269,6 +269,11 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "XGROUP CREATE x g 0 MKSTREAM / XADD x 1-1 f v / XADD x 1-2 f v / XREADGROUP GROUP g c COUNT 1 STREAMS x > / XCLAIM x g c 0 1-1 TIME 1000 JUSTID / XREADGROUP GROUP g d CLAIM 100000 STREAMS x >",
         "XGROUP CREATE x g 0 MKSTREAM\nXADD x 1-1 f v\nXADD x 1-2 f v\n[XCLAIM x g c 0 1-1 TIME T+0 RETRYCOUNT 1 FORCE JUSTID LASTID 1-1 | XGROUP SETID x g 1-1 ENTRIESREAD 1]\nXCLAIM x g c 0 1-1 TIME 1000 RETRYCOUNT 1 FORCE JUSTID LASTID 1-1\n[XCLAIM x g d 0 1-1 TIME T+0 RETRYCOUNT 2 FORCE JUSTID LASTID 1-2 | XCLAIM x g d 0 1-2 TIME T+0 RETRYCOUNT 1 FORCE JUSTID LASTID 1-2 | XGROUP SETID x g 1-2 ENTRIESREAD 2]",
     ),
+    // Of messages that are added once: which they were; of one that was added before, nothing.
+    (
+        "XADD x IDMP p 1 * f v / XADD x IDMP p 1 * f v / XADD x MAXLEN ~ 5 IDMP p 2 LIMIT 9 * f v / XADD x IDMP p 3 ACKED MAXLEN 5 * f v / XCFGSET x IDMP-MAXSIZE 7 / XADD x 99999999999999-0 f v / XIDMPRECORD x p 4 99999999999999-0 / XIDMPRECORD x p 4 99999999999999-0",
+        "[XADD x T-n f v | XIDMPRECORD x p 1 T-n]\n[XADD x MAXLEN = 2 T-n f v | XIDMPRECORD x p 2 T-n]\n[XADD x T-n f v | XIDMPRECORD x p 3 T-n]\nXCFGSET x IDMP-DURATION 100 IDMP-MAXSIZE 7\nXADD x 99999999999999-0 f v\nXIDMPRECORD x p 4 99999999999999-0",
+    ),
     // Of documents and filters, what has changed nothing is not told.
     (
         "JSON.SET d $ [1,[2,3],true] / JSON.SET d $ 1 NX / JSON.SET e $ 1 XX / JSON.NUMINCRBY d $[0] 2 / JSON.NUMINCRBY d $[1] 2 / JSON.NUMMULTBY d $[0] 1.5 / JSON.TOGGLE d $[2] / JSON.TOGGLE d $[0]",
