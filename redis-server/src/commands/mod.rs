@@ -33,6 +33,7 @@ mod transaction;
 mod wait;
 
 pub use registry::{REGISTRY, TABLE};
+pub(crate) use server::end_hot_keys_if_due;
 
 use crate::commands::definition::Family;
 use crate::exec::Ctx;

@@ -1,5 +1,6 @@
 //! What is seen of the server from outside: counters, the slow log, latency events, MONITOR, memory.
 
+pub mod hotkeys;
 pub mod memory;
 mod observers;
 pub mod stats;

@@ -9,8 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use super::hotkeys::HotKeys;
 use crate::clients::client::ClientShared;
-use crate::command::{Args, Flags, Role, Row};
+use crate::cluster::slot_of;
+use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::config::{Config, Flags as SettingFlags, Id, Number, settings};
 
 /// Arguments of a call that a log keeps.
@@ -103,6 +105,8 @@ pub struct Observers {
     logs: [Mutex<Calls>; 3],
     events: Mutex<BTreeMap<&'static str, Series>>,
     monitors: Mutex<Vec<Arc<ClientShared>>>,
+    /// Which keys cost most. Whoever starts or stops that has [`Observers::refresh`] follow.
+    pub hot_keys: HotKeys,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -118,6 +122,7 @@ impl Observers {
             logs: Default::default(),
             events: Mutex::default(),
             monitors: Mutex::default(),
+            hot_keys: HotKeys::default(),
         };
         new.refresh(config);
         new
@@ -128,10 +133,11 @@ impl Observers {
         let slow = Log::Slow.limit(config).saturating_mul(1000);
         let latency = Some(config.uint(settings::LATENCY_MONITOR_THRESHOLD)).filter(|&ms| ms > 0);
         let latency = latency.map_or(u64::MAX, |ms| ms.saturating_mul(1_000_000));
-        let threshold = if lock(&self.monitors).is_empty() { slow.min(latency) } else { 0 };
+        let all = self.hot_keys.is_active();
+        let threshold = if lock(&self.monitors).is_empty() && !all { slow.min(latency) } else { 0 };
         self.threshold.store(threshold, Relaxed);
         for (large, log) in self.large.iter().zip([Log::LargeRequest, Log::LargeReply]) {
-            large.store(log.limit(config), Relaxed);
+            large.store(if all { 0 } else { log.limit(config) }, Relaxed);
         }
         for log in Log::ALL {
             lock(&self.logs[log as usize]).calls.truncate(config.size(log.settings().1));
@@ -160,10 +166,13 @@ impl Observers {
     #[cold]
     pub fn record_size(&self, config: &Config, client: &ClientShared, call: Measured<'_>, now: u64) {
         let Measured { row, args, request, reply, by_script } = call;
+        if self.hot_keys.is_active() && !runs_others(row) {
+            self.hot_keys.moved(&keys(row, args), args.request_len() as u64 + reply, now);
+        }
         if row.command.flags.has(Flags::SKIP_SLOWLOG) {
             return;
         }
-        let [large_request, large_reply] = self.large();
+        let [large_request, large_reply] = [Log::LargeRequest, Log::LargeReply].map(|log| log.limit(config));
         if request >= large_request && request > 0 {
             self.push(config, Log::LargeRequest, (client, by_script), (row, args), request, now);
         }
@@ -176,6 +185,9 @@ impl Observers {
     #[cold]
     pub fn record(&self, config: &Config, client: &ClientShared, db: usize, call: Observed<'_>, now: u64) {
         let Observed { row, args, nanos, by_script } = call;
+        if self.hot_keys.is_active() && !runs_others(row) {
+            self.hot_keys.took(&keys(row, args), nanos, now);
+        }
         let micros = nanos / 1000;
         let is_slow = micros >= Log::Slow.limit(config);
         if is_slow && !row.command.flags.has(Flags::SKIP_SLOWLOG) {
@@ -320,6 +332,16 @@ pub struct Measured<'a> {
     pub reply: u64,
     /// Whether a script has called it.
     pub by_script: bool,
+}
+
+/// Whether a call is made of others, scripts' and transactions': they are accounted for one by one.
+fn runs_others(row: &Row) -> bool {
+    row.command.role == Role::Exec || matches!(row.command.footprint, Footprint::Alone)
+}
+
+/// The keys of a call, with their slots.
+fn keys<'a>(row: &Row, args: Args<'a>) -> Vec<(&'a [u8], u16)> {
+    row.command.key_positions(args).iter().map(|(at, _)| (args.at(*at), slot_of(args.at(*at)))).collect()
 }
 
 /// The arguments as the logs keep them.

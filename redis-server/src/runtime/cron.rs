@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use crate::commands;
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::eviction::{self, Room};
@@ -33,6 +34,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
             later::serve(&worker);
         }
         worker.instance.tracking.limit(&worker.instance.config);
+        commands::end_hot_keys_if_due(&worker.instance, now_ms());
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
     }
 }

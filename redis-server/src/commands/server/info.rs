@@ -442,7 +442,7 @@ fn cpu(_: &Ctx<'_>, fields: &mut Fields) {
 
 /// Processor time of this process and of its children, as `proc_pid_stat(5)` has it: fields 14 to 17, in ticks of
 /// which Linux shows a hundred per second to every program.
-fn cpu_seconds() -> Option<[f64; 4]> {
+pub(super) fn cpu_seconds() -> Option<[f64; 4]> {
     const TICKS: f64 = 100.0;
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name in parentheses may hold anything; what is behind it begins with field 3.

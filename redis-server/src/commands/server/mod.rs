@@ -7,12 +7,15 @@ mod config;
 mod debug;
 mod digest;
 mod docs;
+mod hotkeys;
 mod info;
 mod latency;
 mod memory;
 mod module;
 mod slowlog;
 pub(super) mod snapshot;
+
+pub(crate) use hotkeys::end_if_due as end_hot_keys_if_due;
 
 use super::help;
 use crate::command::{Categories, Flags, Footprint, Weight};
@@ -37,6 +40,7 @@ pub(super) static FAMILY: Family = Family { group: "server", category: Categorie
     command::COMMAND,
     config::COMMAND,
     debug::COMMAND,
+    hotkeys::COMMAND,
     info::COMMAND,
     latency::COMMAND,
     memory::COMMAND,
