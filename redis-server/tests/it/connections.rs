@@ -166,6 +166,30 @@ fn protected_mode_serves_this_machine_alone() {
     assert_eq!(Client::connect(addr).ask("PING"), Value::Status("PONG".into()));
 }
 
+/// What a stranger may not send, who has authenticated in front of it may: though it was read at the same time.
+#[test]
+fn a_pipeline_that_begins_with_auth_is_not_a_strangers() {
+    let server = Server::with(&[("requirepass", "secret")]);
+    let auth = request(&["AUTH", "secret"]);
+    let many = request(&["MGET", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a"]);
+    let long = request(&["ECHO", &"x".repeat(20_000)]);
+    let check = |requests: &[&[u8]], expected: &str| {
+        let mut client = server.connect();
+        client.stream.write_all(&requests.concat()).unwrap();
+        let said = client.until_closed();
+        assert!(said.starts_with(expected), "{expected}: {said}");
+    };
+    let quit = request(&["QUIT"]);
+    check(&[&many], "-ERR Protocol error: unauthenticated multibulk length");
+    check(&[&long], "-ERR Protocol error: unauthenticated bulk length");
+    check(&[&auth, &many, &quit], "+OK\r\n*10\r\n$-1\r\n");
+    check(&[&auth, &long, &quit], "+OK\r\n$20000\r\nxxx");
+    check(
+        &[&request(&["PING"]), &many],
+        "-NOAUTH Authentication required.\r\n-ERR Protocol error: unauthenticated multibulk",
+    );
+}
+
 #[test]
 fn idle_connections_do_not_hold_up_the_end() {
     let server = Server::with(&[("drain-timeout", "60")]);
