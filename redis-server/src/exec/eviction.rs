@@ -145,7 +145,7 @@ fn with_turns(worker: &Worker, evict: impl FnOnce(Policy) -> Room) -> Room {
     // Like everything else that changes data, eviction waits while CLIENT PAUSE lasts.
     let room = if !instance.is_short_of_memory() || instance.paused(now_ms()).is_some() {
         Room::Enough
-    } else if let Some(policy) = Policy::of(&instance.config) {
+    } else if let Some(policy) = Policy::of(&instance.config).filter(|_| !instance.is_importing()) {
         if instance.workers.give_turns(now_ms()) { evict(policy) } else { Room::Coming }
     } else {
         Room::None

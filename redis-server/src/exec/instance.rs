@@ -292,9 +292,9 @@ impl Instance {
     /// Whether `limit` is passed without what others are about to free.
     #[cold]
     fn stays_short(&self, limit: u64) -> bool {
-        // While files are loaded nothing is removed that they do not say, nor on a replica what its primary does not, nor what is imported.
+        // While files are loaded nothing is removed that they do not say, nor on a replica what its primary does not.
         !self.exclusive.is_loading()
-            && !self.keeps_expired()
+            && !self.replication.is_replica()
             && memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
     }
 

@@ -249,3 +249,16 @@ fn no_key_goes_in_place_of_a_client() {
     until("what they held is freed", || figure(&mut control, "mem_not_counted_for_evict:") == 0);
     assert_eq!(ask(&mut control, &["DBSIZE"]), Value::Int(1));
 }
+
+#[test]
+fn what_is_imported_is_refused_rather_than_evicted() {
+    let process = Process::start("imported", &[("maxmemory-policy", "allkeys-lru"), ("import-mode", "yes")]);
+    let mut stream = process.connect();
+    assert_eq!(ask(&mut stream, &["SET", "a", "1"]), Value::Status(b"OK".into()));
+    assert_eq!(ask(&mut stream, &["CONFIG", "SET", "maxmemory", "1"]), Value::Status(b"OK".into()));
+    let refused = ask(&mut stream, &["SET", "b", "1"]);
+    assert_eq!(refused, Value::Error(b"OOM command not allowed when used memory > 'maxmemory'.".into()));
+    assert_eq!(ask(&mut stream, &["DBSIZE"]), Value::Int(1));
+    assert_eq!(ask(&mut stream, &["CONFIG", "SET", "import-mode", "no"]), Value::Status(b"OK".into()));
+    until("the key is evicted", || ask(&mut stream, &["DBSIZE"]) == Value::Int(0));
+}
