@@ -171,7 +171,9 @@ impl Tree {
     }
 
     fn inside<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        command.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.target).env("CARGO_INCREMENTAL", "1")
+        command.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.target).env("CARGO_INCREMENTAL", "1");
+        // Which test fails is said without lines for debuggers, which are most of what is built and linked anew for each fault.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "none")
     }
 }
 
