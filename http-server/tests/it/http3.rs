@@ -1,5 +1,6 @@
 //! HTTP/3: what a client asks in good order, and what it does to hurt, frame by frame. A foreign client is in `clients`.
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use quinn::{ConnectionError, ReadError, TransportConfig, VarInt};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use tokio::sync::watch;
 
 use crate::support::{PATIENCE, Server, router, tls_options, until};
 
@@ -63,8 +65,13 @@ impl Peer {
     }
 
     async fn raw_with(&self, transport: TransportConfig) -> Raw {
+        self.raw_at(self.server.addr, transport).await
+    }
+
+    /// One by way of this address.
+    async fn raw_at(&self, addr: SocketAddr, transport: TransportConfig) -> Raw {
         let endpoint = endpoint();
-        let connecting = endpoint.connect_with(self.config(b"h3", transport), self.server.addr, "localhost");
+        let connecting = endpoint.connect_with(self.config(b"h3", transport), addr, "localhost");
         Raw { conn: connecting.unwrap().await.unwrap(), endpoint }
     }
 
@@ -393,6 +400,63 @@ fn floods() {
         assert_eq!(honest.get("/").await.0, 200);
     });
     until(|| peer.metric("http_floods_total") == 5);
+}
+
+/// Whoever acknowledges nothing, so that no more of an answer may be on its way, is told all the same.
+#[test]
+fn a_close_waits_for_no_acknowledgement() {
+    let peer = Peer::with(|options| {
+        options.limits.control_frames = 10;
+        options.runtime.metrics_listen = Some("127.0.0.1:0".parse().unwrap());
+    });
+    run(async {
+        let front = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let addr = front.local_addr().unwrap();
+        let (is_held, held) = (watch::Sender::new(false), watch::Sender::new(0));
+        tokio::spawn(carry(front, peer.server.addr, is_held.subscribe(), held.clone()));
+        let raw = peer.raw_at(addr, TransportConfig::default()).await;
+        assert!(raw.get("/").await.is_ok());
+        is_held.send_replace(true);
+        let _request = raw.request(&get_of("/t/big", &[])).await;
+        // QUIC's first window (RFC 9002 section 7.2), of which a part of a datagram may be left.
+        held.subscribe().wait_for(|bytes| *bytes > 10_000).await.unwrap();
+        let _control = raw.control(&frame(0x21, b"").repeat(100)).await;
+        while peer.metric("http_floods_total") == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        is_held.send_replace(false);
+        assert_eq!(raw.closed().await, EXCESSIVE_LOAD);
+    });
+}
+
+/// Carries datagrams between a client and the server; what the server sends is held up for a time, and counted.
+async fn carry(
+    front: tokio::net::UdpSocket,
+    server: SocketAddr,
+    mut is_held: watch::Receiver<bool>,
+    held: watch::Sender<usize>,
+) {
+    let back = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (mut waiting, mut to) = (VecDeque::<Vec<u8>>::new(), None);
+    let (mut up, mut down) = ([0; 2000], [0; 2000]);
+    loop {
+        tokio::select! {
+            sent = front.recv_from(&mut up) => {
+                let (length, client) = sent.unwrap();
+                to = Some(client);
+                back.send_to(&up[..length], server).await.unwrap();
+            }
+            sent = back.recv_from(&mut down) => waiting.push_back(down[..sent.unwrap().0].to_vec()),
+            changed = is_held.changed() => if changed.is_err() { return },
+        }
+        if *is_held.borrow() {
+            held.send_replace(waiting.iter().map(Vec::len).sum());
+        } else if let Some(client) = to {
+            for datagram in waiting.drain(..) {
+                front.send_to(&datagram, client).await.unwrap();
+            }
+        }
+    }
 }
 
 /// However slowly requests are given up, a connection does not see more of them than it can remember.

@@ -9,9 +9,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use h3::error::ConnectionError;
+use h3::error::{Code, ConnectionError};
 use h3::server::RequestResolver;
-use quinn::VarInt;
 use server_runtime::Shutdown;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{sleep, timeout};
@@ -22,9 +21,6 @@ use super::wire::{Intake, Shared, Wire};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::{Drain, Worker};
 use crate::tuning::{H3_ABANDONED, H3_STREAMS, HEAD_TIMEOUT, LINGER_TIMEOUT};
-
-/// H3_NO_ERROR (RFC 9114 section 8.1).
-const NO_ERROR: u32 = 0x100;
 
 /// For a handshake, if TLS has no time-out for it.
 const HANDSHAKE_TIMEOUT: Duration = HEAD_TIMEOUT;
@@ -60,7 +56,7 @@ pub(super) async fn serve(worker: Rc<Worker>, arrival: Arrival, shutdown: Shutdo
         Ok(()) => {}
         Err(Broken::TooSlow) => {
             worker.stats().timeouts.add(1);
-            quic.close(VarInt::from_u32(NO_ERROR), b"");
+            shared.close(Code::H3_NO_ERROR, b"");
         }
         Err(Broken::Ended(error)) => tracing::debug!(%peer, "HTTP/3: {error}"),
     }

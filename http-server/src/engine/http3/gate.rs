@@ -16,7 +16,7 @@ use server_runtime::{Bound, Error, Handle, Place, Running, Shutdown};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{JoinSet, spawn_local};
 
-use super::conn;
+use super::{congestion, conn};
 use crate::engine::worker::Worker;
 use crate::options::Options;
 use crate::tuning::{
@@ -112,6 +112,7 @@ fn transport(options: &Options) -> TransportConfig {
         .stream_receive_window(H3_WINDOW.0.into())
         .receive_window(H3_WINDOW.1.into())
         .send_window(H3_SEND_WINDOW)
+        .congestion_controller_factory(Arc::new(congestion::Factory::default()))
         .datagram_receive_buffer_size(None)
         .max_idle_timeout(Some(idle(options.timeouts.idle)));
     transport

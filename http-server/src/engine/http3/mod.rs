@@ -4,6 +4,7 @@
 //! address. A connection's cryptography, its requests and their answers are its worker's, as those of TCP are.
 
 mod bounds;
+mod congestion;
 mod conn;
 mod gate;
 mod incoming;

@@ -15,6 +15,7 @@ use h3::quic::{
 use quinn::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 
 use super::bounds::{Budget, Fault, Sieve};
+use super::congestion;
 
 type Wait<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Pair = (quinn::SendStream, quinn::RecvStream);
@@ -74,9 +75,15 @@ impl Shared {
     pub(super) fn spend(&self, cost: u32) -> bool {
         let is_fine = self.budget.spend(cost, self.began.elapsed().as_secs());
         if !is_fine {
-            self.conn.close(code(Code::H3_EXCESSIVE_LOAD.value()), b"");
+            self.close(Code::H3_EXCESSIVE_LOAD, b"");
         }
         is_fine
+    }
+
+    /// Ends the connection, and tells the client why, however full the way there is.
+    pub(super) fn close(&self, error: Code, reason: &[u8]) {
+        congestion::lift(&self.conn);
+        self.conn.close(code(error.value()), reason);
     }
 
     pub(super) fn is_flooded(&self) -> bool {
@@ -192,7 +199,7 @@ impl quic::OpenStreams<Bytes> for Opener {
     }
 
     fn close(&mut self, error: Code, reason: &[u8]) {
-        self.shared.conn.close(code(error.value()), reason);
+        self.shared.close(error, reason);
     }
 }
 
@@ -315,7 +322,7 @@ impl quic::RecvStream for Receiving {
                 self.fault = Some(fault);
                 self.stop_sending(fault.code().value());
                 if fault.ends_connection() {
-                    self.shared.conn.close(code(fault.code().value()), b"");
+                    self.shared.close(fault.code(), b"");
                 }
                 Err(StreamErrorIncoming::Unknown(fault.into()))
             }
