@@ -15,8 +15,8 @@ use http_server::{Options, serve};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ConnectionError, ReadError, TransportConfig, VarInt};
 use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::sync::watch;
 
 use crate::support::{PATIENCE, Server, router, tls_options, until};
@@ -54,6 +54,7 @@ impl Peer {
         let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let mut tls = builder.unwrap().with_root_certificates(roots).with_no_client_auth();
         tls.alpn_protocols = vec![alpn.to_vec()];
+        tls.enable_early_data = true;
         let mut config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
         config.transport_config(Arc::new(transport));
         config
@@ -283,6 +284,32 @@ fn migration() {
         client.raw.endpoint.rebind(UdpSocket::bind("127.0.0.2:0").unwrap()).unwrap();
         assert_eq!(client.get("/t/client").await.1, "Some(127.0.0.2) true");
         assert_eq!((peer.server.running.connections(), peer.server.running.shutdown_handle().accepted()), (1, 1));
+    });
+}
+
+/// What comes before the handshake is over (0-RTT) could be what somebody else sends again: none is taken, even where TLS would.
+#[test]
+fn nothing_before_the_handshake() {
+    let peer = Peer::with(|options| {
+        let files = options.runtime.tls.as_ref().unwrap();
+        let (cert, key) = (CertificateDer::from_pem_file(&files.cert), PrivateKeyDer::from_pem_file(&files.key));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.unwrap().with_no_client_auth();
+        let mut tls = builder.with_single_cert(vec![cert.unwrap()], key.unwrap()).unwrap();
+        tls.max_early_data_size = u32::MAX;
+        options.runtime.rustls = Some(Arc::new(tls));
+    });
+    run(async {
+        let endpoint = endpoint();
+        let config = peer.config(b"h3", TransportConfig::default());
+        let connect = || endpoint.connect_with(config.clone(), peer.server.addr, "localhost").unwrap();
+        let raw = Raw { conn: connect().await.unwrap(), endpoint: endpoint.clone() };
+        // The ticket to come again with has come before the answer.
+        assert!(raw.get("/").await.is_ok());
+        let Err(again) = connect().into_0rtt() else { panic!("the ticket is for data before the handshake") };
+        let raw = Raw { conn: again.await.unwrap(), endpoint: endpoint.clone() };
+        assert!(raw.get("/").await.unwrap().ends_with(b"Hello from Rust"));
     });
 }
 
