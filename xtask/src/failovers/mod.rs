@@ -10,6 +10,7 @@ mod node;
 mod record;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -275,9 +276,11 @@ impl Subject {
 
     fn outcome(self) -> Outcome {
         let writers = || self.outside.iter().chain(&self.beside);
+        // What is lost once is missed at each look.
+        let violations: BTreeSet<_> = writers().flat_map(Writer::violations).collect();
         Outcome {
             kept: writers().map(Writer::kept).sum(),
-            violations: writers().flat_map(Writer::violations).collect(),
+            violations: violations.into_iter().collect(),
             writable: self.writable,
             refused: self.refused,
         }
