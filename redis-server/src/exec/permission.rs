@@ -59,7 +59,6 @@ pub fn check(
             Denied::Channel(at) => (Reason::Channel, args.at(at).to_vec()),
         };
         let user = client.identity.account().name().to_vec();
-        client.note_command(row);
         let client = client_list::describe(instance, &client.shared, now, Some(args));
         let entry = Entry { reason, context, object, user, client, count: 1, time: now };
         instance.acl.log(entry, &instance.config);
