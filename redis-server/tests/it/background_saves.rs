@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::replication::free_port;
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
 use super::support::until;
@@ -233,6 +234,38 @@ fn who_ends_the_process_that_stands_for_a_snapshot_ends_the_snapshot() {
     ok(&mut stream, "BGSAVE");
     saved(&mut stream);
     ok(&mut stream, "SET k v");
+}
+
+/// What stands for its snapshot does not keep the port of a server that is gone, however little it gets of the processors.
+#[test]
+fn a_server_that_is_killed_as_it_saves_starts_again() {
+    let port = free_port().to_string();
+    let mut server =
+        Process::start("killed-saving", &[("port", &port), ("save", ""), ("rdb-key-save-delay", "1000000")]);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _over = Over(&over);
+        for _ in 0..2 * thread::available_parallelism().unwrap().get() {
+            scope.spawn(|| while !over.load(Relaxed) {});
+        }
+        for _ in 0..20 {
+            let mut stream = server.connect();
+            ok(&mut stream, "SET k v");
+            ok(&mut stream, "BGSAVE");
+            server.signal(Signal::KILL);
+            server.ended();
+            server.restart();
+        }
+    });
+}
+
+/// Ends threads, however a test ends.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }
 
 #[test]

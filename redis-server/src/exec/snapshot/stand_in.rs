@@ -1,7 +1,8 @@
 //! The process that stands for a snapshot in the making: operators and their tools look for one, because the genuine server
 //! saves by a fork of itself. Nothing is saved by it; but who ends it ends the snapshot, which counts as failed.
 
-use std::io::{self, Read as _};
+use std::io::{self, PipeReader, Read as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use crate::exec::priority;
 
 /// The argument by which the program is nothing but such a process.
 pub const ARGUMENT: &str = "--stand-in-for-a-save";
+
+/// A file's number above those of what a server opens first, where it listens.
+const HIGH: i32 = 512;
 
 /// What such a process does: it waits until the server, or the snapshot, has ended.
 pub fn run() {
@@ -37,12 +41,17 @@ impl StandIn {
     pub(super) fn start(name: &str, ended: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0(name).arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let (begun, open) = io::pipe()?;
+        let open = rustix::io::fcntl_dupfd_cloexec(&open, HIGH).unwrap_or_else(|_| OwnedFd::from(open));
         let mut child = command.spawn()?;
-        // A program takes milliseconds to come up, for which a worker would wait.
-        priority::yield_to_all(child.id());
+        drop(open);
         let is_over = Arc::new(AtomicBool::new(false));
         let stand_in = Self { pid: child.id(), is_over: Arc::clone(&is_over), _life: child.stdin.take() };
-        thread::Builder::new().name("stand-in".to_owned()).spawn(move || watch(child, &is_over, ended))?;
+        let watch = move || {
+            let_it_begin(begun, &child);
+            watch(child, &is_over, ended);
+        };
+        thread::Builder::new().name("stand-in".to_owned()).spawn(watch)?;
         Ok(stand_in)
     }
 
@@ -55,6 +64,14 @@ impl Drop for StandIn {
     fn drop(&mut self) {
         self.is_over.store(true, SeqCst);
     }
+}
+
+/// Until its program begins the process has all files of this one open, the ports it listens on among them: had it only what others
+/// leave of the processors, a server that starts again meanwhile would find them taken. Files are closed in the order of their numbers,
+/// and `begun` ends with its other end. From then on the process does not compete with workers for the milliseconds in which it comes up.
+fn let_it_begin(mut begun: PipeReader, child: &Child) {
+    let _ = begun.read(&mut [0]);
+    priority::yield_to_all(child.id());
 }
 
 fn watch(mut child: Child, is_over: &AtomicBool, ended: impl FnOnce()) {

@@ -357,7 +357,7 @@ fn a_replica_removes_nothing_of_its_own_accord() {
 
 /// A free one, below those that the system gives to connections that go out: one of these could have it when a server is to
 /// start there again, even one that a replica tries to make to that very server.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 22_000;
     static TAKEN: AtomicU32 = AtomicU32::new(0);
