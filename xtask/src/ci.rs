@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         test.env("AOF_KILLS", "200");
     }
     let tests = gate("tests", test)?;
-    // By the programs that the tests have built.
+    // By the programs that the tests have built, with what http-server has beside its defaults: HTTP/3, too.
     let mut attacks = xtask.task(&["attacks", "--short", "--programs"]);
     attacks.arg(crate::target_dir().join("debug"));
     gate("attacks", attacks)?.lines().last().into_iter().for_each(|line| println!("{line}"));

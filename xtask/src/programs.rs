@@ -30,7 +30,17 @@ const SET_BY_RUN: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
 /// # Errors
 /// When it cannot be built.
 pub(crate) fn ours(package: &str) -> Result<PathBuf> {
-    run_quietly(cargo().args(["build", "--quiet", "--release", "--package", package, "--bin", package]))?;
+    ours_with(package, &[])
+}
+
+/// The same with features that are no defaults.
+///
+/// # Errors
+/// When it cannot be built.
+pub(crate) fn ours_with(package: &str, features: &[&str]) -> Result<PathBuf> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--release", "--package", package, "--bin", package]);
+    run_quietly(build.args(["--features", &features.join(",")]))?;
     Ok(crate::target_dir().join("release").join(package))
 }
 

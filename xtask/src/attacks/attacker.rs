@@ -18,6 +18,27 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What the server says that is kept, to be judged.
 const KEPT: usize = 256 * 1024;
 
+/// A row of the table.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    /// Attacks once: the end, if it is one of those that are right, otherwise what is wrong.
+    pub(super) attack: Box<dyn Fn(SocketAddr) -> Result<Result<String, String>> + Send + Sync>,
+    /// What somebody asks for meanwhile, again and again, on a connection of HTTP/1.1.
+    pub(super) beside: Option<Vec<u8>>,
+    /// Memory that the server may take for it.
+    pub(super) bound_mib: u64,
+    /// Whether it takes seconds.
+    pub(super) is_long: bool,
+}
+
+impl From<Attack> for Row {
+    fn from(mut attack: Attack) -> Self {
+        let (name, bound_mib, is_long) = (attack.name, attack.bound_mib, attack.is_long);
+        let beside = attack.beside.take();
+        Self { name, attack: Box::new(move |addr| Ok(attack.judge(&attack.run(addr)?))), beside, bound_mib, is_long }
+    }
+}
+
 /// What an attacker sends.
 pub(super) struct Attack {
     pub(super) name: &'static str,

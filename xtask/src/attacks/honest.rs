@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
@@ -11,12 +12,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, head, parse, preface};
+use super::http3;
 
 /// What is spoken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speech {
     Http1,
     Http2,
+    Http3,
     Grpc,
 }
 
@@ -25,6 +28,7 @@ impl fmt::Display for Speech {
         f.write_str(match self {
             Self::Http1 => "HTTP/1.1",
             Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
             Self::Grpc => "gRPC",
         })
     }
@@ -35,6 +39,7 @@ impl Speech {
     pub(super) fn request(self, stream: u32) -> Vec<u8> {
         match self {
             Self::Http1 => b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+            Self::Http3 => http3::get("/healthz"),
             Self::Http2 => frame(HEADERS, END_HEADERS | END_STREAM, stream, &head("GET", "/healthz", None)),
             Self::Grpc => [
                 frame(
@@ -66,20 +71,19 @@ pub(super) struct Honest {
 }
 
 impl Honest {
-    pub(super) fn start(addr: SocketAddr, speech: Speech) -> Self {
+    pub(super) fn start(addr: SocketAddr, speech: Speech, folder: &Path) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = || {
-            let is_over = Arc::clone(&is_over);
-            thread::spawn(move || {
-                let mut client = Client::connect(addr, speech)?;
-                let mut times = Vec::new();
-                while !is_over.load(Relaxed) {
-                    let began = Instant::now();
-                    client.ask().context("an honest client was not answered")?;
-                    times.push(began.elapsed());
-                    thread::sleep(PAUSE);
+            let (is_over, folder) = (Arc::clone(&is_over), folder.to_owned());
+            thread::spawn(move || match speech {
+                Speech::Http3 => {
+                    let client = http3::Honest::connect(addr, &folder)?;
+                    ask(&is_over, || client.ask())
                 }
-                Ok(times)
+                Speech::Http1 | Speech::Http2 | Speech::Grpc => {
+                    let mut client = Client::connect(addr, speech)?;
+                    ask(&is_over, || client.ask())
+                }
             })
         };
         let clients = std::iter::repeat_with(client).take(CLIENTS).collect();
@@ -98,6 +102,21 @@ impl Honest {
         }
         times.sort();
         times.get(times.len().saturating_sub(1) * 99 / 100).copied().context("nobody has asked")
+    }
+}
+
+/// Asks until it is over; how long each answer took.
+fn ask(is_over: &AtomicBool, mut once: impl FnMut() -> Result<()>) -> Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    loop {
+        let began = Instant::now();
+        once().context("an honest client was not answered")?;
+        times.push(began.elapsed());
+        // Who needs long until there is a connection has asked, too.
+        if is_over.load(Relaxed) {
+            return Ok(times);
+        }
+        thread::sleep(PAUSE);
     }
 }
 

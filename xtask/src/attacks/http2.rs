@@ -35,7 +35,7 @@ pub(super) fn rows(speech: Speech) -> Vec<Attack> {
 fn call(speech: Speech) -> Vec<u8> {
     match speech {
         Speech::Grpc => head("POST", "/helloworld.Greeter/SayHello", Some("application/grpc")),
-        Speech::Http1 | Speech::Http2 => head("PUT", "/v1/SET/key", None),
+        Speech::Http1 | Speech::Http2 | Speech::Http3 => head("PUT", "/v1/SET/key", None),
     }
 }
 

@@ -1,4 +1,5 @@
-//! What strangers may send to http-server and grpc-server, and what becomes of it: one table, run against the release builds.
+//! What strangers may send to http-server, over HTTP/1.1, HTTP/2 and HTTP/3, and to grpc-server, and what becomes of it: one table, run
+//! against the release builds.
 //!
 //! Each row is twenty connections that attack at the same time, while two honest clients go on asking. A row holds if each
 //! attacker gets the end that the row names, the server's memory stays within its bound, its processor time within a tenth of a
@@ -9,6 +10,7 @@ mod frames;
 mod honest;
 mod http1;
 mod http2;
+mod http3;
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use self::attacker::{Attack, Seen};
+use self::attacker::{Attack, Row};
 use self::honest::{Honest, Speech};
 use crate::process::Server;
 
@@ -33,7 +35,7 @@ pub(crate) struct Options {
     /// Leaves out what takes seconds, as those do who do not read.
     #[arg(long)]
     short: bool,
-    /// In place of building them for release takes the programs in this folder as they are, attacks all three servers at once, and
+    /// In place of building them for release takes the programs in this folder as they are, attacks all servers at once, and
     /// judges no processor time.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
@@ -58,19 +60,22 @@ const QUIET: Duration = Duration::from_millis(300);
 /// When a server cannot be started, or a row does not hold.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.programs.is_none() {
-        for package in ["redis-server", "http-server", "grpc-server"] {
+        for package in ["redis-server", "grpc-server"] {
             crate::programs::ours(package)?;
         }
+        crate::programs::ours_with("http-server", &["http3"])?;
     }
     let setting = Setting::new(options.programs.as_deref())?;
     println!(
         "| attack | over | ends with | more memory, MiB | CPU of an attacker, ms | honest p99 before, during, ms |"
     );
     println!("|---|---|---|---|---|---|");
-    let tables = [
-        (Speech::Http1, http1::rows()),
-        (Speech::Http2, http2::rows(Speech::Http2)),
-        (Speech::Grpc, http2::rows(Speech::Grpc)),
+    let of = |rows: Vec<Attack>| rows.into_iter().map(Row::from).collect();
+    let tables: [(Speech, Vec<Row>); 4] = [
+        (Speech::Http1, of(http1::rows())),
+        (Speech::Http2, of(http2::rows(Speech::Http2))),
+        (Speech::Http3, http3::rows(&setting.folder)),
+        (Speech::Grpc, of(http2::rows(Speech::Grpc))),
     ];
     let found: Vec<_> = if options.programs.is_none() {
         tables.iter().map(|(speech, rows)| setting.check_all(*speech, rows, options)).collect()
@@ -97,18 +102,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Runs a row; what does not hold of it.
-fn check(server: &Server, speech: Speech, row: &Attack, is_optimized: bool) -> Result<Vec<String>> {
+fn check(server: &Server, speech: Speech, row: &Row, folder: &Path, is_optimized: bool) -> Result<Vec<String>> {
     let addr = SocketAddr::from(([127, 0, 0, 1], server.port()));
-    let quiet = Honest::start(addr, speech);
+    let quiet = Honest::start(addr, speech, folder);
     thread::sleep(QUIET);
     let before = quiet.end()?;
     let (resident, cpu) = (server.resident_bytes()?, server.cpu_seconds()?);
     server.forget_peak()?;
-    let honest = Honest::start(addr, speech);
+    let honest = Honest::start(addr, speech, folder);
     let began = Instant::now();
     let is_over = &AtomicBool::new(false);
-    let seen: Vec<Result<Seen>> = thread::scope(|scope| {
-        let attackers: Vec<_> = (0..ATTACKERS).map(|_| scope.spawn(move || row.run(addr))).collect();
+    let seen: Vec<Result<Result<String, String>>> = thread::scope(|scope| {
+        let attackers: Vec<_> = (0..ATTACKERS).map(|_| scope.spawn(move || (row.attack)(addr))).collect();
         if let Some(request) = &row.beside {
             scope.spawn(move || attacker::repeat(addr, request, is_over));
         }
@@ -124,8 +129,7 @@ fn check(server: &Server, speech: Speech, row: &Attack, is_optimized: bool) -> R
     let mut failures = Vec::new();
     let mut ends = Vec::new();
     for seen in seen {
-        let end = row.judge(&seen?);
-        match end {
+        match seen? {
             Ok(end) if !ends.contains(&end) => ends.push(end),
             Ok(_) => {}
             Err(what) => failures.push(what),
@@ -165,6 +169,9 @@ impl Setting {
         let root = folder.join("root");
         fs::create_dir_all(&root)?;
         fs::write(root.join("big"), vec![b'x'; 64 * 1024 * 1024])?;
+        let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+        fs::write(folder.join("cert.pem"), certified.cert.pem())?;
+        fs::write(folder.join("key.pem"), certified.signing_key.serialize_pem())?;
         let port = free_port()?;
         let redis = programs.join("redis-server").display().to_string();
         let redis = command(&redis, &["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
@@ -172,8 +179,8 @@ impl Setting {
     }
 
     /// Runs the rows that are wanted; how many those are, and what does not hold.
-    fn check_all(&self, speech: Speech, rows: &[Attack], options: &Options) -> Result<(usize, Vec<String>)> {
-        let is_wanted = |row: &&Attack| row.name.contains(&options.only) && !(options.short && row.is_long);
+    fn check_all(&self, speech: Speech, rows: &[Row], options: &Options) -> Result<(usize, Vec<String>)> {
+        let is_wanted = |row: &&Row| row.name.contains(&options.only) && !(options.short && row.is_long);
         let rows: Vec<_> = rows.iter().filter(is_wanted).collect();
         let mut failures = Vec::new();
         if rows.is_empty() {
@@ -181,7 +188,7 @@ impl Setting {
         }
         let server = self.server(speech)?;
         for row in &rows {
-            let found = check(&server, speech, row, options.programs.is_none());
+            let found = check(&server, speech, row, &self.folder, options.programs.is_none());
             failures.extend(found.with_context(|| row.name)?);
         }
         Ok((rows.len(), failures))
@@ -189,14 +196,19 @@ impl Setting {
 
     fn server(&self, speech: Speech) -> Result<Server> {
         let port = free_port()?;
-        let listen = format!("127.0.0.1:{port}");
+        let listen = format!("{}127.0.0.1:{port}", if speech == Speech::Http3 { "tls:" } else { "" });
         let redis = format!("127.0.0.1:{}", self.redis.port());
         let root = self.folder.join("root").display().to_string();
+        let [cert, key] = ["cert.pem", "key.pem"].map(|name| self.folder.join(name).display().to_string());
         let (package, flags) = match speech {
-            Speech::Http1 | Speech::Http2 => {
+            Speech::Http1 | Speech::Http2 | Speech::Http3 => {
                 let timeouts = ["--head-timeout", "0.5", "--body-timeout", "0.5", "--write-timeout", "0.5"];
-                let more = ["--idle-timeout", "1.5", "--root", &root, "--redis", &redis, "--redis-allow", "@all"];
-                ("http-server", [&timeouts[..], &more[..]].concat())
+                // QUIC takes silence for the end also of who is answered just now, as a busy machine may be silent for a second.
+                let idle = if speech == Speech::Http3 { "6" } else { "1.5" };
+                let more = ["--idle-timeout", idle, "--root", &root, "--redis", &redis, "--redis-allow", "@all"];
+                let quic = ["--http3", "--tls-cert", &cert, "--tls-key", &key];
+                let quic = if speech == Speech::Http3 { &quic[..] } else { &[] };
+                ("http-server", [&timeouts[..], &more, quic].concat())
             }
             Speech::Grpc => {
                 ("grpc-server", vec!["--keepalive", "0.5", "--keepalive-timeout", "0.5", "--max-idle", "1"])
