@@ -120,6 +120,10 @@ pub const H3_STREAMS: u32 = H2_STREAMS;
 /// Streams beside requests that a client may have open. It needs three (control, QPACK's two); RFC 9114 wants room for more.
 pub const H3_ASIDE_STREAMS: u32 = 16;
 
+/// Streams beside requests that begin in a second, and frames and instructions on them, together: an honest client has some ten of them at
+/// its beginning and two at its end. QUIC does by itself what HTTP/2 has such frames for ([`CONTROL_FRAMES`]).
+pub const H3_ASIDES: u32 = 100;
+
 /// QUIC's window for a stream and for a connection; as over HTTP/2. quinn: 1.2 MiB and no limit.
 pub const H3_WINDOW: (u32, u32) = H2_WINDOW;
 

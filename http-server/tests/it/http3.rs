@@ -19,6 +19,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::sync::watch;
 
+mod asides;
+
 use crate::support::{PATIENCE, Server, router, tls_options, until};
 
 const NO_ERROR: u32 = 0x100;
@@ -125,9 +127,14 @@ impl Raw {
 
     /// Sends this on a control stream, as far as it is taken.
     async fn control(&self, bytes: &[u8]) -> quinn::SendStream {
-        let mut control = self.conn.open_uni().await.unwrap();
-        let _ = control.write_all(&[&[0][..], &frame(4, b""), bytes].concat()).await;
-        control
+        self.aside(&[&[0][..], &frame(4, b""), bytes].concat()).await
+    }
+
+    /// Sends this on a stream of one direction, as far as it is taken.
+    async fn aside(&self, bytes: &[u8]) -> quinn::SendStream {
+        let mut stream = self.conn.open_uni().await.unwrap();
+        let _ = stream.write_all(bytes).await;
+        stream
     }
 
     /// Ends the connection, and waits until the server has been told.
@@ -531,23 +538,6 @@ fn frames_that_mean_nothing() {
         honest.raw.leave().await;
     });
     until(|| peer.server.running.connections() == 0);
-}
-
-/// A stream of the connection's own may have no frame that is long, and may not end.
-#[test]
-fn the_control_stream() {
-    let peer = Peer::start();
-    run(async {
-        let raw = peer.raw().await;
-        let _control = raw.control(&[&number(7)[..], &number(1 << 40)].concat()).await;
-        assert_eq!(raw.closed().await, EXCESSIVE_LOAD);
-        let raw = peer.raw().await;
-        raw.control(b"").await.finish().unwrap();
-        assert_eq!(raw.closed().await, 0x104, "H3_CLOSED_CRITICAL_STREAM");
-        let raw = peer.raw().await;
-        let (_first, _second) = (raw.control(b"").await, raw.control(b"").await);
-        assert_eq!(raw.closed().await, 0x103, "H3_STREAM_CREATION_ERROR");
-    });
 }
 
 /// Whoever is slow is not waited for: heads, bodies, answers, and connections without requests.

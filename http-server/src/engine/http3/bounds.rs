@@ -18,9 +18,6 @@ const HEADERS: u64 = 1;
 /// MAX_PUSH_ID, the last of those that RFC 9114 knows (section 7.2), among which are those of HTTP/2 that it forbids.
 const LAST_KNOWN: u64 = 0x0d;
 
-/// The type of the stream that carries what concerns the connection (RFC 9114 section 6.2.1).
-const CONTROL: u64 = 0;
-
 /// What a client may not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -99,13 +96,34 @@ impl Budget {
     }
 }
 
+/// A number of variable length as it comes in (RFC 9000 section 16).
+#[derive(Debug, Default)]
+pub(super) struct Number {
+    /// It, as far as it has come.
+    value: u64,
+    /// Bytes that it lacks.
+    missing: u32,
+}
+
+impl Number {
+    /// Takes a byte; gives the number when it is whole.
+    pub(super) fn digit(&mut self, byte: u8) -> Option<u64> {
+        if self.missing == 0 {
+            self.missing = 1 << (byte >> 6);
+            self.value = u64::from(byte & 0x3f);
+        } else {
+            self.value = self.value << 8 | u64::from(byte);
+        }
+        self.missing -= 1;
+        (self.missing == 0).then_some(self.value)
+    }
+}
+
 /// Follows the frames of a stream, and lets through those that mean something.
 #[derive(Debug)]
 pub(super) struct Sieve {
     place: Place,
-    /// The number that is coming in, as far as it has, and how many bytes it lacks.
-    number: u64,
-    missing: u32,
+    number: Number,
     /// A frame's type and length as they were sent, until it is known whether they are let through.
     held: Vec<u8>,
     /// Bytes that a request's head may have.
@@ -114,27 +132,23 @@ pub(super) struct Sieve {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The type of a stream of one direction.
-    Stream,
     /// A frame's type.
     Type,
     /// The length of a frame of this type.
     Length(u64),
     /// A frame's content.
     Content { left: u64, passes: bool },
-    /// No frames.
-    Other,
 }
 
 impl Sieve {
     /// For a request, whose heads have so many bytes at most as they are sent.
     pub(super) fn request(head: u64) -> Self {
-        Self { place: Place::Type, number: 0, missing: 0, held: Vec::new(), head }
+        Self { place: Place::Type, number: Number::default(), held: Vec::new(), head }
     }
 
-    /// For a stream of one direction.
-    pub(super) fn aside() -> Self {
-        Self { place: Place::Stream, ..Self::request(MAX_ASIDE) }
+    /// For the control stream, behind its type.
+    pub(super) fn control() -> Self {
+        Self::request(MAX_ASIDE)
     }
 
     /// Takes from the front of a piece of the stream what is next to be let through; `None` when nothing is left of it. `spend` says
@@ -145,7 +159,6 @@ impl Sieve {
     pub(super) fn next(&mut self, piece: &mut Bytes, spend: impl Fn() -> bool) -> Result<Option<Bytes>, Fault> {
         while !piece.is_empty() {
             match self.place {
-                Place::Other => return Ok(Some(std::mem::take(piece))),
                 Place::Content { left, passes } => {
                     let part = piece.split_to(usize::try_from(left).unwrap_or(usize::MAX).min(piece.len()));
                     self.place = Self::content(left - part.len() as u64, passes);
@@ -153,10 +166,10 @@ impl Sieve {
                         return Ok(Some(part));
                     }
                 }
-                Place::Stream | Place::Type | Place::Length(_) => {
+                Place::Type | Place::Length(_) => {
                     let byte = piece.get_u8();
                     self.held.push(byte);
-                    let Some(number) = self.digit(byte) else { continue };
+                    let Some(number) = self.number.digit(byte) else { continue };
                     if self.enter(number, &spend)? {
                         return Ok(Some(std::mem::take(&mut self.held).into()));
                     }
@@ -172,8 +185,6 @@ impl Sieve {
     /// When that is within a frame.
     pub(super) fn finish(&self) -> Result<(), Fault> {
         match self.place {
-            // What has no type yet is nothing (RFC 9114 section 6.2).
-            Place::Stream | Place::Other => Ok(()),
             Place::Type if self.held.is_empty() => Ok(()),
             Place::Type | Place::Length(_) | Place::Content { .. } => Err(Fault::Truncated),
         }
@@ -183,29 +194,13 @@ impl Sieve {
         if left == 0 { Place::Type } else { Place::Content { left, passes } }
     }
 
-    /// Takes a byte of a number of variable length (RFC 9000 section 16); gives the number when it is whole.
-    fn digit(&mut self, byte: u8) -> Option<u64> {
-        if self.missing == 0 {
-            self.missing = 1 << (byte >> 6);
-            self.number = u64::from(byte & 0x3f);
-        } else {
-            self.number = self.number << 8 | u64::from(byte);
-        }
-        self.missing -= 1;
-        (self.missing == 0).then_some(self.number)
-    }
-
     /// Goes on behind a number; whether what is held is let through.
     fn enter(&mut self, number: u64, spend: &impl Fn() -> bool) -> Result<bool, Fault> {
         let kind = match self.place {
             Place::Length(kind) => kind,
-            Place::Type => {
+            Place::Type | Place::Content { .. } => {
                 self.place = Place::Length(number);
                 return Ok(false);
-            }
-            Place::Stream | Place::Other | Place::Content { .. } => {
-                self.place = if number == CONTROL { Place::Type } else { Place::Other };
-                return Ok(true);
             }
         };
         match kind {
@@ -299,24 +294,17 @@ mod tests {
             let whole = frame(kind, 20);
             for length in 1..whole.len() {
                 check(|| Sieve::request(100), &whole[..length], 1, Err(Fault::Truncated));
-                check(Sieve::aside, &[&[0], &whole[..length]].concat(), 1, Err(Fault::Truncated));
+                check(Sieve::control, &whole[..length], 1, Err(Fault::Truncated));
             }
         }
-        check(Sieve::aside, &[0x40], 0, Ok(&[]));
-        check(Sieve::aside, &[0], 0, Ok(&[0]));
     }
 
     #[test]
-    fn frames_of_other_streams() {
-        let whole = [&[0][..], &frame(4, 20), &frame(7, 1)].concat();
-        check(Sieve::aside, &whole, 2, Ok(&whole));
-        check(Sieve::aside, &[&[0][..], &frame(4, 4097)].concat(), 2, Err(Fault::Length(4097)));
-        check(Sieve::aside, &[&[0][..], &frame(13, 1).repeat(3)].concat(), 2, Err(Fault::Flood));
-        // What is in those of QPACK and of nobody is no frames.
-        for kind in [&[2][..], &[0x40, 0x54]] {
-            let whole = [kind, &frame(4, 4097)].concat();
-            check(Sieve::aside, &whole, 0, Ok(&whole));
-        }
+    fn frames_of_the_control_stream() {
+        let whole = [frame(4, 20), frame(7, 1)].concat();
+        check(Sieve::control, &whole, 2, Ok(&whole));
+        check(Sieve::control, &frame(4, 4097), 2, Err(Fault::Length(4097)));
+        check(Sieve::control, &frame(13, 1).repeat(3), 2, Err(Fault::Flood));
     }
 
     #[test]
@@ -329,7 +317,7 @@ mod tests {
                 ((state >> 40) as u8) >> (state >> 61)
             };
             let bytes: Vec<u8> = (0..100).map(|_| random()).collect();
-            let mut sieve = if round % 2 == 0 { Sieve::aside() } else { Sieve::request(50) };
+            let mut sieve = if round % 2 == 0 { Sieve::control() } else { Sieve::request(50) };
             let found = through(&mut sieve, bytes.chunks(1 + round % 30), || round % 3 > 0);
             ends[match found {
                 Ok(all) => {

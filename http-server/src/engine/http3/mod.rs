@@ -3,6 +3,7 @@
 //! One thread has the UDP sockets and knows which datagram belongs to which connection, so that a client can move to another
 //! address. A connection's cryptography, its requests and their answers are its worker's, as those of TCP are.
 
+mod aside;
 mod bounds;
 mod congestion;
 mod conn;

@@ -14,10 +14,12 @@ use h3::quic::{
 };
 use quinn::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 
+use super::aside::{Asides, CONTROL};
 use super::bounds::{Budget, Fault, Sieve};
 use super::congestion;
+use crate::tuning::H3_ASIDES;
 
-type Wait<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(super) type Wait<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Pair = (quinn::SendStream, quinn::RecvStream);
 
 /// Ready when a client does not want the answer on its stream any more, or is gone.
@@ -59,8 +61,10 @@ impl Intake {
 /// Bounds for all streams of a connection.
 #[derive(Debug)]
 pub(super) struct Shared {
-    conn: quinn::Connection,
+    pub(super) conn: quinn::Connection,
+    /// For requests, and for what is beside them.
     budget: Budget,
+    asides: Budget,
     /// Bytes of a request's head as it is sent.
     head: u64,
     began: Instant,
@@ -68,12 +72,22 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(conn: quinn::Connection, head: u64, frames: u32) -> Arc<Self> {
-        Arc::new(Self { conn, budget: Budget::new(frames), head, began: Instant::now() })
+        let (budget, asides) = (Budget::new(frames), Budget::new(frames.min(H3_ASIDES)));
+        Arc::new(Self { conn, budget, asides, head, began: Instant::now() })
     }
 
     /// Whether that much of what carries nothing is still allowed; if not, the connection ends.
     pub(super) fn spend(&self, cost: u32) -> bool {
-        let is_fine = self.budget.spend(cost, self.began.elapsed().as_secs());
+        self.spend_of(&self.budget, cost)
+    }
+
+    /// The same of what is beside requests: a stream, or a frame or an instruction on one.
+    pub(super) fn spend_aside(&self) -> bool {
+        self.spend_of(&self.asides, 1)
+    }
+
+    fn spend_of(&self, budget: &Budget, cost: u32) -> bool {
+        let is_fine = budget.spend(cost, self.began.elapsed().as_secs());
         if !is_fine {
             self.close(Code::H3_EXCESSIVE_LOAD, b"");
         }
@@ -87,11 +101,11 @@ impl Shared {
     }
 
     pub(super) fn is_flooded(&self) -> bool {
-        self.budget.is_exceeded()
+        self.budget.is_exceeded() || self.asides.is_exceeded()
     }
 }
 
-fn code(value: u64) -> VarInt {
+pub(super) fn code(value: u64) -> VarInt {
     VarInt::from_u64(value).unwrap_or(VarInt::MAX)
 }
 
@@ -99,13 +113,13 @@ fn code(value: u64) -> VarInt {
 pub(super) struct Wire {
     open: Opener,
     requests: Option<Wait<Result<Pair, ConnectionError>>>,
-    asides: Option<Wait<Result<quinn::RecvStream, ConnectionError>>>,
+    asides: Asides,
     intake: Rc<Intake>,
 }
 
 impl Wire {
     pub(super) fn new(shared: Arc<Shared>, intake: Rc<Intake>) -> Self {
-        Self { open: Opener { shared, pending: None }, requests: None, asides: None, intake }
+        Self { open: Opener { shared, pending: None }, requests: None, asides: Asides::default(), intake }
     }
 }
 
@@ -115,16 +129,12 @@ impl quic::Connection<Bytes> for Wire {
 
     fn poll_accept_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<Receiving, ConnectionErrorIncoming>> {
         let shared = &self.open.shared;
-        let pending = self.asides.get_or_insert_with(|| {
-            let conn = shared.conn.clone();
-            Box::pin(async move { conn.accept_uni().await })
-        });
-        let accepted = ready!(pending.as_mut().poll(cx));
-        self.asides = None;
-        let stream = accepted.map_err(of_connection)?;
-        // Those that mean nothing are as many as somebody likes.
-        shared.spend(1);
-        Poll::Ready(Ok(Receiving::new(stream, shared, Sieve::aside())))
+        let stream = ready!(self.asides.poll_control(shared, cx)).map_err(of_connection)?;
+        let mut control = Receiving::new(stream, shared, Sieve::control());
+        // h3 wants to see what it is.
+        control.begun = Some(Bytes::from_static(&[CONTROL]));
+        control.is_control = true;
+        Poll::Ready(Ok(control))
     }
 
     fn poll_accept_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Both, ConnectionErrorIncoming>> {
@@ -258,6 +268,9 @@ impl quic::SendStream<Bytes> for Both {
 
 /// What a client sends.
 pub(super) struct Receiving {
+    /// What has been read of it already.
+    begun: Option<Bytes>,
+    is_control: bool,
     stream: quinn::RecvStream,
     shared: Arc<Shared>,
     /// What has come and is not looked at yet.
@@ -270,13 +283,23 @@ pub(super) struct Receiving {
 
 impl Receiving {
     fn new(stream: quinn::RecvStream, shared: &Arc<Shared>, sieve: Sieve) -> Self {
-        Self { stream, shared: Arc::clone(shared), piece: Bytes::new(), sieve, fault: None, is_over: false }
+        Self {
+            begun: None,
+            is_control: false,
+            stream,
+            shared: Arc::clone(shared),
+            piece: Bytes::new(),
+            sieve,
+            fault: None,
+            is_over: false,
+        }
     }
 
     /// What is next, if it has come; `None` at the end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Unread>> {
         loop {
-            if let Some(part) = self.sieve.next(&mut self.piece, || self.shared.spend(1))? {
+            let spend = || if self.is_control { self.shared.spend_aside() } else { self.shared.spend(1) };
+            if let Some(part) = self.sieve.next(&mut self.piece, spend)? {
                 return Poll::Ready(Ok(Some(part)));
             }
             // quinn keeps whom to wake, not this future.
@@ -314,6 +337,9 @@ impl quic::RecvStream for Receiving {
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         if let Some(fault) = self.fault {
             return Poll::Ready(Err(StreamErrorIncoming::Unknown(fault.into())));
+        }
+        if let Some(begun) = self.begun.take() {
+            return Poll::Ready(Ok(Some(begun)));
         }
         Poll::Ready(match ready!(self.poll_next(cx)) {
             Ok(part) => Ok(part),
