@@ -246,7 +246,11 @@ fn a_server_that_is_killed_as_it_saves_starts_again() {
     thread::scope(|scope| {
         let _over = Over(&over);
         for _ in 0..2 * thread::available_parallelism().unwrap().get() {
-            scope.spawn(|| while !over.load(Relaxed) {});
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
         }
         for _ in 0..20 {
             let mut stream = server.connect();
