@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::replication::free_port;
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
-use super::support::until;
+use super::support::{Stopped, free_port, until};
 
 const DUMP: &str = "dump.rdb";
 const LONG: usize = 4096;
@@ -244,7 +243,7 @@ fn a_server_that_is_killed_as_it_saves_starts_again() {
         Process::start("killed-saving", &[("port", &port), ("save", ""), ("rdb-key-save-delay", "1000000")]);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _over = Over(&over);
+        let _threads = Stopped(&over);
         for _ in 0..2 * thread::available_parallelism().unwrap().get() {
             scope.spawn(|| {
                 while !over.load(Relaxed) {
@@ -261,15 +260,6 @@ fn a_server_that_is_killed_as_it_saves_starts_again() {
             server.restart();
         }
     });
-}
-
-/// Ends threads, however a test ends.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 #[test]

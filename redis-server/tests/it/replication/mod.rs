@@ -15,8 +15,8 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::support::genuine::Genuine;
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
 use super::support::server::{Client, Server};
-use super::support::{Random, until, within};
+use super::support::{Random, Stopped, free_port, until, within};
 use super::windows;
 
 /// Commands of a writer.
@@ -97,15 +97,6 @@ fn write(client: &mut Client, seed: u64, commands: usize, stop: &AtomicBool) {
         }
     }
     client.ask("DISCARD");
-}
-
-/// Has writers stop when it is dropped, by a panic too.
-struct Stopped<'a>(&'a AtomicBool);
-
-impl Drop for Stopped<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 /// Full synchronization while others write, directly and by a file; then the stream.
@@ -353,18 +344,6 @@ fn a_replica_removes_nothing_of_its_own_accord() {
     client.ask("PUBLISH news text");
     let words = ["message", "news", "text"].map(|word| Value::Bulk(word.as_bytes().to_vec()));
     assert_eq!(there.reply(), Value::Array(words.to_vec()));
-}
-
-/// A free one, below those that the system gives to connections that go out: one of these could have it when a server is to
-/// start there again, even one that a replica tries to make to that very server.
-pub(crate) fn free_port() -> u16 {
-    const FIRST: u32 = 10_000;
-    const COUNT: u32 = 22_000;
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    let of_this_process = std::process::id().wrapping_mul(97);
-    let next = || FIRST + of_this_process.wrapping_add(TAKEN.fetch_add(1, Relaxed)) % COUNT;
-    let mut ports = std::iter::repeat_with(|| u16::try_from(next()).unwrap());
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// Who joins a chain late learns for which database the next command is, and gets a snapshot to which the stream fits.

@@ -5,6 +5,9 @@ pub(crate) mod process;
 pub(crate) mod resp;
 pub(crate) mod server;
 
+use std::net::TcpListener;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before a test gives up: long for a busy machine, short for who waits for a result.
@@ -24,6 +27,27 @@ pub(crate) fn within(patience: Duration, what: &str, mut holds: impl FnMut() -> 
         assert!(start.elapsed() < patience, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Has threads stop that look at this when it is dropped, by a panic too.
+pub(crate) struct Stopped<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A free port, below those that the system gives to connections that go out: one of these could have it when a server is to
+/// start there again, even one that a replica tries to make to that very server.
+pub(crate) fn free_port() -> u16 {
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let of_this_process = std::process::id().wrapping_mul(97);
+    let next = || FIRST + of_this_process.wrapping_add(TAKEN.fetch_add(1, Relaxed)) % COUNT;
+    let mut ports = std::iter::repeat_with(|| u16::try_from(next()).unwrap());
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// A small generator of random numbers (xorshift64*), the same on every run.
