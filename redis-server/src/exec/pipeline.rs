@@ -73,13 +73,10 @@ impl Pipeline {
         }
         let passed = runner.run_commands(input, spans, &commands, used);
         let all_ran = commands.last().is_none_or(|(_, end)| end == used);
-        if runner.client.close || !all_ran || !matches!(passed, Passed::Done) {
+        // What is too much for a stranger is not for who has just authenticated.
+        let is_stale = parsed.is_err() && !commands.is_empty();
+        if runner.client.close || !all_ran || !matches!(passed, Passed::Done) || is_stale {
             // What was parsed behind the last command will be parsed again.
-            *self = Self::default();
-            return Ok(passed);
-        }
-        if parsed.is_err() && !commands.is_empty() {
-            // What is too much for a stranger is not for who has just authenticated: it is judged anew.
             *self = Self::default();
             return Ok(passed);
         }

@@ -101,8 +101,8 @@ fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamI
     if let Some(limit) = options.limit.filter(|_| approximate.is_some()) {
         gone.extend([limit, limit + 1]);
     }
-    let mut position = 0..;
-    words.retain(|_| !gone.contains(&position.next().unwrap_or(usize::MAX)));
+    let words: Vec<_> =
+        words.into_iter().enumerate().filter(|(at, _)| !gone.contains(at)).map(|(_, word)| word).collect();
     cx.instead(&words);
     Ok(())
 }

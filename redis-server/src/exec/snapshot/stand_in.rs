@@ -47,10 +47,7 @@ impl StandIn {
         drop(open);
         let is_over = Arc::new(AtomicBool::new(false));
         let stand_in = Self { pid: child.id(), is_over: Arc::clone(&is_over), _life: child.stdin.take() };
-        let watch = move || {
-            let_it_begin(begun, &child);
-            watch(child, &is_over, ended);
-        };
+        let watch = move || watch(child, begun, &is_over, ended);
         thread::Builder::new().name("stand-in".to_owned()).spawn(watch)?;
         Ok(stand_in)
     }
@@ -66,15 +63,13 @@ impl Drop for StandIn {
     }
 }
 
-/// Until its program begins the process has all files of this one open, the ports it listens on among them: had it only what others
-/// leave of the processors, a server that starts again meanwhile would find them taken. Files are closed in the order of their numbers,
-/// and `begun` ends with its other end. From then on the process does not compete with workers for the milliseconds in which it comes up.
-fn let_it_begin(mut begun: PipeReader, child: &Child) {
+/// Waits until the process has ended. `begun` ends when its program has begun: until then it has all files of this one open, which are
+/// closed in the order of their numbers, the ports it listens on among them. Had it only what others leave of the processors, a server
+/// that starts again meanwhile would find them taken. From then on it does not compete with workers for the milliseconds in which it comes up.
+fn watch(mut child: Child, mut begun: PipeReader, is_over: &AtomicBool, ended: impl FnOnce()) {
+    // There is nothing to be read but the end.
     let _ = begun.read(&mut [0]);
     priority::yield_to_all(child.id());
-}
-
-fn watch(mut child: Child, is_over: &AtomicBool, ended: impl FnOnce()) {
     let status = child.wait();
     if !is_over.load(SeqCst) {
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
