@@ -16,7 +16,7 @@ const TURNS: (u64, u64) = (200, 1200);
 
 /// What is built: the program that is counted, and a server that other gates need. Cargo makes another build of every
 /// library for another choice of packages, so that one for both takes less time than one for each.
-pub(crate) const PROGRAMS: [&str; 8] =
+const PROGRAMS: [&str; 8] =
     ["--package", "benches", "--bin", "turns", "--package", "redis-server", "--bin", "redis-server"];
 
 /// Options of `cargo xtask paths`.

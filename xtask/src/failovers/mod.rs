@@ -36,6 +36,7 @@ use crate::programs::cargo;
 const WRITERS: usize = 2;
 /// How long clients write before the fault.
 const BEFORE: Duration = Duration::from_millis(700);
+
 /// Options of `cargo xtask failovers`. It needs root or user namespaces, unshare, nsenter, ip and bridge; the genuine server is the Sentinel, too.
 #[derive(Args)]
 pub(crate) struct Options {
