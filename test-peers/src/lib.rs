@@ -7,7 +7,7 @@ mod kit;
 mod outside;
 
 use std::env;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -47,6 +47,19 @@ pub fn is_there(program: &str) -> bool {
         skip(&format!("there is no {program}"));
     }
     found
+}
+
+/// One read that goes on where a signal has interrupted it: the system starts none again that has a timeout.
+///
+/// # Errors
+/// Those of the stream but [`io::ErrorKind::Interrupted`].
+pub fn read(stream: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }
 
 /// Headless Chromium with a profile of its own, made in a folder. Whoever runs it has asked whether it [`is_there`].

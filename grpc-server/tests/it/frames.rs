@@ -1,6 +1,6 @@
 //! A client that sends the frames that a test wants, and the program itself as the server that has to bear it.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -124,7 +124,7 @@ impl Frames {
                 }
             }
             let mut bytes = [0; 65536];
-            match self.stream.read(&mut bytes) {
+            match test_peers::read(&mut self.stream, &mut bytes) {
                 Ok(0) => return None,
                 Ok(count) => self.read.extend_from_slice(&bytes[..count]),
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {

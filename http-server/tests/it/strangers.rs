@@ -127,7 +127,7 @@ fn floods_of_frames_end_the_connection() {
         let mut reader = client.stream.try_clone().unwrap();
         let reading = std::thread::spawn(move || {
             let mut bytes = vec![0; 65536];
-            while reader.read(&mut bytes).is_ok_and(|count| count > 0) {}
+            while test_peers::read(&mut reader, &mut bytes).is_ok_and(|count| count > 0) {}
         });
         let is_cut = (0..400).any(|piece| {
             let bytes: Vec<u8> = (0..500).flat_map(|at| round(piece * 500 + at)).collect();
@@ -186,7 +186,7 @@ fn declined_upgrades_are_answered_and_the_connection_goes_on() {
     let mut echo = std::mem::take(&mut client.rest);
     while echo.len() < 4 {
         let mut more = [0; 4];
-        let count = client.stream.read(&mut more).unwrap();
+        let count = test_peers::read(&mut client.stream, &mut more).unwrap();
         assert!(count > 0, "{echo:?}");
         echo.extend_from_slice(&more[..count]);
     }
@@ -343,7 +343,7 @@ fn close_wins_over_keep_alive() {
             let answer: Answer = client.answer().unwrap();
             assert_eq!(answer.header("connection"), Some("close"), "{option:?}");
             client.stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-            match client.stream.read(&mut [0; 1]) {
+            match test_peers::read(&mut client.stream, &mut [0; 1]) {
                 Ok(count) => assert_eq!(count, 0),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{option:?}: it stays open"),
             }

@@ -1,6 +1,6 @@
 //! A server to test, and a client that says exactly what it is told.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{
@@ -344,7 +344,7 @@ impl Client {
     /// Reads something; false at the end.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 65536];
-        match self.stream.read(&mut bytes) {
+        match test_peers::read(&mut self.stream, &mut bytes) {
             Ok(0) => false,
             Ok(count) => {
                 self.rest.extend_from_slice(&bytes[..count]);

@@ -28,7 +28,7 @@ pub(crate) fn http_target() -> SocketAddr {
             let Ok(mut stream) = stream else { return };
             thread::spawn(move || {
                 let mut buffer = [0; 4096];
-                while let Ok(count) = stream.read(&mut buffer) {
+                while let Ok(count) = test_peers::read(&mut stream, &mut buffer) {
                     let requests = buffer[..count].windows(4).filter(|end| *end == b"\r\n\r\n").count();
                     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".repeat(requests);
                     if count == 0 || stream.write_all(answer.as_bytes()).is_err() {
@@ -226,7 +226,7 @@ fn a_terminal_shows_the_run_in_place() {
     let mut shown = Vec::new();
     let mut buffer = [0; 4096];
     let mut terminal = File::from(terminal);
-    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+    while let Ok(count @ 1..) = test_peers::read(&mut terminal, &mut buffer) {
         shown.extend_from_slice(&buffer[..count]);
     }
     assert!(child.wait().unwrap().success());

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -133,6 +132,6 @@ fn idle_connections_are_held_until_the_end() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert!(child.wait().unwrap().success());
     for connection in &mut connections {
-        assert_eq!(connection.read(&mut [0; 1]).unwrap_or(0), 0);
+        assert_eq!(test_peers::read(connection, &mut [0; 1]).unwrap_or(0), 0);
     }
 }

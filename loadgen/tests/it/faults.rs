@@ -186,7 +186,7 @@ fn too_few_file_descriptors_are_told() {
 
 /// An HTTP server that answers until it is told to die, after so long a time for each request.
 fn mortal_target(pause: Duration) -> (std::net::SocketAddr, std::sync::Arc<std::sync::atomic::AtomicBool>) {
-    use std::io::{Read as _, Write as _};
+    use std::io::Write as _;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -197,7 +197,7 @@ fn mortal_target(pause: Duration) -> (std::net::SocketAddr, std::sync::Arc<std::
         // One connection after the other; who waits is in the backlog, which is closed with the listener.
         let (mut stream, _) = listener.accept().unwrap();
         let mut buffer = [0; 4096];
-        while !told.load(Ordering::Relaxed) && stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+        while !told.load(Ordering::Relaxed) && test_peers::read(&mut stream, &mut buffer).is_ok_and(|count| count > 0) {
             std::thread::sleep(pause);
             if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").is_err() {
                 return;

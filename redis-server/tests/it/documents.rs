@@ -110,7 +110,7 @@ fn reply(stream: &mut dyn ReadWrite) -> Value {
             return value;
         }
         let mut chunk = [0; 1024];
-        let count = stream.read(&mut chunk).unwrap();
+        let count = test_peers::read(stream, &mut chunk).unwrap();
         assert!(count > 0, "the server is there");
         input.extend_from_slice(&chunk[..count]);
     }

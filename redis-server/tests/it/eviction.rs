@@ -33,7 +33,7 @@ fn pipeline(stream: &mut (impl Read + Write), commands: &[Vec<String>]) -> Vec<V
             }
             None => {
                 let mut chunk = [0; 64 * 1024];
-                let count = stream.read(&mut chunk).expect("a reply in time");
+                let count = test_peers::read(stream, &mut chunk).expect("a reply in time");
                 assert!(count > 0, "the server closed the connection");
                 input.extend_from_slice(&chunk[..count]);
             }

@@ -4,7 +4,7 @@
 //! found must be the numbers from one to some last one, in all of its keys; and how old that one may be is what `appendfsync` promises.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
@@ -122,7 +122,7 @@ fn replies(stream: &mut UnixStream, requests: &[Vec<u8>]) -> Option<()> {
     let (mut at, mut left) = (0, requests.len());
     while left > 0 {
         let mut chunk = [0; 4096];
-        let count = stream.read(&mut chunk).ok().filter(|&count| count > 0)?;
+        let count = test_peers::read(stream, &mut chunk).ok().filter(|&count| count > 0)?;
         input.extend_from_slice(&chunk[..count]);
         while let Some((value, len)) = parse(&input[at..]).unwrap() {
             assert!(!value.is_error(), "{value:?}");
@@ -138,7 +138,9 @@ fn rewrite(mut stream: UnixStream, mut random: Random) {
         let preamble = if random.below(2) == 0 { "yes" } else { "no" };
         let words: [&[&str]; 2] = [&["CONFIG", "SET", "aof-use-rdb-preamble", preamble], &["BGREWRITEAOF"]];
         for words in words {
-            if stream.write_all(&request(words)).is_err() || !matches!(stream.read(&mut [0; 256]), Ok(1..)) {
+            if stream.write_all(&request(words)).is_err()
+                || !matches!(test_peers::read(&mut stream, &mut [0; 256]), Ok(1..))
+            {
                 return;
             }
         }

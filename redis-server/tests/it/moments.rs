@@ -131,7 +131,7 @@ fn wander(stream: &mut (impl Read + Write), random: &mut Random, stop: &AtomicBo
         let mut input = Vec::new();
         while parse(&input).unwrap().is_none() {
             let mut chunk = [0; 64 * 1024];
-            let count = stream.read(&mut chunk).expect("a reply in time");
+            let count = test_peers::read(stream, &mut chunk).expect("a reply in time");
             input.extend_from_slice(&chunk[..count]);
         }
     }

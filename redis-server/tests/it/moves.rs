@@ -1,6 +1,6 @@
 //! Slots that move as a whole (CLUSTER MIGRATESLOTS): between two of ours, and with either side played by the test.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -78,7 +78,7 @@ impl Wire {
                 return Some(said(&value));
             }
             let mut chunk = [0; 4096];
-            match self.stream.read(&mut chunk) {
+            match test_peers::read(&mut self.stream, &mut chunk) {
                 Ok(0) => return None,
                 Ok(count) => self.input.extend_from_slice(&chunk[..count]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
@@ -418,7 +418,7 @@ fn a_source_takes_back_what_its_target_has_not_taken() {
     let mut held = one.connect();
     held.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     held.write_all(&request(&["SET", "{a}1", "held"])).unwrap();
-    assert!(held.read(&mut [0; 8]).is_err(), "it is not answered yet");
+    assert!(test_peers::read(&mut held, &mut [0; 8]).is_err(), "it is not answered yet");
     let mut stuck = one.connect();
     until("it is told to try again, or that it is written", || {
         let reply = ask(&mut stuck, &["SET", "{a}1", "again"]);

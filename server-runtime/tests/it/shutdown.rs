@@ -71,7 +71,7 @@ fn the_deadline_cuts() {
     handle.trigger();
     assert!(running.wait(), "one was cut");
     assert!(start.elapsed() >= drain);
-    assert_eq!(stream.read(&mut [0; 8]).unwrap_or(0), 0);
+    assert_eq!(test_peers::read(&mut stream, &mut [0; 8]).unwrap_or(0), 0);
     assert_eq!(handle.connections(), 0);
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn connect(addr: SocketAddr) -> TcpStream {
 pub(crate) fn ask(stream: &mut (impl Read + Write), request: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = [0; 256];
-    let count = stream.read(&mut answer).unwrap();
+    let count = test_peers::read(stream, &mut answer).unwrap();
     String::from_utf8(answer[..count].to_vec()).unwrap()
 }
 

@@ -138,7 +138,7 @@ fn each_host_has_its_certificate() {
     // The client refuses a certificate that is not for the host.
     let check = |host: &str, is_known: bool| {
         let mut stream = tls_connect_to(host, running.local_addrs()[0], secure.client(None));
-        let answer = stream.write_all(b"hello").and_then(|()| stream.read(&mut [0; 16]));
+        let answer = stream.write_all(b"hello").and_then(|()| test_peers::read(&mut stream, &mut [0; 16]));
         assert_eq!(answer.is_ok(), is_known, "{host}: {answer:?}");
     };
     check("localhost", true);
@@ -185,7 +185,7 @@ fn bad_handshakes_harm_nobody() {
     // The server says by an alert that this is no TLS, and closes.
     plain.read_to_end(&mut Vec::new()).unwrap();
     let mut silent = connect(addr);
-    assert_eq!(silent.read(&mut [0; 8]).unwrap(), 0, "closed after the timeout");
+    assert_eq!(test_peers::read(&mut silent, &mut [0; 8]).unwrap(), 0, "closed after the timeout");
     until("their places are free", || running.connections() == 0);
     secure.shown(addr);
     until("all have gone", || running.connections() == 0);
@@ -208,7 +208,7 @@ fn client_certificates() {
     let check = |client_auth, own: Option<&Authority>, welcome: bool| {
         let running = secure.serve(TlsOptions { client_ca: Some(secure.ca()), client_auth, ..secure.options() });
         let mut stream = tls_connect(running.local_addrs()[0], secure.client(own.map(issue)));
-        let answer = stream.write_all(b"hello").and_then(|()| stream.read(&mut [0; 16]));
+        let answer = stream.write_all(b"hello").and_then(|()| test_peers::read(&mut stream, &mut [0; 16]));
         assert_eq!(answer.is_ok_and(|count| count == 5), welcome, "{client_auth:?}, own: {}", own.is_some());
         drop(stream);
         end(running);

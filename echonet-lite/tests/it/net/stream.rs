@@ -50,7 +50,7 @@ fn receive(stream: &mut TcpStream, expected: &[u8]) {
 /// Nothing has come.
 fn silent(stream: &mut TcpStream) {
     stream.set_nonblocking(true).unwrap();
-    let error = stream.read(&mut [0; 64]).unwrap_err();
+    let error = test_peers::read(stream, &mut [0; 64]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
 }
 
@@ -58,7 +58,7 @@ fn silent(stream: &mut TcpStream) {
 fn closed(stream: &mut TcpStream) {
     stream.set_nonblocking(false).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    match stream.read(&mut [0; 64]) {
+    match test_peers::read(stream, &mut [0; 64]) {
         Ok(length) => assert_eq!(length, 0),
         Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
     }

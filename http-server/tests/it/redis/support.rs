@@ -215,7 +215,7 @@ fn spawn(folder: &Path, settings: &[&str]) -> Option<Child> {
     for _ in 0..1500 {
         if let Ok(mut stream) = UnixStream::connect(folder.join("socket"))
             && stream.write_all(b"PING\r\n").is_ok()
-            && stream.read(&mut [0; 64]).is_ok_and(|read| read > 0)
+            && test_peers::read(&mut stream, &mut [0; 64]).is_ok_and(|read| read > 0)
         {
             return Some(server);
         }

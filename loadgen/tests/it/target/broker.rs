@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
@@ -120,7 +120,7 @@ fn converse(
     stream.set_nodelay(true)?;
     let (mut unread, mut buffer, mut number) = (Vec::new(), vec![0; 64 << 10], 0_u64);
     loop {
-        let count = stream.read(&mut buffer)?;
+        let count = test_peers::read(&mut stream, &mut buffer)?;
         if count == 0 {
             return Ok(());
         }

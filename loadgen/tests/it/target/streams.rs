@@ -52,7 +52,7 @@ fn converse(
     let mut unread = Vec::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
-        let count = stream.read(&mut buffer)?;
+        let count = test_peers::read(stream, &mut buffer)?;
         if count == 0 {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Links that are cut at any byte.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock};
 
@@ -68,7 +68,7 @@ fn pass(from: TcpStream, to: TcpStream, most: usize, cutting: &AtomicBool, is_ov
 fn copy(mut from: &TcpStream, mut to: &TcpStream, most: usize, cutting: &AtomicBool, is_over: &AtomicBool) -> bool {
     let (mut buffer, mut passed) = ([0; 4096], 0);
     while !is_over.load(Relaxed) {
-        let count = match from.read(&mut buffer) {
+        let count = match test_peers::read(&mut from, &mut buffer) {
             Ok(count @ 1..) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
             Ok(0) | Err(_) => return false,

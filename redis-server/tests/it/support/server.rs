@@ -130,7 +130,7 @@ impl Client {
                 return value;
             }
             let mut chunk = [0; 64 * 1024];
-            let count = self.stream.read(&mut chunk).expect("a reply in time");
+            let count = test_peers::read(&mut self.stream, &mut chunk).expect("a reply in time");
             assert!(
                 count > 0,
                 "the server closed the connection; before that: {:?}",
@@ -143,7 +143,7 @@ impl Client {
     /// The next byte; `None` when the connection is over.
     pub(crate) fn until_byte(&mut self) -> Option<u8> {
         let mut byte = [0];
-        matches!(self.stream.read(&mut byte), Ok(1)).then_some(byte[0])
+        matches!(test_peers::read(&mut self.stream, &mut byte), Ok(1)).then_some(byte[0])
     }
 
     /// Waits until the server closes the connection; returns what it said before.

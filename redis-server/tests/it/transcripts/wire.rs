@@ -54,7 +54,7 @@ impl<S: Read + Write> Wire for Socket<S> {
 
     fn receive(&mut self) -> Option<Vec<u8>> {
         let mut chunk = vec![0; 64 * 1024];
-        match self.stream.read(&mut chunk) {
+        match test_peers::read(&mut self.stream, &mut chunk) {
             Ok(count) => {
                 chunk.truncate(count);
                 Some(chunk)
