@@ -144,7 +144,8 @@ impl Link {
                 Ok((length, from)) if from.ip() == self.node.ip() => came.push(buffer[..length].to_vec()),
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {
+                }
                 Err(error) => return Err(error),
             }
         }

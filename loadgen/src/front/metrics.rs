@@ -56,11 +56,12 @@ fn answer(mut stream: TcpStream, text: &Mutex<String>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let length = stream.read(&mut buffer)?;
-        if length == 0 || head.len() > LONGEST_HEAD {
-            return Ok(());
+        match stream.read(&mut buffer) {
+            Ok(length @ 1..) if head.len() <= LONGEST_HEAD => head.extend_from_slice(&buffer[..length]),
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        head.extend_from_slice(&buffer[..length]);
     }
     let is_known = head.starts_with(b"GET /metrics ") || head.starts_with(b"GET / ");
     let (status, body) = if is_known {

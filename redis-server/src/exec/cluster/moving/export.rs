@@ -286,11 +286,12 @@ impl Wire {
             if self.input.len() as u64 > MAX_WORD || began.elapsed() > self.timeout {
                 return Err(Ended::Failed("The target does not answer as a node does".to_owned()));
             }
-            let count = self.stream.read(&mut buffer)?;
-            if count == 0 {
-                return Err(lost("it was closed"));
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(lost("it was closed")),
+                Ok(count) => self.input.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
             }
-            self.input.extend_from_slice(&buffer[..count]);
         }
     }
 
