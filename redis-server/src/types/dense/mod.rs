@@ -15,11 +15,30 @@ use foldhash::fast::RandomState;
 
 use self::chunks::Chunks;
 use self::index::Index;
-use super::small_bytes::SmallBytes;
-
 /// An element of a [`Dense`] table: what it is found by.
 pub(super) trait Keyed {
-    fn key(&self) -> &SmallBytes;
+    type Key: Key + ?Sized;
+
+    fn key(&self) -> &Self::Key;
+}
+
+/// What an element is found by: equal ones have equal hashes.
+pub(super) trait Key: Eq {
+    fn write_to(&self, hasher: &mut impl Hasher);
+}
+
+impl Key for [u8] {
+    #[inline]
+    fn write_to(&self, hasher: &mut impl Hasher) {
+        hasher.write(self);
+    }
+}
+
+impl Key for i64 {
+    #[inline]
+    fn write_to(&self, hasher: &mut impl Hasher) {
+        hasher.write_i64(*self);
+    }
 }
 
 /// Elements of a piece of the array: 96 to 192 KiB, copied once, when the first piece grows to it.
@@ -72,18 +91,18 @@ impl<T: Keyed> Dense<T> {
     }
 
     #[inline]
-    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+    pub(super) fn find(&self, key: &T::Key) -> Option<u32> {
         self.find_hashed(hash(&self.hasher, key), key)
     }
 
     #[inline]
-    pub(super) fn get(&self, key: &[u8]) -> Option<&T> {
+    pub(super) fn get(&self, key: &T::Key) -> Option<&T> {
         self.find(key).map(|id| self.entry(id))
     }
 
     /// The id of `key`'s element and whether it is new; `make` gives the element where there is none.
     #[inline]
-    pub(super) fn find_or_insert_with(&mut self, key: &[u8], make: impl FnOnce() -> T) -> (u32, bool) {
+    pub(super) fn find_or_insert_with(&mut self, key: &T::Key, make: impl FnOnce() -> T) -> (u32, bool) {
         let hash = hash(&self.hasher, key);
         match self.find_hashed(hash, key) {
             Some(id) => (id, false),
@@ -98,9 +117,9 @@ impl<T: Keyed> Dense<T> {
     }
 
     /// Removes the element of `key`. Its id now belongs to what was the last element, if there was another.
-    pub(super) fn remove(&mut self, key: &[u8]) -> Option<T> {
+    pub(super) fn remove(&mut self, key: &T::Key) -> Option<T> {
         let (entries, hasher) = (&self.entries, &self.hasher);
-        let id = self.index.remove(hash(hasher, key), |id| entries.at(id as usize).key()[..] == *key)?;
+        let id = self.index.remove(hash(hasher, key), |id| entries.at(id as usize).key() == key)?;
         Some(self.take(id))
     }
 
@@ -134,8 +153,8 @@ impl<T: Keyed> Dense<T> {
     }
 
     #[inline]
-    fn find_hashed(&self, hash: u64, key: &[u8]) -> Option<u32> {
-        self.index.find(hash, |id| self.entry(id).key()[..] == *key)
+    fn find_hashed(&self, hash: u64, key: &T::Key) -> Option<u32> {
+        self.index.find(hash, |id| self.entry(id).key() == key)
     }
 
     #[inline]
@@ -161,8 +180,8 @@ impl<T: Keyed> Dense<T> {
 }
 
 #[inline]
-fn hash(hasher: &RandomState, key: &[u8]) -> u64 {
+fn hash(hasher: &RandomState, key: &(impl Key + ?Sized)) -> u64 {
     let mut hasher = hasher.build_hasher();
-    hasher.write(key);
+    key.write_to(&mut hasher);
     hasher.finish()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::small_bytes::SmallBytes;
 use super::super::testing::Rng;
 use super::*;
 
@@ -9,7 +10,9 @@ use super::*;
 struct Item(SmallBytes, usize);
 
 impl Keyed for Item {
-    fn key(&self) -> &SmallBytes {
+    type Key = [u8];
+
+    fn key(&self) -> &[u8] {
         &self.0
     }
 }

@@ -65,8 +65,10 @@ struct Pair {
 }
 
 impl Keyed for Pair {
+    type Key = [u8];
+
     #[inline]
-    fn key(&self) -> &SmallBytes {
+    fn key(&self) -> &[u8] {
         &self.field
     }
 }

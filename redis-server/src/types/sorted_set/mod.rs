@@ -66,8 +66,10 @@ struct Scored {
 }
 
 impl Keyed for Scored {
+    type Key = [u8];
+
     #[inline]
-    fn key(&self) -> &SmallBytes {
+    fn key(&self) -> &[u8] {
         &self.member
     }
 }

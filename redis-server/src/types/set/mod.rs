@@ -1,9 +1,10 @@
 //! Sets of members.
 
-use super::dense::{Dense, DenseIter, Keyed};
+mod table;
+
+use self::table::{Table, TableIter};
 use super::int_set::{IntSet, IntSetIter};
 use super::listpack::{Form, Listpack, ListpackIter, Text};
-use super::small_bytes::SmallBytes;
 use crate::protocol::number::parse_i64;
 
 /// When a set leaves a compact form.
@@ -41,14 +42,7 @@ pub struct Set(Repr);
 enum Repr {
     Ints(IntSet),
     Packed(Listpack),
-    Table(Box<Dense<SmallBytes>>),
-}
-
-impl Keyed for SmallBytes {
-    #[inline]
-    fn key(&self) -> &SmallBytes {
-        self
-    }
+    Table(Table),
 }
 
 impl Default for Set {
@@ -83,7 +77,7 @@ impl Set {
         match &self.0 {
             Repr::Ints(ints) => parse_i64(member).is_some_and(|value| ints.contains(value)),
             Repr::Packed(list) => list.find(&Form::new(member), 1).is_some(),
-            Repr::Table(table) => table.find(member).is_some(),
+            Repr::Table(table) => table.contains(member),
         }
     }
 
@@ -115,7 +109,7 @@ impl Set {
                 self.grow_to_table();
                 self.add(member, limits)
             }
-            Repr::Table(table) => table.find_or_insert_with(member, || SmallBytes::new(member)).1,
+            Repr::Table(table) => table.add(member),
         }
     }
 
@@ -130,7 +124,7 @@ impl Set {
                 }
                 found.is_some()
             }
-            Repr::Table(table) => table.remove(member).is_some(),
+            Repr::Table(table) => table.remove(member),
         }
     }
 
@@ -143,7 +137,7 @@ impl Set {
         Some(match &self.0 {
             Repr::Ints(ints) => Text::int(ints.at(place)),
             Repr::Packed(list) => list.get(list.seek(place)).into(),
-            Repr::Table(table) => Text::Bytes(table.at(place)?),
+            Repr::Table(table) => table.at(place)?,
         })
     }
 
@@ -161,7 +155,7 @@ impl Set {
                 list.remove(position, 1);
                 taken
             }
-            Repr::Table(table) => take(&table.remove_id(place as u32)),
+            Repr::Table(table) => return table.pop_at(place, take),
         })
     }
 
@@ -182,7 +176,7 @@ impl Set {
                 self.iter().for_each(|member| visit(&member));
                 0
             }
-            Repr::Table(table) => table.scan(cursor, count, &mut |_, member| visit(member)),
+            Repr::Table(table) => table.scan(cursor, count, visit),
         }
     }
 
@@ -200,10 +194,7 @@ impl Set {
         match &self.0 {
             Repr::Ints(ints) => ints.memory(),
             Repr::Packed(list) => list.memory(),
-            Repr::Table(table) => {
-                let owned: usize = table.iter().map(SmallBytes::memory).sum();
-                size_of::<Dense<SmallBytes>>() + table.memory() + owned
-            }
+            Repr::Table(table) => table.memory(),
         }
     }
 
@@ -226,11 +217,12 @@ impl Set {
     }
 
     fn grow_to_table(&mut self) {
-        let mut table = Dense::with_capacity(self.len() * 2);
+        let room = self.len() * 2;
+        let mut table = if self.is_intset() { Table::with_capacity(room, 0) } else { Table::with_capacity(0, room) };
         for member in self.iter() {
-            table.insert_new(SmallBytes::new(&member));
+            table.add(&member);
         }
-        self.0 = Repr::Table(Box::new(table));
+        self.0 = Repr::Table(table);
     }
 }
 
@@ -242,7 +234,7 @@ pub struct SetIter<'a>(IterRepr<'a>);
 enum IterRepr<'a> {
     Ints(IntSetIter<'a>),
     Packed(ListpackIter<'a>),
-    Table(DenseIter<'a, SmallBytes>),
+    Table(TableIter<'a>),
 }
 
 impl<'a> Iterator for SetIter<'a> {
@@ -253,7 +245,7 @@ impl<'a> Iterator for SetIter<'a> {
         match &mut self.0 {
             IterRepr::Ints(iter) => iter.next().map(Text::int),
             IterRepr::Packed(iter) => iter.next(),
-            IterRepr::Table(iter) => iter.next().map(|member| Text::Bytes(member)),
+            IterRepr::Table(iter) => iter.next(),
         }
     }
 
@@ -350,5 +342,30 @@ mod tests {
         }
         let walked: Vec<_> = set.iter().map(|text| String::from_utf8(text.to_vec()).unwrap()).collect();
         assert_eq!(walked, ["-5000000000", "-1", "5", "9", "10", "70000"]);
+    }
+
+    /// A scan that has begun among integers finds all of them, whatever comes to them meanwhile.
+    #[test]
+    fn a_scan_goes_on_where_words_come_to_integers() {
+        let (mut set, mut rng) = (Set::default(), Rng::new(5));
+        let numbers: Vec<_> = (0..2000).map(|number: i32| number.to_string().into_bytes()).collect();
+        numbers.iter().for_each(|number| assert!(set.add(number, LIMITS)));
+        let (mut seen, mut cursor, mut words) = (BTreeSet::new(), 0, 0);
+        loop {
+            cursor = set.scan(cursor, 10, &mut |member| assert!(seen.insert(member.to_vec()), "twice"));
+            if cursor == 0 {
+                break;
+            }
+            for _ in 0..rng.below(20) {
+                words += usize::from(set.add(format!("word {}", rng.below(3000)).as_bytes(), LIMITS));
+            }
+        }
+        assert!(numbers.iter().all(|number| seen.contains(number)));
+        assert!(words > 0 && seen.len() > numbers.len(), "{words}");
+        assert_eq!((set.len(), set.encoding()), (numbers.len() + words, "hashtable"));
+        // Who is asked for more at a time is given both kinds at once.
+        let mut seen = BTreeSet::new();
+        assert_eq!(set.scan(0, 100_000, &mut |member| assert!(seen.insert(member.to_vec()))), 0);
+        assert_eq!(seen.len(), set.len());
     }
 }
