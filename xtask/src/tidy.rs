@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http-server", &["http2", "server-runtime", "redis-server", "test-peers"]),
     ("grpc-server", &["http2", "server-runtime", "test-peers"]),
     ("http2", &["test-peers"]),
+    ("server-runtime", &["test-peers"]),
     ("echonet-lite", &["test-peers"]),
     ("loadgen", &["test-peers"]),
     ("light-node", &["echonet-lite"]),

@@ -20,7 +20,7 @@ pub(crate) fn many() -> SocketAddr {
         let mut streams: Vec<Option<TcpStream>> = vec![None];
         let (mut events, mut buffer) = (Vec::with_capacity(512), [0; 4096]);
         loop {
-            epoll::wait(&poll, spare_capacity(&mut events), None).unwrap();
+            rustix::io::retry_on_intr(|| epoll::wait(&poll, spare_capacity(&mut events), None)).unwrap();
             for event in events.drain(..) {
                 let place = event.data.u64();
                 if place == 0 {
