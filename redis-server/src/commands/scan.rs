@@ -78,19 +78,21 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// A cursor, as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0.
+/// A cursor, as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0. Redis 8.0 and Valkey take neither nothing nor what is
+/// below 0.
 ///
 /// # Errors
 /// `ERR invalid cursor`.
-pub(super) fn cursor(arg: &[u8]) -> Result<u64> {
+pub(super) fn cursor(arg: &[u8], level: Level) -> Result<u64> {
     let (negative, digits) = match arg {
-        [] => return Ok(0),
+        [] if level < Level::Redis80 => return Ok(0),
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] | digits => (false, digits),
     };
     let is_number = digits.iter().all(u8::is_ascii_digit);
     let value = std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse::<u64>().ok());
-    let value = value.ok_or(Error::Static("ERR invalid cursor"))?;
+    let is_allowed = |value: &u64| !negative || *value == 0 || level < Level::Redis80;
+    let value = value.filter(is_allowed).ok_or(Error::Static("ERR invalid cursor"))?;
     Ok(if negative { value.wrapping_neg() } else { value })
 }
 

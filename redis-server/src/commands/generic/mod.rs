@@ -97,7 +97,7 @@ fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 /// `SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]`
 fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let level = cx.config().level();
-    let cursor = scan::cursor(args.at(1))?;
+    let cursor = scan::cursor(args.at(1), level)?;
     let options = ScanOptions::parse(args, 2, Extra::Type, level)?;
     if let Some(name) = options.type_name
         && level >= Level::Redis80

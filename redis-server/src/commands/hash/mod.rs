@@ -262,7 +262,7 @@ fn hrandfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]`
 fn hscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let level = cx.config().level();
-    let cursor = scan::cursor(args.at(2))?;
+    let cursor = scan::cursor(args.at(2), level)?;
     let Some(hash) = cx.db.live_hash(args.key(0))? else {
         scan::reply_nothing(cx.reply);
         return Ok(());

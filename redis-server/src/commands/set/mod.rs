@@ -241,7 +241,7 @@ fn srandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `SSCAN key cursor [MATCH pattern] [COUNT count]`
 fn sscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let level = cx.config().level();
-    let cursor = scan::cursor(args.at(2))?;
+    let cursor = scan::cursor(args.at(2), level)?;
     let Some(set) = cx.db.set_at(args.key(0))? else {
         scan::reply_nothing(cx.reply);
         return Ok(());

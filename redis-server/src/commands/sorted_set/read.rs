@@ -90,7 +90,7 @@ fn count(cx: &mut Ctx<'_>, args: Args<'_>, by: By) -> Result {
 /// `ZSCAN key cursor [MATCH pattern] [COUNT count] [NOSCORES]`
 pub(super) fn zscan(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let level = cx.config().level();
-    let cursor = scan::cursor(args.at(2))?;
+    let cursor = scan::cursor(args.at(2), level)?;
     let Some(set) = cx.db.sorted_set(args.key(0))? else {
         scan::reply_nothing(cx.reply);
         return Ok(());

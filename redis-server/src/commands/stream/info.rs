@@ -7,7 +7,7 @@ use crate::config::Level;
 use crate::exec::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
-use crate::types::{Consumer, Group, Log, Stream, StreamId};
+use crate::types::{Consumer, Group, Idempotence, Log, Stream, StreamId};
 
 /// Entries of each kind that FULL shows, where it is not told.
 const FULL_COUNT: u64 = 10;
@@ -21,11 +21,20 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         6 if args.is(3, "FULL") && args.is(4, "COUNT") => Some(u64::try_from(args.int(5)?).unwrap_or(FULL_COUNT)),
         _ => return Err(Error::subcommand_syntax(args)),
     };
-    let (level, now) = (cx.config().level(), cx.now());
+    let (level, limits, now) = (cx.config().level(), cx.idmp_limits(), cx.now());
     let reply = &mut *cx.reply;
-    let more = if stream.idempotence.is_some() { 6 } else { 0 };
+    let fresh;
+    let known = match &stream.idempotence {
+        Some(known) => Some(&**known),
+        None if level == Level::Redis80 => {
+            fresh = Idempotence::new(limits);
+            Some(&fresh)
+        }
+        None => None,
+    };
+    let more = if known.is_some() { 6 } else { 0 };
     reply.map(if full.is_some() { 9 } else { 10 } + more);
-    figures(reply, stream, now);
+    figures(reply, stream, known, now);
     match full {
         Some(count) => everything(reply, level, stream, limit(count)),
         None => ends(reply, stream),
@@ -33,7 +42,7 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-fn figures(reply: &mut Reply, stream: &Stream, now: u64) {
+fn figures(reply: &mut Reply, stream: &Stream, known: Option<&Idempotence>, now: u64) {
     let log = &stream.log;
     let int = |reply: &mut Reply, name: &str, value: u64| {
         reply.bulk(name.as_bytes());
@@ -50,7 +59,7 @@ fn figures(reply: &mut Reply, stream: &Stream, now: u64) {
     id(reply, "max-deleted-entry-id", log.max_deleted_id());
     int(reply, "entries-added", log.entries_added());
     id(reply, "recorded-first-entry-id", log.first_id());
-    if let Some(known) = &stream.idempotence {
+    if let Some(known) = known {
         let ((pids, iids), (added, duplicates)) = (known.tracked(now), known.totals());
         int(reply, "idmp-duration", known.limits().duration_s);
         int(reply, "idmp-maxsize", known.limits().maxsize);

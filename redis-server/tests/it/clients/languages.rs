@@ -32,11 +32,11 @@ pub(super) const PYTHON_SUITE: Kit = kit! {
     programs: &["python3"],
     install: "sh install.sh",
 };
-/// Its tests of modules, of a newer version.
-pub(super) const PYTHON_MODULES_SUITE: Kit = kit! {
-    name: "redis-python-modules-suite",
-    sources: &["tests/peers/python-suite/install.sh", "tests/peers/python-modules-suite"],
-    programs: &["python3"],
+/// valkey-glide's own tests for Go, of the version that `go.mod` names, and its core as a library for C.
+pub(super) const GLIDE_SUITE: Kit = kit! {
+    name: "redis-glide-suite",
+    sources: &["tests/peers/glide-suite"],
+    programs: &["go", "cc", "python3"],
     install: "sh install.sh",
 };
 pub(crate) const JS: Kit = kit! {
@@ -73,6 +73,11 @@ fn go_redis() {
 #[test]
 fn ioredis() {
     check(&JS, "node", &["ioredis.js"]);
+}
+
+#[test]
+fn ioredis_newer_commands() {
+    check(&JS, "node", &["ioredis-newer.js"]);
 }
 
 #[test]

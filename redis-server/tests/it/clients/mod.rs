@@ -3,5 +3,6 @@
 mod cluster;
 mod crates;
 pub(crate) mod languages;
+mod newer;
 mod suites;
 mod tools;
