@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::clients::acl::{Account, Asked, Change, Context, Denied, Entry, Reason};
+use crate::clients::acl::{Account, Asked, Change, Context, Denied, Entry, Place, Reason};
 use crate::clients::client::{Client, ClientShared};
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Flags, Row};
@@ -35,6 +35,12 @@ pub(crate) fn check_command(
     check(instance, client, row, args, context, worker.now_ms()).map_err(|denied| refusal(denied, row))
 }
 
+/// Where a client's next call is made: in a transaction that is being put together, in the database that it has chosen so far.
+pub fn place(instance: &Instance, client: &Client) -> Place {
+    let chosen = client.multi.as_ref().and_then(|multi| multi.db);
+    Place { db: chosen.unwrap_or(client.db), databases: instance.databases().len() }
+}
+
 /// Asks whether a client may run a call, now; what it may not is logged. `now` in milliseconds of Unix time.
 ///
 /// # Errors
@@ -51,10 +57,13 @@ pub fn check(
         return Ok(());
     }
     client.identity.refresh(&instance.acl);
-    let result = client.identity.user().allow(&Asked::new(row, args));
+    let place = place(instance, client);
+    let result = client.identity.user().allow(&Asked::new(row, args, place));
     if let Err(denied) = result {
         let (reason, object) = match denied {
             Denied::Command => (Reason::Command, row.name().into_bytes()),
+            Denied::Database(0) => (Reason::Database, row.name().into_bytes()),
+            Denied::Database(at) => (Reason::Database, args.at(at).to_vec()),
             Denied::Key(at) => (Reason::Key, args.at(at).to_vec()),
             Denied::Channel(at) => (Reason::Channel, args.at(at).to_vec()),
         };
@@ -77,6 +86,7 @@ pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<()
             Denied::Command => "no permission to execute the command or subcommand",
             Denied::Key(_) => "no permission to touch the specified keys",
             Denied::Channel(_) => "no permission to access one of the channels used as arguments",
+            Denied::Database(_) => "no permission to access one of the databases that the command uses",
         };
         Error::Message(format!(
             "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command \
@@ -97,6 +107,9 @@ fn refusal(denied: Denied, row: &Row) -> Error {
         Denied::Channel(_) => {
             Error::Static("NOPERM this user has no permissions to access one of the channels used as arguments")
         }
+        Denied::Database(_) => {
+            Error::Static("NOPERM this user has no permissions to access one of the databases that the command uses")
+        }
     }
 }
 
@@ -116,13 +129,15 @@ pub fn reads_all_keys(cx: &Ctx<'_>, args: Args<'_>) -> bool {
         return true;
     }
     let row = dispatch::resolve(cx.instance, args);
-    row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args)))
+    let place = place(cx.instance, cx.client);
+    row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args, place)))
 }
 
 /// Whether a client may run a call, without a word in the log: `redis.acl_check_cmd`.
 pub fn may(instance: &Instance, client: &mut Client, row: &'static Row, args: Args<'_>) -> bool {
     client.identity.refresh(&instance.acl);
-    client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args)).is_ok()
+    let place = place(instance, client);
+    client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args, place)).is_ok()
 }
 
 /// What a script is told.
@@ -134,6 +149,9 @@ pub fn script_error(denied: Denied) -> Error {
         }
         Denied::Channel(_) => {
             "ERR The user executing the script can't access at least one of the channels mentioned in the command arguments"
+        }
+        Denied::Database(_) => {
+            "ERR The user executing the script can't access one of the databases that the command uses"
         }
     })
 }
@@ -171,7 +189,7 @@ fn cut_off(instance: &Instance, me: &mut Client, client: &Arc<ClientShared>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::clients::acl::Asked;
+    use crate::clients::acl::{Asked, Place};
     use crate::command::OwnedArgs;
     use crate::commands::REGISTRY;
 
@@ -213,7 +231,7 @@ mod tests {
                 words.extend((0..least + more).map(|_| WORDS[random(WORDS.len())]));
                 let owned: OwnedArgs = words.iter().map(|word| word.as_bytes()).collect();
                 let args = owned.args();
-                let asked = Asked::new(row, args);
+                let asked = Asked::new(row, args, Place { db: 0, databases: 1 });
                 let is_channel = row.command.keys[0].usage.flags == "not_key";
                 for (at, _) in row.command.key_positions(args).into_iter().filter(|_| !is_channel) {
                     let is_asked = asked.keys().iter().any(|(asked, _)| *asked == at);

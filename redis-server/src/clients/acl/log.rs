@@ -38,6 +38,8 @@ pub enum Reason {
     Key,
     /// A channel.
     Channel,
+    /// A database.
+    Database,
     /// A wrong password, or a user that is off.
     Auth,
 }
@@ -49,6 +51,7 @@ impl Reason {
             Self::Command => "command",
             Self::Key => "key",
             Self::Channel => "channel",
+            Self::Database => "database",
             Self::Auth => "auth",
         }
     }
@@ -61,7 +64,7 @@ pub struct Entry {
     pub reason: Reason,
     /// From where it came.
     pub context: Context,
-    /// The name of the command, key or channel.
+    /// The name of the command, key or channel, or the number of the database.
     pub object: Vec<u8>,
     /// The name of the user.
     pub user: Vec<u8>,

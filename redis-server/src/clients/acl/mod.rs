@@ -1,4 +1,4 @@
-//! Access control lists: who may run which command on which keys and channels
+//! Access control lists: who may run which command on which keys and channels, and in which databases
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>).
 //!
 //! A [`User`] is immutable: a change makes another one. The [`Table`] holds an [`Account`] for every name, which names the
@@ -23,6 +23,6 @@ pub use password::PasswordHash;
 pub use pattern::{KeyPattern, Permission};
 pub(crate) use rule::has_spaces;
 pub use rule::{Defaults, RuleError, SetError};
-pub use selector::{Asked, Denied, Selector};
+pub use selector::{Asked, Denied, Place, Selector};
 pub use table::{Account, Change, Table};
 pub use user::User;

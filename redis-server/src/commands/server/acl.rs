@@ -4,7 +4,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{ADMIN, ANY_TIME, help, sub};
 use crate::clients::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
-use crate::command::{Args, Categories, Flags, Result, Role, Row};
+use crate::command::{Args, Categories, Flags, Reach, Result, Role, Row};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, container};
 use crate::exec::Ctx;
@@ -48,7 +48,9 @@ fn getuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Ok(());
     };
     let user = account.user();
-    cx.reply.map(6);
+    // At other levels it is told where it says something: Redis has no such field.
+    let with_databases = cx.config().level().is_valkey() || user.is_kept_out_of_databases();
+    cx.reply.map(6 + usize::from(with_databases));
     cx.reply.bulk(b"flags");
     cx.reply.set(user.flags().count());
     user.flags().for_each(|flag| cx.reply.bulk(flag.as_bytes()));
@@ -56,21 +58,25 @@ fn getuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.array(user.passwords().len());
     user.passwords().iter().map(PasswordHash::to_string).for_each(|hash| cx.reply.bulk(hash.as_bytes()));
     let (root, selectors) = user.selectors();
-    describe(cx, root);
+    describe(cx, root, with_databases);
     cx.reply.bulk(b"selectors");
     cx.reply.array(selectors.len());
     for selector in selectors {
-        cx.reply.map(3);
-        describe(cx, selector);
+        cx.reply.map(3 + usize::from(with_databases));
+        describe(cx, selector, with_databases);
     }
     Ok(())
 }
 
-fn describe(cx: &mut Ctx<'_>, selector: &Selector) {
+fn describe(cx: &mut Ctx<'_>, selector: &Selector, with_databases: bool) {
     let parts = [("commands", selector.commands()), ("keys", selector.keys()), ("channels", selector.channels())];
     for (name, rules) in parts {
         cx.reply.bulk(name.as_bytes());
         cx.reply.bulk(&rules);
+    }
+    if with_databases {
+        cx.reply.bulk(b"databases");
+        cx.reply.bulk(selector.databases().as_bytes());
     }
 }
 
@@ -192,9 +198,18 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         _ => Error::Message(format!("ERR Command '{}' not found", shown(args.at(3)))),
     })?;
     let name = row.name();
-    let denied = match account.user().allow(&Asked::new(row, call)) {
+    let denied = match account.user().allow(&Asked::new(row, call, permission::place(cx.instance(), cx.client))) {
         Ok(()) => {
             cx.reply.ok();
+            return Ok(());
+        }
+        Err(Denied::Database(at)) => {
+            let which = match at {
+                0 if matches!(row.command.reach, Reach::All) => "all databases".to_owned(),
+                0 => format!("database {}", cx.client.db),
+                at => format!("database {}", shown(args.at(at + 3))),
+            };
+            cx.reply.bulk(format!("This user has no permissions to access {which}").as_bytes());
             return Ok(());
         }
         Err(Denied::Command) => ("run", name.as_bytes(), "command"),
