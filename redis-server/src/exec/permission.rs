@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::clients::acl::{Account, Asked, Change, Context, Denied, Entry, Place, Reason};
+use crate::clients::acl::{self, Account, Asked, Change, Context, Denied, Entry, Identity, NameField, Place, Reason};
 use crate::clients::client::{Client, ClientShared};
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Flags, Row};
+use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::client_list;
 use crate::exec::dispatch;
@@ -33,6 +34,28 @@ pub(crate) fn check_command(
     }
     let context = if client.multi.is_some() { Context::Multi } else { Context::Toplevel };
     check(instance, client, row, args, context, worker.now_ms()).map_err(|denied| refusal(denied, row))
+}
+
+/// Makes a client that has just come the user whom its certificate, in DER, names, if `tls-auth-clients-user` says so and that user
+/// is on. `now` in milliseconds of Unix time.
+pub fn identify(instance: &Instance, client: &mut Client, certificate: &[u8], now: u64) {
+    let field = match instance.config.word(settings::TLS_AUTH_CLIENTS_USER) {
+        "CN" => NameField::CommonName,
+        "URI" => NameField::Uri,
+        _ => return,
+    };
+    let names = acl::certificate_names(certificate, field);
+    let enabled = |name: &Vec<u8>| instance.acl.account(name).filter(|account| account.user().is_enabled());
+    if let Some(account) = names.iter().find_map(enabled) {
+        client.become_user(Identity::new(&instance.acl, account, true));
+        return;
+    }
+    // It stays what it is: the default user, who may have to authenticate.
+    let Some(user) = names.into_iter().next_back() else { return };
+    let line = client_list::describe(instance, &client.shared, now, None);
+    let (reason, context) = (Reason::Certificate, Context::Toplevel);
+    let entry = Entry { reason, context, object: Vec::new(), user, client: line, count: 1, time: now };
+    instance.acl.log(entry, &instance.config);
 }
 
 /// Where a client's next call is made: in a transaction that is being put together, in the database that it has chosen so far.

@@ -1,4 +1,4 @@
-//! What ACL LOG shows: what was not allowed.
+//! What ACL LOG shows: what was not allowed; and how often INFO says that it was.
 
 use std::collections::VecDeque;
 
@@ -42,6 +42,8 @@ pub enum Reason {
     Database,
     /// A wrong password, or a user that is off.
     Auth,
+    /// A certificate that names no user that is on.
+    Certificate,
 }
 
 impl Reason {
@@ -53,6 +55,7 @@ impl Reason {
             Self::Channel => "channel",
             Self::Database => "database",
             Self::Auth => "auth",
+            Self::Certificate => "tls-cert",
         }
     }
 }
@@ -91,11 +94,14 @@ impl Entry {
 pub struct Log {
     /// The latest first.
     entries: VecDeque<Entry>,
+    /// What has been refused, by reason.
+    refused: [u64; Reason::Certificate as usize + 1],
 }
 
 impl Log {
     /// Adds an entry, or counts it with a like one; of all, `most` are kept.
     pub fn add(&mut self, entry: Entry, most: usize) {
+        self.refused[entry.reason as usize] += entry.count;
         let like = self.entries.iter().take(LOOKED_AT).position(|known| known.is_like(&entry));
         let before = like.and_then(|at| self.entries.remove(at)).map_or(0, |known| known.count);
         self.entries.push_front(Entry { count: entry.count + before, ..entry });
@@ -107,7 +113,17 @@ impl Log {
         self.entries.iter().take(most).cloned().collect()
     }
 
-    /// Forgets all.
+    /// How much has been refused for this reason, whether or not it is shown.
+    pub fn refused(&self, reason: Reason) -> u64 {
+        self.refused[reason as usize]
+    }
+
+    /// Counts anew what is refused.
+    pub fn reset_counts(&mut self) {
+        self.refused = Default::default();
+    }
+
+    /// Forgets all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
@@ -140,5 +156,8 @@ mod tests {
         assert_eq!(counts(&log), [(b"c".to_vec(), 1), (b"a".to_vec(), 1), (b"a".to_vec(), 2)]);
         log.clear();
         assert!(log.latest(9).is_empty());
+        assert_eq!([log.refused(Reason::Key), log.refused(Reason::Auth)], [5, 0]);
+        log.reset_counts();
+        assert_eq!(log.refused(Reason::Key), 0);
     }
 }

@@ -5,6 +5,7 @@
 //! user in force, and a version that grows with every change. A client keeps its account and, as long as the version is
 //! the same, its user ([`Identity`]): for one that may do everything, a command costs one comparison.
 
+mod certificate;
 mod commands;
 mod file;
 mod identity;
@@ -16,6 +17,7 @@ mod selector;
 mod table;
 mod user;
 
+pub use certificate::{NameField, certificate_names};
 pub use file::{FileError, LoadError};
 pub use identity::Identity;
 pub use log::{Context, Entry, Log, Reason};
