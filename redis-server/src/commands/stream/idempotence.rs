@@ -136,7 +136,7 @@ pub(super) fn xidmprecord(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 impl Ctx<'_> {
     /// The limits of streams of which nothing else was said, from the configuration.
-    fn idmp_limits(&self) -> IdmpLimits {
+    pub(super) fn idmp_limits(&self) -> IdmpLimits {
         let config = self.config();
         let limit = |setting| config.uint(setting);
         IdmpLimits::new(limit(settings::STREAM_IDMP_DURATION), limit(settings::STREAM_IDMP_MAXSIZE))

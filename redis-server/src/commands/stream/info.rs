@@ -7,7 +7,7 @@ use crate::config::Level;
 use crate::exec::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
-use crate::types::{Consumer, Group, Log, Stream, StreamId};
+use crate::types::{Consumer, Group, Idempotence, IdmpLimits, Log, Stream, StreamId};
 
 /// Entries of each kind that FULL shows, where it is not told.
 const FULL_COUNT: u64 = 10;
@@ -21,11 +21,16 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         6 if args.is(3, "FULL") && args.is(4, "COUNT") => Some(u64::try_from(args.int(5)?).unwrap_or(FULL_COUNT)),
         _ => return Err(Error::subcommand_syntax(args)),
     };
-    let (level, now) = (cx.config().level(), cx.now());
+    let level = cx.config().level();
+    let known = match &stream.idempotence {
+        Some(known) => Some(Known::of(known, cx.now())),
+        // Redis 8.6 tells it of every stream.
+        None => (level == Level::Redis80).then(|| Known::nothing(cx.idmp_limits())),
+    };
     let reply = &mut *cx.reply;
-    let more = if stream.idempotence.is_some() { 6 } else { 0 };
+    let more = if known.is_some() { 6 } else { 0 };
     reply.map(if full.is_some() { 9 } else { 10 } + more);
-    figures(reply, stream, now);
+    figures(reply, stream, known);
     match full {
         Some(count) => everything(reply, level, stream, limit(count)),
         None => ends(reply, stream),
@@ -33,7 +38,28 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-fn figures(reply: &mut Reply, stream: &Stream, now: u64) {
+/// What is told of the messages of a stream's producers.
+struct Known {
+    limits: IdmpLimits,
+    /// Producers and messages that are known.
+    tracked: (usize, usize),
+    /// Messages that were ever added, and those that were not because they were known.
+    totals: (u64, u64),
+}
+
+impl Known {
+    /// `now` in milliseconds of Unix time.
+    fn of(known: &Idempotence, now: u64) -> Self {
+        Self { limits: known.limits(), tracked: known.tracked(now), totals: known.totals() }
+    }
+
+    /// That of a stream of which nothing was said.
+    fn nothing(limits: IdmpLimits) -> Self {
+        Self { limits, tracked: (0, 0), totals: (0, 0) }
+    }
+}
+
+fn figures(reply: &mut Reply, stream: &Stream, known: Option<Known>) {
     let log = &stream.log;
     let int = |reply: &mut Reply, name: &str, value: u64| {
         reply.bulk(name.as_bytes());
@@ -50,10 +76,9 @@ fn figures(reply: &mut Reply, stream: &Stream, now: u64) {
     id(reply, "max-deleted-entry-id", log.max_deleted_id());
     int(reply, "entries-added", log.entries_added());
     id(reply, "recorded-first-entry-id", log.first_id());
-    if let Some(known) = &stream.idempotence {
-        let ((pids, iids), (added, duplicates)) = (known.tracked(now), known.totals());
-        int(reply, "idmp-duration", known.limits().duration_s);
-        int(reply, "idmp-maxsize", known.limits().maxsize);
+    if let Some(Known { limits, tracked: (pids, iids), totals: (added, duplicates) }) = known {
+        int(reply, "idmp-duration", limits.duration_s);
+        int(reply, "idmp-maxsize", limits.maxsize);
         int(reply, "pids-tracked", pids as u64);
         int(reply, "iids-tracked", iids as u64);
         int(reply, "iids-added", added);
