@@ -12,7 +12,7 @@ use crate::exec::client_list;
 use crate::exec::dispatch;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
-use crate::protocol::error::Error;
+use crate::protocol::error::{Error, shown};
 
 /// Asks for a client that is not known to need no permission.
 #[cold]
@@ -33,7 +33,8 @@ pub(crate) fn check_command(
         return if row.command.flags.has(Flags::NO_AUTH) { Ok(()) } else { Err(Error::NoAuth) };
     }
     let context = if client.multi.is_some() { Context::Multi } else { Context::Toplevel };
-    check(instance, client, row, args, context, worker.now_ms()).map_err(|denied| refusal(denied, row))
+    let checked = check(instance, client, row, args, context, worker.now_ms());
+    checked.map_err(|denied| refusal(instance, client, denied, row))
 }
 
 /// Makes a client that has just come the user whom its certificate, in DER, names, if `tls-auth-clients-user` says so and that user
@@ -118,8 +119,24 @@ pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<()
     })
 }
 
+/// What is not allowed, in the words of Redis 7.2 and later.
+fn words_since_72(client: &Client, denied: Denied, row: &Row) -> String {
+    match denied {
+        Denied::Command => {
+            let user = client.identity.account();
+            format!("User {} has no permissions to run the '{}' command", shown(user.name()), row.name())
+        }
+        Denied::Key(_) => "No permissions to access a key".to_owned(),
+        Denied::Channel(_) => "No permissions to access a channel".to_owned(),
+        Denied::Database(_) => "No permissions to access database".to_owned(),
+    }
+}
+
 /// What a client is told that asks at top level.
-fn refusal(denied: Denied, row: &Row) -> Error {
+fn refusal(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> Error {
+    if instance.config.level().is_72() {
+        return Error::Message(format!("NOPERM {}", words_since_72(client, denied, row)));
+    }
     match denied {
         Denied::Command => {
             Error::Message(format!("NOPERM this user has no permissions to run the '{}' command", row.name()))
@@ -142,7 +159,8 @@ fn refusal(denied: Denied, row: &Row) -> Error {
 /// What the client is told.
 pub fn serve(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
-    check(cx.instance, cx.client, row, args, Context::Toplevel, now).map_err(|denied| refusal(denied, row))
+    let checked = check(cx.instance, cx.client, row, args, Context::Toplevel, now);
+    checked.map_err(|denied| refusal(cx.instance, cx.client, denied, row))
 }
 
 /// Whether the client may read every key by this call.
@@ -164,7 +182,10 @@ pub fn may(instance: &Instance, client: &mut Client, row: &'static Row, args: Ar
 }
 
 /// What a script is told.
-pub fn script_error(denied: Denied) -> Error {
+pub fn script_error(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> Error {
+    if instance.config.level().is_72() {
+        return Error::Message(format!("ERR ACL failure in script: {}", words_since_72(client, denied, row)));
+    }
     Error::Static(match denied {
         Denied::Command => "ERR The user executing the script can't run this command or subcommand",
         Denied::Key(_) => {

@@ -89,11 +89,24 @@ impl Entry {
     }
 }
 
+/// An entry of the log, with what tells it from others.
+#[derive(Clone, Debug)]
+pub struct Logged {
+    /// What was refused.
+    pub entry: Entry,
+    /// The number of the entry, from 0 on.
+    pub id: u64,
+    /// When it first happened, in milliseconds of Unix time.
+    pub created: u64,
+}
+
 /// The log.
 #[derive(Debug, Default)]
 pub struct Log {
     /// The latest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Logged>,
+    /// The number of the next entry.
+    next_id: u64,
     /// What has been refused, by reason.
     refused: [u64; Reason::Certificate as usize + 1],
 }
@@ -102,14 +115,20 @@ impl Log {
     /// Adds an entry, or counts it with a like one; of all, `most` are kept.
     pub fn add(&mut self, entry: Entry, most: usize) {
         self.refused[entry.reason as usize] += entry.count;
-        let like = self.entries.iter().take(LOOKED_AT).position(|known| known.is_like(&entry));
-        let before = like.and_then(|at| self.entries.remove(at)).map_or(0, |known| known.count);
-        self.entries.push_front(Entry { count: entry.count + before, ..entry });
+        let like = self.entries.iter().take(LOOKED_AT).position(|known| known.entry.is_like(&entry));
+        let logged = match like.and_then(|at| self.entries.remove(at)) {
+            Some(known) => Logged { entry: Entry { count: entry.count + known.entry.count, ..entry }, ..known },
+            None => {
+                self.next_id += 1;
+                Logged { id: self.next_id - 1, created: entry.time, entry }
+            }
+        };
+        self.entries.push_front(logged);
         self.entries.truncate(most);
     }
 
     /// The latest entries.
-    pub fn latest(&self, most: usize) -> Vec<Entry> {
+    pub fn latest(&self, most: usize) -> Vec<Logged> {
         self.entries.iter().take(most).cloned().collect()
     }
 
@@ -145,12 +164,16 @@ mod tests {
             count: 1,
             time,
         };
-        let counts =
-            |log: &Log| log.latest(9).iter().map(|entry| (entry.object.clone(), entry.count)).collect::<Vec<_>>();
+        let counts = |log: &Log| {
+            let logged = log.latest(9);
+            logged.iter().map(|Logged { entry, .. }| (entry.object.clone(), entry.count)).collect::<Vec<_>>()
+        };
         for (object, time) in [("a", 0), ("b", 1), ("a", 2)] {
             log.add(event(object, time), 3);
         }
         assert_eq!(counts(&log), [(b"a".to_vec(), 2), (b"b".to_vec(), 1)]);
+        let told = log.latest(9).into_iter().map(|Logged { entry, id, created }| (id, created, entry.time));
+        assert_eq!(told.collect::<Vec<_>>(), [(0, 0, 2), (1, 1, 1)]);
         log.add(event("a", GROUPED_MS + 3), 3);
         log.add(event("c", GROUPED_MS + 3), 3);
         assert_eq!(counts(&log), [(b"c".to_vec(), 1), (b"a".to_vec(), 1), (b"a".to_vec(), 2)]);

@@ -20,7 +20,7 @@ mod user;
 pub use certificate::{NameField, certificate_names};
 pub use file::{FileError, LoadError};
 pub use identity::Identity;
-pub use log::{Context, Entry, Log, Reason};
+pub use log::{Context, Entry, Log, Logged, Reason};
 pub use password::PasswordHash;
 pub use pattern::{KeyPattern, Permission};
 pub(crate) use rule::has_spaces;
