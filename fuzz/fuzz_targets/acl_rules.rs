@@ -1,12 +1,16 @@
-//! Any words make a user or an error; a user is told back in words that make it again, as in its file.
+//! Any words make a user or an error; a user is told back in words that make it again, as in its file. Any bytes have the names of
+//! a certificate, or none.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redis_server::clients::acl::{Defaults, User};
+use redis_server::clients::acl::{Defaults, NameField, User, certificate_names};
 use redis_server::commands::REGISTRY;
 
 fuzz_target!(|text: &[u8]| {
+    for field in [NameField::CommonName, NameField::Uri] {
+        assert!(certificate_names(text, field).iter().all(|name| !name.is_empty()));
+    }
     let Some((&first, text)) = text.split_first() else { return };
     let defaults = Defaults { registry: REGISTRY, all_channels: first & 1 == 1 };
     let words: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();

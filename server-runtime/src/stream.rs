@@ -117,6 +117,15 @@ impl Stream {
         matches!(self, Self::Tls(_))
     }
 
+    /// The certificate that the other end has shown, in DER; it was signed by one of the authorities of
+    /// [`TlsOptions::client_ca`](crate::TlsOptions::client_ca).
+    pub fn peer_certificate(&self) -> Option<&[u8]> {
+        match self {
+            Self::Tls(stream) => Some(stream.get_ref().1.peer_certificates()?.first()?),
+            Self::Tcp(_) | Self::Unix(_) => None,
+        }
+    }
+
     /// Whether the connection can go to another worker: TLS ones stay.
     #[inline]
     pub fn can_move(&self) -> bool {

@@ -58,6 +58,8 @@ pub struct Multi {
     pub queue: Vec<(&'static Row, OwnedArgs)>,
     /// Whether a command was refused: EXEC will fail.
     pub aborted: bool,
+    /// The database that the queued commands choose, if any does.
+    pub db: Option<usize>,
 }
 
 /// What a replica says of itself before it asks for the stream of changes (`REPLCONF`).

@@ -15,5 +15,5 @@ pub use keys::{Begin, Find, KeySpec, Use, keynum, numkeys, optional, read, reads
 pub use registry::{MAX_ROWS, Recent, Registry, Row, Slot, index};
 pub use role::Role;
 pub(crate) use row::{BATCH_ARGS, NO_BATCH};
-pub use row::{Command, Footprint, KeyPositions, KeyUses, Result};
+pub use row::{Command, DatabasePositions, Footprint, KeyPositions, KeyUses, Reach, Result};
 pub use weight::Weight;

@@ -19,6 +19,20 @@ pub type KeyPositions = SmallVec<[(usize, Access); 8]>;
 /// Positions of keys among the arguments, and what happens to each in the words of a key specification.
 pub type KeyUses = SmallVec<[(usize, &'static str); 8]>;
 
+/// Positions of databases' numbers among the arguments.
+pub type DatabasePositions = SmallVec<[usize; 2]>;
+
+/// Which databases a call reaches into, for the rights of users by database.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach {
+    /// The client's, if the command has keys, reads or writes; otherwise none.
+    Own,
+    /// Those whose numbers stand where the function says; and the client's, if the command has keys.
+    Named(fn(Args<'_>) -> DatabasePositions),
+    /// All.
+    All,
+}
+
 /// What a command needs locked.
 #[derive(Clone, Copy, Debug)]
 pub enum Footprint {
@@ -52,6 +66,8 @@ pub struct Command {
     pub keys: &'static [KeySpec],
     /// What to lock.
     pub footprint: Footprint,
+    /// Which databases it reaches into.
+    pub reach: Reach,
     /// ACL categories beyond those that family and flags imply.
     pub categories: Categories,
     /// Hints for clients and proxies, as in `COMMAND INFO`.
@@ -121,6 +137,22 @@ impl Command {
             uses.extend(found.iter().map(|(at, _)| (*at, flags)));
         }
         (!uses.is_empty() || self.flags.has(Flags::NO_MANDATORY_KEYS)).then_some(uses)
+    }
+
+    /// Whether some argument is a key, and not only a channel.
+    pub fn has_keys(&self) -> bool {
+        self.keys.iter().any(|spec| spec.usage.flags != "not_key")
+    }
+
+    /// The databases that `args` name, of `count` that there are, each with its position; none if one of them is none, as the
+    /// call does nothing then.
+    pub fn named_databases(&self, args: Args<'_>, count: usize) -> SmallVec<[(usize, usize); 2]> {
+        let Reach::Named(positions) = self.reach else { return SmallVec::new() };
+        let number = |at| {
+            let number = usize::try_from(args.int(at).ok()?).ok()?;
+            (number < count).then_some((at, number))
+        };
+        positions(args).into_iter().map(number).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Positions of the keys in `args` and how each is used; empty when the arguments do not fit.

@@ -1,7 +1,7 @@
 //! Whole databases: the part of <https://redis.io/docs/latest/commands/?group=server> that is about keys.
 
 use crate::command::Weight;
-use crate::command::{Args, Categories, Flags, Footprint, Result};
+use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reach, Result};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::Ctx;
@@ -89,6 +89,11 @@ fn swapdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+/// Where SWAPDB names databases.
+fn swapped(_: Args<'_>) -> DatabasePositions {
+    DatabasePositions::from([1, 2])
+}
+
 /// Exchanges the entries of two databases; clients that watch or wait for a key find it changed.
 fn swap(cx: &mut Ctx<'_>, first: usize, second: usize) {
     let (low, high) = (first.min(second), first.max(second));
@@ -112,7 +117,7 @@ const COUNT: &[&str] = &["request_policy:all_shards", "response_policy:agg_sum"]
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
     cmd("dbsize",    1, dbsize,   Flags::READONLY.and(Flags::FAST), &[]).also(Categories::KEYSPACE).tips(COUNT).locks(Footprint::Walk),
-    cmd("flushall", -1, flushall, Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Everything).weighs(Weight::Much),
+    cmd("flushall", -1, flushall, Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Everything).reaches(Reach::All).weighs(Weight::Much),
     cmd("flushdb",  -1, flushdb,  Flags::WRITE,                     &[]).also(DANGEROUS).tips(FLUSH).locks(Footprint::Database(Access::Write)).weighs(Weight::Much),
-    cmd("swapdb",    3, swapdb,   Flags::WRITE.and(Flags::FAST),    &[]).also(DANGEROUS).locks(Footprint::Everything),
+    cmd("swapdb",    3, swapdb,   Flags::WRITE.and(Flags::FAST),    &[]).also(DANGEROUS).locks(Footprint::Everything).reaches(Reach::Named(swapped)),
 ] };

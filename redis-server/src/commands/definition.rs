@@ -1,8 +1,8 @@
 //! How a family writes its table: each command with what runs for it.
 
 use crate::command::{
-    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Result,
-    Role, Weight,
+    Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Reach,
+    Result, Role, Weight,
 };
 use crate::exec::{Ctx, Handler};
 use crate::keyspace::Access;
@@ -48,6 +48,7 @@ pub const fn cmd(
         flags: if moves(keys) { flags.and(Flags::MOVABLEKEYS) } else { flags },
         keys,
         footprint: Footprint::Keys,
+        reach: Reach::Own,
         categories: Categories(0),
         tips: &[],
         finder: None,
@@ -108,6 +109,12 @@ impl Definition {
     pub const fn locks(mut self, footprint: Footprint) -> Self {
         self.command.footprint = footprint;
         self.command.batch = NO_BATCH;
+        self
+    }
+
+    /// The same row, which reaches into other databases than the client's.
+    pub const fn reaches(mut self, reach: Reach) -> Self {
+        self.command.reach = reach;
         self
     }
 

@@ -45,6 +45,7 @@ settings! {
         TCP_KEEPALIVE "tcp-keepalive",
         TLS_PORT "tls-port",
         TLS_AUTH_CLIENTS "tls-auth-clients",
+        TLS_AUTH_CLIENTS_USER "tls-auth-clients-user",
         MAXCLIENTS "maxclients",
         TIMEOUT "timeout",
         CLIENT_OUTPUT_BUFFER_PAUSE "client-output-buffer-pause",

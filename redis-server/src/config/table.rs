@@ -66,6 +66,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Tls, "tls-key-file",           Text, "", MUT, "the certificate's private key, PEM"),
     row(Tls, "tls-ca-cert-file",       Text, "", MUT, "authorities that sign the clients' certificates, PEM"),
     row(Tls, "tls-auth-clients",       Enum(&["no", "yes", "optional"]), "yes", MUT, "whether clients must show a certificate"),
+    row(Tls, "tls-auth-clients-user",  Enum(&["off", "CN", "URI"]), "off", MUT, "which field of its certificate names the user that a client is"),
     row(Tls, "tls-ca-cert-dir",        Text, "", INERT, "directory of authorities"),
     row(Tls, "tls-key-file-pass",      Text, "", SECRET_INERT, "passphrase of the private key"),
     row(Tls, "tls-client-cert-file",   Text, "", INERT, "certificate for outgoing connections"),

@@ -341,6 +341,10 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
         Admission::Queue(row) => {
             client.note_command(row);
             if let Some(multi) = &mut client.multi {
+                if row.command.role == Role::Select {
+                    let chosen = row.command.named_databases(args, worker.instance.databases().len());
+                    multi.db = chosen.first().map(|(_, db)| *db).or(multi.db);
+                }
                 let args = args.to_owned();
                 client.shared.queued.fetch_add(args.memory() as u64, Relaxed);
                 multi.queue.push((row, args));

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::clients::acl::{Account, Asked, Change, Context, Denied, Entry, Reason};
+use crate::clients::acl::{self, Account, Asked, Change, Context, Denied, Entry, Identity, NameField, Place, Reason};
 use crate::clients::client::{Client, ClientShared};
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Flags, Row};
+use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::client_list;
 use crate::exec::dispatch;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
-use crate::protocol::error::Error;
+use crate::protocol::error::{Error, shown};
 
 /// Asks for a client that is not known to need no permission.
 #[cold]
@@ -32,7 +33,36 @@ pub(crate) fn check_command(
         return if row.command.flags.has(Flags::NO_AUTH) { Ok(()) } else { Err(Error::NoAuth) };
     }
     let context = if client.multi.is_some() { Context::Multi } else { Context::Toplevel };
-    check(instance, client, row, args, context, worker.now_ms()).map_err(|denied| refusal(denied, row))
+    let checked = check(instance, client, row, args, context, worker.now_ms());
+    checked.map_err(|denied| refusal(instance, client, denied, row))
+}
+
+/// Makes a client that has just come the user whom its certificate, in DER, names, if `tls-auth-clients-user` says so and that user
+/// is on. `now` in milliseconds of Unix time.
+pub fn identify(instance: &Instance, client: &mut Client, certificate: &[u8], now: u64) {
+    let field = match instance.config.word(settings::TLS_AUTH_CLIENTS_USER) {
+        "CN" => NameField::CommonName,
+        "URI" => NameField::Uri,
+        _ => return,
+    };
+    let names = acl::certificate_names(certificate, field);
+    let enabled = |name: &Vec<u8>| instance.acl.account(name).filter(|account| account.user().is_enabled());
+    if let Some(account) = names.iter().find_map(enabled) {
+        client.become_user(Identity::new(&instance.acl, account, true));
+        return;
+    }
+    // It stays what it is: the default user, who may have to authenticate.
+    let Some(user) = names.into_iter().next_back() else { return };
+    let line = client_list::describe(instance, &client.shared, now, None);
+    let (reason, context) = (Reason::Certificate, Context::Toplevel);
+    let entry = Entry { reason, context, object: Vec::new(), user, client: line, count: 1, time: now };
+    instance.acl.log(entry, &instance.config);
+}
+
+/// Where a client's next call is made: in a transaction that is being put together, in the database that it has chosen so far.
+pub fn place(instance: &Instance, client: &Client) -> Place {
+    let chosen = client.multi.as_ref().and_then(|multi| multi.db);
+    Place { db: chosen.unwrap_or(client.db), databases: instance.databases().len() }
 }
 
 /// Asks whether a client may run a call, now; what it may not is logged. `now` in milliseconds of Unix time.
@@ -51,10 +81,13 @@ pub fn check(
         return Ok(());
     }
     client.identity.refresh(&instance.acl);
-    let result = client.identity.user().allow(&Asked::new(row, args));
+    let place = place(instance, client);
+    let result = client.identity.user().allow(&Asked::new(row, args, place));
     if let Err(denied) = result {
         let (reason, object) = match denied {
             Denied::Command => (Reason::Command, row.name().into_bytes()),
+            Denied::Database(0) => (Reason::Database, row.name().into_bytes()),
+            Denied::Database(at) => (Reason::Database, args.at(at).to_vec()),
             Denied::Key(at) => (Reason::Key, args.at(at).to_vec()),
             Denied::Channel(at) => (Reason::Channel, args.at(at).to_vec()),
         };
@@ -77,6 +110,7 @@ pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<()
             Denied::Command => "no permission to execute the command or subcommand",
             Denied::Key(_) => "no permission to touch the specified keys",
             Denied::Channel(_) => "no permission to access one of the channels used as arguments",
+            Denied::Database(_) => "no permission to access one of the databases that the command uses",
         };
         Error::Message(format!(
             "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command \
@@ -85,8 +119,24 @@ pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<()
     })
 }
 
+/// What is not allowed, in the words of Redis 7.2 and later.
+fn words_since_72(client: &Client, denied: Denied, row: &Row) -> String {
+    match denied {
+        Denied::Command => {
+            let user = client.identity.account();
+            format!("User {} has no permissions to run the '{}' command", shown(user.name()), row.name())
+        }
+        Denied::Key(_) => "No permissions to access a key".to_owned(),
+        Denied::Channel(_) => "No permissions to access a channel".to_owned(),
+        Denied::Database(_) => "No permissions to access database".to_owned(),
+    }
+}
+
 /// What a client is told that asks at top level.
-fn refusal(denied: Denied, row: &Row) -> Error {
+fn refusal(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> Error {
+    if instance.config.level().is_72() {
+        return Error::Message(format!("NOPERM {}", words_since_72(client, denied, row)));
+    }
     match denied {
         Denied::Command => {
             Error::Message(format!("NOPERM this user has no permissions to run the '{}' command", row.name()))
@@ -97,6 +147,9 @@ fn refusal(denied: Denied, row: &Row) -> Error {
         Denied::Channel(_) => {
             Error::Static("NOPERM this user has no permissions to access one of the channels used as arguments")
         }
+        Denied::Database(_) => {
+            Error::Static("NOPERM this user has no permissions to access one of the databases that the command uses")
+        }
     }
 }
 
@@ -106,7 +159,8 @@ fn refusal(denied: Denied, row: &Row) -> Error {
 /// What the client is told.
 pub fn serve(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
-    check(cx.instance, cx.client, row, args, Context::Toplevel, now).map_err(|denied| refusal(denied, row))
+    let checked = check(cx.instance, cx.client, row, args, Context::Toplevel, now);
+    checked.map_err(|denied| refusal(cx.instance, cx.client, denied, row))
 }
 
 /// Whether the client may read every key by this call.
@@ -116,17 +170,22 @@ pub fn reads_all_keys(cx: &Ctx<'_>, args: Args<'_>) -> bool {
         return true;
     }
     let row = dispatch::resolve(cx.instance, args);
-    row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args)))
+    let place = place(cx.instance, cx.client);
+    row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args, place)))
 }
 
 /// Whether a client may run a call, without a word in the log: `redis.acl_check_cmd`.
 pub fn may(instance: &Instance, client: &mut Client, row: &'static Row, args: Args<'_>) -> bool {
     client.identity.refresh(&instance.acl);
-    client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args)).is_ok()
+    let place = place(instance, client);
+    client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args, place)).is_ok()
 }
 
 /// What a script is told.
-pub fn script_error(denied: Denied) -> Error {
+pub fn script_error(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> Error {
+    if instance.config.level().is_72() {
+        return Error::Message(format!("ERR ACL failure in script: {}", words_since_72(client, denied, row)));
+    }
     Error::Static(match denied {
         Denied::Command => "ERR The user executing the script can't run this command or subcommand",
         Denied::Key(_) => {
@@ -134,6 +193,9 @@ pub fn script_error(denied: Denied) -> Error {
         }
         Denied::Channel(_) => {
             "ERR The user executing the script can't access at least one of the channels mentioned in the command arguments"
+        }
+        Denied::Database(_) => {
+            "ERR The user executing the script can't access one of the databases that the command uses"
         }
     })
 }
@@ -171,7 +233,7 @@ fn cut_off(instance: &Instance, me: &mut Client, client: &Arc<ClientShared>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::clients::acl::Asked;
+    use crate::clients::acl::{Asked, Place};
     use crate::command::OwnedArgs;
     use crate::commands::REGISTRY;
 
@@ -213,7 +275,7 @@ mod tests {
                 words.extend((0..least + more).map(|_| WORDS[random(WORDS.len())]));
                 let owned: OwnedArgs = words.iter().map(|word| word.as_bytes()).collect();
                 let args = owned.args();
-                let asked = Asked::new(row, args);
+                let asked = Asked::new(row, args, Place { db: 0, databases: 1 });
                 let is_channel = row.command.keys[0].usage.flags == "not_key";
                 for (at, _) in row.command.key_positions(args).into_iter().filter(|_| !is_channel) {
                     let is_asked = asked.keys().iter().any(|(asked, _)| *asked == at);

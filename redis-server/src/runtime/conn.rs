@@ -27,6 +27,7 @@ use crate::exec::client_eviction;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Held;
 use crate::exec::panics;
+use crate::exec::permission;
 use crate::exec::pipeline::Pipeline;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::{ConnectedClient, Finished, Pending};
@@ -124,7 +125,11 @@ fn new_client(worker: &Worker, stream: &Stream, peer: &Peer, local: &Peer) -> Co
     let shared = ClientShared::new(instance.next_client_id(), peer.to_string(), local.to_string(), fd, now_ms());
     shared.set_flag(flag::UNIX, matches!(peer, Peer::Unix(_)));
     shared.set_flag(flag::TLS, stream.is_tls());
-    ConnectedClient::new(instance, shared)
+    let mut client = ConnectedClient::new(instance, shared);
+    if let Some(certificate) = stream.peer_certificate() {
+        permission::identify(instance, &mut client, certificate, now_ms());
+    }
+    client
 }
 
 /// A connection that is being served.

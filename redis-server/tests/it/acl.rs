@@ -13,6 +13,7 @@ use crate::support::until;
 
 const NO_COMMAND: &str = "NOPERM this user has no permissions to run";
 const NO_KEY: &str = "NOPERM this user has no permissions to access one of the keys";
+const NO_DATABASE: &str = "NOPERM this user has no permissions to access one of the databases";
 const NO_CHANNEL: &str = "NOPERM this user has no permissions to access one of the channels";
 
 /// A client that acts for a user who has just been made by these rules.
@@ -121,6 +122,48 @@ fn there_is_no_way_around_a_rule() {
     check("+@all ~a", &["SORT a GET v*", "SORT a GET #"], "ERR GET option of SORT denied");
     check("+@all &a", &["PUBLISH b x", "SUBSCRIBE a b", "PSUBSCRIBE a*", "PSUBSCRIBE *", "SSUBSCRIBE b"], NO_CHANNEL);
     check("+@all &a*", &["PSUBSCRIBE a", "PSUBSCRIBE ab*", "PSUBSCRIBE *", "SPUBLISH b x"], NO_CHANNEL);
+    // Where a client is when it comes it may have to leave before it can do anything with keys.
+    let inside =
+        ["GET a", "SET a 1", "MOVE a 1", "COPY a b DB 1", "KEYS *", "SCAN 0", "RANDOMKEY", "DBSIZE", "FLUSHDB"];
+    check("+@all ~* db=1", &inside, NO_DATABASE);
+    check("+@all ~* db=1", &["FCALL_RO f 0", "EVAL_RO x 0", "SORT a", "MIGRATE h 1 a 1 10", "WATCH a"], NO_DATABASE);
+    let elsewhere = ["SELECT 1", "MOVE a 1", "COPY a b DB 1", "COPY a b DB 1 DB 0", "COPY a b REPLACE db 1"];
+    check("+@all ~* db=0", &elsewhere, NO_DATABASE);
+    check("+@all ~* db=0", &["SWAPDB 0 1", "SWAPDB 1 0", "FLUSHALL", "FLUSHALL ASYNC"], NO_DATABASE);
+    check("+@all ~* resetdbs", &["GET a", "SELECT 0", "SWAPDB 0 0", "FLUSHALL"], NO_DATABASE);
+    check("+@all ~* db=0 (+@all ~* db=1)", &["SWAPDB 0 1", "MOVE a 1", "FLUSHALL"], NO_DATABASE);
+}
+
+/// At a level that knows no rights by database, users are told as there, unless there is something to tell.
+#[test]
+fn databases_are_told_where_not_all_are_allowed() {
+    let server = Server::start();
+    let mut admin = server.connect();
+    let mut told = |rules: &str| {
+        assert_eq!(admin.ask(&format!("ACL SETUSER bob reset {rules}")).text(), "OK");
+        let Value::Array(said) = admin.ask("ACL GETUSER bob") else { panic!("a user") };
+        let at = said.iter().position(|field| field.text() == "databases");
+        at.map(|at| said[at + 1].text())
+    };
+    assert_eq!(told(""), None);
+    assert_eq!(told("db=3,1"), Some("db=1,3".to_owned()));
+    assert_eq!(told("(+get db=1)"), Some("alldbs".to_owned()));
+    assert_eq!(told("resetdbs"), Some(String::new()));
+    assert_eq!(told("db=1 alldbs"), None);
+}
+
+#[test]
+fn who_waits_is_served_in_databases_that_are_still_allowed() {
+    let server = Server::start();
+    let mut admin = server.connect();
+    let mut client = user(&server, "bob", "+@all ~* db=1");
+    assert_eq!(client.ask("SELECT 1").text(), "OK");
+    client.send(&["BLPOP", "l", "0"]);
+    until_blocked(&server.instance, 1);
+    assert_eq!(admin.ask("ACL SETUSER bob db=0").text(), "OK");
+    assert_eq!(admin.ask("SELECT 1").text(), "OK");
+    assert_eq!(admin.ask("RPUSH l a").text(), "1");
+    assert!(client.reply().text().starts_with(NO_DATABASE));
 }
 
 #[test]

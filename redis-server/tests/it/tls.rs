@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rcgen::CertifiedKey;
+use rcgen::{CertificateParams, CertifiedKey, DistinguishedName, DnType, KeyPair, SanType};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
@@ -90,6 +90,20 @@ impl Identity {
         let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
         Self { cert: made.der().clone(), key }
     }
+
+    /// Made out to a common name and URIs, and written behind the certificates of this file.
+    fn named(common_name: &str, uris: &[&str], cert: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, "ours");
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        params.subject_alt_names = uris.iter().map(|uri| SanType::URI((*uri).try_into().unwrap())).collect();
+        let key = KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
+        let mut file = fs::File::options().append(true).create(true).open(cert).unwrap();
+        file.write_all(made.pem().as_bytes()).unwrap();
+        Self { cert: made.der().clone(), key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
+    }
 }
 
 impl Drop for Secure {
@@ -149,6 +163,55 @@ fn clients_show_a_certificate_as_the_configuration_says() {
         error.to_string().starts_with("tls-auth-clients, which is yes by default, needs tls-ca-cert-file"),
         "{error}"
     );
+}
+
+/// Whom a client's certificate names it is from its arrival on, if there is such a user.
+#[test]
+fn a_certificate_names_the_user() {
+    let secure = Secure::start("users", &[("compatibility", "valkey-9"), ("tls-auth-clients", "optional")]);
+    let authorities = secure.file("clients.pem");
+    let bob = Identity::named("bob", &["urn:first", "urn:second"], &authorities);
+    let strange = Identity::named("bob\0x", &[], &authorities);
+    let mut admin = secure.connect(&secure.identity, None);
+    let mut reader = secure.connect(&secure.identity, None);
+    assert_eq!(ask(&mut reader, &["PING"]).text(), "PONG", "it has come before others must authenticate");
+    let mut does = |words: &[&str]| assert_eq!(ask(&mut admin, words), Value::Status("OK".into()), "{words:?}");
+    does(&["CONFIG", "SET", "tls-ca-cert-file", &authorities]);
+    for user in ["bob", "urn:second"] {
+        // No password would be right.
+        does(&["ACL", "SETUSER", user, "on", "+acl|whoami", "+ping"]);
+    }
+    does(&["ACL", "SETUSER", "urn:first", "off"]);
+    let is = |own| ask(&mut secure.connect(&secure.identity, own), &["ACL", "WHOAMI"]).text();
+    for (field, expected) in [("off", "default"), ("CN", "bob"), ("uri", "urn:second")] {
+        does(&["CONFIG", "SET", "tls-auth-clients-user", field]);
+        assert_eq!(is(Some(&bob)), expected, "{field}");
+        assert_eq!(is(Some(&strange)), "default", "{field}");
+        assert_eq!(is(None), "default", "{field}");
+    }
+    // Such a client has the user's rights, keeps what it is when the setting changes, and is what a newcomer is behind RESET.
+    let mut client = secure.connect(&secure.identity, Some(&bob));
+    assert!(ask(&mut client, &["GET", "k"]).text().starts_with("NOPERM"));
+    does(&["CONFIG", "SET", "tls-auth-clients-user", "off"]);
+    assert_eq!(ask(&mut client, &["ACL", "WHOAMI"]).text(), "urn:second");
+    assert_eq!(ask(&mut client, &["RESET"]).text(), "RESET");
+    assert_eq!(ask(&mut client, &["ACL", "WHOAMI"]).text(), "default");
+
+    // Who is nobody is logged and counted, and has to authenticate where others have.
+    does(&["ACL", "SETUSER", "default", ">secret", "resetpass", ">secret"]);
+    does(&["ACL", "SETUSER", "urn:second", "off"]);
+    does(&["CONFIG", "SET", "tls-auth-clients-user", "URI"]);
+    does(&["CONFIG", "RESETSTAT"]);
+    does(&["ACL", "LOG", "RESET"]);
+    assert!(is(Some(&bob)).starts_with("NOAUTH"));
+    let Value::Array(log) = ask(&mut reader, &["ACL", "LOG"]) else { panic!("entries") };
+    let [Value::Array(entry)] = &log[..] else { panic!("one entry") };
+    let of = |name: &str| entry[entry.iter().position(|field| field.text() == name).unwrap() + 1].text();
+    assert_eq!([of("reason"), of("username"), of("object")], ["tls-cert", "urn:second", ""]);
+    let stats = ask(&mut reader, &["INFO", "stats"]).text();
+    assert!(stats.contains("acl_access_denied_tls_cert:1\r\n"), "{stats}");
+    does(&["CONFIG", "SET", "tls-auth-clients-user", "CN"]);
+    assert_eq!(is(Some(&bob)), "bob", "which needs no password");
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub enum RuleError {
     BadHash,
     /// `+config|get|dir`.
     FirstArgOfSubcommand,
+    /// The number of a database that no server has.
+    DatabaseRange,
 }
 
 impl fmt::Display for RuleError {
@@ -59,6 +61,7 @@ impl fmt::Display for RuleError {
                 "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters"
             }
             Self::FirstArgOfSubcommand => "Allowing first-arg of a subcommand is not supported",
+            Self::DatabaseRange => "The provided database ID is out of range",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A selector: commands, keys and channels that go together. A call is allowed if one selector allows all of it.
+//! A selector: commands, keys, channels and databases that go together. A call is allowed if one selector allows all of it.
 
 use std::cell::OnceCell;
 
@@ -7,12 +7,16 @@ use smallvec::SmallVec;
 use super::commands::CommandRules;
 use super::pattern::{KeyPattern, Pattern, Permission};
 use super::rule::{Defaults, RuleError, has_spaces};
-use crate::command::{Args, Flags, Registry, Row};
+use crate::command::{Args, Categories, Flags, Reach, Registry, Row};
 use crate::keyspace::Access;
+use crate::protocol::number;
 
 /// What of a call is not allowed. Later ones are nearer to permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denied {
+    /// The database whose number stands at this position among the arguments; at 0, the command's name, the client's own, or
+    /// all of them.
+    Database(usize),
     /// The command.
     Command,
     /// The key at this position among the arguments.
@@ -29,7 +33,12 @@ pub struct Selector {
     keys: Option<Vec<KeyPattern>>,
     /// `None` is all.
     channels: Option<Vec<Pattern>>,
+    /// Numbers in ascending order; `None` is all, those included that only a server with more of them has.
+    databases: Option<Vec<u32>>,
 }
+
+/// The largest number of a database: what Valkey allows.
+const MAX_DATABASE: i64 = i32::MAX as i64;
 
 type Keys = SmallVec<[(usize, Permission); 8]>;
 
@@ -38,13 +47,23 @@ type Keys = SmallVec<[(usize, Permission); 8]>;
 pub struct Asked<'a> {
     row: &'static Row,
     args: Args<'a>,
+    place: Place,
     keys: OnceCell<Keys>,
 }
 
+/// Where a call is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The client's database.
+    pub db: usize,
+    /// How many databases there are.
+    pub databases: usize,
+}
+
 impl<'a> Asked<'a> {
-    /// A call of `row` with `args`.
-    pub fn new(row: &'static Row, args: Args<'a>) -> Self {
-        Self { row, args, keys: OnceCell::new() }
+    /// A call of `row` with `args` in this place.
+    pub fn new(row: &'static Row, args: Args<'a>, place: Place) -> Self {
+        Self { row, args, place, keys: OnceCell::new() }
     }
 
     /// Where the keys are, and what is to happen to them.
@@ -81,20 +100,20 @@ fn channels(name: &str, args: Args<'_>) -> Option<(bool, std::ops::Range<usize>)
 }
 
 impl Selector {
-    /// One that allows nothing, except for all channels if `acl-pubsub-default` says so.
+    /// One that allows nothing but to be in any database, and to use all channels if `acl-pubsub-default` says so.
     pub(super) fn new(defaults: Defaults) -> Self {
         let channels = if defaults.all_channels { None } else { Some(Vec::new()) };
-        Self { commands: CommandRules::new(false), keys: Some(Vec::new()), channels }
+        Self { commands: CommandRules::new(false), keys: Some(Vec::new()), channels, databases: None }
     }
 
     /// One that allows everything.
     pub(super) fn everything() -> Self {
-        Self { commands: CommandRules::new(true), keys: None, channels: None }
+        Self { commands: CommandRules::new(true), keys: None, channels: None, databases: None }
     }
 
     /// Whether it allows everything.
     pub(super) fn is_everything(&self) -> bool {
-        self.commands.is_all() && self.keys.is_none() && self.channels.is_none()
+        self.commands.is_all() && self.keys.is_none() && self.channels.is_none() && self.databases.is_none()
     }
 
     /// Follows a rule.
@@ -104,6 +123,9 @@ impl Selector {
             b"resetkeys" => self.keys = Some(Vec::new()),
             b"allchannels" | b"&*" => self.channels = None,
             b"resetchannels" => self.channels = Some(Vec::new()),
+            b"alldbs" => self.databases = None,
+            b"resetdbs" => self.databases = Some(Vec::new()),
+            [b'd', b'b', b'=', numbers @ ..] => self.databases = Some(numbered(numbers)?),
             b"allcommands" => self.commands = CommandRules::new(true),
             b"nocommands" => self.commands = CommandRules::new(false),
             [b'~' | b'%', ..] => return self.add_keys(word),
@@ -151,6 +173,9 @@ impl Selector {
     /// What it does not allow.
     pub fn allow(&self, asked: &Asked<'_>) -> Result<(), Denied> {
         let Asked { row, args, .. } = *asked;
+        if let Some(databases) = &self.databases {
+            check_databases(databases, asked)?;
+        }
         if !row.command.flags.has(Flags::NO_AUTH) && !self.commands.allow(row, args) {
             return Err(Denied::Command);
         }
@@ -184,6 +209,11 @@ impl Selector {
     /// Whether every channel may be used.
     pub(super) fn uses_all_channels(&self) -> bool {
         self.channels.is_none()
+    }
+
+    /// Whether every database may be used.
+    pub(super) fn uses_all_databases(&self) -> bool {
+        self.databases.is_none()
     }
 
     /// Whether every key may be read.
@@ -222,6 +252,13 @@ impl Selector {
         out
     }
 
+    /// The databases as a rule: `alldbs`, `db=0,1`, or nothing.
+    pub fn databases(&self) -> String {
+        let Some(databases) = &self.databases else { return "alldbs".to_owned() };
+        let numbers: Vec<_> = databases.iter().map(u32::to_string).collect();
+        if numbers.is_empty() { String::new() } else { format!("db={}", numbers.join(",")) }
+    }
+
     /// Appends all of it as rules.
     pub(super) fn describe(&self, out: &mut Vec<u8>) {
         for keys in [self.keys()].iter().filter(|keys| !keys.is_empty()) {
@@ -235,8 +272,54 @@ impl Selector {
             out.extend_from_slice(channels);
             out.push(b' ');
         }
+        match self.databases.as_deref() {
+            // Where nothing is said, all are allowed: a server that knows no such rules can read it, too.
+            None => {}
+            Some([]) => out.extend_from_slice(b"resetdbs "),
+            Some(_) => out.extend_from_slice(format!("{} ", self.databases()).as_bytes()),
+        }
         self.commands.describe(out);
     }
+}
+
+/// Whether a call stays within these databases.
+///
+/// # Errors
+/// Where it does not.
+fn check_databases(databases: &[u32], asked: &Asked<'_>) -> Result<(), Denied> {
+    let Asked { row, args, place, .. } = *asked;
+    let allows = |db: usize| u32::try_from(db).is_ok_and(|db| databases.binary_search(&db).is_ok());
+    if let Some((at, _)) = row.command.named_databases(args, place.databases).iter().find(|(_, db)| !allows(*db)) {
+        return Err(Denied::Database(*at));
+    }
+    let allowed = match row.command.reach {
+        Reach::All => (0..place.databases).all(allows),
+        Reach::Named(_) => !row.command.has_keys() || allows(place.db),
+        Reach::Own => !uses_keys(row) || allows(place.db),
+    };
+    if allowed { Ok(()) } else { Err(Denied::Database(0)) }
+}
+
+/// Whether a command has keys, or is about them without naming any: SCAN, FLUSHDB.
+fn uses_keys(row: &Row) -> bool {
+    const ABOUT_KEYS: Categories = Categories::KEYSPACE.and(Categories::READ).and(Categories::WRITE);
+    row.command.has_keys() || row.categories().0 & ABOUT_KEYS.0 != 0
+}
+
+/// The databases behind `db=`, of which there is at least one.
+fn numbered(list: &[u8]) -> Result<Vec<u32>, RuleError> {
+    let number = |text: &[u8]| {
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Err(RuleError::Syntax);
+        }
+        let number = number::parse_i64(text).filter(|number| (0..=MAX_DATABASE).contains(number));
+        number.map(|number| number as u32).ok_or(RuleError::DatabaseRange)
+    };
+    let mut numbers = list.split(|byte| *byte == b',').map(number).collect::<Result<Vec<_>, _>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
 }
 
 fn separate(out: &mut Vec<u8>) {

@@ -147,7 +147,7 @@ impl User {
     /// # Errors
     /// Of what the selectors do not allow, what comes last: the call was allowed furthest.
     pub fn allow(&self, asked: &Asked<'_>) -> Result<(), Denied> {
-        let mut worst = Denied::Command;
+        let mut worst = Denied::Database(0);
         for selector in self.all_selectors() {
             match selector.allow(asked) {
                 Ok(()) => return Ok(()),
@@ -170,6 +170,11 @@ impl User {
     /// Whether it may use every channel.
     pub fn uses_all_channels(&self) -> bool {
         self.all_selectors().any(Selector::uses_all_channels)
+    }
+
+    /// Whether one of its selectors does not allow all databases.
+    pub fn is_kept_out_of_databases(&self) -> bool {
+        self.all_selectors().any(|selector| !selector.uses_all_databases())
     }
 
     /// Whether its payloads are taken for granted where `sanitize-dump-payload clients` is set.
@@ -237,6 +242,12 @@ mod tests {
         "&a",
         "&a*",
         "resetchannels",
+        "alldbs",
+        "resetdbs",
+        "db=0",
+        "DB=3,1,3",
+        "db=,1",
+        "db=-1",
         "allcommands",
         "-@all",
         "+@read",
@@ -264,6 +275,7 @@ mod tests {
         "(",
         ")",
         "(~a &b +@all)",
+        "(db=2 +@all)",
         "(%R~a) b)",
         "clearselectors",
         "sanitize-payload",
@@ -313,5 +325,11 @@ mod tests {
         check(&["#a"], rule("#a", RuleError::BadHash));
         check(&["~*", "~a"], rule("~a", RuleError::AllKeys));
         check(&["&*", "&a"], rule("&a", RuleError::AllChannels));
+        for word in ["db=", "db=,0", "db=0,", "db=0,,1", "db=a", "db= 0", "db=+1", "db=0x1", "db=-"] {
+            check(&[word], rule(word, RuleError::Syntax));
+        }
+        for word in ["db=-1", "db=0,2147483648", "db=99999999999999999999"] {
+            check(&[word], rule(word, RuleError::DatabaseRange));
+        }
     }
 }

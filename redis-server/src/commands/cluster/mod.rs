@@ -7,7 +7,7 @@ mod views;
 
 use crate::clients::client::{Asking, flag};
 use crate::cluster::{Machine, Millis};
-use crate::command::{Args, Categories, Flags, Result};
+use crate::command::{Args, Categories, Flags, Reach, Result};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::exec::cluster::DISABLED;
@@ -144,7 +144,7 @@ const CLUSTER: &[Definition] = &[
     sub("addslots",              -3, admin::add_slots,         CHANGE, &[]),
     sub("addslotsrange",         -4, admin::add_slots_range,   CHANGE, &[]),
     sub("bumpepoch",              2, admin::bump_epoch,        CHANGE, &[]).tips(VARIES),
-    sub("cancelslotmigrations",   2, moves::cancel,            CHANGE, &[]),
+    sub("cancelslotmigrations",   2, moves::cancel,            CHANGE, &[]).reaches(Reach::All),
     sub("count-failure-reports",  3, views::failure_reports,   REPORT, &[]).tips(VARIES),
     sub("countkeysinslot",        3, keys::count,              ASK,    &[]),
     sub("delslots",              -3, admin::delete_slots,      CHANGE, &[]),
@@ -159,7 +159,7 @@ const CLUSTER: &[Definition] = &[
     sub("keyslot",                3, keys::slot,               ASK,    &[]),
     sub("links",                  2, views::links,             ASK,    &[]).tips(VARIES),
     sub("meet",                  -4, admin::meet,              CHANGE, &[]),
-    sub("migrateslots",          -7, moves::migrate,           CHANGE, &[]),
+    sub("migrateslots",          -7, moves::migrate,           CHANGE, &[]).reaches(Reach::All),
     sub("myid",                   2, views::my_id,             ASK,    &[]),
     sub("myshardid",              2, views::my_shard_id,       ASK,    &[]).tips(VARIES),
     sub("nodes",                  2, views::nodes,             ASK,    &[]).tips(VARIES),

@@ -6,7 +6,7 @@ mod filters;
 mod hello;
 mod tracking;
 
-use crate::command::{Args, Categories, Flags, Result, Role};
+use crate::command::{Args, Categories, DatabasePositions, Flags, Reach, Result, Role};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
@@ -45,6 +45,11 @@ fn select(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.select(index.ok_or(Error::DbIndex)?);
     cx.reply.ok();
     Ok(())
+}
+
+/// Where SELECT names a database.
+fn selected(_: Args<'_>) -> DatabasePositions {
+    DatabasePositions::from_slice(&[1])
 }
 
 /// QUIT
@@ -96,5 +101,5 @@ pub(super) static FAMILY: Family = Family { group: "connection", category: Categ
     cmd("ping",  -1, ping,         FAST,               &[]).role(Role::Ping).tips(PING_TIPS),
     cmd("quit",  -1, quit,         FIRST,              &[]).role(Role::Leave),
     cmd("reset",  1, hello::reset, FIRST,              &[]).role(Role::Leave),
-    cmd("select", 2, select,       FAST.and(ANY_TIME), &[]).role(Role::Select),
+    cmd("select", 2, select,       FAST.and(ANY_TIME), &[]).role(Role::Select).reaches(Reach::Named(selected)),
 ] };

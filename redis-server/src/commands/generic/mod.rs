@@ -9,7 +9,8 @@ mod rename;
 pub(super) use self::expire::{Condition, over};
 use super::scan::{self, Extra, ScanOptions};
 use crate::command::{
-    Args, Categories, Find, Flags, Footprint, KeySpec, Result, Role, optional, read, reads, update, write, writes,
+    Args, Categories, Find, Flags, Footprint, KeySpec, Reach, Result, Role, optional, read, reads, update, write,
+    writes,
 };
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
@@ -165,7 +166,7 @@ const OBJECT: &[Definition] = &[
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "generic", category: Categories::KEYSPACE, commands: &[
-    cmd("copy",        -3, rename::copy,        STORE,           &[read(1), write(2)]).locks(Footprint::Depends(rename::copy_footprint)).weighs(Weight::Of(weight::values)),
+    cmd("copy",        -3, rename::copy,        STORE,           &[read(1), write(2)]).locks(Footprint::Depends(rename::copy_footprint)).reaches(Reach::Named(rename::copied_to)).weighs(Weight::Of(weight::values)),
     cmd("del",         -2, del,                 Flags::WRITE,    &[DELETE]).tips(SUM).weighs(Weight::Of(weight::values)),
     cmd("dump",         2, dump::dump,          Flags::READONLY, &[read(1)]).tips(VARIES).weighs(Weight::Of(weight::values)),
     cmd("exists",      -2, exists,              READ,            &[LOOK]).tips(SUM),
@@ -174,7 +175,7 @@ pub(super) static FAMILY: Family = Family { group: "generic", category: Categori
     cmd("expiretime",   2, expire::expiretime,  READ,            &[read(1)]),
     cmd("keys",         2, keys,                Flags::READONLY, &[]).also(Categories::DANGEROUS).tips(&["request_policy:all_shards", "nondeterministic_output_order"]).locks(Footprint::Walk).weighs(Weight::Much),
     cmd("migrate",     -6, migrate::migrate,    Flags::WRITE,    &[FROM_3, FROM_KEYS]).role(Role::Migrate).also(Categories::DANGEROUS).tips(VARIES).finder(migrate::migrate_keys).weighs(Weight::Much),
-    cmd("move",         3, rename::move_key,    WRITE,           &[update(1)]).locks(Footprint::Everything),
+    cmd("move",         3, rename::move_key,    WRITE,           &[update(1)]).locks(Footprint::Everything).reaches(Reach::Named(rename::moved_to)),
     container("object", -2, OBJECT),
     cmd("persist",      2, expire::persist,     WRITE,           &[EXPIRE]),
     cmd("pexpire",     -3, expire::pexpire,     WRITE,           &[EXPIRE]),

@@ -1,6 +1,6 @@
 //! Values that go to another key or database.
 
-use crate::command::{Args, Footprint, Result};
+use crate::command::{Args, DatabasePositions, Footprint, Result};
 use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Entry, Key};
@@ -52,22 +52,53 @@ pub(super) fn copy_footprint(args: Args<'_>) -> Footprint {
     if elsewhere { Footprint::Everything } else { Footprint::Keys }
 }
 
+/// What may stand behind COPY's keys.
+enum CopyOption {
+    Replace,
+    /// The database whose number stands at this position.
+    Into(usize),
+}
+
+/// The options of COPY.
+fn copy_options(args: Args<'_>) -> impl Iterator<Item = Result<CopyOption>> {
+    let mut at = 3;
+    std::iter::from_fn(move || {
+        let option = match at {
+            _ if at >= args.len() => return None,
+            _ if args.is(at, "REPLACE") => Ok(CopyOption::Replace),
+            _ if args.is(at, "DB") && at + 1 < args.len() => Ok(CopyOption::Into(at + 1)),
+            _ => Err(Error::Syntax),
+        };
+        at += if matches!(option, Ok(CopyOption::Into(_))) { 2 } else { 1 };
+        Some(option)
+    })
+}
+
+/// Where COPY names databases: all of them count, though the last one is taken.
+pub(super) fn copied_to(args: Args<'_>) -> DatabasePositions {
+    let named = |option| match option {
+        Ok(CopyOption::Replace) => None,
+        Ok(CopyOption::Into(at)) => Some(Ok(at)),
+        Err(error) => Some(Err(error)),
+    };
+    copy_options(args).filter_map(named).collect::<Result<_>>().unwrap_or_default()
+}
+
+/// Where MOVE names a database.
+pub(super) fn moved_to(_: Args<'_>) -> DatabasePositions {
+    DatabasePositions::from_slice(&[2])
+}
+
 /// `COPY source destination [DB destination-db] [REPLACE]`
 pub(super) fn copy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (from, to) = (args.key(0), args.key(1));
     let here = cx.client.db;
     let (mut db, mut replace) = (here, false);
-    let mut at = 3;
-    while at < args.len() {
-        if args.is(at, "REPLACE") {
-            replace = true;
-        } else if args.is(at, "DB") && at + 1 < args.len() {
-            at += 1;
-            db = database(cx, args, at)?;
-        } else {
-            return Err(Error::Syntax);
+    for option in copy_options(args) {
+        match option? {
+            CopyOption::Replace => replace = true,
+            CopyOption::Into(at) => db = database(cx, args, at)?,
         }
-        at += 1;
     }
     if db != 0 && cx.instance.cluster.is_enabled() {
         return Err(Error::Static("ERR Copying to another database is not allowed in cluster mode"));

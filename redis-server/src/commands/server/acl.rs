@@ -3,8 +3,8 @@
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{ADMIN, ANY_TIME, help, sub};
-use crate::clients::acl::{self, Asked, Denied, PasswordHash, Selector, Table};
-use crate::command::{Args, Categories, Flags, Result, Role, Row};
+use crate::clients::acl::{self, Asked, Denied, Logged, PasswordHash, Selector, Table};
+use crate::command::{Args, Categories, Flags, Reach, Result, Role, Row};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, container};
 use crate::exec::Ctx;
@@ -48,7 +48,9 @@ fn getuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Ok(());
     };
     let user = account.user();
-    cx.reply.map(6);
+    // At other levels it is told where it says something: Redis has no such field.
+    let with_databases = cx.config().level().is_valkey() || user.is_kept_out_of_databases();
+    cx.reply.map(6 + usize::from(with_databases));
     cx.reply.bulk(b"flags");
     cx.reply.set(user.flags().count());
     user.flags().for_each(|flag| cx.reply.bulk(flag.as_bytes()));
@@ -56,21 +58,25 @@ fn getuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.reply.array(user.passwords().len());
     user.passwords().iter().map(PasswordHash::to_string).for_each(|hash| cx.reply.bulk(hash.as_bytes()));
     let (root, selectors) = user.selectors();
-    describe(cx, root);
+    describe(cx, root, with_databases);
     cx.reply.bulk(b"selectors");
     cx.reply.array(selectors.len());
     for selector in selectors {
-        cx.reply.map(3);
-        describe(cx, selector);
+        cx.reply.map(3 + usize::from(with_databases));
+        describe(cx, selector, with_databases);
     }
     Ok(())
 }
 
-fn describe(cx: &mut Ctx<'_>, selector: &Selector) {
+fn describe(cx: &mut Ctx<'_>, selector: &Selector, with_databases: bool) {
     let parts = [("commands", selector.commands()), ("keys", selector.keys()), ("channels", selector.channels())];
     for (name, rules) in parts {
         cx.reply.bulk(name.as_bytes());
         cx.reply.bulk(&rules);
+    }
+    if with_databases {
+        cx.reply.bulk(b"databases");
+        cx.reply.bulk(selector.databases().as_bytes());
     }
 }
 
@@ -158,10 +164,10 @@ fn log(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Some(_) => usize::try_from(args.int(2)?).unwrap_or(0),
     };
     let entries = cx.instance().acl.lock_log().latest(most);
-    let now = cx.now();
+    let (now, is_72) = (cx.now(), cx.config().level().is_72());
     cx.reply.array(entries.len());
-    for entry in entries {
-        cx.reply.map(7);
+    for Logged { entry, id, created } in entries {
+        cx.reply.map(if is_72 { 10 } else { 7 });
         cx.reply.bulk(b"count");
         cx.reply.int(entry.count as i64);
         let texts: [(&str, &[u8]); 4] = [
@@ -178,6 +184,12 @@ fn log(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         cx.reply.double(now.saturating_sub(entry.time) as f64 / 1000.0);
         cx.reply.bulk(b"client-info");
         cx.reply.bulk(entry.client.trim_end().as_bytes());
+        let since_72 =
+            [("entry-id", id), ("timestamp-created", created), ("timestamp-last-updated", entry.time)].into_iter();
+        for (name, number) in since_72.filter(|_| is_72) {
+            cx.reply.bulk(name.as_bytes());
+            cx.reply.int(number as i64);
+        }
     }
     Ok(())
 }
@@ -192,9 +204,19 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         _ => Error::Message(format!("ERR Command '{}' not found", shown(args.at(3)))),
     })?;
     let name = row.name();
-    let denied = match account.user().allow(&Asked::new(row, call)) {
+    let who = if cx.config().level().is_72() { [b"User ", account.name()].concat() } else { b"This user".to_vec() };
+    let denied = match account.user().allow(&Asked::new(row, call, permission::place(cx.instance(), cx.client))) {
         Ok(()) => {
             cx.reply.ok();
+            return Ok(());
+        }
+        Err(Denied::Database(at)) => {
+            let which = match at {
+                0 if matches!(row.command.reach, Reach::All) => "all databases".to_owned(),
+                0 => format!("database {}", cx.client.db),
+                at => format!("database {}", shown(args.at(at + 3))),
+            };
+            cx.reply.bulk(&[&who, format!(" has no permissions to access {which}").as_bytes()].concat());
             return Ok(());
         }
         Err(Denied::Command) => ("run", name.as_bytes(), "command"),
@@ -204,8 +226,8 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (verb, name, kind) = denied;
     // Bytes as they are, but for what follows a zero byte.
     let name = c_string(name);
-    let begin = format!("This user has no permissions to {verb} the '");
-    cx.reply.bulk(&[begin.as_bytes(), name, b"' ", kind.as_bytes()].concat());
+    let begin = format!(" has no permissions to {verb} the '");
+    cx.reply.bulk(&[&who, begin.as_bytes(), name, b"' ", kind.as_bytes()].concat());
     Ok(())
 }
 

@@ -128,6 +128,7 @@ fn resetstat(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     cx.instance().reaper.reset();
     cx.instance().shortage.reset();
     cx.instance().replication.figures.reset();
+    cx.instance().acl.lock_log().reset_counts();
     cx.reply.ok();
     Ok(())
 }

@@ -4,6 +4,7 @@
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::clients::acl::Reason;
 use crate::clients::client::flag;
 use crate::command::{Args, Result, Role, Row};
 use crate::commands::REGISTRY;
@@ -364,6 +365,23 @@ fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("dump_payload_sanitizations", sum(|worker| worker.sanitizations.get()));
     fields.add("total_reads_processed", sum(|worker| worker.reads.get()));
     fields.add("total_writes_processed", sum(|worker| worker.writes.get()));
+    refusals(cx, fields);
+}
+
+/// What users were not allowed.
+fn refusals(cx: &Ctx<'_>, fields: &mut Fields) {
+    let (level, log) = (cx.config().level(), cx.instance().acl.lock_log());
+    let all = [
+        ("auth", Reason::Auth, Level::Redis72),
+        ("cmd", Reason::Command, Level::Redis72),
+        ("key", Reason::Key, Level::Redis72),
+        ("channel", Reason::Channel, Level::Redis72),
+        ("tls_cert", Reason::Certificate, Level::Redis80),
+        ("db", Reason::Database, Level::Valkey9),
+    ];
+    for (name, reason, _) in all.into_iter().filter(|(_, _, since)| level >= *since) {
+        fields.add(format_args!("acl_access_denied_{name}"), log.refused(reason));
+    }
 }
 
 fn replication(cx: &Ctx<'_>, fields: &mut Fields) {

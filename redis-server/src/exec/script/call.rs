@@ -356,7 +356,7 @@ impl Running {
         } else if let Err(denied) =
             permission::check(instance, &mut self.client, row, args, acl::Context::Lua, self.worker.now_ms())
         {
-            Some(permission::script_error(denied))
+            Some(permission::script_error(instance, &self.client, denied, row))
         } else if self.read_only && (writes || flags.has(Flags::MAY_REPLICATE)) {
             Some(Error::Static("ERR Write commands are not allowed from read-only scripts."))
         } else if !flags.has(Flags::STALE) && instance.replication.is_stale(&instance.config) {
