@@ -10,7 +10,8 @@ use super::cluster::{Node, conversation, ports, said};
 use super::support::genuine::Genuine;
 use super::support::{PATIENCE, until};
 
-/// Settings by which nodes speak TLS to each other, with one certificate that is its own authority.
+/// Settings by which nodes speak TLS to each other, with one certificate that is its own authority. Its files lie in the folder of the node of
+/// this name, and go with it.
 fn speaks_tls(name: &str) -> Vec<(String, String)> {
     let folder = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -41,7 +42,7 @@ fn tls_node(name: &str, settings: &[(String, String)], others: &[(&str, &str)]) 
 /// With certificates that both trust, both ways; who shows none is no node.
 #[test]
 fn nodes_speak_tls_to_each_other() {
-    let settings = speaks_tls("cluster-tls");
+    let settings = speaks_tls("cluster-tls-1");
     let other = [("tls-port", ports().0)].map(|(name, value)| (name.to_owned(), value));
     let other: Vec<_> = settings.iter().filter(|(name, _)| name != "tls-port").chain(&other).cloned().collect();
     let (one, two) = (tls_node("cluster-tls-1", &settings, &[]), tls_node("cluster-tls-2", &other, &[]));
@@ -64,7 +65,7 @@ fn nodes_speak_tls_to_each_other() {
     let _ = plain.read_to_end(&mut heard);
     assert!(!heard.starts_with(b"RCmb"), "{heard:?}");
     // A node without TLS, and one whose certificate nobody has signed, do not come in.
-    let stranger = tls_node("cluster-tls-3", &speaks_tls("cluster-tls-stranger"), &[]);
+    let stranger = tls_node("cluster-tls-3", &speaks_tls("cluster-tls-3"), &[]);
     let simple = Node::start("cluster-tls-4", &[]);
     for outsider in [&stranger, &simple] {
         outsider.meets(&one);
@@ -89,7 +90,7 @@ fn nodes_speak_tls_to_each_other() {
 /// A genuine server's bus is TLS as ours is.
 #[test]
 fn a_genuine_node_speaks_tls_to_ours() {
-    let settings = speaks_tls("cluster-tls-genuine");
+    let settings = speaks_tls("cluster-tls-5");
     let (port, bus) = ports();
     let genuine: Vec<(String, String)> = settings
         .iter()
