@@ -260,6 +260,33 @@ fn users_are_written_to_their_file_and_read_again() {
     assert!(admin.ask("ACL SAVE").text().starts_with("ERR There was an error trying to save the ACLs."));
 }
 
+/// Since level 7.2 who is in the file stays, with what it says from now on, but for subscribers of what they may not listen to any more.
+#[test]
+fn a_file_that_is_read_again_ends_only_whom_it_concerns() {
+    let (folder, mut settings) =
+        with_file("concerns", "user alice on nopass +@all ~* &*\nuser carol on nopass +@all &c*\n");
+    settings.push(("compatibility".to_owned(), "7.2".to_owned()));
+    let server = start(&settings);
+    let mut admin = server.connect();
+    assert_eq!(admin.ask("ACL SETUSER bob on nopass +@all").text(), "OK");
+    let [mut alice, mut bob, mut carol, mut listener] = ["alice", "bob", "carol", "carol"].map(|name| {
+        let mut client = server.connect();
+        assert_eq!(client.ask(&format!("AUTH {name} x")).text(), "OK");
+        client
+    });
+    listener.ask("SUBSCRIBE c1");
+    carol.ask("SUBSCRIBE c2");
+    fs::write(folder.join("users.acl"), "user alice on nopass -@all +acl|whoami\nuser carol on nopass +@all &c2\n")
+        .unwrap();
+    assert_eq!(admin.ask("ACL LOAD").text(), "OK");
+    assert_eq!(alice.ask("ACL WHOAMI").text(), "alice");
+    assert!(alice.ask("GET k").text().starts_with("NOPERM"));
+    assert_eq!(bob.until_closed(), "");
+    assert_eq!(listener.until_closed(), "");
+    assert_eq!(admin.ask("PUBLISH c2 x"), Value::Int(1));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_default_user_in_the_file_locks_the_door() {
     let (folder, settings) = with_file("default", "user default off\nuser root on >pw +@all ~* &*\n");

@@ -168,24 +168,25 @@ impl Table {
         Some(removed)
     }
 
-    /// Replaces all users by those of the file. Returns the accounts that are gone, and the change of the default user.
+    /// Replaces all users by those of the file. Returns the accounts that are gone, and the changes of those that are not: since level 7.2
+    /// whoever is in the file stays logged in, before only the default user.
     ///
     /// # Errors
     /// Whatever is wrong with the file; nothing has changed then.
-    pub fn load(&self, config: &Config) -> Result<(Vec<Arc<Account>>, Change), FileError> {
+    pub fn load(&self, config: &Config) -> Result<(Vec<Arc<Account>>, Vec<Change>), FileError> {
         let mut accounts = self.write();
         let mut users = file::load(config, self.registry)?;
-        let mut gone: Vec<_> = std::mem::take(&mut *accounts).into_values().collect();
-        gone.retain(|account| !Arc::ptr_eq(account, &self.default));
-        accounts.insert(self.default.name.clone(), Arc::clone(&self.default));
-        let default = users.remove(DEFAULT).unwrap_or_else(User::everything);
-        let change = self.put(&mut accounts, DEFAULT, default);
-        for (name, user) in users {
-            self.put(&mut accounts, &name, user);
-        }
+        users.entry(DEFAULT.into()).or_insert_with(User::everything);
+        let is_72 = config.level().is_72();
+        let stays = |name: &[u8]| name == DEFAULT || is_72 && users.contains_key(name);
+        let (stay, gone): (Accounts, Accounts) =
+            std::mem::take(&mut *accounts).into_iter().partition(|(name, _)| stays(name));
+        *accounts = stay;
+        let changes = users.into_iter().map(|(name, user)| self.put(&mut accounts, &name, user)).collect();
+        let gone: Vec<_> = gone.into_values().collect();
         gone.iter().for_each(|account| account.gone.store(true, Ordering::Release));
         self.note_default();
-        Ok((gone, change))
+        Ok((gone, changes))
     }
 
     /// Writes all users to the file.

@@ -234,9 +234,9 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// ACL LOAD
 fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let loaded = cx.instance().acl.load(cx.config());
-    let (gone, default) = loaded.map_err(|error| Error::Message(format!("ERR {error}")))?;
+    let (gone, changes) = loaded.map_err(|error| Error::Message(format!("ERR {error}")))?;
     permission::disconnect(cx.instance(), cx.client, &gone);
-    permission::withdraw(cx.instance(), cx.client, &default);
+    changes.iter().for_each(|change| permission::withdraw(cx.instance(), cx.client, change));
     cx.reply.ok();
     Ok(())
 }
