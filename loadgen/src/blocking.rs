@@ -11,7 +11,17 @@ use rustls::{ClientConnection, StreamOwned};
 use crate::load::{Endpoint, Tls};
 
 /// An open connection.
-pub(crate) trait Stream: Read + Write {}
+pub(crate) trait Stream: Read + Write {
+    /// Reads what there is, whatever signals come meanwhile: the system starts no read again that has a timeout.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
 impl<S: Read + Write> Stream for S {}
 
 /// Opens a connection, on which each read and each write waits no longer than `timeout`.

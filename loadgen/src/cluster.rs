@@ -1,6 +1,5 @@
 //! A run on Redis Cluster: the map is asked for before it, and again beside it whenever something does not fit.
 
-use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,10 +227,9 @@ impl Client {
             if self.unread.len() > LONGEST_REPLY {
                 return Err(format!("{}: a reply of more than {LONGEST_REPLY} bytes", self.address));
             }
-            match self.stream.read(&mut buffer) {
+            match self.stream.receive(&mut buffer) {
                 Ok(0) => return Err(format!("{}: the server closed the connection", self.address)),
                 Ok(length) => self.unread.extend_from_slice(&buffer[..length]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(format!("{}: {}", self.address, explained(&error))),
             }
         }

@@ -1,11 +1,12 @@
 //! Live figures over HTTP, for Prometheus to scrape.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::blocking::Stream as _;
 use crate::output::prometheus;
 use crate::watch::Progress;
 
@@ -56,12 +57,11 @@ fn answer(mut stream: TcpStream, text: &Mutex<String>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        match stream.read(&mut buffer) {
-            Ok(length @ 1..) if head.len() <= LONGEST_HEAD => head.extend_from_slice(&buffer[..length]),
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        let length = stream.receive(&mut buffer)?;
+        if length == 0 || head.len() > LONGEST_HEAD {
+            return Ok(());
         }
+        head.extend_from_slice(&buffer[..length]);
     }
     let is_known = head.starts_with(b"GET /metrics ") || head.starts_with(b"GET / ");
     let (status, body) = if is_known {

@@ -1,7 +1,6 @@
 //! Asking the server what its methods look like
 //! (<https://github.com/grpc/grpc/blob/master/doc/server-reflection.md>).
 
-use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use prost_reflect::DescriptorPool;
@@ -212,12 +211,10 @@ impl Client {
             return Err("no answer in time".to_owned());
         }
         let mut buffer = [0; 16 << 10];
-        let length = match self.stream.read(&mut buffer) {
-            Ok(0) => return Err("the server closed the connection".to_owned()),
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
-            Err(error) => return Err(explained(&error)),
-        };
+        let length = self.stream.receive(&mut buffer).map_err(|error| explained(&error))?;
+        if length == 0 {
+            return Err("the server closed the connection".to_owned());
+        }
         self.unread.extend_from_slice(&buffer[..length]);
         let received = self.connection.receive(judge, &self.unread, tally).map_err(|broken| broken.example)?;
         self.unread.drain(..received.consumed);
