@@ -91,11 +91,8 @@ impl Table {
         }
     }
 
-    /// Removes the member at a place from 0 to `len() - 1` and hands it to `take`.
+    /// Removes the member at a place from 0 to `len() - 1`, which must exist, and hands it to `take`.
     pub(super) fn pop_at<R>(&mut self, place: usize, take: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        if place >= self.len() {
-            return None;
-        }
         match place.checked_sub(self.count_numbers()) {
             None => self.numbers.as_mut().map(|numbers| take(&Text::int(numbers.remove_id(place as u32)))),
             Some(place) => self.words.as_mut().map(|words| take(&words.remove_id(place as u32))),
