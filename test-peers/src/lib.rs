@@ -1,4 +1,4 @@
-//! Genuine peers for tests: looked for, fetched once by their languages' package clients, run within bounds.
+//! Genuine peers for tests: looked for, fetched once by their languages' package clients, run within bounds; and how their answers are read.
 //!
 //! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
 

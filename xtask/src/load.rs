@@ -49,7 +49,7 @@ impl Connection {
     fn ask(&mut self, line: &str) -> Result<String> {
         self.stream.write_all(format!("{line}\r\n").as_bytes())?;
         let mut reply = [0; 4096];
-        let count = self.stream.read(&mut reply)?;
+        let count = test_peers::read(&mut self.stream, &mut reply)?;
         Ok(String::from_utf8_lossy(&reply[..count]).into_owned())
     }
 

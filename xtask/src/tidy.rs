@@ -22,8 +22,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("echonet-lite", &["test-peers"]),
     ("loadgen", &["test-peers"]),
     ("light-node", &["echonet-lite"]),
-    // The report reads loadgen's records, with its statistics and its pages.
-    ("xtask", &["loadgen"]),
+    // The report reads loadgen's records, with its statistics and its pages; clients of measurements read as those of tests do.
+    ("xtask", &["loadgen", "test-peers"]),
     ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),
 ];
 

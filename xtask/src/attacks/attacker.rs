@@ -1,7 +1,7 @@
 //! One connection that attacks, and how it ends.
 
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -221,7 +221,7 @@ pub(super) fn repeat(addr: SocketAddr, request: &[u8], is_over: &AtomicBool) {
     let mut answer = [0; 4096];
     while !is_over.load(Relaxed)
         && stream.write_all(request).is_ok()
-        && stream.read(&mut answer).is_ok_and(|count| count > 0)
+        && test_peers::read(&mut stream, &mut answer).is_ok_and(|count| count > 0)
     {}
 }
 
@@ -230,7 +230,7 @@ fn listen(reader: &mut TcpStream) -> Seen {
     let (mut said, mut total, mut bytes) = (Vec::new(), 0, vec![0; 64 * 1024]);
     let began = Instant::now();
     let has_ended = loop {
-        match reader.read(&mut bytes) {
+        match test_peers::read(reader, &mut bytes) {
             Ok(0) => break true,
             Ok(_) if began.elapsed() > PATIENCE => break false,
             Ok(count) => {

@@ -1,7 +1,7 @@
 //! Clients that do what they should, all the time.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl Client {
         self.number += 2;
         while !self.is_answered(number)? {
             let mut bytes = [0; 4096];
-            let count = self.stream.read(&mut bytes)?;
+            let count = test_peers::read(&mut self.stream, &mut bytes)?;
             if count == 0 {
                 bail!("the server has hung up");
             }

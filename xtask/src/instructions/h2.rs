@@ -1,7 +1,7 @@
 //! A client for gRPC over HTTP/2 that asks the same of a server in every run: so many calls at a time on one connection,
 //! every answer checked. It knows of HTTP/2 what a well-behaved server needs of it.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -121,7 +121,7 @@ impl Client {
                 return Ok((kind, flags, payload));
             }
             let mut bytes = [0; 64 * 1024];
-            let count = self.stream.read(&mut bytes)?;
+            let count = test_peers::read(&mut self.stream, &mut bytes)?;
             ensure!(count > 0, "the server closed the connection");
             self.input.extend_from_slice(&bytes[..count]);
         }
