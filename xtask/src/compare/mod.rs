@@ -1,6 +1,7 @@
 //! An interim measurement until the workspace has its load generator: redis-benchmark against several servers, interleaved.
 
 mod collections;
+mod fields;
 mod memory;
 mod sample;
 pub(crate) mod stats;
@@ -53,6 +54,9 @@ pub(crate) struct Options {
     /// Measure resident bytes per element of collections instead.
     #[arg(long, conflicts_with = "memory")]
     collections: bool,
+    /// Measure a hash of this many fields that expire instead: memory, processor time, and how long another client waits.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["memory", "collections"])]
+    fields: Option<usize>,
 }
 
 /// Measures and prints; the raw samples go to a file below the target folder.
@@ -67,6 +71,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if options.collections {
         return collections::run(options, &folder);
+    }
+    if let Some(fields) = options.fields {
+        return fields::run(options, fields, &folder);
     }
     ensure!(options.rounds > 0, "at least one round is needed");
     let bench = Bench::parse(&options.bench)?;

@@ -46,6 +46,21 @@ impl Client {
         Ok(String::from_utf8_lossy(&text[..len]).into_owned())
     }
 
+    /// A number that INFO tells.
+    pub(crate) fn info(&mut self, section: &str, field: &str) -> Result<f64> {
+        let text = self.text(&["INFO", section])?;
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        Ok(line.with_context(|| format!("INFO {section} has no {field}"))?.trim().parse()?)
+    }
+
+    /// Sends a command and reads its reply, an integer.
+    pub(crate) fn integer(&mut self, words: &[&str]) -> Result<i64> {
+        self.send(words)?;
+        let mut line = String::new();
+        self.replies.read_line(&mut line)?;
+        Ok(line.strip_prefix(':').with_context(|| format!("no integer: {line}"))?.trim().parse()?)
+    }
+
     /// Sends `name` with the arguments that `arguments` makes of each number below `count`.
     pub(crate) fn each(&mut self, name: &str, count: usize, arguments: impl Fn(usize) -> Vec<Vec<u8>>) -> Result<()> {
         for from in (0..count).step_by(CHUNK) {
@@ -62,13 +77,13 @@ impl Client {
     }
 
     /// Sends encoded commands and reads as many replies.
-    pub(super) fn pipeline(&mut self, bytes: &[u8], commands: usize) -> Result<()> {
+    pub(crate) fn pipeline(&mut self, bytes: &[u8], commands: usize) -> Result<()> {
         self.stream.write_all(bytes)?;
         (0..commands).try_for_each(|_| self.discard())
     }
 
     /// Adds `size` elements, made of their numbers by `element`, by commands that begin with `head`.
-    pub(super) fn fill(&mut self, head: &[&str], size: usize, element: impl Fn(usize) -> Vec<Vec<u8>>) -> Result<()> {
+    pub(crate) fn fill(&mut self, head: &[&str], size: usize, element: impl Fn(usize) -> Vec<Vec<u8>>) -> Result<()> {
         let mut next = 0;
         while next < size {
             let (mut bytes, mut commands) = (Vec::new(), 0);

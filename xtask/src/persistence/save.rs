@@ -42,7 +42,7 @@ pub(super) fn measure(subject: &Subject, plot: &mut Plot) -> Result<Figures> {
         ("save MB/s, no clients but one", megabytes / took),
         ("longest answer within 100 ms of BGSAVE, ms", 1e3 * longest(&samples, 0.0, START)),
         ("longest answer in 1 s before, ms", 1e3 * longest(&samples, -1.0, -0.01)),
-        ("standing still for the cut, or in fork, ms", info(&mut client, "stats", "latest_fork_usec")? / 1e3),
+        ("standing still for the cut, or in fork, ms", client.info("stats", "latest_fork_usec")? / 1e3),
     ];
     let rate = overwritten(subject, &server, &mut client, &mut figures)?;
     half(subject, &server, &mut client, rate / 2.0, &mut figures, plot)?;
@@ -67,14 +67,7 @@ fn save(client: &mut Client) -> Result<()> {
 }
 
 fn is_saving(client: &mut Client) -> Result<bool> {
-    Ok(info(client, "persistence", "rdb_bgsave_in_progress")? > 0.0)
-}
-
-/// A number that INFO tells.
-fn info(client: &mut Client, section: &str, field: &str) -> Result<f64> {
-    let text = client.text(&["INFO", section])?;
-    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    Ok(line.with_context(|| format!("INFO {section} has no {field}"))?.trim().parse()?)
+    Ok(client.info("persistence", "rdb_bgsave_in_progress")? > 0.0)
 }
 
 /// A snapshot while everything is overwritten at full rate; that rate.
@@ -84,9 +77,9 @@ fn overwritten(subject: &Subject, server: &Server, client: &mut Client, figures:
     let mut measure = || -> Result<()> {
         thread::sleep(MARGIN);
         let mut count = |wait: &mut dyn FnMut(&mut Client) -> Result<()>| -> Result<f64> {
-            let (before, began) = (info(client, "stats", "total_commands_processed")?, Instant::now());
+            let (before, began) = (client.info("stats", "total_commands_processed")?, Instant::now());
             wait(client)?;
-            let commands = info(client, "stats", "total_commands_processed")? - before;
+            let commands = client.info("stats", "total_commands_processed")? - before;
             Ok(commands / began.elapsed().as_secs_f64())
         };
         let full = count(&mut |_| {
