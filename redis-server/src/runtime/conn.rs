@@ -469,7 +469,7 @@ impl Conn {
             Some(len) if len >= LARGE => self.pipeline.parser.needed() - (len + 2),
             _ => 0,
         };
-        let (room, output) = (self.input.capacity() as u64, self.output.len() as u64);
+        let (room, output) = (self.input.capacity() as u64, self.output.held() as u64);
         client_eviction::note(&self.worker.instance, shared, [room, output], self.worker.now_ms());
         shared.input.store(self.input.len().saturating_sub(parsed) as u64, Relaxed);
         shared.input_room.store(room, Relaxed);

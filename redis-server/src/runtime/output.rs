@@ -44,6 +44,8 @@ impl Drop for Large {
 pub(super) struct Output {
     queue: VecDeque<Bytes>,
     len: usize,
+    /// Of the first piece, bytes that are sent: they are freed with the rest of it.
+    sent: usize,
     /// Whether the stream may still hold what it has taken: TLS keeps records of its own.
     unflushed: bool,
 }
@@ -52,6 +54,11 @@ impl Output {
     /// Bytes that wait.
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes that are held for what waits: of a piece that is sent in part, all.
+    pub(super) fn held(&self) -> usize {
+        self.len + self.sent
     }
 
     /// Whether nothing waits.
@@ -160,8 +167,10 @@ impl Output {
             let step = count.min(first.len());
             first.advance(step);
             count -= step;
+            self.sent += step;
             if first.is_empty() {
                 self.queue.pop_front();
+                self.sent = 0;
             }
         }
     }
@@ -191,6 +200,18 @@ impl AboveSoftLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_piece_is_held_until_all_of_it_is_sent() {
+        let mut output = Output::default();
+        output.push(Bytes::from(vec![0; 100]));
+        output.push(Bytes::from(vec![0; 10]));
+        let mut advance = |count| {
+            output.advance(count);
+            (output.len(), output.held())
+        };
+        assert_eq!([60, 40, 1, 9].map(&mut advance), [(50, 110), (10, 10), (9, 10), (0, 0)]);
+    }
 
     #[test]
     fn a_clock_that_steps_back_cuts_nobody_off() {
