@@ -23,7 +23,6 @@ pub(crate) mod testing;
 
 pub use hash::{Hash, HashIter, HashLimits, LiveHash, Places};
 pub use list::{List, ListIter, ListLimits};
-#[cfg(test)]
 pub(crate) use listpack::allocated;
 pub use listpack::{Listpack, ListpackIter, Text};
 pub use set::{Set, SetIter, SetLimits};

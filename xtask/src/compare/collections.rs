@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use super::Options;
 use super::memory::SETTLE;
 
-/// Elements of each kind that are loaded, so that a server's own memory does not count.
-const ELEMENTS: usize = 2_000_000;
+/// Elements of each kind that are loaded, so that a server's own memory does not count, nor what its buffers grow by meanwhile.
+const ELEMENTS: usize = 8_000_000;
 /// Elements that one command adds.
 const BATCH: usize = 50;
 

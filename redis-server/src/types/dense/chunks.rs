@@ -2,8 +2,11 @@
 
 use std::slice;
 
-/// A vector whose elements stay where they are from `CHUNK` of them on. Its list of pieces is an ordinary vector: 24 bytes
-/// for each `CHUNK` elements are all that is ever copied then.
+use crate::types::allocated;
+
+/// A vector of which an addition moves the elements of its last piece at most, and a list of pieces, which is an ordinary vector: 24 bytes
+/// for each `CHUNK` elements. A piece grows to the allocator's next size, or by an eighth of all elements where that is more: what there is to
+/// spare is small, and little is moved for it.
 #[derive(Clone)]
 pub(super) struct Chunks<T, const CHUNK: usize> {
     /// The first `CHUNK` elements: all that a small table has, without a list of pieces.
@@ -19,6 +22,8 @@ struct Pieces<T>(Vec<Vec<T>>);
 
 /// Below this capacity nothing is given back: it would only be asked for again.
 const SHRINK_FLOOR: usize = 64;
+/// Bytes from which on a piece grows by no more than it must.
+const GROWS_SLOWLY: usize = 1 << 10;
 
 impl<T, const CHUNK: usize> Chunks<T, CHUNK> {
     pub(super) fn with_capacity(capacity: usize) -> Self {
@@ -55,22 +60,20 @@ impl<T, const CHUNK: usize> Chunks<T, CHUNK> {
     #[inline]
     pub(super) fn push(&mut self, element: T) {
         self.len += 1;
-        if self.len <= CHUNK {
-            let len = self.first.len();
-            if len == self.first.capacity() {
-                self.first.reserve_exact((len / 2 + 1).min(CHUNK - len));
+        let all = self.len;
+        let piece = if all <= CHUNK {
+            &mut self.first
+        } else {
+            let pieces = &mut self.rest.get_or_insert_with(|| Box::new(Pieces(Vec::new()))).0;
+            if pieces.last().is_none_or(|last| last.len() == CHUNK) {
+                pieces.push(Vec::new());
             }
-            return self.first.push(element);
+            pieces.last_mut().expect("there is a piece by now")
+        };
+        if piece.len() == piece.capacity() {
+            grow(piece, all, CHUNK);
         }
-        let pieces = &mut self.rest.get_or_insert_with(|| Box::new(Pieces(Vec::new()))).0;
-        match pieces.last_mut() {
-            Some(last) if last.len() < CHUNK => last.push(element),
-            _ => {
-                let mut piece = Vec::with_capacity(CHUNK);
-                piece.push(element);
-                pieces.push(piece);
-            }
-        }
+        piece.push(element);
     }
 
     pub(super) fn pop(&mut self) -> Option<T> {
@@ -111,6 +114,17 @@ impl<T, const CHUNK: usize> Chunks<T, CHUNK> {
     fn pieces(&self) -> &[Vec<T>] {
         self.rest.as_ref().map_or(&[], |pieces| &pieces.0)
     }
+}
+
+/// Room for more in a full piece of at most `most` elements, when there are `all` in all pieces.
+#[cold]
+fn grow<T>(piece: &mut Vec<T>, all: usize, most: usize) {
+    let len = piece.len();
+    let more = if len * size_of::<T>() < GROWS_SLOWLY { len / 2 } else { all / 8 };
+    // What is aligned to more than any allocation is cut out of one that is so much longer.
+    let align = if align_of::<T>() > align_of::<u128>() { align_of::<T>() - 1 } else { 0 };
+    let room = (allocated((len + more.max(1)) * size_of::<T>() + align) - align) / size_of::<T>();
+    piece.reserve_exact(room.min(most) - len);
 }
 
 /// Walks the elements in order.
@@ -191,7 +205,20 @@ mod tests {
         }
     }
 
-    /// Where the elements are is where they stay, but for the first piece.
+    /// However many there are, an eighth of them and a size of the allocator's is the most that there is to spare.
+    #[test]
+    fn little_room_is_to_spare() {
+        let mut chunks = Chunks::<u64, 2048>::with_capacity(0);
+        for len in 1..20_000_usize {
+            chunks.push(0);
+            let (held, needed) = (chunks.memory(), len * size_of::<u64>());
+            let list = 24 * (len.div_ceil(2048) * 2 + 4);
+            assert!(held <= needed + needed / 2 + 16 + list, "{held} for {needed}");
+            assert!(needed < GROWS_SLOWLY || held <= needed + needed / 8 + needed / 4 + list, "{held} for {needed}");
+        }
+    }
+
+    /// Where the elements are is where they stay, but for the last piece.
     #[test]
     fn additions_and_removals_move_less_than_a_piece() {
         const CHUNK: usize = 128;

@@ -18,8 +18,8 @@ const FULL: usize = 8;
 const SPARSE: usize = 2;
 /// Fewer buckets than these stay: they would only be asked for again.
 const SHRINK_FLOOR: usize = 8;
-/// Buckets of a piece, 64 KiB.
-const CHUNK: usize = 1024;
+/// Buckets of a piece, 32 KiB.
+const CHUNK: usize = 512;
 /// Positions of elements in a walk: 32 bits, more than there can be buckets.
 const END: u64 = 1 << 32;
 

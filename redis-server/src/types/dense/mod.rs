@@ -41,8 +41,8 @@ impl Key for i64 {
     }
 }
 
-/// Elements of a piece of the array: 96 to 192 KiB, copied once, when the first piece grows to it.
-const CHUNK: usize = 4096;
+/// Elements of a piece of the array, of 16 to 96 KiB: what an addition moves at most.
+const CHUNK: usize = 2048;
 
 /// Buckets that a scan looks into for each element that it is asked for, as in Redis: few have none.
 const SCAN_BUCKETS: usize = 10;
@@ -177,6 +177,11 @@ impl<T: Keyed> Dense<T> {
         self.index.shrink(last as usize);
         self.entries.swap_remove(id as usize)
     }
+}
+
+/// Elements that a table is made for which a smaller form of `len` elements becomes.
+pub(super) fn room_to_grow(len: usize) -> usize {
+    len + len / 4
 }
 
 #[inline]

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicUsize;
 
 use self::deadlines::Deadlines;
 pub use self::live::{HashIter, LiveHash, Places};
-use super::dense::{Dense, Keyed};
+use super::dense::{Dense, Keyed, room_to_grow};
 use super::listpack::{Form, Listpack, Text};
 use super::small_bytes::SmallBytes;
 
@@ -153,7 +153,7 @@ impl Hash {
     #[inline]
     fn put(&mut self, field: &[u8], value: &[u8], limits: HashLimits, keeps_deadline: bool) -> bool {
         if field.len().max(value.len()) > limits.max_listpack_value {
-            self.grow(self.len() * 2);
+            self.grow(room_to_grow(self.len()));
         }
         match &mut self.0 {
             Repr::Packed(list) => {
@@ -165,7 +165,7 @@ impl Hash {
                 }
                 // Also where nothing was added: the limit may have become lower.
                 if list.len() / 2 > limits.max_listpack_entries {
-                    self.grow(self.len() * 2);
+                    self.grow(room_to_grow(self.len()));
                 }
                 found.is_none()
             }

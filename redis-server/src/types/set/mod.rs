@@ -3,6 +3,7 @@
 mod table;
 
 use self::table::{Table, TableIter};
+use super::dense::room_to_grow;
 use super::int_set::{IntSet, IntSetIter};
 use super::listpack::{Form, Listpack, ListpackIter, Text};
 use crate::protocol::number::parse_i64;
@@ -217,7 +218,7 @@ impl Set {
     }
 
     fn grow_to_table(&mut self) {
-        let room = self.len() * 2;
+        let room = room_to_grow(self.len());
         let mut table = if self.is_intset() { Table::with_capacity(room, 0) } else { Table::with_capacity(0, room) };
         for member in self.iter() {
             table.add(&member);

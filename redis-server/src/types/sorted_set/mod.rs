@@ -15,7 +15,7 @@ pub use range::{LexBound, LexRange, ScoreRange};
 
 use self::packed::{Packed, PackedIter};
 use self::tree::{Key, Leaf, RankTree};
-use super::dense::{Dense, Keyed};
+use super::dense::{Dense, Keyed, room_to_grow};
 use super::listpack::Text;
 use super::small_bytes::SmallBytes;
 
@@ -296,7 +296,7 @@ impl SortedSet {
     }
 
     fn grow(&mut self) {
-        let mut table = Table { members: Dense::with_capacity(self.len() * 2), order: RankTree::default() };
+        let mut table = Table { members: Dense::with_capacity(room_to_grow(self.len())), order: RankTree::default() };
         for (member, score) in self.iter() {
             table.insert(&member, score);
         }
