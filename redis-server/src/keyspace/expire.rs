@@ -40,6 +40,11 @@ struct FieldIndex {
 }
 
 impl ExpiryIndex {
+    /// Of a shard in which nothing expires.
+    pub(super) const fn new() -> Self {
+        Self { heap: BinaryHeap::new(), live: 0, announced: BTreeSet::new(), fields: None }
+    }
+
     /// Number of entries that expire.
     pub(super) fn live(&self) -> usize {
         self.live

@@ -24,12 +24,15 @@ pub(super) struct Shards {
 
 /// What hangs on the keys of one shard, beside its table.
 struct Side {
-    /// Touched only under the shard's lock.
-    expiry: Mutex<ExpiryIndex>,
+    /// Touched only under the shard's lock. Most shards of most databases have none.
+    expiry: Mutex<Option<Box<ExpiryIndex>>>,
     /// Its earliest deadline, perhaps of a stale record; `u64::MAX` if there is none.
     earliest: AtomicU64,
     interest: Interest,
 }
+
+// Each database that is used has thousands.
+const _: () = assert!(size_of::<Side>() == 48);
 
 impl Shards {
     /// `count` is a power of two, and at least two, as DashMap has it.
@@ -156,7 +159,7 @@ impl Guard<'_> {
 
 /// The locked expiry index of a shard.
 pub(super) struct Deadlines<'a> {
-    index: MutexGuard<'a, ExpiryIndex>,
+    index: MutexGuard<'a, Option<Box<ExpiryIndex>>>,
     earliest: &'a AtomicU64,
 }
 
@@ -164,18 +167,19 @@ impl Deref for Deadlines<'_> {
     type Target = ExpiryIndex;
 
     fn deref(&self) -> &ExpiryIndex {
-        &self.index
+        static NONE: ExpiryIndex = ExpiryIndex::new();
+        self.index.as_deref().unwrap_or(&NONE)
     }
 }
 
 impl DerefMut for Deadlines<'_> {
     fn deref_mut(&mut self) -> &mut ExpiryIndex {
-        &mut self.index
+        self.index.get_or_insert_default()
     }
 }
 
 impl Drop for Deadlines<'_> {
     fn drop(&mut self) {
-        self.earliest.store(self.index.earliest().unwrap_or(u64::MAX), Relaxed);
+        self.earliest.store((**self).earliest().unwrap_or(u64::MAX), Relaxed);
     }
 }

@@ -420,6 +420,9 @@ impl Conn {
         self.output.push(Bytes::copy_from_slice(&kept[sent..]));
         scratch.event_loop.give_back(kept);
         self.sent(sent);
+        if !self.output.is_empty() {
+            self.note_buffers();
+        }
         Ok(())
     }
 
