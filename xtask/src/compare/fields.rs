@@ -95,7 +95,10 @@ fn measure(server: &Server, fields: usize) -> Result<Figures> {
     ensure!(left > QUIET, "the first fields expire before all have a time: {left:?} left");
     thread::sleep(left - QUIET);
     let before = server.cpu_seconds()?;
-    let quiet = bystander(server.port(), || Ok(thread::sleep(QUIET)))?;
+    let quiet = bystander(server.port(), || {
+        thread::sleep(QUIET);
+        Ok(())
+    })?;
     let idle = (server.cpu_seconds()? - before) / QUIET.as_secs_f64();
 
     let (before, begun) = (server.cpu_seconds()?, Instant::now());
