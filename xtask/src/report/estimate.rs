@@ -28,7 +28,8 @@ pub(super) fn measuring(plan: &Plan, rounds: usize) -> Duration {
     };
     let of = |load: &Load| {
         let subjects = plan.subjects.iter().filter(|subject| load.is_for(&subject.name)).count();
-        subjects as f64 * (seconds(load.command.words()).unwrap_or(COUNTED) + beside)
+        subjects as f64
+            * (load.command.as_ref().and_then(|command| seconds(command.words())).unwrap_or(COUNTED) + beside)
     };
     let round: f64 = plan.scenarios.iter().map(of).sum();
     Duration::from_secs_f64(round * (rounds + plan.warm_up_rounds) as f64)

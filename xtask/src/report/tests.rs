@@ -51,6 +51,7 @@ fn outcome(answers: u64) -> Outcome {
         ending: Ending::Complete,
         seconds: 1.0,
         operations: vec![Operation { name: "GET".to_owned(), latencies }],
+        told: None,
         failures: Vec::new(),
         offered_per_second: None,
         bytes_received: 0,
@@ -83,6 +84,8 @@ fn record(rates: &[(&str, Option<u64>)]) -> Record {
     let scenario = |name: &str| ScenarioHeader {
         name: name.to_owned(),
         command: "redis GET a".to_owned(),
+        target: None,
+        generator_pin: None,
         prepare: None,
         rate_of: None,
     };
