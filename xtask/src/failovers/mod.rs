@@ -151,7 +151,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Runs this command in namespaces of its own; where there are none, or no genuine server, says so.
 fn run_inside(options: &Options) -> Result<()> {
     let namespaces = || {
-        let mut command = crate::echonet::unshare();
+        let mut command = crate::network::unshare();
         command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
         command
     };
