@@ -11,6 +11,7 @@ use std::fs;
 use anyhow::{Result, bail};
 use clap::Args;
 
+pub(crate) use collections::table;
 pub(crate) use subject::memory_only;
 use subject::{Pinning, Subject, parse_pinning};
 
@@ -42,6 +43,9 @@ pub(crate) struct Options {
     /// Measure a hash of this many fields that expire: memory, processor time, and how long another client waits.
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["memory", "collections"])]
     fields: Option<usize>,
+    /// Keep what is measured of collections in benches/record/collections.jsonl.
+    #[arg(long, requires = "collections")]
+    record: bool,
 }
 
 /// Measures and prints.

@@ -11,6 +11,15 @@ use serde::{Deserialize, Deserializer};
 
 use super::{answers, measured};
 
+/// A table of a record that is no comparison's: README, name in its marks, text.
+type Other = (&'static str, &'static str, fn() -> Result<String>);
+
+const OTHERS: [Other; 3] = [
+    ("redis-server/README.md", "collections", crate::compare::table),
+    ("redis-server/README.md", "failovers", crate::failovers::table),
+    ("redis-server/README.md", "isolation", crate::isolation::table),
+];
+
 /// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +84,9 @@ pub(super) fn rendered() -> Result<BTreeMap<PathBuf, String>> {
     let path = crate::root().join("benches/scenarios/readme.toml");
     let file: File = toml::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
     let (mut records, mut texts) = (BTreeMap::new(), BTreeMap::new());
+    for (file, name, table) in OTHERS {
+        put(&mut texts, file, name, &table()?)?;
+    }
     for spec in &file.tables {
         for row in &spec.rows {
             if !records.contains_key(&row.record) {
