@@ -20,6 +20,14 @@ pub(crate) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Ratio {
     Ratio { mean, interval }
 }
 
+/// `12,345`.
+pub(crate) fn thousands(count: usize) -> String {
+    match count {
+        ..1000 => count.to_string(),
+        _ => format!("{},{:03}", thousands(count / 1000), count % 1000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

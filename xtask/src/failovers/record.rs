@@ -9,7 +9,7 @@ use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::{KINDS, Kind};
-use crate::compare::stats::{median, paired_ratio};
+use crate::compare::stats::{median, paired_ratio, thousands};
 
 /// All failovers of a kind.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -153,14 +153,6 @@ fn line(table: &mut String, name: &str, outcomes: &[Outcome]) {
     };
     writeln!(table, "| {name} | {} | {} | {ratio} | {} | {} |", times(ours), times(theirs), kept(ours), kept(theirs))
         .expect(MEMORY);
-}
-
-/// `12,345`.
-fn thousands(count: usize) -> String {
-    match count {
-        ..1000 => count.to_string(),
-        _ => format!("{},{:03}", thousands(count / 1000), count % 1000),
-    }
 }
 
 /// The outcomes of several kinds as one.

@@ -14,10 +14,11 @@ use super::{answers, measured};
 /// A table of a record that is no comparison's: README, name in its marks, text.
 type Other = (&'static str, &'static str, fn() -> Result<String>);
 
-const OTHERS: [Other; 3] = [
+const OTHERS: [Other; 4] = [
     ("redis-server/README.md", "collections", crate::compare::table),
     ("redis-server/README.md", "failovers", crate::failovers::table),
     ("redis-server/README.md", "isolation", crate::isolation::table),
+    ("redis-server/README.md", "persistence", crate::persistence::table),
 ];
 
 /// The file.
