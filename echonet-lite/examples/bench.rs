@@ -17,9 +17,10 @@ use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
+use echonet_lite::class::general_lighting::{GENERAL_LIGHTING, OPERATION_MODE, OperationMode};
 use echonet_lite::controller::{self, Event, Interview, NodeAddr, Request, Spacing};
 use echonet_lite::net::{Builder, Endpoint, blocking};
-use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused};
+use echonet_lite::node::{CommonProperties, Config, Identity, Node, Object, PropertyAccess, Refused, show};
 use echonet_lite::wire::Eoj;
 
 /// The code that stands for a maker in experiments.
@@ -83,11 +84,15 @@ impl Object for Light {
     }
 
     fn access(&self) -> &PropertyAccess {
-        &CommonProperties::ACCESS
+        const { &GENERAL_LIGHTING.offering(&[]) }
     }
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
-        self.0.get(epc, edt)
+        match epc {
+            // Every light has one; this one's does not change.
+            OPERATION_MODE => show(&OperationMode::Normal, edt),
+            _ => self.0.get(epc, edt),
+        }
     }
 
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {

@@ -10,15 +10,14 @@ mod clusters;
 mod compare;
 mod deploy;
 mod differ;
-mod echonet;
 mod failovers;
 mod instructions;
 mod interrupt;
 mod isolation;
 mod load;
-mod loadgen;
 mod miri;
 mod mutants;
+mod network;
 mod package;
 mod paths;
 mod persistence;
@@ -69,7 +68,7 @@ enum Task {
     Suite(suite::Options),
     /// Random commands to our server and a genuine one, whose replies must be the same.
     Differ(differ::Options),
-    /// Interleaved measurement of Redis-compatible servers by redis-benchmark.
+    /// Memory of Redis-compatible servers: per key, or per element of collections.
     Compare(compare::Options),
     /// Clusters of redis-server's nodes in virtual time, by their size: what nodes say, how long changes take, and what the rules say.
     Clusters(clusters::Options),
@@ -83,10 +82,6 @@ enum Task {
     Persistence(persistence::Options),
     /// What a second worker of redis-server adds, alone and with clients that have others look after their keys.
     Scaling(scaling::Options),
-    /// Interleaved measurement of ECHONET Lite devices and controllers against their peers and a floor in C.
-    Echonet(echonet::Options),
-    /// Interleaved measurement of the load generator's own cost against wrk, redis-benchmark, h2load, ghz and a floor in C.
-    Loadgen(loadgen::Options),
     /// The published comparisons measured again: runs loadgen compare, keeps its records, writes REPORT.md and its page.
     Report(report::Options),
     /// Instructions of every server's hot paths, against a committed baseline.
@@ -116,8 +111,6 @@ fn main() -> ExitCode {
         Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),
         Task::Scaling(options) => scaling::run(&options),
-        Task::Echonet(options) => echonet::run(&options),
-        Task::Loadgen(options) => loadgen::run(&options),
         Task::Report(options) => report::run(&options),
         Task::Paths(options) => paths::run(&options),
         Task::Instructions(options) => instructions::run(&options),

@@ -149,12 +149,6 @@ impl Drop for Server {
     }
 }
 
-/// CPU time of all ended and waited-for children of this process, in seconds.
-pub(crate) fn children_cpu_seconds() -> Result<f64> {
-    let fields = stat_fields("/proc/self/stat")?;
-    Ok((fields[UTIME + 2] + fields[UTIME + 3]) / TICKS_PER_SECOND)
-}
-
 /// Index of `utime` among the fields that follow the command name; `stime`, `cutime` and `cstime` come next (proc(5)).
 const UTIME: usize = 11;
 

@@ -1,7 +1,6 @@
 //! The programs that are measured: ours, built as they are shipped, and peers, by `benches/peers/install`.
 
 use std::env;
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -54,12 +53,6 @@ pub(crate) fn peer(name: &str) -> Result<PathBuf> {
     let program = crate::root().join("target/peers/bin").join(name);
     // Measured is the program itself, and not a link to it.
     program.canonicalize().with_context(|| program.display().to_string())
-}
-
-/// Name and version of a peer that is there.
-pub(crate) fn version(name: &str) -> String {
-    let file = crate::root().join("target/peers/version").join(name);
-    fs::read_to_string(file).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-// The floor: the least that a device can do. It answers Get of one property from a table of 128 values per object,
+// The floor: the least that a device can do. It answers Get from a table of 128 values per object, of one property in place,
 // one socket, one blocking recvmmsg and one send a batch; no rules, no checks beyond its own safety.
 //   echonet-floor INTERFACE-ADDRESS        (where it joins the ECHONET group)
 #define _GNU_SOURCE
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { BATCH = 32, SIZE = 1500, PORT = 3610 };
+enum { BATCH = 32, SIZE = 1500, PORT = 3610, MOST = 16 };
 
 static const unsigned char LIGHT[3] = {0x02, 0x90, 0x01};
 static unsigned char profile[128][18], light[128][18]; // length, value
@@ -29,9 +29,29 @@ static void fill(void) {
     set(light, 0x80, 1, "\x30"), set(light, 0xb0, 1, "\x64");
 }
 
+// The same for a request of several properties, which is what a search may be.
+static int answer_several(unsigned char *frame, int length) {
+    int count = length > 12 ? frame[11] : 0, end = 12;
+    if (count < 2 || count > MOST || length != 12 + 2 * count || frame[10] != 0x62) return 0;
+    unsigned char asked[2 * MOST], eoj[3];
+    memcpy(asked, frame + 12, 2 * count);
+    unsigned char(*table)[18] = memcmp(frame + 7, LIGHT, 3) ? profile : light;
+    memcpy(eoj, frame + 4, 3), memcpy(frame + 4, frame + 7, 3), memcpy(frame + 7, eoj, 3);
+    frame[10] = 0x72;
+    for (int i = 0; i < count; i++) {
+        const unsigned char *value = table[asked[2 * i] & 0x7f];
+        if (asked[2 * i] < 0x80) return 0;
+        if (!value[0]) frame[10] = 0x52;
+        frame[end] = asked[2 * i], memcpy(frame + end + 1, value, value[0] + 1);
+        end += 2 + value[0];
+    }
+    return end;
+}
+
 // Turns a request into its answer in place; its length, 0 for none.
 static int answer(unsigned char *frame, int length) {
-    if (length != 14 || frame[10] != 0x62 || frame[12] < 0x80) return 0;
+    if (length != 14) return answer_several(frame, length);
+    if (frame[10] != 0x62 || frame[12] < 0x80) return 0;
     unsigned char(*table)[18] = memcmp(frame + 7, LIGHT, 3) ? profile : light, eoj[3];
     memcpy(eoj, frame + 4, 3), memcpy(frame + 4, frame + 7, 3), memcpy(frame + 7, eoj, 3);
     const unsigned char *value = table[frame[12] & 0x7f];

@@ -165,9 +165,8 @@ fn read_plan(args: &CompareArgs) -> Result<Plan> {
     }
     for scenario in &plan.scenarios {
         let rate: &[String] = if scenario.rate_of.is_some() { &["--rate".to_owned(), "1".to_owned()] } else { &[] };
-        for (words, more) in
-            std::iter::once((&scenario.command, rate)).chain(scenario.prepare.iter().map(|words| (words, &[][..])))
-        {
+        let commands = scenario.command.iter().map(|words| (words, rate));
+        for (words, more) in commands.chain(scenario.prepare.iter().map(|words| (words, &[][..]))) {
             // What is wrong with a load is better said before servers are started.
             super::check(&words.aimed("127.0.0.1", 1, more))
                 .map_err(|error| anyhow::anyhow!("scenario {}: `{words}`: {}", scenario.name, error.trim()))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -72,10 +72,22 @@ impl Child {
     /// Starts a process.
     pub(crate) fn start(start: &Start<'_>) -> Result<Self> {
         let log = File::create(start.log).with_context(|| start.log.display().to_string())?;
+        Self::with(start, Stdio::null(), log.try_clone()?.into(), log)
+    }
+
+    /// Starts a process whose input and output are its caller's; the log takes its errors.
+    pub(crate) fn piped(start: &Start<'_>) -> Result<(Self, ChildStdin, ChildStdout)> {
+        let log = File::create(start.log).with_context(|| start.log.display().to_string())?;
+        let mut child = Self::with(start, Stdio::piped(), Stdio::piped(), log)?;
+        let (input, output) = (child.child.stdin.take(), child.child.stdout.take());
+        Ok((child, input.context("its input is piped")?, output.context("its output is piped")?))
+    }
+
+    fn with(start: &Start<'_>, input: Stdio, output: Stdio, errors: File) -> Result<Self> {
         let (program, arguments) = start.words.split_first().context("a command needs a program")?;
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(start.folder).envs(start.environment).stdin(Stdio::null());
-        command.stdout(log.try_clone()?).stderr(log);
+        command.args(arguments).current_dir(start.folder).envs(start.environment).stdin(input);
+        command.stdout(output).stderr(errors);
         // A Ctrl-C at the terminal reaches this program alone, which then ends the group.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = cores::on(start.cores, || command.spawn())?.with_context(|| format!("cannot start {program}"))?;
@@ -113,6 +125,20 @@ impl Child {
             }
             thread::sleep(LOOK);
         }
+    }
+
+    /// Waits for its end, but leaves it to [`wait`](Self::wait): what it has used can still be read.
+    pub(crate) fn until_ended(&self, deadline: Instant, stop: &dyn Fn() -> bool) -> Result<()> {
+        while !self.has_ended()? {
+            if stop() {
+                bail!("interrupted");
+            }
+            if Instant::now() >= deadline {
+                bail!("takes too long");
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// The end of what it printed.

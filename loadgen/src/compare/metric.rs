@@ -77,14 +77,24 @@ impl Metric {
             return None;
         }
         let percentile = |percent: f64| Some(outcome.latencies().percentile(percent).as_secs_f64());
+        if let Some(told) = outcome.told {
+            match self {
+                Self::P50 => return told.p50,
+                Self::P99 => return told.p99,
+                Self::P999 => return None,
+                Self::Throughput | Self::Cpu | Self::Memory | Self::Switches => {}
+            }
+        }
+        // Of a program that was started for the run only its CPU time is known.
+        let watched = outcome.server.filter(|server| server.peak_resident_bytes > 0);
         match self {
             Self::Throughput => Some(outcome.per_second()),
             Self::Cpu => outcome.server_cpu_micros(),
             Self::P50 => percentile(50.0),
             Self::P99 => percentile(99.0),
             Self::P999 => percentile(99.9),
-            Self::Memory => outcome.server.map(|server| server.peak_resident_bytes as f64),
-            Self::Switches => outcome.server.map(|server| {
+            Self::Memory => watched.map(|server| server.peak_resident_bytes as f64),
+            Self::Switches => watched.map(|server| {
                 (server.voluntary_switches + server.involuntary_switches) as f64 * 1000.0 / answers as f64
             }),
         }

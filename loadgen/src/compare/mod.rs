@@ -12,6 +12,8 @@ mod metric;
 mod order;
 mod page;
 mod plan;
+mod printed;
+mod program;
 mod ready;
 mod record;
 mod report;

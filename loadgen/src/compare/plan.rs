@@ -42,9 +42,12 @@ pub struct Plan {
     pub pin: Option<Cores>,
     /// Processors for the generator.
     pub generator_pin: Option<Cores>,
-    /// The servers.
+    /// What is compared: servers, or programs that ask a target.
     #[serde(rename = "subject", default)]
     pub subjects: Vec<Subject>,
+    /// Servers that subjects ask.
+    #[serde(rename = "target", default)]
+    pub targets: Vec<Subject>,
     /// The loads.
     #[serde(rename = "scenario", default)]
     pub scenarios: Vec<Load>,
@@ -80,8 +83,8 @@ pub struct Subject {
     pub install: Option<Words>,
     /// Prints its version.
     pub version: Option<Words>,
-    /// Starts it, in the foreground.
-    pub start: Words,
+    /// Starts it, in the foreground. A subject without it is no server: it takes part where scenarios have a program of it.
+    pub start: Option<Words>,
     /// How it is seen that it serves.
     #[serde(default)]
     pub ready: Ready,
@@ -112,13 +115,24 @@ pub struct Load {
     pub name: String,
     /// `redis -c 50 --depth 16 GET key:{key}` or `http /json -c 50`: the target is put behind the first word, and before the path,
     /// unless the words hold `{port}`.
-    pub command: Words,
+    pub command: Option<Words>,
+    /// Another program makes the load instead, whose words hold `{port}`: wrk, redis-benchmark with `--csv`, h2load, ghz, or one that
+    /// prints a line of answers, seconds and losses.
+    pub program: Option<Words>,
+    /// The load is the subjects' own, and it is their processor time that counts: the [`Plan::targets`] that they ask. It is started anew
+    /// for every run, on the processors of the generator.
+    pub target: Option<String>,
+    /// What asks the target, by subject; as for `program`.
+    #[serde(default)]
+    pub programs: BTreeMap<String, Words>,
     /// The same for a run that fills a fresh server, whose result is thrown away.
     pub prepare: Option<Words>,
     /// The subjects that it is for; without it all.
     pub subjects: Option<Vec<String>>,
     /// Makes it an open loop at a share of what another scenario has shown.
     pub rate_of: Option<RateOf>,
+    /// Processors for the generator, or for the target, instead of the file's: with those of the subject both share them.
+    pub generator_pin: Option<Cores>,
 }
 
 /// A time such as `30s`.
@@ -159,7 +173,8 @@ impl Plan {
     /// # Errors
     /// When it is not such a file; the text names the place, what stands there, and what was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let plan: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let mut plan: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        plan.settle();
         plan.check()?;
         Ok(plan)
     }
@@ -194,7 +209,24 @@ impl Plan {
     /// Gives every load that lasts for a time another one.
     pub fn set_duration(&mut self, duration: &Time) {
         for scenario in &mut self.scenarios {
-            scenario.command.set_duration(&number::duration_text(duration.0));
+            if let Some(command) = &mut scenario.command {
+                command.set_duration(&number::duration_text(duration.0));
+            }
+        }
+    }
+
+    /// Says of every scenario that does not who it is for, if it is not for all.
+    fn settle(&mut self) {
+        let is_server = |subject: &Subject| subject.start.is_some();
+        for scenario in self.scenarios.iter_mut().filter(|scenario| scenario.subjects.is_none()) {
+            let asks = |subject: &Subject| match scenario.target {
+                Some(_) => scenario.programs.contains_key(&subject.name),
+                None => is_server(subject),
+            };
+            if !self.subjects.iter().all(asks) {
+                let names = self.subjects.iter().filter(|subject| asks(subject)).map(|subject| subject.name.clone());
+                scenario.subjects = Some(names.collect());
+            }
         }
     }
 
@@ -217,19 +249,57 @@ impl Plan {
             known("scenario.subjects", scenario.subjects.as_deref().unwrap_or_default(), names())?;
         }
         self.check_rates()?;
+        unique("target.name", self.targets.iter().map(|target| target.name.as_str()))?;
         for subject in &self.subjects {
-            if subject.port.is_none()
-                && !subject.start.mention("{port}")
-                && !subject.environment.values().any(|value| value.contains("{port}"))
-            {
-                let (name, start) = (&subject.name, &subject.start);
-                return Err(format!(
-                    "`start` of subject {name} is `{start}`, expected {{port}} in it or in `environment`, or a fixed `port`"
-                ));
+            match &subject.start {
+                Some(start) => check_port("subject", subject, start)?,
+                None if subject.check.is_some() => {}
+                None => return Err(format!("subject {}: expected `start`, or a `check` of a program", subject.name)),
+            }
+        }
+        for target in &self.targets {
+            let start = target.start.as_ref().ok_or_else(|| format!("target {}: expected `start`", target.name))?;
+            check_port("target", target, start)?;
+        }
+        self.scenarios.iter().try_for_each(|scenario| self.check_load(scenario))
+    }
+
+    /// A scenario's load is of one kind, and its subjects can do it.
+    fn check_load(&self, scenario: &Load) -> Result<(), String> {
+        let Load { name, command, program, target, programs, .. } = scenario;
+        match (command, program, target) {
+            (Some(_), None, None) | (None, Some(_), None) if programs.is_empty() => {}
+            (None, None, Some(_)) if !programs.is_empty() && scenario.rate_of.is_none() => {}
+            _ => return Err(format!("scenario {name}: expected `command`, or `program`, or `target` with `programs`")),
+        }
+        if program.is_some() && scenario.rate_of.is_some() {
+            return Err(format!("scenario {name}: `rate-of` needs a `command`"));
+        }
+        known("scenario.target", target.as_slice(), self.targets.iter().map(|target| &target.name))?;
+        let named: Vec<String> = programs.keys().cloned().collect();
+        known("scenario.programs", &named, self.subjects.iter().map(|subject| &subject.name))?;
+        for subject in self.subjects.iter().filter(|subject| scenario.is_for(&subject.name)) {
+            let can = if target.is_some() { programs.contains_key(&subject.name) } else { subject.start.is_some() };
+            if !can {
+                let missing = if target.is_some() { "program in `programs`" } else { "`start`" };
+                return Err(format!("scenario {name}: subject {} has no {missing}", subject.name));
             }
         }
         Ok(())
     }
+}
+
+fn check_port(kind: &str, subject: &Subject, start: &Words) -> Result<(), String> {
+    if subject.port.is_some()
+        || start.mention("{port}")
+        || subject.environment.values().any(|value| value.contains("{port}"))
+    {
+        return Ok(());
+    }
+    let name = &subject.name;
+    Err(format!(
+        "`start` of {kind} {name} is `{start}`, expected {{port}} in it or in `environment`, or a fixed `port`"
+    ))
 }
 
 impl Plan {
@@ -244,7 +314,8 @@ impl Plan {
             if !(of.share > 0.0 && of.share <= 1.0) {
                 return Err(format!("`{field}`: the share is {}, expected one above 0, at most 1", of.share));
             }
-            if scenario.command.words().iter().any(|word| word == "--rate" || word.starts_with("--rate=")) {
+            let mut words = scenario.command.iter().flat_map(Words::words);
+            if words.any(|word| word == "--rate" || word.starts_with("--rate=")) {
                 return Err(format!("`{field}`: the command has a --rate of its own, expected none"));
             }
         }
@@ -253,6 +324,13 @@ impl Plan {
 }
 
 impl Load {
+    /// All its words, for readers: those of programs behind their subjects' names.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let own = self.command.iter().chain(&self.program).map(Words::to_string);
+        own.chain(self.programs.iter().map(|(name, words)| format!("{name}: {words}"))).collect::<Vec<_>>().join("; ")
+    }
+
     /// Whether it is for a subject.
     #[must_use]
     pub fn is_for(&self, subject: &str) -> bool {
@@ -349,7 +427,7 @@ mod tests {
         check("port = 7", "port = 70000", &["port = 70000", "expected u16"]);
         check("name = \"b\"", "name = \"a\"", &["`subject.name` is `a` twice"]);
         check("name = \"s\"", "name = \" \"", &["`scenario.name` is empty"]);
-        check("start = \"b\"", "", &["missing field `start`"]);
+        check("start = \"b\"", "", &["subject b: expected `start`, or a `check`"]);
         check("[\"b\"]", "[\"c\"]", &["`scenario.subjects` is `c`", "expected one of: a, b"]);
         let rate = |of: &str| {
             format!("[\"b\"]\n[[scenario]]\nname = \"t\"\ncommand = \"redis --rate 5 GET a\"\nrate-of = {of}")
@@ -367,6 +445,47 @@ mod tests {
         );
         check("[\"b\"]", &rate("{ scenario = \"s\", share = 0.5 }"), &["has a --rate of its own"]);
         check("command = \"redis -c 5 GET key:{key}\"", "command = \"\"", &["command = \"\"", "expected a program"]);
+    }
+
+    /// A program that asks, and what it asks.
+    const ASKING: &str = r#"
+        [[subject]]
+        name = "c"
+        check = "true"
+        [[target]]
+        name = "t"
+        start = "t {port}"
+        [[scenario]]
+        name = "u"
+        target = "t"
+        programs = { c = "c {port}", a = "a {port}" }
+        [[scenario]]
+        name = "v"
+        program = "wrk {port}"
+        generator-pin = "1"
+    "#;
+
+    #[test]
+    fn programs_ask_servers_and_targets() {
+        let text = format!("{GOOD}{ASKING}");
+        let plan = Plan::parse(&text).unwrap();
+        let of = |scenario: &Load| ["a", "b", "c"].map(|name| scenario.is_for(name));
+        assert_eq!(of(&plan.scenarios[1]), [true, false, true], "those that have a program");
+        assert_eq!(of(&plan.scenarios[2]), [true, true, false], "servers");
+        assert_eq!(plan.scenarios[1].in_words(), "a: a {port}; c: c {port}");
+        let check = |from: &str, to: &str, expected: &str| {
+            assert!(text.contains(from), "{from}");
+            let error = Plan::parse(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(expected), "`{expected}` is not in: {error}");
+        };
+        check("check = \"true\"", "", "subject c: expected `start`, or a `check`");
+        check("start = \"t {port}\"", "start = \"t\"", "`start` of target t is `t`, expected {port}");
+        check("target = \"t\"", "target = \"x\"", "`scenario.target` is `x`, expected one of: t");
+        check("target = \"t\"", "", "scenario u: expected `command`, or `program`, or `target` with `programs`");
+        check("program = \"wrk {port}\"", "", "scenario v: expected `command`");
+        check("{ c = ", "{ x = ", "`scenario.programs` is `x`, expected one of: a, b, c");
+        check("target = \"t\"", "target = \"t\"\nsubjects = [\"b\"]", "subject b has no program in `programs`");
+        check("program = ", "subjects = [\"c\"]\nprogram = ", "scenario v: subject c has no `start`");
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub struct SubjectHeader {
     pub about: String,
     /// What its version command printed.
     pub version: Option<String>,
-    /// The command that starts it.
+    /// The command that starts it; nothing of a program that asks.
     pub start: String,
     /// Its environment, beside the generator's.
     pub environment: std::collections::BTreeMap<String, String>,
@@ -93,8 +93,14 @@ pub struct SubjectHeader {
 pub struct ScenarioHeader {
     /// Its name.
     pub name: String,
-    /// The load in the words of the command line, without the target.
+    /// The load in the words of the command line, without the target; or those of the programs that make it.
     pub command: String,
+    /// What started the server that the subjects ask, where they are no servers themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The generator's, or the target's, processors, where they are not the record's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator_pin: Option<String>,
     /// What filled a fresh server.
     pub prepare: Option<String>,
     /// Where its rate comes from.
@@ -304,6 +310,8 @@ pub(crate) mod tests {
         let scenario = |name: &str| ScenarioHeader {
             name: name.to_owned(),
             command: "redis GET a|b".to_owned(),
+            target: None,
+            generator_pin: None,
             prepare: None,
             rate_of: None,
         };

@@ -89,7 +89,7 @@ pub fn offered(record: &Record, scenario: &str) -> Option<String> {
 #[must_use]
 pub fn legend(void: &[Void]) -> String {
     let mut text = format!(
-        "Values are medians over the rounds; CPU time, memory and context switches are the server's. A ratio is the geometric mean \
+        "Values are medians over the rounds; CPU time, memory and context switches are the server's; of programs that ask the CPU time is their own. A ratio is the geometric mean \
          over pairs of runs of the same round, in brackets its 95 % interval, Student's corrected for skewness; rounds that other \
          programs disturbed do not count. \u{201c}Better\u{201d} and \u{201c}worse\u{201d}: the interval leaves out 1; \
          \u{201c}equivalent\u{201d}: all of it lies within {:.0} % of 1; \u{201c}inconclusive\u{201d}: neither, more rounds are needed. All verdicts are judged as one \

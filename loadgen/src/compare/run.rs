@@ -6,9 +6,10 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use super::capacity::Capacities;
-use super::cores;
+use super::cores::{self, Cores};
 use super::machine::{self, Machine};
 use super::plan::{Load, Plan, Servers, Subject};
+use super::program;
 use super::record::{End, FORMAT, FailedRun, Header, Line, Run, ScenarioHeader, SubjectHeader, Writer};
 use super::server::{self, Server};
 use super::usage::Usage;
@@ -122,7 +123,7 @@ impl<'a> Comparison<'a> {
                 if plan.servers == Servers::Anew || result.is_err() {
                     self.servers[index] = None;
                 }
-                around.say(&format!("{name}: {}: {}: {}", scenario.name, subject.name, in_words(&result)));
+                around.say(&format!("{name}: {}: {}: {}", scenario.name, subject.name, in_words(scenario, &result)));
                 if let Some(line) = line(scenario, subject, recorded, result, around.interrupted()) {
                     self.writer.write(&line)?;
                 }
@@ -131,7 +132,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// One run of a scenario against a subject.
+    /// One run of a scenario by or against a subject.
     fn one(
         &mut self,
         index: usize,
@@ -141,6 +142,10 @@ impl<'a> Comparison<'a> {
     ) -> Result<Outcome> {
         let plan = self.plan;
         let rate = rate.context("the capacity that its rate is a share of was not measured")?;
+        if let Some(name) = &scenario.target {
+            let target = plan.targets.iter().find(|target| target.name == *name).context("there is no such target")?;
+            return ask(plan, scenario, &plan.subjects[index], target, self.here, around);
+        }
         let slot = &mut self.servers[index];
         let prepared = match slot {
             Some(prepared) => prepared,
@@ -153,19 +158,53 @@ impl<'a> Comparison<'a> {
         if let Some(prepare) = &scenario.prepare
             && !prepared.with.contains(&prepare.to_string())
         {
-            let outcome = load(plan, prepare, &[], &prepared.server, around).context("prepare")?;
+            let outcome = load(cores_of(plan, scenario), prepare, &[], &prepared.server, around).context("prepare")?;
             anyhow::ensure!(outcome.failed() == 0, "prepare: {} requests failed", outcome.failed());
             prepared.with.push(prepare.to_string());
         }
-        let outcome = load(plan, &scenario.command, rate, &prepared.server, around)?;
+        let outcome = match (&scenario.command, &scenario.program) {
+            (Some(command), _) => load(cores_of(plan, scenario), command, rate, &prepared.server, around)?,
+            (None, program) => {
+                let program = program.as_ref().context("it has no load")?;
+                let run = program::against(program, None, cores_of(plan, scenario), &prepared.server, around)?;
+                run.of_server()
+            }
+        };
         prepared.server.check()?;
         Ok(outcome)
     }
 }
 
+/// The generator's processors, or the target's.
+fn cores_of<'a>(plan: &'a Plan, scenario: &'a Load) -> Option<&'a Cores> {
+    scenario.generator_pin.as_ref().or(plan.generator_pin.as_ref())
+}
+
+/// Lets a subject ask a target, which is started for that.
+fn ask(
+    plan: &Plan,
+    scenario: &Load,
+    subject: &Subject,
+    target: &Subject,
+    here: &Path,
+    around: &mut dyn Surroundings,
+) -> Result<Outcome> {
+    let words = scenario.programs.get(&subject.name).context("it has no program")?;
+    let others = cores_of(plan, scenario);
+    let mut server = Server::start(target, here, others, &|| around.interrupted()).context("the target")?;
+    if let Some(prepare) = &scenario.prepare {
+        let outcome = load(others, prepare, &[], &server, around).context("prepare")?;
+        anyhow::ensure!(outcome.failed() == 0, "prepare: {} requests failed", outcome.failed());
+    }
+    let cores = subject.pin.as_ref().or(plan.pin.as_ref());
+    let run = program::against(words, Some(subject), cores, &server, around)?;
+    server.check()?;
+    Ok(run.of_program())
+}
+
 /// Puts a load on a server, from the generator's processors.
 fn load(
-    plan: &Plan,
+    cores: Option<&Cores>,
     words: &Words,
     rate: &[String],
     server: &Server<'_>,
@@ -174,7 +213,7 @@ fn load(
     let more = [&["--server-pid".to_owned(), server.pid().to_string()], rate].concat();
     let words = words.aimed("127.0.0.1", server.port(), &more);
     let before = Usage::now(server.pid());
-    let outcome = cores::on(plan.generator_pin.as_ref(), || around.run(&words))?;
+    let outcome = cores::on(cores, || around.run(&words))?;
     let disturbances = Usage::now(server.pid()).disturbances_since(&before);
     let mut outcome = outcome.map_err(|error| anyhow::anyhow!("`{}`: {}", words.join(" "), error.trim()))?;
     outcome.notes.extend(disturbances);
@@ -202,11 +241,12 @@ fn line(
     }
 }
 
-fn in_words(result: &Result<Outcome>) -> String {
+fn in_words(scenario: &Load, result: &Result<Outcome>) -> String {
     match result {
         Ok(outcome) => {
-            let cpu =
-                outcome.server_cpu_micros().map_or(String::new(), |micros| format!(", server {micros:.2} µs/request"));
+            let whose = if scenario.target.is_some() { "CPU" } else { "server" };
+            let cpu = outcome.server_cpu_micros();
+            let cpu = cpu.map_or(String::new(), |micros| format!(", {whose} {micros:.2} µs/request"));
             let failed = match outcome.failed() {
                 0 => String::new(),
                 count => format!(", {count} failed"),
@@ -221,7 +261,12 @@ fn header(plan: &Plan, here: &Path, install: bool, around: &mut dyn Surroundings
     let subjects = plan.subjects.iter().map(|subject| subject_header(plan, subject, here, install, around)).collect();
     let scenario = |scenario: &Load| ScenarioHeader {
         name: scenario.name.clone(),
-        command: scenario.command.to_string(),
+        command: scenario.in_words(),
+        target: scenario.target.as_ref().and_then(|name| {
+            let target = plan.targets.iter().find(|target| target.name == *name)?;
+            target.start.as_ref().map(Words::to_string)
+        }),
+        generator_pin: scenario.generator_pin.as_ref().map(ToString::to_string),
         prepare: scenario.prepare.as_ref().map(Words::to_string),
         rate_of: scenario.rate_of.clone(),
     };
@@ -269,7 +314,7 @@ fn subject_header(
         name: subject.name.clone(),
         about: subject.about.clone(),
         version,
-        start: subject.start.to_string(),
+        start: subject.start.as_ref().map(Words::to_string).unwrap_or_default(),
         environment: subject.environment.clone(),
         pin: subject.pin.as_ref().or(plan.pin.as_ref()).map(ToString::to_string),
         absent,
@@ -411,6 +456,50 @@ mod tests {
         assert!(record.rates.is_empty(), "c is absent");
         assert!(
             record.failed.iter().all(|failed| failed.reason.contains("was not measured")) && record.failed.len() == 6
+        );
+    }
+
+    #[test]
+    fn programs_ask_servers_or_are_compared_themselves() {
+        let plan = r#"
+            title = "t"
+            rounds = 1
+            warm-up-rounds = 0
+            order = "fixed"
+            [[subject]]
+            name = "a"
+            start = "sh -c 'exec sleep 600 # {port}'"
+            ready = "command:true"
+            [[subject]]
+            name = "b"
+            check = "true"
+            environment = { ANSWERS = "50" }
+            [[target]]
+            name = "c"
+            start = "sh -c 'exec sleep 600 # c {port}'"
+            ready = "command:true"
+            [[scenario]]
+            name = "s"
+            program = "sh -c 'test {port} -gt 0 && echo 100 2 1'"
+            [[scenario]]
+            name = "t"
+            target = "c"
+            [scenario.programs]
+            a = "sh -c 'exit 3'"
+            b = "sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo $ANSWERS 2 0'"
+        "#;
+        let record = compare(plan, &mut Made::default());
+        assert_eq!(recorded(&record), "sa0 tb0", "{:?}", record.failed);
+        let [of_server, of_program] = [0, 1].map(|place| &record.runs[place].outcome);
+        assert_eq!((of_server.per_second(), of_server.failed(), of_program.per_second()), (50.0, 1, 25.0));
+        let cpu = |outcome: &Outcome| outcome.server.map(|server| server.cpu.total()).unwrap_or_default();
+        assert!(cpu(of_server) < of_server.generator.cpu.total(), "the server sleeps: {of_server:?}");
+        assert!(cpu(of_program) > of_program.generator.cpu.total(), "the target sleeps: {of_program:?}");
+        assert!(record.failed[0].reason.contains("(exit status: 3)"), "{:?}", record.failed);
+        let [asked, asking] = &record.header.scenarios[..] else { panic!("{:?}", record.header.scenarios) };
+        assert_eq!(
+            (asked.target.as_deref(), asking.target.as_deref()),
+            (None, Some("sh -c 'exec sleep 600 # c {port}'"))
         );
     }
 

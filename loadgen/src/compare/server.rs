@@ -43,7 +43,7 @@ impl<'a> Server<'a> {
         let scratch = Scratch::new()?;
         let port = subject.port.map_or_else(free_port, Ok)?;
         let places = Places { port, here, scratch: scratch.path() };
-        let words = places.command(&subject.start);
+        let words = places.command(subject.start.as_ref().context("it is no server")?);
         let environment = subject.environment.iter().map(|(name, value)| (name.clone(), places.fill(value))).collect();
         let start = Start {
             words: &words,
@@ -57,6 +57,11 @@ impl<'a> Server<'a> {
         let mut server = Self { subject, here, port, child, scratch };
         server.wait_until_ready(stop)?;
         Ok(server)
+    }
+
+    /// The words of a program that asks it, and the folder that it may use.
+    pub(crate) fn asking(&self, words: &Words) -> (Vec<String>, &Path) {
+        (Places { port: self.port, here: self.here, scratch: self.scratch.path() }.command(words), self.scratch.path())
     }
 
     /// Its port.
@@ -129,10 +134,11 @@ fn free_port() -> Result<u16> {
 /// Why a subject cannot be started; nothing if it is installed.
 pub(crate) fn absence(subject: &Subject, here: &Path, stop: &dyn Fn() -> bool) -> Option<String> {
     let Some(check) = &subject.check else {
+        let start = subject.start.as_ref()?;
         let scratch = Path::new("/");
-        let program = Places { port: 0, here, scratch }.command(&subject.start).swap_remove(0);
+        let program = Places { port: 0, here, scratch }.command(start).swap_remove(0);
         // In the words of the file: a record is read on other machines.
-        let name = &subject.start.words()[0];
+        let name = &start.words()[0];
         let from = if name.contains('/') { ", looked for from the folder of the plan" } else { "" };
         return (!is_installed(&program)).then(|| format!("there is no program {name}{from}"));
     };

@@ -30,6 +30,7 @@ pub(crate) fn outcome() -> Outcome {
             Operation { name: "GET".to_owned(), latencies: latencies(2000, 100_000) },
             Operation { name: "SET".to_owned(), latencies: latencies(1000, 300_000) },
         ],
+        told: None,
         failures: vec![
             FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["no answer for 10 s".to_owned()] },
             FailureCount { kind: Failure::Rejected, count: 1, examples: vec!["-ERR no".to_owned()] },

@@ -11,5 +11,6 @@ pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::Latencies;
 pub use outcome::{
     Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
+    Told,
 };
 pub use tally::{Tally, Window};

@@ -18,6 +18,9 @@ pub struct Outcome {
     pub seconds: f64,
     /// By operation, in the order of the mix.
     pub operations: Vec<Operation>,
+    /// What another program says of its run, which has no `operations` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
     /// The kinds of failures that occurred.
     pub failures: Vec<FailureCount>,
     /// How many requests per second were to be sent, in an open loop.
@@ -63,6 +66,27 @@ pub struct Operation {
     pub name: String,
     /// Right answers, from the intended time of each request.
     pub latencies: Latencies,
+}
+
+/// What another program says of what it has asked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// Right answers.
+    pub answers: u64,
+    /// The median latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// The latency that 99 of 100 do not exceed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+}
+
+impl Told {
+    /// Nothing but a count.
+    #[must_use]
+    pub fn count(answers: u64) -> Self {
+        Self { answers, p50: None, p99: None }
+    }
 }
 
 /// Messages of pub/sub on their way from publishers to subscribers.
@@ -193,7 +217,8 @@ impl Outcome {
     /// Right answers.
     #[must_use]
     pub fn answers(&self) -> u64 {
-        self.operations.iter().map(|operation| operation.latencies.count()).sum()
+        let own = self.operations.iter().map(|operation| operation.latencies.count());
+        self.told.map_or(0, |told| told.answers) + own.sum::<u64>()
     }
 
     /// Right answers per second.

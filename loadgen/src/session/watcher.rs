@@ -419,6 +419,7 @@ impl<'a> Watcher<'a> {
             ending,
             seconds,
             operations: operations.map(|(name, latencies)| Operation { name, latencies: latencies.clone() }).collect(),
+            told: None,
             failures,
             offered_per_second: offered(self.load, window),
             bytes_received,

@@ -120,6 +120,63 @@ fn a_comparison_makes_record_tables_and_page() {
     );
 }
 
+/// redis-benchmark as the load, and as what is compared.
+const PROGRAMS: &str = r#"
+title = "programs"
+rounds = 1
+warm-up-rounds = 0
+
+[[subject]]
+name = "redis"
+start = "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no"
+ready = "redis"
+
+[[subject]]
+name = "redis-benchmark"
+check = "redis-benchmark --version"
+
+[[subject]]
+name = "loadgen"
+check = "true"
+
+[[target]]
+name = "server"
+start = "redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no"
+ready = "redis"
+
+[[scenario]]
+name = "asked"
+program = "redis-benchmark --csv -p {port} -t set -n 20000"
+
+[[scenario]]
+name = "asking"
+target = "server"
+[scenario.programs]
+redis-benchmark = "redis-benchmark --csv -p {port} -t set -n 20000"
+loadgen = "LOADGEN redis 127.0.0.1:{port} -c 50 -t 1 -n 20000 --json - --quiet SET a b"
+"#;
+
+#[test]
+fn genuine_programs_ask_and_are_compared() {
+    if !is_there("redis-server") || !is_there("redis-benchmark") {
+        return;
+    }
+    let folder = Folder::new("programs");
+    folder.file("plan.toml", &PROGRAMS.replace("LOADGEN", env!("CARGO_BIN_EXE_loadgen")));
+    run(&folder, &["compare", "plan.toml", "-o", "a", "--quiet"]);
+    let record = Record::read(&folder.0.join("a.jsonl")).unwrap();
+    assert!(record.failed.is_empty(), "{:?}", record.failed);
+    let mut subjects: Vec<&str> = record.runs.iter().map(|run| run.subject.as_str()).collect();
+    subjects.sort_unstable();
+    assert_eq!(subjects, ["loadgen", "redis", "redis-benchmark"]);
+    for Run { outcome, .. } in &record.runs {
+        let told = outcome.told.unwrap();
+        assert!(told.answers == 20_000 && told.p99 >= told.p50 && told.p50 > Some(0.0), "{outcome:?}");
+        assert!(outcome.per_second() > 0.0 && outcome.server_cpu_micros() > Some(0.0), "{outcome:?}");
+        assert!(outcome.generator.cpu.total() > 0.0, "{outcome:?}");
+    }
+}
+
 /// What a browser makes of a page: its charts must be drawn, in light and in dark.
 fn look_at(folder: &Folder, page: &str) {
     if !is_there("chromium") {

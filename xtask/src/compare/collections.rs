@@ -1,11 +1,15 @@
 //! Resident bytes per element of collections.
 
+use std::fmt::Write as _;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
+use loadgen::compare::Machine;
+use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::memory::SETTLE;
@@ -51,24 +55,102 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
+/// What was measured of a subject, as the record keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Row {
+    shape: String,
+    subject: String,
+    bytes_per_element: f64,
+    /// Of the workspace.
+    commit: Option<String>,
+    machine: Option<Machine>,
+}
+
 /// Loads each kind into a fresh server of every subject and divides the growth of its resident memory by the number of elements.
+/// With `--record` the figures take the place of older ones of the same subjects.
 pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
-    let names: Vec<&str> = options.subjects.iter().map(|subject| subject.name.as_str()).collect();
-    println!("| bytes per element | {} |", names.join(" | "));
-    println!("|---|{}", "--:|".repeat(names.len()));
+    let (mut rows, commit) = (Vec::new(), loadgen::compare::commit(crate::root()));
     for shape in SHAPES {
-        let mut row = Vec::new();
         for subject in &options.subjects {
             let server = subject.start(options.pin.as_ref(), folder)?;
             let before = server.resident_bytes()?;
             load(server.port(), shape).with_context(|| format!("{}: {}", subject.name, shape.name))?;
             thread::sleep(SETTLE);
             let grown = server.resident_bytes()?.saturating_sub(before);
-            row.push(format!("{:.1}", grown as f64 / ELEMENTS as f64));
+            let bytes_per_element = grown as f64 / ELEMENTS as f64;
+            println!("{}: {}: {bytes_per_element:.1} bytes per element", shape.name, subject.name);
+            rows.push(Row {
+                shape: shape.name.to_owned(),
+                subject: subject.name.clone(),
+                bytes_per_element,
+                commit: commit.clone(),
+                machine: Some(Machine::this()),
+            });
         }
-        println!("| {} | {} |", shape.name, row.join(" | "));
+    }
+    print!("{}", in_columns(&rows));
+    if options.record {
+        let all = replaced(read()?, rows);
+        let lines = all.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
+        fs::write(path(), lines)?;
     }
     Ok(())
+}
+
+/// The table of redis-server/README.md, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    Ok(in_columns(&read()?))
+}
+
+fn path() -> PathBuf {
+    crate::root().join("benches/record/collections.jsonl")
+}
+
+fn read() -> Result<Vec<Row>> {
+    let Ok(text) = fs::read_to_string(path()) else { return Ok(Vec::new()) };
+    text.lines().map(|line| serde_json::from_str(line).context("benches/record/collections.jsonl")).collect()
+}
+
+/// Rows that were kept, with those of the same shape and subject measured anew, and further ones behind them.
+fn replaced(mut kept: Vec<Row>, fresh: Vec<Row>) -> Vec<Row> {
+    for row in fresh {
+        match kept.iter_mut().find(|old| (&old.shape, &old.subject) == (&row.shape, &row.subject)) {
+            Some(old) => *old = row,
+            None => kept.push(row),
+        }
+    }
+    kept
+}
+
+/// A line for each shape, a column for each subject, and the first one's by the least of the others.
+fn in_columns(rows: &[Row]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        if !names.contains(&row.subject.as_str()) {
+            names.push(&row.subject);
+        }
+    }
+    let first = names.first().copied().unwrap_or_default();
+    let mut table = format!("| bytes per element | {} | {first} / best |\n", names.join(" | "));
+    table += &format!("|---|{}--:|\n", "--:|".repeat(names.len()));
+    for shape in SHAPES {
+        let of = |name: &&str| {
+            let row = rows.iter().find(|row| row.shape == shape.name && row.subject == **name)?;
+            Some(row.bytes_per_element)
+        };
+        let values: Vec<Option<f64>> = names.iter().map(of).collect();
+        let best = values.iter().skip(1).flatten().copied().reduce(f64::min);
+        let ratio = values.first().copied().flatten().zip(best).map(|(own, best)| own / best);
+        let text = |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.1}"));
+        let cells: Vec<String> = values.iter().map(text).collect();
+        let ratio = ratio.map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}"));
+        writeln!(table, "| {} | {} | {ratio} |", shape.name, cells.join(" | "))
+            .expect("writing to memory does not fail");
+    }
+    table
 }
 
 /// Makes as many collections of a kind as it takes, one after the other.
@@ -117,6 +199,28 @@ fn exchange(stream: &mut BufReader<TcpStream>, request: &mut Vec<u8>, sent: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row(subject: &str, bytes_per_element: f64) -> Row {
+        let shape = SHAPES[0].name.to_owned();
+        Row { shape, subject: subject.to_owned(), bytes_per_element, commit: None, machine: None }
+    }
+
+    #[test]
+    fn the_first_subject_is_compared_with_the_best_of_the_others() {
+        let rows = [row("ours", 20.0), row("a", 50.0), row("b", 40.0)];
+        let table = in_columns(&rows);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines[0], "| bytes per element | ours | a | b | ours / best |");
+        assert_eq!(lines[2], "| hash, 50 fields | 20.0 | 50.0 | 40.0 | 0.50 |");
+        assert_eq!(lines[3], "| set, 1,000 integers | – | – | – | – |");
+    }
+
+    #[test]
+    fn what_is_measured_anew_takes_its_place() {
+        let kept = vec![row("ours", 20.0), row("a", 50.0)];
+        let found = replaced(kept, vec![row("b", 1.0), row("ours", 30.0)]);
+        assert_eq!(found, [row("ours", 30.0), row("a", 50.0), row("b", 1.0)]);
+    }
 
     #[test]
     fn shapes_fill_what_is_loaded_evenly() {

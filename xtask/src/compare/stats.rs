@@ -9,8 +9,6 @@ pub(crate) struct Ratio {
     pub(crate) mean: f64,
     /// Its 95 % interval.
     pub(crate) interval: (f64, f64),
-    /// In how many pairs the first value was the smaller one.
-    pub(crate) smaller: usize,
 }
 
 /// Ratio `ours / theirs` from values of the same round.
@@ -19,7 +17,15 @@ pub(crate) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Ratio {
     let (mean, interval) = stats::paired_ratio(&pairs).map_or((f64::NAN, (f64::NAN, f64::NAN)), |found| {
         (found.estimate.value, (found.estimate.low, found.estimate.high))
     });
-    Ratio { mean, interval, smaller: pairs.iter().filter(|(own, other)| own < other).count() }
+    Ratio { mean, interval }
+}
+
+/// `12,345`.
+pub(crate) fn thousands(count: usize) -> String {
+    match count {
+        ..1000 => count.to_string(),
+        _ => format!("{},{:03}", thousands(count / 1000), count % 1000),
+    }
 }
 
 #[cfg(test)]
@@ -30,7 +36,6 @@ mod tests {
     fn columns_become_pairs() {
         let ratio = paired_ratio(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]);
         assert!((ratio.mean - 0.5).abs() < 1e-12 && (ratio.interval.0 - 0.5).abs() < 1e-12);
-        assert_eq!(ratio.smaller, 3);
         assert!(paired_ratio(&[f64::NAN], &[f64::NAN]).mean.is_nan());
     }
 }

@@ -13,12 +13,9 @@ pub(super) struct Subject {
     pub(super) command: String,
 }
 
-/// Cores of the two sides, as `taskset` reads them.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pinning {
-    pub(super) server: String,
-    pub(super) client: String,
-}
+/// Cores of the servers, as `taskset` reads them.
+#[derive(Clone, Debug)]
+pub(super) struct Pinning(String);
 
 /// Parses `NAME=COMMAND`.
 pub(super) fn parse(text: &str) -> Result<Subject, String> {
@@ -29,19 +26,10 @@ pub(super) fn parse(text: &str) -> Result<Subject, String> {
     Ok(Subject { name: name.to_owned(), command: command.to_owned() })
 }
 
-/// Parses `server=CORES,client=CORES`; the list of cores may be a range.
+/// Parses a list of cores.
 pub(super) fn parse_pinning(text: &str) -> Result<Pinning, String> {
-    let rest = text.strip_prefix("server=");
-    let (server, client) = rest.and_then(|rest| rest.split_once(",client=")).ok_or("expected server=1,client=0")?;
-    Ok(Pinning { server: server.to_owned(), client: client.to_owned() })
-}
-
-/// `command`, on the given cores where there are any.
-pub(super) fn pinned(cores: Option<&str>, command: Vec<String>) -> Vec<String> {
-    match cores {
-        Some(cores) => ["taskset", "-c", cores].map(String::from).into_iter().chain(command).collect(),
-        None => command,
-    }
+    let is_list = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '-');
+    is_list.then(|| Pinning(text.to_owned())).ok_or_else(|| "expected cores, such as 1 or 0-1".to_owned())
 }
 
 /// Flags of a server that listens on the loopback interface and writes nothing to disk.
@@ -53,7 +41,8 @@ impl Subject {
     /// Starts the server on a free port in a folder of its own.
     pub(super) fn start(&self, pin: Option<&Pinning>, parent: &Path) -> Result<Server> {
         let port = free_port()?;
-        let command = pinned(pin.map(|pin| pin.server.as_str()), self.command_line(port)?);
+        let pinned = pin.into_iter().flat_map(|Pinning(cores)| ["taskset", "-c", cores].map(str::to_owned));
+        let command: Vec<String> = pinned.chain(self.command_line(port)?).collect();
         Server::start(&command, port, parent).with_context(|| format!("subject {}", self.name))
     }
 
@@ -82,9 +71,8 @@ mod tests {
         assert_eq!((subject.name.as_str(), subject.command.as_str()), ("ours", "server --workers=1"));
         assert!(parse("server").is_err());
         assert!(parse("=server").is_err());
-        let pinning = Pinning { server: "1,2".to_owned(), client: "0".to_owned() };
-        assert_eq!(parse_pinning("server=1,2,client=0"), Ok(pinning));
-        assert!(parse_pinning("client=0").is_err());
+        assert_eq!(parse_pinning("0-1").unwrap().0, "0-1");
+        assert!(parse_pinning("server=1").is_err());
     }
 
     #[test]

@@ -101,13 +101,21 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The table of redis-server/README.md, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    Ok(record::table(&record::read()?))
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// A server cannot be started, or does not come back; something that was acknowledged is lost.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.render {
-        print!("{}", record::table(&record::read()?));
+        print!("{}", record::text(&record::read()?));
         return Ok(());
     }
     if !options.inside {
@@ -141,7 +149,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     ensure!(!rows.is_empty() || !faults.is_empty(), "no kind's name holds any of {:?}", options.only);
-    print!("{}", record::table(&rows));
+    print!("{}", record::text(&rows));
     if !faults.is_empty() {
         bail!("{}", faults.join("\n"));
     }
@@ -151,7 +159,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Runs this command in namespaces of its own; where there are none, or no genuine server, says so.
 fn run_inside(options: &Options) -> Result<()> {
     let namespaces = || {
-        let mut command = crate::echonet::unshare();
+        let mut command = crate::network::unshare();
         command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
         command
     };

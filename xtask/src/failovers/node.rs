@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::echonet::{Holder, unshare};
+use crate::network::{Holder, unshare};
 use crate::process::run_quietly;
 
 /// The bridge, on which those are who are never cut off.

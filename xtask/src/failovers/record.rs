@@ -9,7 +9,7 @@ use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::{KINDS, Kind};
-use crate::compare::stats::{median, paired_ratio};
+use crate::compare::stats::{median, paired_ratio, thousands};
 
 /// All failovers of a kind.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -70,31 +70,61 @@ pub(super) fn keep(row: &Row) -> Result<()> {
     Ok(fs::write(path(), lines)?)
 }
 
-/// The table of redis-server/README.md: a line for each kind, and behind those of a setup whose time is a timeout's, one of all of them.
-pub(super) fn table(rows: &[Row]) -> String {
-    let mut table = "| | rounds | ours, s | longest | Redis, s | longest | ours / Redis | 95 % | acknowledged, lost | Redis: acknowledged, lost |\n\
-        |---|--:|--:|--:|--:|--:|--:|---|--:|--:|\n"
-        .to_owned();
-    let mut add = |name: &str, outcomes: &[Outcome]| line(&mut table, name, outcomes);
-    for row in rows {
-        add(&row.kind, &row.outcomes);
-    }
-    for setup in ["sentinel", "cluster"] {
-        let of = |row: &&Row| row.kind.starts_with(setup) && !row.kind.ends_with("planned");
-        let all: Vec<&Row> = rows.iter().filter(of).collect();
-        if all.len() > 1 {
-            add(&format!("{setup}, all but planned"), &together(&all));
-        }
-    }
+/// What rounds have shown: the table of redis-server/README.md, and when who was cut off refused writes.
+pub(super) fn text(rows: &[Row]) -> String {
+    let mut text = table(rows);
     for row in rows.iter().filter(|row| !row.ours().refused.is_empty()) {
         let figures = row.outcomes.iter().map(|outcome| {
             let most = outcome.refused.iter().copied().fold(0.0, f64::max);
             format!("{:.2} s, longest {most:.2} s, {} times", median(&outcome.refused), outcome.refused.len())
         });
         let figures = figures.collect::<Vec<_>>().join("; ");
-        writeln!(table, "\n{}: who was cut off refuses writes after (ours; Redis) {figures}", row.kind).expect(MEMORY);
+        writeln!(text, "\n{}: who was cut off refuses writes after (ours; Redis) {figures}", row.kind).expect(MEMORY);
+    }
+    text
+}
+
+/// A line for each kind, and behind those of a setup whose time is a timeout's, one of all of them.
+pub(super) fn table(rows: &[Row]) -> String {
+    let mut table = "| | ours, s | longest | Redis, s | longest | ours / Redis, 95 % | acknowledged, lost | Redis: acknowledged, lost |\n\
+        |---|--:|--:|--:|--:|---|--:|--:|\n"
+        .to_owned();
+    let (mut of_setup, mut rows) = (Vec::new(), rows.iter().peekable());
+    while let Some(row) = rows.next() {
+        let (setup, fault) = row.kind.split_once('-').unwrap_or((&row.kind, ""));
+        line(&mut table, &name(setup, fault), &row.outcomes);
+        if fault == "planned" {
+            continue;
+        }
+        of_setup.push(row);
+        let goes_on = |next: &&Row| next.kind.starts_with(setup) && !next.kind.ends_with("-planned");
+        if rows.peek().is_none_or(|next| !goes_on(next)) {
+            if of_setup.len() > 1 {
+                let all = together(&of_setup);
+                let count = all.first().map_or(0, |outcome| outcome.writable.len());
+                line(&mut table, &name(setup, &format!("all {count}")), &all);
+            }
+            of_setup.clear();
+        }
     }
     table
+}
+
+/// A kind's name for readers.
+fn name(setup: &str, fault: &str) -> String {
+    let setup = match (setup, fault) {
+        ("pair", _) => return "`FAILOVER`".to_owned(),
+        ("cluster", "planned") => return "`CLUSTER FAILOVER`".to_owned(),
+        ("sentinel", _) => "Sentinel",
+        _ => setup,
+    };
+    let fault = match fault {
+        "kill" => "killed",
+        "stop" => "stopped",
+        "cut" => "cut off",
+        _ => fault,
+    };
+    format!("{setup}, {fault}")
 }
 
 const MEMORY: &str = "writing to memory does not fail";
@@ -111,25 +141,18 @@ fn line(table: &mut String, name: &str, outcomes: &[Outcome]) {
         )
     };
     let kept = |outcome: Option<&Outcome>| {
-        outcome.map_or_else(|| "–".to_owned(), |outcome| format!("{}, {}", outcome.kept, outcome.violations.len()))
+        let text = |outcome: &Outcome| format!("{}, {}", thousands(outcome.kept), outcome.violations.len());
+        outcome.map_or_else(|| "–".to_owned(), text)
     };
     let ratio = match (ours, theirs) {
         (Some(ours), Some(theirs)) => {
             let (low, high) = paired_ratio(&ours.writable, &theirs.writable).interval;
-            format!("{:.2} | {low:.2} to {high:.2}", median(&ours.writable) / median(&theirs.writable))
+            format!("{low:.2} to {high:.2}")
         }
-        _ => "– | –".to_owned(),
+        _ => "–".to_owned(),
     };
-    let rounds = ours.map_or(0, |outcome| outcome.writable.len());
-    writeln!(
-        table,
-        "| {name} | {rounds} | {} | {} | {ratio} | {} | {} |",
-        times(ours),
-        times(theirs),
-        kept(ours),
-        kept(theirs)
-    )
-    .expect(MEMORY);
+    writeln!(table, "| {name} | {} | {} | {ratio} | {} | {} |", times(ours), times(theirs), kept(ours), kept(theirs))
+        .expect(MEMORY);
 }
 
 /// The outcomes of several kinds as one.
@@ -162,16 +185,21 @@ mod tests {
 
     #[test]
     fn kinds_are_shown_alone_and_together() {
-        let rows = [row("cluster-kill", &[2.0, 3.0, 4.0], &[2.0, 3.0, 4.0]), row("cluster-cut", &[6.0], &[3.0])];
-        let table = table(&rows);
-        let expected = "\n| cluster-kill | 3 | 3.00 | 4.00 | 3.00 | 4.00 | 1.00 | 1.00 to 1.00 | 100, 1 | 100, 0 |\n";
-        assert!(table.contains(expected), "{table}");
-        assert!(table.contains("\n| cluster, all but planned | 4 | 3.50 | 6.00 | 3.00 | 4.00 | 1.17 | "), "{table}");
-        assert!(table.contains(" | 200, 2 | 200, 0 |\n"), "{table}");
+        let rows = [
+            row("cluster-kill", &[2.0, 3.0, 4.0], &[2.0, 3.0, 4.0]),
+            row("cluster-cut", &[6.0], &[3.0]),
+            row("cluster-planned", &[0.1], &[0.1]),
+        ];
+        let text = text(&rows);
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(lines[0], "| cluster, killed | 3.00 | 4.00 | 3.00 | 4.00 | 1.00 to 1.00 | 100, 1 | 100, 0 |");
+        assert!(lines[1].starts_with("| cluster, cut off | 6.00 | 6.00 | 3.00 | "), "{text}");
+        assert!(lines[2].starts_with("| cluster, all 4 | 3.50 | 6.00 | 3.00 | 4.00 | "), "{text}");
         assert!(
-            table.contains("\ncluster-cut: who was cut off refuses writes after (ours; Redis) 2.00 s, "),
-            "{table}"
+            lines[2].ends_with(" | 200, 2 | 200, 0 |") && lines[3].starts_with("| `CLUSTER FAILOVER` | "),
+            "{text}"
         );
+        assert!(text.contains("\ncluster-cut: who was cut off refuses writes after (ours; Redis) 2.00 s, "), "{text}");
     }
 
     #[test]
@@ -179,6 +207,6 @@ mod tests {
         let mut alone = row("pair-planned", &[0.1], &[0.1]);
         alone.outcomes.truncate(1);
         let table = table(&[alone]);
-        assert!(table.ends_with("\n| pair-planned | 1 | 0.10 | 0.10 | – | – | – | – | 100, 1 | – |\n"), "{table}");
+        assert!(table.ends_with("\n| `FAILOVER` | 0.10 | 0.10 | – | – | – | 100, 1 | – |\n"), "{table}");
     }
 }

@@ -77,6 +77,14 @@ pub(crate) struct Options {
     render: bool,
 }
 
+/// The table of redis-server/README.md, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    Ok(record::table(&record::read()?))
+}
+
 /// Runs the command.
 ///
 /// # Errors

@@ -67,8 +67,8 @@ fn of<'r>(rows: &'r [Row], disturbance: &str, server: &str) -> Option<&'r Row> {
     rows.iter().find(|row| row.disturbance == disturbance && row.server == server)
 }
 
-/// The table of redis-server/README.md.
-fn table(rows: &[Row]) -> String {
+/// A row for each disturbance.
+pub(super) fn table(rows: &[Row]) -> String {
     let mut table = "| one more client | ours p99 | ours p99.9 | ours max | redis p99 | redis p99.9 | redis max |\n\
         |---|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();

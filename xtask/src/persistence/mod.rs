@@ -103,6 +103,14 @@ fn figure(summary: &Value, name: &str) -> Result<f64> {
     summary[name].as_f64().with_context(|| format!("the generator's result has no {name}"))
 }
 
+/// The table of redis-server/README.md, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    record::table(&record::read(&crate::root().join("benches/record/persistence.jsonl"))?)
+}
+
 /// Runs the command.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::prober;
-use crate::compare::stats::{median, paired_ratio};
+use crate::compare::stats::{median, paired_ratio, thousands};
 
 /// The outcome of one topic.
 #[derive(Serialize, Deserialize)]
@@ -66,6 +66,72 @@ pub(super) fn render(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A row of redis-server/README.md.
+struct Shown {
+    figure: &'static str,
+    label: &'static str,
+    /// What stands behind the number.
+    unit: &'static str,
+}
+
+#[rustfmt::skip]
+const SHOWN: &[Shown] = &[
+    Shown { figure: "save MB/s, no clients but one", label: "BGSAVE, one client there", unit: " MB/s" },
+    Shown { figure: "standing still for the cut, or in fork, ms", label: "standing still for the cut, or in fork", unit: " ms" },
+    Shown { figure: "longest answer within 100 ms of BGSAVE, ms", label: "longest answer in the 100 ms behind BGSAVE", unit: " ms" },
+    Shown { figure: "throughput while saving, % of that", label: "throughput during it, overwriting at full rate, of that without", unit: " %" },
+    Shown { figure: "more memory while saving, %", label: "memory that it takes more then", unit: " %" },
+    Shown { figure: "p99.9 at half of that rate from when it was due, no save, ms", label: "at half of the full rate: p99.9 from when a request was due, without", unit: " ms" },
+    Shown { figure: "p99.9 at half of that rate from when it was due, saving, ms", label: "the same, saving again and again", unit: " ms" },
+    Shown { figure: "p99.9 of that client, saving, ms", label: "p99.9 of one more client, which waits for its answers, meanwhile (the plot)", unit: " ms" },
+    Shown { figure: "the same, times that without a save", label: "the same, times that without a save", unit: "" },
+    Shown { figure: "load of small keys, s", label: "start with 1 M small keys", unit: " s" },
+    Shown { figure: "load of keys of 1,000 bytes, s", label: "start with 1 M keys of 1,000 bytes", unit: " s" },
+    Shown { figure: "replay of an append-only file of small SETs, s", label: "start with an append-only file of 1 M small SETs", unit: " s" },
+    Shown { figure: "always: SETs/s of 50 clients", label: "`always`, 50 clients (an fdatasync takes 0.2 ms)", unit: "/s" },
+    Shown { figure: "always, flushes take 1 ms more: SETs/s of 50 clients", label: "the same, every flush made to take 1 ms more", unit: "/s" },
+    Shown { figure: "everysec: us of CPU per SET", label: "`everysec`, 50 clients: CPU per SET", unit: " µs" },
+    Shown { figure: "everysec: us of CPU per SET, 16 deep", label: "`everysec`, 16 deep: CPU per SET", unit: " µs" },
+    Shown { figure: "everysec: SETs/s, % of those without", label: "`everysec`, 50 clients, of the throughput without", unit: " %" },
+    Shown { figure: "everysec: SETs/s, 16 deep, % of those without", label: "`everysec`, 16 deep, of the throughput without", unit: " %" },
+    Shown { figure: "full synchronization, s per GB", label: "full synchronization of a replica of its own kind, a GB", unit: " s" },
+    Shown { figure: "memory of the primary meanwhile, MB more", label: "memory of the primary meanwhile, more", unit: " MB" },
+    Shown { figure: "us of CPU of the primary per SET, 16 deep", label: "SETs with one replica, 16 deep: CPU of the primary", unit: " µs" },
+    Shown { figure: "one more synchronization at that rate, s", label: "full synchronization at that rate", unit: " s" },
+    Shown { figure: "from answered to seen, p99, ms", label: "from answered to seen at the replica, p99, at 50,000 SETs a second", unit: " ms" },
+    Shown { figure: "caught up after a cut, s", label: "caught up after a cut", unit: " s" },
+];
+
+/// The table of redis-server/README.md: medians, and the interval of their ratio.
+///
+/// # Errors
+/// A figure is not there.
+pub(super) fn table(topics: &[Topic]) -> Result<String> {
+    let mut table = "| | ours | Redis | ours / Redis |\n|---|--:|--:|---|\n".to_owned();
+    for Shown { figure, label, unit } in SHOWN {
+        let found = topics.iter().flat_map(|topic| &topic.figures).find(|(name, _)| name == figure);
+        let (_, [ours, theirs]) = found.with_context(|| format!("the record has no figure `{figure}`"))?;
+        let [own, other] = [ours, theirs].map(|values| digits(median(values)) + unit);
+        let (low, high) = paired_ratio(ours, theirs).interval;
+        table += &format!("| {label} | {own} | {other} | {} to {} |\n", digits(low), digits(high));
+    }
+    Ok(table)
+}
+
+/// Three digits, and of less than 1 as many as tell it from nothing.
+fn digits(value: f64) -> String {
+    match value {
+        ..0.1 => format!("{value:.3}"),
+        ..10.0 => format!("{value:.2}"),
+        ..100.0 => format!("{value:.1}"),
+        ..1000.0 => format!("{value:.0}"),
+        _ => {
+            let unit = 10_f64.powf(value.log10().floor() - 2.0);
+            thousands(((value / unit).round() * unit).round() as usize)
+        }
+    }
+}
+
 /// Prints what rounds have shown.
 pub(super) fn print_figures(figures: &[(String, [Vec<f64>; 2])]) {
     println!("| figure | ours | redis | ours / redis | 95 % |\n|---|--:|--:|--:|---|");
@@ -79,6 +145,13 @@ pub(super) fn print_figures(figures: &[(String, [Vec<f64>; 2])]) {
             ratio.mean
         );
     }
+}
+
+#[test]
+fn a_number_has_three_digits() {
+    let texts = [0.0056, 0.15, 3.578, 35.51, 971.8, 1267.0, 46_880.0, 1_234_567.0].map(digits);
+    assert_eq!(texts, ["0.006", "0.15", "3.58", "35.5", "972", "1,270", "46,900", "1,230,000"]);
+    assert!(table(&[]).unwrap_err().to_string().contains("save MB/s"));
 }
 
 #[test]

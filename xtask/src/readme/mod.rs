@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         print_list(&known, &blocks);
         return Ok(());
     }
-    if let Err(error) = run_quietly(crate::echonet::unshare().arg("true")) {
+    if let Err(error) = run_quietly(crate::network::unshare().arg("true")) {
         if crate::ci::requires_peers() {
             return Err(error
                 .context("REQUIRE_PEERS=1, and there are no network namespaces: they need root, or user namespaces"));

@@ -249,7 +249,7 @@ struct Session {
 
 impl Session {
     fn start(folder: &Path, path: &str) -> Result<Self> {
-        let mut command = crate::echonet::unshare();
+        let mut command = crate::network::unshare();
         let errors = File::create(folder.join("errors"))?;
         command.args(["bash", "-c", "exec 3>&1 >&2; cd here; source ../script"]).current_dir(folder);
         command

@@ -5,7 +5,6 @@ use loadgen::compare::{Header, Metric, Record, Table, offered, ratio_text, verdi
 use loadgen::output::chart::{Bar, BarChart};
 use loadgen::output::html::percentile_chart;
 
-use super::controllers;
 use super::document::{Block, points};
 use super::findings::{Finding, OURS};
 use super::measured::Measured;
@@ -39,7 +38,6 @@ pub(super) fn section(finding: &Finding, measured: &Measured) -> Vec<Block> {
         let results = analysis::scenarios(record);
         blocks.extend(results.iter().flat_map(|result| scenario(finding, record, result)));
     }
-    blocks.extend(controllers::blocks(&measured.controllers));
     blocks
 }
 
@@ -94,8 +92,8 @@ fn setting(header: &Header) -> String {
 /// A scenario's figures, ratios and remarks.
 fn scenario(finding: &Finding, record: &Record, result: &ScenarioResult<'_>) -> Vec<Block> {
     let of = &record.header.scenarios[result.index];
-    let mut blocks =
-        vec![Block::Heading(3, format!("{}: {}", finding.id, of.name)), Block::Code(format!("loadgen {}", of.command))];
+    let command = if of.target.is_some() { of.command.clone() } else { format!("loadgen {}", of.command) };
+    let mut blocks = vec![Block::Heading(3, format!("{}: {}", finding.id, of.name)), Block::Code(command)];
     blocks.extend(offered(record, &of.name).map(Block::Text));
     if !result.subjects.is_empty() {
         blocks.push(Block::Table(medians(result)));

@@ -14,9 +14,6 @@ const KEPT: f64 = 0.05;
 /// A load that ends after so many requests instead of a time, in seconds; most take less.
 const COUNTED: f64 = 1.0;
 
-/// A controller's run, with its start.
-const CONTROLLER: f64 = 1.5;
-
 /// What building and installing takes before a quick run on two cores where nothing is there yet.
 pub(super) const FRESH: Duration = Duration::from_secs(13 * 60);
 
@@ -28,15 +25,11 @@ pub(super) fn measuring(plan: &Plan, rounds: usize) -> Duration {
     };
     let of = |load: &Load| {
         let subjects = plan.subjects.iter().filter(|subject| load.is_for(&subject.name)).count();
-        subjects as f64 * (seconds(load.command.words()).unwrap_or(COUNTED) + beside)
+        subjects as f64
+            * (load.command.as_ref().and_then(|command| seconds(command.words())).unwrap_or(COUNTED) + beside)
     };
     let round: f64 = plan.scenarios.iter().map(of).sum();
     Duration::from_secs_f64(round * (rounds + plan.warm_up_rounds) as f64)
-}
-
-/// How long controllers are measured.
-pub(super) fn controllers(runs: usize) -> Duration {
-    Duration::from_secs_f64(CONTROLLER * runs as f64)
 }
 
 /// What a load's words say of its time.

@@ -33,9 +33,6 @@ pub(super) struct Finding {
     /// If not empty, all runs in a network namespace that these lines of `ip` set up.
     #[serde(default)]
     pub(super) network: Vec<String>,
-    /// Whether the controllers of `cargo xtask echonet` belong to it.
-    #[serde(default)]
-    pub(super) controllers: bool,
     pub(super) quick: Quick,
     /// The first one stands for the finding on the first page.
     #[serde(rename = "question")]
@@ -56,9 +53,6 @@ pub(super) struct Published {
 pub(super) struct Quick {
     pub(super) scenarios: Vec<String>,
     pub(super) subjects: Vec<String>,
-    /// Where controllers belong to the finding: these, with the published benchmark alone.
-    #[serde(default)]
-    pub(super) controllers: Vec<String>,
 }
 
 /// What was published of a pair.
@@ -85,9 +79,6 @@ pub(super) struct Question {
 
 /// Our subject's name in all plans; variants of it begin with it.
 pub(super) const OURS: &str = "ours";
-
-/// Scenarios of `cargo xtask echonet` begin so.
-pub(super) const CONTROLLER: &str = "controller";
 
 fn ours() -> String {
     OURS.to_owned()
@@ -146,7 +137,7 @@ impl Finding {
         for name in &self.quick.subjects {
             ensure!(subjects.contains(&name.as_str()), "{}: quick: no subject {name}", self.id);
         }
-        for question in self.questions.iter().filter(|question| !question.scenario.starts_with(CONTROLLER)) {
+        for question in &self.questions {
             let name = &question.scenario;
             let scenario = scenario(name).with_context(|| format!("{}: no scenario {name}", self.id))?;
             for subject in [&question.subject, &question.rival] {
@@ -155,15 +146,12 @@ impl Finding {
             }
         }
         let (first, quick) = (&self.questions[0], &self.quick);
-        let is_controller = first.scenario.starts_with(CONTROLLER);
-        let subjects = if is_controller { &quick.controllers } else { &quick.subjects };
         ensure!(
-            (is_controller || quick.scenarios.contains(&first.scenario))
-                && [&first.subject, &first.rival].iter().all(|name| subjects.contains(name)),
+            quick.scenarios.contains(&first.scenario)
+                && [&first.subject, &first.rival].iter().all(|name| quick.subjects.contains(name)),
             "{}: its verdict needs what --quick leaves out",
             self.id
         );
-        ensure!(self.controllers || quick.controllers.is_empty(), "{}: quick: it has no controllers", self.id);
         Ok(())
     }
 }

@@ -4,7 +4,6 @@
 //! run; `loadgen compare` runs it. All that is rendered comes from the records in `benches/record`.
 
 mod answers;
-mod controllers;
 mod details;
 mod document;
 mod estimate;
@@ -55,6 +54,9 @@ pub(crate) struct Options {
     /// Measure nothing: render the records that there are.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume"])]
     render: bool,
+    /// Measure nothing: write the tables of READMEs that come from records, as benches/scenarios/readme.toml says.
+    #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro"])]
+    readme: bool,
     /// Measure nothing: take the outcomes of hypotheses from the last
     /// `cargo bench -p benches --features echonet`, and render.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
@@ -66,6 +68,9 @@ pub(crate) struct Options {
 /// # Errors
 /// When something of ours cannot be built or written, or a finding has no results.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.readme {
+        return readme::write();
+    }
     let (all, began) = (Findings::read()?, Instant::now());
     let mut result = Ok(());
     if options.micro {
@@ -96,7 +101,7 @@ fn render(all: &Findings) -> Result<()> {
     let measured = all.findings.iter().map(Measured::read).collect::<Result<Vec<_>>>()?;
     let document = front::document(all, &measured, &micro::Causes::read()?);
     fs::create_dir_all(measured::folder())?;
-    for (path, text) in files(&document, all, &measured)? {
+    for (path, text) in files(&document)? {
         fs::write(path, text)?;
     }
     let page = crate::target_dir().join("report/report.html");
@@ -106,16 +111,14 @@ fn render(all: &Findings) -> Result<()> {
     Ok(())
 }
 
-/// What is committed of a report: REPORT.md, the figures that it shows, and README.md for its tables.
-fn files(document: &Document, all: &Findings, measured: &[Measured]) -> Result<Vec<(PathBuf, String)>> {
+/// What is committed of a report: REPORT.md, the figures that it shows, and READMEs for their tables.
+fn files(document: &Document) -> Result<Vec<(PathBuf, String)>> {
     let figure = |block: &Block| match block {
         Block::Figure { name, svg } => Some((measured::folder().join(format!("{name}.svg")), standing_alone(svg))),
         Block::Heading(..) | Block::Text(_) | Block::Points(_) | Block::Table(_) | Block::Code(_) | Block::Chart(_) => {
             None
         }
     };
-    let readme = crate::root().join("README.md");
-    let tables = readme::rendered(&fs::read_to_string(&readme)?, all, measured)?;
-    let texts = [(crate::root().join("REPORT.md"), markdown::render(document)), (readme, tables)];
-    Ok(document.blocks.iter().filter_map(figure).chain(texts).collect())
+    let report = (crate::root().join("REPORT.md"), markdown::render(document));
+    Ok(document.blocks.iter().filter_map(figure).chain([report]).chain(readme::rendered()?).collect())
 }

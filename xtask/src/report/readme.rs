@@ -1,17 +1,27 @@
-//! README's tables, from the same records as the report.
+//! Tables of READMEs that show measured figures, from records: `benches/scenarios/readme.toml`.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use loadgen::compare::markdown::table;
 use loadgen::compare::{Comparison, Metric, Record, Table, Verdict, analysis, verdicts};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
-use super::answers;
-use super::findings::Findings;
-use super::measured::Measured;
+use super::{answers, measured};
 
-/// `benches/scenarios/readme.toml`.
+/// A table of a record that is no comparison's: README, name in its marks, text.
+type Other = (&'static str, &'static str, fn() -> Result<String>);
+
+const OTHERS: [Other; 4] = [
+    ("redis-server/README.md", "collections", crate::compare::table),
+    ("redis-server/README.md", "failovers", crate::failovers::table),
+    ("redis-server/README.md", "isolation", crate::isolation::table),
+    ("redis-server/README.md", "persistence", crate::persistence::table),
+];
+
+/// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -19,10 +29,12 @@ struct File {
     tables: Vec<Spec>,
 }
 
-/// A table of the server's CPU time per request.
+/// A table of a figure of some subjects.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
+    /// The README, from the root of the workspace.
+    file: String,
     /// In its marks.
     name: String,
     /// The first one is compared with the others.
@@ -34,69 +46,135 @@ struct Spec {
 #[serde(deny_unknown_fields)]
 struct Row {
     label: String,
-    finding: String,
+    /// A file of `benches/record`, without its end.
+    record: String,
     scenario: String,
+    /// Without it the processor time.
+    #[serde(default = "cpu", deserialize_with = "metric")]
+    metric: Metric,
+    /// Between what the ratio to a subject is to be: a record that says otherwise is no longer shown without a word.
+    #[serde(default)]
+    wanted: BTreeMap<String, (f64, f64)>,
 }
 
-/// The text of README.md with its tables as the records give them.
+fn cpu() -> Metric {
+    Metric::Cpu
+}
+
+fn metric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+}
+
+/// Writes all tables.
 ///
 /// # Errors
-/// When README.md lacks the marks of a table, or a table names what no record has.
-pub(super) fn rendered(text: &str, findings: &Findings, measured: &[Measured]) -> Result<String> {
+/// When a README lacks the marks of a table, or a table names what no record has.
+pub(super) fn write() -> Result<()> {
+    for (path, text) in rendered()? {
+        fs::write(&path, text)?;
+        println!("written: {}", path.display());
+    }
+    Ok(())
+}
+
+/// The READMEs with their tables as the records give them.
+///
+/// # Errors
+/// As [`write`].
+pub(super) fn rendered() -> Result<BTreeMap<PathBuf, String>> {
     let path = crate::root().join("benches/scenarios/readme.toml");
     let file: File = toml::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
-    file.tables
-        .iter()
-        .try_fold(text.to_owned(), |text, spec| between_marks(&text, &spec.name, &spec.render(findings, measured)?))
+    let (mut records, mut texts) = (BTreeMap::new(), BTreeMap::new());
+    for (file, name, table) in OTHERS {
+        put(&mut texts, file, name, &table()?)?;
+    }
+    for spec in &file.tables {
+        for row in &spec.rows {
+            if !records.contains_key(&row.record) {
+                records.insert(row.record.clone(), Record::read(&measured::path(&row.record))?);
+            }
+        }
+        let table = spec.render(&records).with_context(|| format!("table {}", spec.name))?;
+        put(&mut texts, &spec.file, &spec.name, &table)?;
+    }
+    Ok(texts)
+}
+
+/// Puts a table into a README, which may have others.
+fn put(texts: &mut BTreeMap<PathBuf, String>, file: &str, name: &str, table: &str) -> Result<()> {
+    let path = crate::root().join(file);
+    let text = texts.remove(&path).map_or_else(|| fs::read_to_string(&path), Ok)?;
+    let text = between_marks(&text, name, table).with_context(|| file.to_owned())?;
+    texts.insert(path, text);
+    Ok(())
 }
 
 /// Replaces what stands between a table's marks.
 fn between_marks(text: &str, name: &str, table: &str) -> Result<String> {
     let [begin, end] = [format!("<!-- begin: table {name} -->\n"), format!("<!-- end: table {name} -->\n")];
-    let (before, rest) = text.split_once(&begin).with_context(|| format!("README.md has no line {begin}"))?;
-    let (_, after) = rest.split_once(&end).with_context(|| format!("README.md has no line {end}"))?;
+    let (before, rest) = text.split_once(&begin).with_context(|| format!("there is no line {begin}"))?;
+    let (_, after) = rest.split_once(&end).with_context(|| format!("there is no line {end}"))?;
     Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
 impl Spec {
-    fn render(&self, findings: &Findings, measured: &[Measured]) -> Result<String> {
-        let (ours, rivals) = self.subjects.split_first().context("a table without subjects")?;
-        let records = self.rows.iter().map(|row| row.record(findings, measured)).collect::<Result<Vec<_>>>()?;
+    fn render(&self, records: &BTreeMap<String, Record>) -> Result<String> {
+        let (ours, rivals) = self.subjects.split_first().context("it has no subjects")?;
+        let records = self.rows.iter().map(|row| row.record(records)).collect::<Result<Vec<_>>>()?;
         let compared: Vec<Comparison> = self
             .rows
             .iter()
             .zip(&records)
             .flat_map(|(row, record)| {
-                rivals.iter().map(|rival| analysis::comparison(record, &row.scenario, Metric::Cpu, ours, rival))
+                rivals.iter().map(|rival| analysis::comparison(record, &row.scenario, row.metric, ours, rival))
             })
             .collect();
         let judged: Vec<(Comparison, Verdict)> = compared.iter().copied().zip(verdicts(&compared)).collect();
-        let lines = self.rows.iter().zip(&records).zip(judged.chunks(rivals.len())).map(|((row, record), judged)| {
+        let line = |((row, record), judged): ((&Row, &&Record), &[(Comparison, Verdict)])| {
             let median = |name: &str| {
                 let result = analysis::subject(record, &row.scenario, name);
-                result.and_then(|result| result.medians.get(&Metric::Cpu).map(|found| Metric::Cpu.text(found.value)))
+                result.and_then(|result| result.medians.get(&row.metric).map(|found| row.text(found.value)))
             };
+            for (rival, (found, _)) in rivals.iter().zip(judged) {
+                row.check(rival, found)?;
+            }
             let cells = rivals.iter().zip(judged).map(|(rival, (found, verdict))| match median(rival) {
                 Some(value) => format!("{value}: {}", answers::text(found, *verdict)),
                 None => "–".to_owned(),
             });
             let own = median(ours).unwrap_or_else(|| "–".to_owned());
-            [row.label.clone(), own].into_iter().chain(cells).collect()
-        });
+            Ok([row.label.clone(), own].into_iter().chain(cells).collect())
+        };
+        let lines = self.rows.iter().zip(&records).zip(judged.chunks(rivals.len())).map(line);
         let header: Vec<&str> = std::iter::once("").chain(self.subjects.iter().map(String::as_str)).collect();
         // Labels are Markdown already.
-        Ok(table(&Table::new(&header, lines.collect())).replace("\\`", "`"))
+        Ok(table(&Table::new(&header, lines.collect::<Result<_>>()?)).replace("\\`", "`"))
     }
 }
 
 impl Row {
-    fn record<'a>(&self, findings: &Findings, measured: &'a [Measured]) -> Result<&'a Record> {
-        let place = findings.findings.iter().position(|finding| finding.id == self.finding);
-        let record = place.and_then(|place| measured.get(place)?.record.as_ref());
-        let record = record.with_context(|| format!("{}: there is no record of {}", self.label, self.finding))?;
+    fn record<'a>(&self, records: &'a BTreeMap<String, Record>) -> Result<&'a Record> {
+        let record = records.get(&self.record).with_context(|| format!("there is no record {}", self.record))?;
         let known = record.header.scenarios.iter().any(|scenario| scenario.name == self.scenario);
-        anyhow::ensure!(known, "{}: {} has no scenario {}", self.label, self.finding, self.scenario);
+        ensure!(known, "{}: {} has no scenario {}", self.label, self.record, self.scenario);
         Ok(record)
+    }
+
+    /// A value with its unit.
+    fn text(&self, value: f64) -> String {
+        let per_second = if self.metric == Metric::Throughput { "/s" } else { "" };
+        self.metric.text(value) + per_second
+    }
+
+    fn check(&self, rival: &str, found: &Comparison) -> Result<()> {
+        let Some((least, most)) = self.wanted.get(rival) else { return Ok(()) };
+        let ratio = found.ratio.with_context(|| format!("{}: no ratio to {rival}", self.label))?.estimate.value;
+        ensure!(
+            (*least..=*most).contains(&ratio),
+            "{}: the ratio to {rival} is {ratio:.3}, wanted is one from {least} to {most}",
+            self.label
+        );
+        Ok(())
     }
 }
 
@@ -111,5 +189,15 @@ mod tests {
         assert_eq!(found, text.replace("old", "new"));
         assert_eq!(between_marks(&found, "x", "new\n").unwrap(), found);
         assert!(between_marks(text, "y", "").unwrap_err().to_string().contains("begin: table y"));
+    }
+
+    #[test]
+    fn a_ratio_is_held_against_what_is_wanted() {
+        let text = "label = 'l'\nrecord = 'r'\nscenario = 's'\nwanted = { wrk = [0.0, 0.85] }";
+        let row: Row = toml::from_str(text).unwrap();
+        let found = |own: f64| Comparison::of_pairs(Metric::Cpu, &[(own, 1.0); 5]);
+        assert!(row.check("wrk", &found(0.8)).is_ok() && row.check("h2load", &found(2.0)).is_ok());
+        let error = row.check("wrk", &found(0.9)).unwrap_err().to_string();
+        assert_eq!(error, "l: the ratio to wrk is 0.900, wanted is one from 0 to 0.85");
     }
 }

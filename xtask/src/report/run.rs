@@ -12,10 +12,9 @@ use anyhow::{Context, Result, ensure};
 use loadgen::compare::{Plan, Record};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::estimate::{FRESH, Span, controllers, measuring};
+use super::estimate::{FRESH, Span, measuring};
 use super::findings::{Finding, OURS};
 use super::{Options, measured};
-use crate::echonet::{Controllers, controller_runs};
 use crate::interrupt::Interrupt;
 use crate::process::run_quietly;
 
@@ -36,8 +35,6 @@ struct Work<'a> {
     finding: &'a Finding,
     plan: Plan,
     rounds: usize,
-    /// The controllers; without names all.
-    controllers: &'a [String],
     quick: bool,
     commit: Option<&'a str>,
 }
@@ -100,12 +97,7 @@ fn tell(due: &[Work<'_>], options: &Options) {
         let Work { finding, plan, rounds, .. } = work;
         let time = work.time();
         let [scenarios, subjects] = [plan.scenarios.len(), plan.subjects.len()];
-        let controllers = if finding.controllers { " and controllers" } else { "" };
-        eprintln!(
-            "{}: scenarios {scenarios}, subjects {subjects}{controllers}, rounds {rounds}: about {}",
-            finding.id,
-            Span(time)
-        );
+        eprintln!("{}: scenarios {scenarios}, subjects {subjects}, rounds {rounds}: about {}", finding.id, Span(time));
         all += time;
     }
     let fresh =
@@ -159,27 +151,17 @@ impl<'a> Work<'a> {
             plan.restrict(&quick.subjects, &quick.scenarios).map_err(anyhow::Error::msg)?;
         }
         let rounds = if options.quick { QUICK_ROUNDS } else { options.rounds.unwrap_or(plan.rounds) };
-        Ok(Self { finding, plan, rounds, controllers: &quick.controllers, quick: options.quick, commit })
+        Ok(Self { finding, plan, rounds, quick: options.quick, commit })
     }
 
     /// How long it will measure.
     fn time(&self) -> Duration {
-        let comparison = measuring(&self.plan, self.rounds);
-        if !self.finding.controllers {
-            return comparison;
-        }
-        // All are as many as there are subjects, give or take one.
-        let count = if self.quick { self.controllers.len() } else { self.plan.subjects.len() };
-        comparison + controllers(controller_runs(count, self.rounds, self.quick))
+        measuring(&self.plan, self.rounds)
     }
 
     /// Whether its record is whole, of this commit, and of as much as is wanted.
     fn is_done(&self) -> bool {
-        let (record, controllers) = measured::paths(&self.finding.id);
-        if self.finding.controllers && !controllers.exists() {
-            return false;
-        }
-        let Ok(record) = Record::read(&record) else { return false };
+        let Ok(record) = Record::read(&measured::path(&self.finding.id)) else { return false };
         let header = &record.header;
         // What was changed since a commit may have changed again.
         let is_same =
@@ -192,10 +174,9 @@ impl<'a> Work<'a> {
     }
 
     fn run(&self, interrupt: &Interrupt) -> Result<Spent> {
-        let Self { finding, plan, rounds, commit, .. } = self;
+        let Self { finding, plan, commit, .. } = self;
         let began = Instant::now();
         install(plan, interrupt)?;
-        let controllers = finding.controllers.then(|| self.prepare_controllers());
         let installing = began.elapsed();
         let folder = crate::target_dir().join("report");
         fs::create_dir_all(&folder)?;
@@ -206,25 +187,11 @@ impl<'a> Work<'a> {
             fs::remove_file(&raw)?;
         }
         let status = wait(self.compare(&output).spawn().context("cannot start loadgen")?, interrupt)?;
-        let runs = controllers.map(|ready| ready?.measure(*rounds, self.quick, &|| interrupt.came()));
         // Half a record does not take the place of a whole one.
         interrupt.check()?;
-        let (record, controllers) = measured::paths(&finding.id);
-        let kept = if raw.exists() { keep(&raw, &record, *commit)? } else { 0 };
-        match runs {
-            Some(Ok(runs)) => {
-                let lines = runs.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-                fs::write(controllers, lines.join("\n") + "\n")?;
-            }
-            Some(Err(error)) => eprintln!("{}: no controllers: {error:#}", finding.id),
-            None => {}
-        }
+        let kept = if raw.exists() { keep(&raw, &measured::path(&finding.id), *commit)? } else { 0 };
         ensure!(kept > 0, "loadgen compare gave no results ({status})");
         Ok(Spent { installing, measuring: began.elapsed() - installing })
-    }
-
-    fn prepare_controllers(&self) -> Result<Controllers> {
-        Controllers::prepare(&|name| !self.quick || self.controllers.iter().any(|wanted| wanted == name))
     }
 
     /// `loadgen compare` for a finding.
@@ -234,7 +201,7 @@ impl<'a> Work<'a> {
         let mut command = if finding.network.is_empty() {
             Command::new(&loadgen)
         } else {
-            let mut command = crate::echonet::unshare();
+            let mut command = crate::network::unshare();
             let setup: String = finding.network.iter().map(|line| format!("ip {line} && ")).collect();
             command.args(["sh", "-c", &format!("{setup}exec \"$@\""), "sh"]).arg(&loadgen);
             command

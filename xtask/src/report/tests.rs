@@ -7,7 +7,6 @@ use super::answers::{Reproduced, answers, reproduced};
 use super::findings::Findings;
 use super::measured::Measured;
 use super::{files, front, markdown, micro, page};
-use crate::echonet::ControllerRun;
 
 const FINDINGS: &str = r#"
     [[finding]]
@@ -19,7 +18,6 @@ const FINDINGS: &str = r#"
     contradictions = ["It does not add up."]
     build = []
     quick = { scenarios = [], subjects = [] }
-    controllers = true
     [finding.published]
     columns = ["", "requests/s"]
     rows = [["Go", "2"], ["Rust", "1"]]
@@ -32,9 +30,6 @@ const FINDINGS: &str = r#"
     subject = "peer"
     rival = "go"
     claimed = "worse"
-    [[finding.question]]
-    scenario = "controller, apart"
-    rival = "go"
 "#;
 
 fn findings() -> Findings {
@@ -51,6 +46,7 @@ fn outcome(answers: u64) -> Outcome {
         ending: Ending::Complete,
         seconds: 1.0,
         operations: vec![Operation { name: "GET".to_owned(), latencies }],
+        told: None,
         failures: Vec::new(),
         offered_per_second: None,
         bytes_received: 0,
@@ -83,6 +79,8 @@ fn record(rates: &[(&str, Option<u64>)]) -> Record {
     let scenario = |name: &str| ScenarioHeader {
         name: name.to_owned(),
         command: "redis GET a".to_owned(),
+        target: None,
+        generator_pin: None,
         prepare: None,
         rate_of: None,
     };
@@ -127,21 +125,7 @@ fn record(rates: &[(&str, Option<u64>)]) -> Record {
 }
 
 fn measured(record: Record) -> Measured {
-    Measured { record: Some(record), controllers: Vec::new() }
-}
-
-fn controllers() -> Vec<ControllerRun> {
-    let runs = (0..5).flat_map(|round| {
-        [("ours, tokio", 300.0), ("ours", 200.0), ("go", 100.0)].map(|(name, rate)| ControllerRun {
-            scenario: "controller, apart".to_owned(),
-            subject: name.to_owned(),
-            round,
-            per_second: rate + round as f64,
-            cpu_us: 2.0,
-            lost: 0,
-        })
-    });
-    runs.collect()
+    Measured { record: Some(record) }
 }
 
 #[test]
@@ -176,7 +160,7 @@ fn a_claim_is_held_against_the_verdicts() {
 fn a_report_is_the_same_twice_and_says_all() {
     let all = findings();
     let record = record(&[("ours", Some(200)), ("go", Some(100)), ("peer", Some(50)), ("away", None)]);
-    let measured = [Measured { record: Some(record), controllers: controllers() }];
+    let measured = [measured(record)];
     let causes = micro::Causes::read().unwrap();
     let document = front::document(&all, &measured, &causes);
     let (text, page) = (markdown::render(&document), page::render(&document));
@@ -187,7 +171,6 @@ fn a_report_is_the_same_twice_and_says_all() {
         "| F9 | A \"title\" \\| \\<b> | yes | go | ▲ 0.50 [0.49, 0.51] | ≈ 1.00 [1.00, 1.01] | 6 pairs |",
         "## F9 A \"title\" \\| \\<b>\n",
         "![Ratios of F9 with their intervals](benches/record/F9.svg)\n",
-        "| controller, apart | ours / go | ▲ 1.9",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
@@ -195,10 +178,9 @@ fn a_report_is_the_same_twice_and_says_all() {
         "<td>Go</td><td data-label=\"requests/s\">2</td>",
         "It does not add up.",
         "absent: no compiler here",
-        "controller, apart",
         "<h3 id=",
     ] {
-        assert!(page.contains(part) && !text.contains(&part.replace("controller, apart", "\0")), "`{part}`");
+        assert!(page.contains(part) && !text.contains(part), "`{part}`");
     }
     for network in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(network), "{network} reaches for the network");
@@ -209,7 +191,7 @@ fn a_report_is_the_same_twice_and_says_all() {
 #[test]
 fn findings_that_were_never_run_are_reported_as_such() {
     let all = findings();
-    let measured = [Measured { record: None, controllers: Vec::new() }];
+    let measured = [Measured { record: None }];
     let text = markdown::render(&front::document(&all, &measured, &micro::Causes::read().unwrap()));
     assert!(text.contains("Not measured yet.") && text.contains("inconclusive for F9"), "{text}");
 }
@@ -222,7 +204,7 @@ fn what_is_committed_is_what_the_records_give() {
     let all = Findings::read().unwrap();
     let measured: Vec<Measured> = all.findings.iter().map(|finding| Measured::read(finding).unwrap()).collect();
     let document = front::document(&all, &measured, &micro::Causes::read().unwrap());
-    for (path, text) in files(&document, &all, &measured).unwrap() {
+    for (path, text) in files(&document).unwrap() {
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(committed == text, "{}: `cargo xtask report --render` gives another one", path.display());
         let words = text.split_whitespace().count();

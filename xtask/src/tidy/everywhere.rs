@@ -69,6 +69,7 @@ const MAY_FETCH: &[&str] = &[
     "loadgen/src/clock.rs",
     "loadgen/src/compare/child.rs",
     "loadgen/src/compare/machine.rs",
+    "loadgen/src/compare/program.rs",
     "loadgen/src/compare/ready.rs",
     "loadgen/src/compare/run.rs",
     "loadgen/src/compare/server.rs",

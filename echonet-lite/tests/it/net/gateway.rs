@@ -1,4 +1,4 @@
-//! The example of a gateway, beside a node that freezes.
+//! Examples as programs: a gateway beside a node that freezes, and the device that is measured.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -19,6 +19,22 @@ fn example(name: &str) -> PathBuf {
     let path = tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name);
     assert!(path.exists(), "{} is not built: `cargo test -p echonet-lite` without `--test` builds it", path.display());
     path
+}
+
+#[test]
+fn the_measured_device_serves() {
+    let mut command = Command::new(example("bench"));
+    let mut bench = command
+        .args(["serve", "--address", "127.0.83.3"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(bench.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    bench.kill().unwrap();
+    let output = bench.wait_with_output().unwrap();
+    assert_eq!(line, "ready\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

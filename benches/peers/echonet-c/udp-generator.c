@@ -1,5 +1,5 @@
 // The least that a UDP generator can do: one socket, WINDOW requests under way, one receive and one send for each.
-//   udp PORT WINDOW SECONDS        ECHONET Lite Get of one property, 127.0.0.1
+//   udp-generator PORT WINDOW SECONDS        ECHONET Lite Get of one property, 127.0.0.1
 // Prints: requests seconds lost cpu_us
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! A network of its own for each pair of programs, because all insist on port 3610.
+//! Network namespaces, for programs that are to be alone in one or to be cut off.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,12 +10,6 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::run_quietly;
 
-/// The device's address.
-pub(super) const DEVICE: &str = "10.61.0.1";
-
-/// The address of who asks it.
-pub(super) const OTHER: &str = "10.61.0.2";
-
 /// How long the kernel may take to make a namespace.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -25,31 +19,6 @@ pub(crate) fn unshare() -> Command {
     let is_root = run_quietly(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
     command.args(if is_root { &["--net"][..] } else { &["--user", "--map-root-user", "--net"] });
     command
-}
-
-/// Two network namespaces joined by a cable: a device's, and that of who asks it.
-pub(super) struct Space {
-    pub(super) device: Holder,
-    pub(super) other: Holder,
-}
-
-impl Space {
-    /// Lays the cable.
-    pub(super) fn new() -> Result<Self> {
-        let device = Holder::start(unshare())?;
-        let mut inside = device.command("unshare");
-        inside.arg("--net");
-        let other = Holder::start(inside)?;
-        let far = other.pid();
-        device.ip(&format!("link add echo type veth peer name echo netns {far}"))?;
-        for (holder, address) in [(&device, DEVICE), (&other, OTHER)] {
-            holder.ip("link set lo up")?;
-            holder.ip(&format!("address add {address}/24 dev echo"))?;
-            holder.ip("link set echo up")?;
-            holder.ip("route add 224.0.0.0/4 dev echo")?;
-        }
-        Ok(Self { device, other })
-    }
 }
 
 /// A process that keeps a namespace alive, which vanishes with it.
@@ -95,13 +64,6 @@ impl Holder {
     /// The process whose namespace it is.
     pub(crate) fn pid(&self) -> u32 {
         self.0.id()
-    }
-
-    /// A program inside, on one core.
-    pub(super) fn pinned(&self, core: &str, words: &[String]) -> Command {
-        let mut command = self.command("taskset");
-        command.args(["-c", core]).args(words);
-        command
     }
 }
 
