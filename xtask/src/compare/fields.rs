@@ -1,11 +1,14 @@
 //! What it takes that the fields of a large hash expire.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use loadgen::compare::Machine;
+use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::memory::SETTLE;
@@ -26,8 +29,11 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// How long the bystander is measured before anything expires.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// What one server needed.
-struct Figures {
+/// What one server needed, as the record keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Row {
+    subject: String,
+    fields: usize,
     /// Bytes per field as the server counts them and as the system does, without times.
     plain: [f64; 2],
     /// The same when each field has a time.
@@ -36,41 +42,71 @@ struct Figures {
     set: f64,
     /// Microseconds of processor time to remove a field.
     removal: f64,
-    /// Fields that were removed, and seconds from the first time that was over to the last removal that was seen.
-    removed: (usize, f64),
+    /// Fields that were removed.
+    removed: usize,
+    /// Seconds from the first time that was over to the last removal that was seen.
+    within: f64,
     /// Milliseconds in which a bystander is answered 999 times of 1,000, and the longest, while nothing expires.
     quiet: [f64; 2],
     /// The same while fields expire.
     beside: [f64; 2],
+    /// Of the workspace.
+    commit: Option<String>,
+    machine: Option<Machine>,
 }
 
-/// Fills a hash in a fresh server of every subject, gives each field a time, and watches them go.
+/// Fills a hash in a fresh server of every subject, gives each field a time, and watches them go. With `--record` the figures take the
+/// place of those that were kept.
 pub(super) fn run(options: &Options, fields: usize, folder: &Path) -> Result<()> {
     ensure!(fields > 0 && fields.is_multiple_of(BATCH), "--fields: {fields}: expected a multiple of {BATCH}");
     let all = options.subjects.iter().map(|subject| {
         let server = subject.start(options.pin.as_ref(), folder)?;
-        measure(&server, fields).with_context(|| subject.name.clone())
+        measure(&subject.name, &server, fields).with_context(|| subject.name.clone())
     });
     let all = all.collect::<Result<Vec<_>>>()?;
-    let names: Vec<&str> = options.subjects.iter().map(|subject| subject.name.as_str()).collect();
-    println!("| {fields} fields | {} |", names.join(" | "));
-    println!("|---|{}", "--:|".repeat(names.len()));
-    let pair = |[one, other]: [f64; 2]| format!("{one:.1}, {other:.1}");
-    row("bytes per field, used and resident, without times", &all, |one| pair(one.plain));
-    row("with times", &all, |one| pair(one.timed));
-    row("`HPEXPIREAT` of all, s of processor time", &all, |one| format!("{:.1}", one.set));
-    row("removal of a field whose time is over, µs of processor time", &all, |one| format!("{:.2}", one.removal));
-    row("removed, within s of the first time", &all, |one| format!("{}, {:.0}", one.removed.0, one.removed.1));
-    row("another client's p99.9 and longest, ms, before", &all, |one| pair(one.quiet));
-    row("while they are removed", &all, |one| pair(one.beside));
+    print!("{}", in_columns(&all));
+    if options.record {
+        let lines = all.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
+        fs::write(path(), lines)?;
+    }
     Ok(())
 }
 
-fn row(name: &str, all: &[Figures], cell: impl Fn(&Figures) -> String) {
-    println!("| {name} | {} |", all.iter().map(cell).collect::<Vec<_>>().join(" | "));
+/// The table of redis-server/README.md, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    let text = fs::read_to_string(path()).context("benches/record/fields.jsonl")?;
+    let rows = text.lines().map(|line| serde_json::from_str(line).context("benches/record/fields.jsonl"));
+    Ok(in_columns(&rows.collect::<Result<Vec<_>>>()?))
 }
 
-fn measure(server: &Server, fields: usize) -> Result<Figures> {
+fn path() -> PathBuf {
+    crate::root().join("benches/record/fields.jsonl")
+}
+
+/// A line for each figure, a column for each subject.
+fn in_columns(all: &[Row]) -> String {
+    let names: Vec<&str> = all.iter().map(|row| row.subject.as_str()).collect();
+    let mut table = format!("| | {} |\n|---|{}\n", names.join(" | "), "--:|".repeat(names.len()));
+    let mut line = |name: &str, cell: &dyn Fn(&Row) -> String| {
+        let cells: Vec<String> = all.iter().map(cell).collect();
+        table.push_str(&format!("| {name} | {} |\n", cells.join(" | ")));
+    };
+    let pair = |[one, other]: [f64; 2]| format!("{one:.1}, {other:.1}");
+    line("bytes per field, used and resident, without times", &|row| pair(row.plain));
+    line("with times", &|row| pair(row.timed));
+    line("`HPEXPIREAT` of all, s of processor time", &|row| format!("{:.1}", row.set));
+    line("removal of a field whose time is over, µs of processor time", &|row| format!("{:.2}", row.removal));
+    line("fields that are removed, of all", &|row| format!("{:.0} %", row.removed as f64 * 100.0 / row.fields as f64));
+    line("… within s of the first time", &|row| format!("{:.0}", row.within));
+    line("another client's p99.9 and longest wait, ms, before", &|row| pair(row.quiet));
+    line("… while they are removed", &|row| pair(row.beside));
+    table
+}
+
+fn measure(subject: &str, server: &Server, fields: usize) -> Result<Row> {
     let mut client = Client::connect(server.port())?;
     let empty = memory(server, &mut client)?;
     client.fill(&["HSET", KEY], fields, |number| vec![name(number), format!("value:{number:08}").into_bytes()])?;
@@ -116,8 +152,10 @@ fn measure(server: &Server, fields: usize) -> Result<Figures> {
     let spent = server.cpu_seconds()? - before - idle * begun.elapsed().as_secs_f64();
     let removed = fields - last.0;
     let removal = spent * 1e6 / removed.max(1) as f64;
-    let removed = (removed, last.1.as_secs_f64());
-    Ok(Figures { plain, timed, set, removal, removed, quiet, beside })
+    let within = last.1.as_secs_f64();
+    let (commit, machine) = (loadgen::compare::commit(crate::root()), Some(Machine::this()));
+    let subject = subject.to_owned();
+    Ok(Row { subject, fields, plain, timed, set, removal, removed, within, quiet, beside, commit, machine })
 }
 
 /// A field, fourteen bytes, as its value.

@@ -1,7 +1,7 @@
 //! What servers need that is no rate: memory. Speed is compared by the plans in `benches/scenarios`.
 
-mod collections;
-mod fields;
+pub(crate) mod collections;
+pub(crate) mod fields;
 mod memory;
 pub(crate) mod stats;
 mod subject;
@@ -11,7 +11,6 @@ use std::fs;
 use anyhow::{Result, bail};
 use clap::Args;
 
-pub(crate) use collections::table;
 pub(crate) use subject::memory_only;
 use subject::{Pinning, Subject, parse_pinning};
 
@@ -43,8 +42,8 @@ pub(crate) struct Options {
     /// Measure a hash of this many fields that expire: memory, processor time, and how long another client waits.
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["memory", "collections"])]
     fields: Option<usize>,
-    /// Keep what is measured of collections in benches/record/collections.jsonl.
-    #[arg(long, requires = "collections")]
+    /// Keep what is measured in benches/record/collections.jsonl, or fields.jsonl.
+    #[arg(long, conflicts_with = "memory")]
     record: bool,
 }
 
