@@ -753,8 +753,8 @@ impl<'a> View<'a> {
 
 /// Entries taken out of a shard; dropping it may take long for many.
 pub struct Removed {
-    table: Table,
-    epoch: u32,
+    pub(super) table: Table,
+    pub(super) epoch: u32,
 }
 
 impl Removed {
