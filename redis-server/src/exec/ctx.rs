@@ -364,10 +364,16 @@ impl<'a> Ctx<'a> {
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
         self.note_local(key);
-        if notifications::is_on(&self.instance.config) || self.db.database().is_of_interest() {
+        if self.is_heard() {
             return self.changed_in(self.client.db, key, event);
         }
         self.dirty.set(self.dirty.get() + 1);
+    }
+
+    /// Whether anybody may have to hear of a key that changes.
+    #[inline]
+    pub fn is_heard(&self) -> bool {
+        notifications::is_on(&self.instance.config) || self.db.database().is_of_interest()
     }
 
     /// A replica that takes writes remembers what its own clients have changed.

@@ -182,15 +182,12 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     let database = worker.instance.database(client.db);
     // Collected, all of its room would be copied.
     let mut keys: ArrayVec<_, WINDOW> = ArrayVec::new();
-    for call in calls {
-        keys.push(only_key(database, call));
-    }
+    database.hash_keys(calls.iter().map(only_key), &mut keys);
     let mut db = database.lock_keys(&mut keys, worker.now_ms());
     prepare(&mut db, worker, client);
     let mut calls = calls;
     if worker.routes {
-        let keys = keys.iter().map(|(key, access)| (key, *access));
-        match worker.instance.cluster.served(client, keys) {
+        match worker.instance.cluster.served(client, &keys) {
             0 => {
                 drop(db);
                 return run_one(worker, client, &calls[0], reply);
@@ -271,7 +268,8 @@ pub(crate) type Keys<'a> = SmallVec<[(Key<'a>, Access); WINDOW]>;
 fn collect_keys<'a>(database: &Database, call: &Call<'a>, keys: &mut Keys<'a>) {
     let command = call.row.command;
     if command.only_key != 0 {
-        keys.push(only_key(database, call));
+        let (key, access) = only_key(call);
+        keys.push((database.key(key), access));
     } else if !command.keys.is_empty() {
         let positions = command.key_positions(call.args);
         keys.extend(positions.into_iter().map(|(at, access)| (database.key(call.args.at(at)), access)));
@@ -299,10 +297,10 @@ fn saves_vast_first(db: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
 
 /// The key of a call whose row says where its only one is, and what it does to it.
 #[inline]
-fn only_key<'a>(database: &Database, call: &Call<'a>) -> (Key<'a>, Access) {
+fn only_key<'a>(call: &Call<'a>) -> (&'a [u8], Access) {
     let command = call.row.command;
     // Arity guarantees that the argument is there.
-    (database.key(call.args.at(command.only_key.into())), command.only_access)
+    (call.args.at(command.only_key.into()), command.only_access)
 }
 
 /// Takes the locks of a window: the view of the client's database, and the others' if everything is locked.

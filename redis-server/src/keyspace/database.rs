@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use arrayvec::ArrayVec;
 use foldhash::quality::RandomState;
 
 use super::cut::{self, Cut};
@@ -245,21 +246,43 @@ impl Database {
 
     /// Hashes a key.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET that comes alone passes here")]
     pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
-        let hash = self.hash(bytes);
+        let mut key = self.key_by_hash(bytes);
         if self.by_slot {
-            return Self::key_in_slot(bytes, hash);
+            Self::place_by_slot([&mut key].into_iter());
         }
+        key
+    }
+
+    /// Hashes keys, each with what is done to it, and appends them to `keys`, which has room for them.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET in a pipeline passes here")]
+    pub fn hash_keys<'a, const N: usize>(
+        &self,
+        named: impl Iterator<Item = (&'a [u8], Access)>,
+        keys: &mut ArrayVec<(Key<'a>, Access), N>,
+    ) {
+        named.for_each(|(bytes, access)| keys.push((self.key_by_hash(bytes), access)));
+        if self.by_slot {
+            Self::place_by_slot(keys.iter_mut().map(|(key, _)| key));
+        }
+    }
+
+    /// A key as if no shard was a slot.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "measured: every GET or SET passes here")]
+    fn key_by_hash<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        let hash = self.hash(bytes);
         // The tables of the shards use the highest seven bits, and the lowest ones.
         let shard = ((hash << 7 >> 32) * self.count as u64) >> 32;
         Key::new(bytes, hash, shard as u32)
     }
 
-    /// [`Database::key`] where slots are shards; a function of its own, so that the other way stays small.
+    /// Gives keys the shards that are their slots; a function of its own, so that the other way stays small.
     #[inline(never)]
-    fn key_in_slot(bytes: &[u8], hash: u64) -> Key<'_> {
-        Key::new(bytes, hash, slot_of(bytes).into())
+    fn place_by_slot<'k, 'a: 'k>(keys: impl Iterator<Item = &'k mut Key<'a>>) {
+        keys.for_each(|key| key.shard = slot_of(key.bytes).into());
     }
 
     #[inline]

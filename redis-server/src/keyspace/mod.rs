@@ -12,6 +12,7 @@ mod fields;
 mod hidden;
 mod interest;
 mod loan;
+mod order;
 mod reaper;
 mod shards;
 mod slot;

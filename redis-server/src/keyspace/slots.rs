@@ -2,7 +2,9 @@
 
 use super::database::{Access, Database, Happening, Key};
 use super::entry::Entry;
+use super::expire::ExpiryIndex;
 use super::table;
+use super::view::{Removed, View};
 
 impl Database {
     /// Number of keys of a slot, expired ones that nobody has met yet included.
@@ -57,6 +59,23 @@ impl Database {
             Some(entry)
         };
         Some(hashes.into_iter().filter_map(take).collect())
+    }
+}
+
+impl View<'_> {
+    /// The keys of a slot, those whose time is over too.
+    pub fn slot_keys(&self, slot: u16) -> Vec<Box<[u8]>> {
+        self.with_shard(slot.into(), |table| table::entries(table).map(|entry| entry.key().into()).collect())
+    }
+
+    /// Takes every entry of a slot out, to be given to [`Database::save_removed`]. Its shard must be locked exclusively.
+    pub fn clear_slot(&mut self, slot: u16) -> Removed {
+        let db = self.database();
+        if let Some(shards) = db.made().filter(|shards| shards.earliest(slot.into()) != u64::MAX) {
+            *shards.deadlines(slot.into()) = ExpiryIndex::default();
+        }
+        let table = std::mem::take(self.table_mut(&Key::new(b"", 0, slot.into())));
+        Removed { table, epoch: db.cut.epoch() }
     }
 }
 

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::database::{Access, Database, Happening, Key, UNPLACED};
 use super::entry::Entry;
 use super::loan::Loan;
+use super::order::{self, Order};
 use super::shards::{Guard, Shards};
 use super::table::{self, Table};
 use super::usage::Trace;
@@ -119,6 +120,7 @@ impl Database {
             return view;
         }
         match self.shards() {
+            _ if keys.len() <= order::FEW => self.lock_few(keys, now),
             ..=SORTED_BY_BITS => self.lock_sorted::<64, 1>(keys, now),
             SLOTS => self.lock_sorted::<SLOT_WORDS, { SLOT_WORDS / 64 }>(keys, now),
             _ => {
@@ -127,6 +129,26 @@ impl Database {
                 view
             }
         }
+    }
+
+    /// [`Database::lock_keys`] for as many keys as a window has.
+    #[inline]
+    fn lock_few<'a>(&'a self, keys: &mut [(Key<'_>, Access)], now: u64) -> View<'a> {
+        let shards = self.made_or_make();
+        let mut view = self.lock_none(now);
+        view.guards = SmallVec::with_capacity(keys.len());
+        let mut order = Order::new(keys, self.shards()).peekable();
+        while let Some(at) = order.next() {
+            let (key, access) = &mut keys[at];
+            let (shard, mut access) = (key.shard, *access);
+            key.guard = view.guards.len() as u32;
+            while let Some(at) = order.next_if(|at| keys[*at].0.shard == shard) {
+                keys[at].0.guard = view.guards.len() as u32;
+                access = access.max(keys[at].1);
+            }
+            view.guards.push(Locked { shard, guard: shards.guard(shard as usize, access) });
+        }
+        view
     }
 
     /// [`Database::lock_keys`] for up to `64 * WORDS` shards, of which `64 * BLOCKS` words have a bit each. One bit per shard sorts
@@ -753,8 +775,8 @@ impl<'a> View<'a> {
 
 /// Entries taken out of a shard; dropping it may take long for many.
 pub struct Removed {
-    table: Table,
-    epoch: u32,
+    pub(super) table: Table,
+    pub(super) epoch: u32,
 }
 
 impl Removed {

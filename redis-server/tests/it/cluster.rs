@@ -160,6 +160,77 @@ fn slots_of_others_have_no_statistics() {
     assert_eq!(node.ask("CLUSTER SLOT-STATS SLOTSRANGE 4 16383"), Value::Array(Vec::new()));
 }
 
+/// CLUSTER FLUSHSLOT: for who reads, watches or listens, for a replica, and for who starts from the file.
+#[test]
+fn a_slot_s_keys_are_deleted_as_a_whole() {
+    let settings = [("appendonly", "yes"), ("appendfsync", "always"), ("notify-keyspace-events", "Kg")];
+    let (mut node, replica) = (Node::start("cluster-flush", &settings), Node::start("cluster-flush-replica", &[]));
+    node.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    node.meets(&replica);
+    until("they know each other", || replica.says("CLUSTER NODES", &node.id()));
+    until("both serve", || [&node, &replica].iter().all(|node| node.says("CLUSTER INFO", "cluster_state:ok")));
+    replica.ask(&format!("CLUSTER REPLICATE {}", node.id()));
+    until("the replica follows", || replica.says("INFO replication", "master_link_status:up"));
+    conversation(
+        &node,
+        &[
+            ("CLUSTER FLUSHSLOT 16384", "ERR Invalid or out of range slot"),
+            ("CLUSTER FLUSHSLOT x NOW", "ERR Invalid or out of range slot"),
+            ("CLUSTER FLUSHSLOT 1 NOW", "ERR syntax error"),
+            ("CLUSTER FLUSHSLOT 1 SYNC SYNC", "ERR unknown subcommand or wrong number of arguments for 'FLUSHSLOT'"),
+            ("CLUSTER FLUSHSLOT", "ERR wrong number of arguments for 'cluster|flushslot' command"),
+            ("MSET {a}1 x {a}2 x {a}3 x", "OK"),
+            ("SET b x", "OK"),
+            ("PEXPIRE {a}1 100000", "1"),
+            ("CONFIG RESETSTAT", "OK"),
+            ("CLUSTER FLUSHSLOT 15495", "OK"),
+            ("CLUSTER COUNTKEYSINSLOT 15495", "0"),
+            ("DBSIZE", "1"),
+            ("SET {a}1 y", "OK"),
+            ("TTL {a}1", "-1"),
+            // There is nothing left to expire, and nothing is said of a slot that has no keys.
+            ("CLUSTER FLUSHSLOT 15495 ASYNC", "OK"),
+            ("CLUSTER FLUSHSLOT 15495", "OK"),
+            ("SET {a}2 z", "OK"),
+            ("MULTI", "OK"),
+            ("CLUSTER FLUSHSLOT 15495 SYNC", "QUEUED"),
+            ("SET {a}3 z", "QUEUED"),
+            ("EXEC", "OK OK"),
+            ("WAIT 1 5000", "1"),
+        ],
+    );
+    let mut watcher = node.connect();
+    for words in [&["WATCH", "{a}3"][..], &["MULTI"], &["GET", "b"]] {
+        ask(&mut watcher, words);
+    }
+    let mut subscriber = node.connect();
+    ask(&mut subscriber, &["SUBSCRIBE", "__keyspace@0__:{a}3"]);
+    conversation(&node, &[("CLUSTER FLUSHSLOT 15495", "OK"), ("WAIT 1 5000", "1")]);
+    assert_eq!(ask(&mut watcher, &["EXEC"]), Value::NullArray);
+    assert_eq!(said(&ask(&mut subscriber, &["PING"])), "message __keyspace@0__:{a}3 del");
+    conversation(
+        &replica,
+        &[
+            ("CLUSTER COUNTKEYSINSLOT 15495", "0"),
+            ("DBSIZE", "1"),
+            ("CLUSTER FLUSHSLOT 15495", "READONLY You can't write against a read only replica."),
+        ],
+    );
+    let file = std::fs::read_dir(node.process.folder.join("appendonlydir")).unwrap();
+    let text = file.map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect::<Vec<_>>().concat();
+    let text = String::from_utf8_lossy(&text);
+    let matches = ["", " ASYNC", " SYNC"].map(|how| {
+        let words: Vec<_> = format!("CLUSTER FLUSHSLOT 15495{how}").split(' ').map(str::to_owned).collect();
+        let parts = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
+        text.matches(&format!("*{}\r\n{}", words.len(), parts.collect::<String>())).count()
+    });
+    assert_eq!(matches, [2, 1, 1], "each that has deleted keys, in its own words");
+    node.process.signal(rustix::process::Signal::KILL);
+    node.process.ended();
+    node.process.restart();
+    conversation(&node, &[("DBSIZE", "1"), ("CLUSTER COUNTKEYSINSLOT 15495", "0")]);
+}
+
 #[test]
 fn a_slot_moves_key_by_key_between_two_nodes() {
     let (one, two) = (Node::start("cluster-from", &[]), Node::start("cluster-to", &[]));

@@ -502,6 +502,20 @@ fn moves_that_are_cut_off_leave_everything_where_it_was() {
     nodes[0].process.restart();
     until("it serves again", || nodes[0].says("SET key-1 x", "OK"));
     is_as_before(&nodes);
+    // A slot's data, be there some or not; that of another slot is not the move's.
+    until("all is well again", || nodes.iter().all(|node| node.says("CLUSTER INFO", "cluster_state:ok")));
+    begin(&nodes);
+    let free = |slots: std::ops::Range<u16>| {
+        let is_empty = |slot: &u16| nodes[0].ask(&format!("CLUSTER COUNTKEYSINSLOT {slot}")) == Value::Int(0);
+        slots.into_iter().find(is_empty).unwrap()
+    };
+    let (within, beyond) = (free(0..16_000), free(16_001..16_384));
+    conversation(&nodes[0], &[(&format!("CLUSTER FLUSHSLOT {beyond}"), "OK")]);
+    assert!(!state(&nodes[0]).contains("state failed"), "{}", state(&nodes[0]));
+    conversation(&nodes[0], &[(&format!("CLUSTER FLUSHSLOT {within}"), "OK")]);
+    wait_for(&nodes[0], "Data was flushed");
+    wait_for(&nodes[1], "state failed");
+    is_as_before(&nodes);
     // Its data.
     until("all is well again", || nodes.iter().all(|node| node.says("CLUSTER INFO", "cluster_state:ok")));
     begin(&nodes);

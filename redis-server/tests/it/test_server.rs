@@ -1,9 +1,12 @@
 //! The server that other projects' tests have in their process.
 
 use std::net::TcpListener;
+use std::path::Path;
 
 use redis::Commands as _;
 use redis_server::test::Server;
+
+use super::support::free_port;
 
 fn connect(server: &Server) -> redis::Connection {
     redis::Client::open(server.url()).unwrap().get_connection().unwrap()
@@ -49,4 +52,17 @@ fn a_dropped_server_has_ended() {
     drop(server);
     assert!(client.set::<_, _, ()>("key", "value").is_err(), "its connections are cut");
     drop(TcpListener::bind(addr).unwrap());
+}
+
+#[test]
+fn a_cluster_s_node_leaves_nothing_behind() {
+    let bus = free_port().to_string();
+    let server = Server::with(&[("cluster-enabled", "yes"), ("cluster-port", &bus)]).unwrap();
+    let mut client = connect(&server);
+    let () = redis::cmd("CLUSTER").arg("ADDSLOTSRANGE").arg(0).arg(16383).query(&mut client).unwrap();
+    let file: Vec<String> = redis::cmd("CONFIG").arg("GET").arg("cluster-config-file").query(&mut client).unwrap();
+    let file = Path::new(&file[1]);
+    assert!(file.is_file() && file.parent() != Some(Path::new("")), "{file:?} is in a folder of its own");
+    drop(server);
+    assert!(!file.parent().unwrap().exists());
 }

@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
 use super::enabled;
-use crate::cluster::{NOBODY, SLOTS, slot_of};
+use crate::cluster::{NOBODY, SLOTS, parse_slot, slot_of};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::config::settings;
+use crate::exec::{Ctx, Event};
+use crate::keyspace::Garbage;
 use crate::protocol::error::Error;
 
 /// `CLUSTER KEYSLOT key`
@@ -33,6 +35,35 @@ pub(super) fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = cx.instance.database(0).slot_keys(slot, most);
     cx.reply.array(keys.len());
     keys.iter().for_each(|key| cx.reply.bulk(key));
+    Ok(())
+}
+
+/// `CLUSTER FLUSHSLOT slot [ASYNC|SYNC]`
+pub(super) fn flush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    enabled(cx)?;
+    if args.len() > 4 {
+        return Err(Error::subcommand_syntax(args));
+    }
+    let slot = parse_slot(args.at(2))?;
+    let in_background = match args.len() {
+        3 => cx.config().is_on(settings::LAZYFREE_LAZY_USER_FLUSH),
+        _ if args.is(3, "ASYNC") => true,
+        _ if args.is(3, "SYNC") => false,
+        _ => return Err(Error::Syntax),
+    };
+    // Nobody has to hear of each key where nobody listens: then they go as a whole.
+    let keys = if cx.is_heard() { cx.db.slot_keys(slot) } else { Vec::new() };
+    let removed = cx.db.clear_slot(slot);
+    cx.count_changes((removed.len() - keys.len()) as u64);
+    for removed in cx.database().save_removed(vec![removed]) {
+        cx.discard_all(Garbage::Entries(removed), in_background);
+    }
+    for key in &keys {
+        let key = cx.db.key(key);
+        cx.changed(&key, Event::DEL);
+    }
+    cx.instance().cluster.slot_flushed(cx.instance(), slot);
+    cx.reply.ok();
     Ok(())
 }
 

@@ -7,10 +7,11 @@ mod views;
 
 use crate::clients::client::{Asking, flag};
 use crate::cluster::{Machine, Millis};
-use crate::command::{Args, Categories, Flags, Reach, Result};
+use crate::command::{Args, Categories, Flags, Footprint, Reach, Result, Weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::exec::cluster::DISABLED;
+use crate::keyspace::Access;
 
 /// ASKING
 fn asking(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
@@ -89,6 +90,8 @@ const HELP: &[&str] = &[
     "    Return key names stored by current node in a slot.",
     "GETSLOTMIGRATIONS",
     "    Return information about ongoing and recently finished migrations of slots.",
+    "FLUSHSLOT <slot> [ASYNC|SYNC]",
+    "    Remove all keys of <slot> from current node.",
     "FLUSHSLOTS",
     "    Delete current node own slots information.",
     "INFO",
@@ -135,6 +138,7 @@ const FAST: Flags = Flags::FAST;
 const ANY_TIME: Flags = FAST.and(Flags::LOADING).and(Flags::STALE);
 const ASK: Flags = Flags::STALE;
 const CHANGE: Flags = Flags::ADMIN.and(Flags::STALE).and(Flags::NO_ASYNC_LOADING);
+const FLUSH: Flags = Flags::WRITE.and(Flags::ADMIN).and(Flags::NO_ASYNC_LOADING);
 const RESET: Flags = Flags::ADMIN.and(Flags::STALE).and(Flags::NOSCRIPT);
 const REPORT: Flags = Flags::ADMIN.and(Flags::STALE);
 const VARIES: &[&str] = &["nondeterministic_output"];
@@ -150,6 +154,7 @@ const CLUSTER: &[Definition] = &[
     sub("delslots",              -3, admin::delete_slots,      CHANGE, &[]),
     sub("delslotsrange",         -4, admin::delete_slots_range, CHANGE, &[]),
     sub("failover",              -2, admin::failover,          CHANGE, &[]),
+    sub("flushslot",             -3, keys::flush,              FLUSH,  &[]).also(Categories::KEYSPACE).locks(Footprint::Database(Access::Write)).reaches(Reach::All).weighs(Weight::Much),
     sub("flushslots",             2, admin::flush_slots,       CHANGE, &[]),
     sub("forget",                 3, admin::forget,            CHANGE, &[]),
     sub("getkeysinslot",          4, keys::list,               ASK,    &[]).tips(VARIES),

@@ -15,6 +15,7 @@ const NEWER: &[&str] = &[
     "client|setinfo",
     "cluster|myshardid",
     "cluster|cancelslotmigrations",
+    "cluster|flushslot",
     "cluster|getslotmigrations",
     "cluster|migrateslots",
     "cluster|slot-stats",

@@ -94,6 +94,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("cluster|delslots", "3.0.0", "O(N)", "Forgets the owners of slots", "slot:i..."),
     doc("cluster|delslotsrange", "7.0.0", "O(N)", "Forgets the owners of ranges of slots", "range=<start-slot:i end-slot:i>..."),
     doc("cluster|failover", "3.0.0", "O(1)", "Has this replica take its primary's place", "[options=(FORCE|TAKEOVER)]"),
+    doc("cluster|flushslot", "9.0.0", "O(N)", "Removes all keys of a slot from this node", "slot:i [flush-type=(ASYNC|SYNC)]"),
     doc("cluster|flushslots", "3.0.0", "O(1)", "Forgets that this node owns slots", ""),
     doc("cluster|forget", "3.0.0", "O(1)", "Forgets a node", "node-id"),
     doc("cluster|getkeysinslot", "3.0.0", "O(N)", "Returns keys of a slot on this node", "slot:i count:i"),

@@ -103,9 +103,7 @@ pub(crate) fn judge_locked(
     db: &View<'_>,
     keys: &[(Key<'_>, Access)],
 ) -> Result<(), Refused> {
-    if let [(key, access)] = keys
-        && instance.cluster.served(client, std::iter::once((key, *access))) == 1
-    {
+    if keys.len() == 1 && instance.cluster.served(client, keys) == 1 {
         return Ok(());
     }
     if keys.is_empty() && call.row.command.role != Role::Exec {

@@ -30,7 +30,7 @@ use crate::keyspace::{Access, Key};
 const WORDS: usize = SLOTS / 64;
 
 /// A set of slots that threads read while one writes it.
-type Slots = Box<[AtomicU64]>;
+type Slots = Box<[AtomicU64; WORDS]>;
 
 /// What a server knows of its cluster, if it is a node of one.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Cluster {
     /// Nobody has any slot yet.
     pub fn new(config: &Config) -> Self {
         let is_enabled = config.is_on(settings::CLUSTER_ENABLED);
-        let slots = || (0..if is_enabled { WORDS } else { 0 }).map(|_| AtomicU64::new(0)).collect();
+        let slots = || Box::new([const { AtomicU64::new(0) }; WORDS]);
         let me = Endpoint {
             id: NodeId::from_random(|| 0),
             ip: String::new(),
@@ -151,14 +151,29 @@ impl Cluster {
 
     /// How many of these calls' keys, one each, are served without a further question, from the first on; they are locked.
     #[inline]
-    pub(crate) fn served<'k>(&self, client: &Client, keys: impl Iterator<Item = (&'k Key<'k>, Access)>) -> usize {
-        let reads = if client.reads_from_replicas { &self.readable } else { &self.served };
-        let is_served = |(key, access): &(&Key<'_>, Access)| {
-            let slots = if *access == Access::Read { reads } else { &self.served };
-            slots[key.shard() as usize / 64].load(Relaxed) >> (key.shard() % 64) & 1 != 0
-        };
-        keys.take_while(is_served).count()
+    pub(crate) fn served(&self, client: &Client, keys: &[(Key<'_>, Access)]) -> usize {
+        if client.reads_from_replicas {
+            return self.served_by_replica(keys);
+        }
+        let is_served = |(key, _): &(Key<'_>, _)| has(&self.served, key);
+        // Mostly all are, so it is asked of all at once.
+        if keys.iter().fold(true, |all, key| all & is_served(key)) {
+            return keys.len();
+        }
+        keys.iter().take_while(|key| is_served(key)).count()
     }
+
+    /// [`Cluster::served`] for a client that has said READONLY.
+    fn served_by_replica(&self, keys: &[(Key<'_>, Access)]) -> usize {
+        let slots = |access| if access == Access::Read { &self.readable } else { &self.served };
+        keys.iter().take_while(|(key, access)| has(slots(*access), key)).count()
+    }
+}
+
+/// Whether a key's slot is among them.
+#[inline]
+fn has(slots: &Slots, key: &Key<'_>) -> bool {
+    slots[key.shard() as usize / 64 % WORDS].load(Relaxed) >> (key.shard() % 64) & 1 != 0
 }
 
 /// Those of 64 slots that one node owns; most rows of slots are all one node's.

@@ -139,6 +139,11 @@ impl Cluster {
         Ok(())
     }
 
+    /// The server ends: the node says nothing more, and its file is nobody's.
+    pub fn end(&self) {
+        *lock(&self.node.machine) = None;
+    }
+
     /// The data is there.
     ///
     /// # Errors

@@ -231,8 +231,17 @@ impl Machine {
 
     /// All data was deleted: what is on its way is not what it was.
     pub fn flushed(&mut self, now: Millis) {
+        self.fail_flushed(|_| true, now);
+    }
+
+    /// As [`Machine::flushed`], of one slot.
+    pub fn slot_flushed(&mut self, slot: u16, now: Millis) {
+        self.fail_flushed(|slots| slots.has(slot), now);
+    }
+
+    fn fail_flushed(&mut self, concerns: impl Fn(&SlotSet) -> bool, now: Millis) {
         let is_let_go = |job: &Job| matches!(job.stage, Stage::Granted { .. });
-        for at in self.moves.places(|job| job.stage.is_own() && !is_let_go(job)) {
+        for at in self.moves.places(|job| job.stage.is_own() && !is_let_go(job) && concerns(&job.slots)) {
             self.fail_move(at, "Data was flushed", now);
         }
         self.settle(now);

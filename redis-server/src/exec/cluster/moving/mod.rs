@@ -145,6 +145,11 @@ impl Cluster {
         }
     }
 
+    /// All keys of a slot are deleted.
+    pub(crate) fn slot_flushed(&self, instance: &Instance, slot: u16) {
+        self.with(instance, |machine, now| machine.slot_flushed(slot, now));
+    }
+
     /// A client brings the slots of a move: its connection is to be given to [`Landing`].
     pub(crate) fn expect(&self, name: NodeId) {
         self.moving.open(name);
