@@ -18,8 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RATE: u32 = 20_000;
 /// Between two requests of who is measured: often for a controller, and far from what the device could answer.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Datagrams of one forged source in a row.
-const ROW: u32 = 16;
 /// What a device may grow by under a flood.
 const GROWTH_KIB: u64 = 16 * 1024;
 
@@ -163,16 +161,14 @@ fn a_thousand_sources_flood_a_device() {
     ]
     .map(|text| text.as_bytes().chunks(2).map(|pair| hex(pair[0]) << 4 | hex(pair[1])).collect::<Vec<u8>>());
     let before = device.kibibytes();
-    let flood = |turn: usize| {
-        let source = turn % 1000;
-        let source = Ipv4Addr::new(127, 77, (source / 250) as u8, (source % 250) as u8 + 1);
-        let Ok(socket) = UdpSocket::bind((source, 0)) else { return };
-        // What the kernel has no room for is dropped, as on any network.
-        (0..ROW as usize).for_each(|at| drop(socket.send_to(&frames[at % frames.len()], device.address)));
-    };
+    let sources: Vec<UdpSocket> = (0..1000)
+        .map(|at| UdpSocket::bind((Ipv4Addr::new(127, 77, (at / 250) as u8, (at % 250) as u8 + 1), 0)).unwrap())
+        .collect();
+    // What the kernel has no room for is dropped, as on any network.
+    let flood = |turn: usize| drop(sources[turn % sources.len()].send_to(&frames[turn % frames.len()], device.address));
     let begun = Instant::now();
     let paced = |turn: usize| {
-        let due = begun + Duration::from_secs(1) * ROW / RATE * turn as u32;
+        let due = begun + Duration::from_secs(1) / RATE * turn as u32;
         thread::sleep(due.saturating_duration_since(Instant::now()));
         flood(turn);
     };
