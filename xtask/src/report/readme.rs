@@ -81,7 +81,7 @@ pub(super) fn write() -> Result<()> {
 /// The READMEs with their tables as the records give them.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub(super) fn rendered() -> Result<BTreeMap<PathBuf, String>> {
     let path = crate::root().join("benches/scenarios/readme.toml");
     let file: File = toml::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
