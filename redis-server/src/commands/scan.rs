@@ -5,6 +5,7 @@ use crate::config::Level;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::protocol::glob;
+use crate::protocol::number::parse_i64;
 
 /// Elements that one call looks at unless COUNT says otherwise.
 const DEFAULT_COUNT: usize = 10;
@@ -78,8 +79,8 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// A cursor, as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0. Redis 8.0 and Valkey take neither nothing nor what is
-/// below 0.
+/// A cursor, as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0. Redis 8.0 and Valkey take neither nothing nor an integer
+/// of 64 bits below 0.
 ///
 /// # Errors
 /// `ERR invalid cursor`.
@@ -91,8 +92,9 @@ pub(super) fn cursor(arg: &[u8], level: Level) -> Result<u64> {
     };
     let is_number = digits.iter().all(u8::is_ascii_digit);
     let value = std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse::<u64>().ok());
-    let is_allowed = |value: &u64| !negative || *value == 0 || level < Level::Redis80;
-    let value = value.filter(is_allowed).ok_or(Error::Static("ERR invalid cursor"))?;
+    // Seen as an integer first, and refused if it is below 0; what is none, such as -01, wraps as ever.
+    let is_refused = level >= Level::Redis80 && parse_i64(arg).is_some_and(i64::is_negative);
+    let value = value.filter(|_| !is_refused).ok_or(Error::Static("ERR invalid cursor"))?;
     Ok(if negative { value.wrapping_neg() } else { value })
 }
 
