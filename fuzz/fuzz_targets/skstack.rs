@@ -63,13 +63,17 @@ impl Driver {
         Self { skstack, events: Vec::new(), piece }
     }
 
-    fn settle(&mut self) {
+    fn poll_events(&mut self) {
         while let Some(event) = self.skstack.poll_event() {
             if let Event::Received(datagram) = event {
                 assert!(datagram.payload.len() <= PAYLOAD_MAX);
             }
             self.events.push(format!("{event:?}"));
         }
+    }
+
+    fn settle(&mut self) {
+        self.poll_events();
         // A command always fits, and there is at most one.
         let mut command = [0; COMMAND_MAX];
         if self.skstack.poll_transmit(&mut command).is_some() {
@@ -78,12 +82,14 @@ impl Driver {
         assert!(self.skstack.poll_timeout().is_some() || matches!(self.skstack.step(), Step::Idle | Step::Session));
     }
 
+    /// Nothing is written between the pieces: what comes before a command is written is no answer to it, and how far that is must not depend
+    /// on the pieces.
     fn receive(&mut self, now: Instant, bytes: &[u8]) {
         self.settle();
         for mut bytes in bytes.chunks(self.piece) {
             while !bytes.is_empty() {
                 bytes = &bytes[self.skstack.receive(now, bytes)..];
-                self.settle();
+                self.poll_events();
             }
         }
     }
