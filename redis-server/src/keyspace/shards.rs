@@ -172,6 +172,13 @@ impl Deref for Deadlines<'_> {
     }
 }
 
+impl Deadlines<'_> {
+    /// Nothing of the shard expires any more.
+    pub(super) fn clear(&mut self) {
+        *self.index = None;
+    }
+}
+
 impl DerefMut for Deadlines<'_> {
     fn deref_mut(&mut self) -> &mut ExpiryIndex {
         self.index.get_or_insert_default()

@@ -2,7 +2,6 @@
 
 use super::database::{Access, Database, Happening, Key};
 use super::entry::Entry;
-use super::expire::ExpiryIndex;
 use super::table;
 use super::view::{Removed, View};
 
@@ -72,7 +71,7 @@ impl View<'_> {
     pub fn clear_slot(&mut self, slot: u16) -> Removed {
         let db = self.database();
         if let Some(shards) = db.made().filter(|shards| shards.earliest(slot.into()) != u64::MAX) {
-            *shards.deadlines(slot.into()) = ExpiryIndex::default();
+            shards.deadlines(slot.into()).clear();
         }
         let table = std::mem::take(self.table_mut(&Key::new(b"", 0, slot.into())));
         Removed { table, epoch: db.cut.epoch() }

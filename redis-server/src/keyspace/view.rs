@@ -744,7 +744,7 @@ impl<'a> View<'a> {
     /// Takes every entry out, to be given to [`Database::save_removed`]. All shards must be locked exclusively.
     pub fn clear(&mut self) -> Vec<Removed> {
         if let Some(shards) = self.db.made() {
-            shards.with_deadlines().for_each(|shard| *shards.deadlines(shard) = super::expire::ExpiryIndex::default());
+            shards.with_deadlines().for_each(|shard| shards.deadlines(shard).clear());
         }
         self.db.count_fields_anew();
         let epoch = self.db.cut.epoch();

@@ -18,8 +18,9 @@ const OVERHEAD: usize = 7;
 
 /// A gap larger than this is closed at once; it keeps the offset within 32 bits.
 const MAX_GAP: usize = 1 << 20;
-/// Bytes from which on one grows by no more than it must: the room to spare of a million hashes is worth more than what moving them now and then costs.
-const GROWS_SLOWLY: usize = 1 << 10;
+/// Bytes from which on a listpack, or a piece of a table, grows by no more than it must: the room to spare of a million hashes is worth more than
+/// what moving them now and then costs.
+pub(crate) const GROWS_SLOWLY: usize = 1 << 10;
 
 /// An element as it is read: borrowed bytes, or the text of an element that is kept as an integer.
 #[derive(Clone)]

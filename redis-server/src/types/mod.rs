@@ -23,7 +23,7 @@ pub(crate) mod testing;
 
 pub use hash::{Hash, HashIter, HashLimits, LiveHash, Places};
 pub use list::{List, ListIter, ListLimits};
-pub(crate) use listpack::allocated;
+pub(crate) use listpack::{GROWS_SLOWLY, allocated};
 pub use listpack::{Listpack, ListpackIter, Text};
 pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use crate::types::allocated;
+use crate::types::{GROWS_SLOWLY, allocated};
 
 /// A vector of which an addition moves the elements of its last piece at most, and a list of pieces, which is an ordinary vector: 24 bytes
 /// for each `CHUNK` elements. A piece grows to the allocator's next size, or by an eighth of all elements where that is more: what there is to
@@ -22,8 +22,6 @@ struct Pieces<T>(Vec<Vec<T>>);
 
 /// Below this capacity nothing is given back: it would only be asked for again.
 const SHRINK_FLOOR: usize = 64;
-/// Bytes from which on a piece grows by no more than it must.
-const GROWS_SLOWLY: usize = 1 << 10;
 
 impl<T, const CHUNK: usize> Chunks<T, CHUNK> {
     pub(super) fn with_capacity(capacity: usize) -> Self {
