@@ -13,8 +13,8 @@ use echonet_lite::wire::Eoj;
 const PORT: u16 = 36180;
 const LIGHT: Eoj = Eoj::new(0x02, 0x90, 1);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Datagrams a second of a flood in which others are measured: what comes as fast as one core can send takes that core, and half of the other
-/// for the kernel's part of it, from whoever shares the machine.
+/// Datagrams a second of a flood in which others are measured: what comes as fast as one core can send takes that
+/// core from whoever shares the machine.
 const RATE: u32 = 20_000;
 /// Between two requests of who is measured: often for a controller, and far from what the device could answer.
 const PERIOD: Duration = Duration::from_millis(1);

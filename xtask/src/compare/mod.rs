@@ -1,4 +1,4 @@
-//! What servers need that is no rate: memory. Speed is compared by the plans in `benches/scenarios`.
+//! What servers need that is no rate: memory, and what it takes that fields expire. Speed is compared by the plans in `benches/scenarios`.
 
 pub(crate) mod collections;
 pub(crate) mod fields;
