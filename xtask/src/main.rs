@@ -24,6 +24,7 @@ mod persistence;
 mod process;
 mod programs;
 mod readme;
+mod record;
 mod report;
 mod scaling;
 mod suite;

@@ -1,10 +1,9 @@
 //! Resident bytes per element of collections.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
@@ -13,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::memory::SETTLE;
+use crate::record;
 
+/// In the folder of records.
+const RECORD: &str = "collections.jsonl";
 /// Elements of each kind that are loaded, so that a server's own memory does not count, nor what its buffers grow by meanwhile.
 const ELEMENTS: usize = 8_000_000;
 /// Elements that one command adds.
@@ -90,9 +92,7 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
     }
     print!("{}", in_columns(&rows));
     if options.record {
-        let all = replaced(read()?, rows);
-        let lines = all.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
-        fs::write(path(), lines)?;
+        record::write(RECORD, &replaced(record::read(RECORD)?, rows))?;
     }
     Ok(())
 }
@@ -102,16 +102,7 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
 /// # Errors
 /// The record's.
 pub(crate) fn table() -> Result<String> {
-    Ok(in_columns(&read()?))
-}
-
-fn path() -> PathBuf {
-    crate::root().join("benches/record/collections.jsonl")
-}
-
-fn read() -> Result<Vec<Row>> {
-    let Ok(text) = fs::read_to_string(path()) else { return Ok(Vec::new()) };
-    text.lines().map(|line| serde_json::from_str(line).context("benches/record/collections.jsonl")).collect()
+    Ok(in_columns(&record::read(RECORD)?))
 }
 
 /// Rows that were kept, with those of the same shape and subject measured anew, and further ones behind them.

@@ -1,20 +1,23 @@
 //! What it takes that the fields of a large hash expire.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use loadgen::compare::Machine;
+use loadgen::record::Latencies;
 use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::memory::SETTLE;
 use crate::isolation::{Client, request};
 use crate::process::Server;
+use crate::record;
 
+/// In the folder of records.
+const RECORD: &str = "fields.jsonl";
 const KEY: &str = "hash";
 /// Fields whose times one command sets.
 const BATCH: usize = 1_000;
@@ -66,8 +69,7 @@ pub(super) fn run(options: &Options, fields: usize, folder: &Path) -> Result<()>
     let all = all.collect::<Result<Vec<_>>>()?;
     print!("{}", in_columns(&all));
     if options.record {
-        let lines = all.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
-        fs::write(path(), lines)?;
+        record::write(RECORD, &all)?;
     }
     Ok(())
 }
@@ -77,13 +79,7 @@ pub(super) fn run(options: &Options, fields: usize, folder: &Path) -> Result<()>
 /// # Errors
 /// The record's.
 pub(crate) fn table() -> Result<String> {
-    let text = fs::read_to_string(path()).context("benches/record/fields.jsonl")?;
-    let rows = text.lines().map(|line| serde_json::from_str(line).context("benches/record/fields.jsonl"));
-    Ok(in_columns(&rows.collect::<Result<Vec<_>>>()?))
-}
-
-fn path() -> PathBuf {
-    crate::root().join("benches/record/fields.jsonl")
+    Ok(in_columns(&record::read(RECORD)?))
 }
 
 /// A line for each figure, a column for each subject.
@@ -174,13 +170,13 @@ fn memory(server: &Server, client: &mut Client) -> Result<[f64; 2]> {
 fn bystander(port: u16, work: impl FnOnce() -> Result<()>) -> Result<[f64; 2]> {
     let mut client = Client::connect(port)?;
     let over = AtomicBool::new(false);
-    let mut times = thread::scope(|scope| {
-        let asking = scope.spawn(|| -> Result<Vec<f64>> {
-            let (mut due, mut times) = (Instant::now(), Vec::new());
+    let times = thread::scope(|scope| {
+        let asking = scope.spawn(|| -> Result<Latencies> {
+            let (mut due, mut times) = (Instant::now(), Latencies::new());
             while !over.load(Relaxed) {
                 thread::sleep(due.saturating_duration_since(Instant::now()));
                 client.ask(&["GET", "other"])?;
-                times.push(due.elapsed().as_secs_f64() * 1e3);
+                times.record(u64::try_from(due.elapsed().as_nanos())?);
                 due += PERIOD;
             }
             Ok(times)
@@ -190,7 +186,6 @@ fn bystander(port: u16, work: impl FnOnce() -> Result<()>) -> Result<[f64; 2]> {
         let times = asking.join().map_err(|_| anyhow!("the bystander panicked"))?;
         done.and(times)
     })?;
-    times.sort_unstable_by(f64::total_cmp);
-    let longest = *times.last().context("the bystander was never answered")?;
-    Ok([times[(times.len() - 1) * 999 / 1000], longest])
+    ensure!(times.count() > 0, "the bystander was never answered");
+    Ok([times.percentile(99.9), times.max()].map(|time| time.as_secs_f64() * 1e3))
 }

@@ -1,15 +1,14 @@
 //! What was measured: kept row by row, so that a run of some kinds leaves the others, and shown as a table.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::{KINDS, Kind};
 use crate::compare::stats::{median, paired_ratio, thousands};
+use crate::record;
 
 /// All failovers of a kind.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -44,17 +43,15 @@ impl Row {
     }
 }
 
-fn path() -> PathBuf {
-    crate::root().join("benches/record/failovers.jsonl")
-}
+/// In the folder of records.
+const NAME: &str = "failovers.jsonl";
 
 /// What was kept.
 ///
 /// # Errors
 /// It is no record.
 pub(super) fn read() -> Result<Vec<Row>> {
-    let Ok(text) = fs::read_to_string(path()) else { return Ok(Vec::new()) };
-    text.lines().map(|line| serde_json::from_str(line).context("benches/record/failovers.jsonl")).collect()
+    record::read(NAME)
 }
 
 /// Keeps a row in place of an older one of its kind.
@@ -66,8 +63,7 @@ pub(super) fn keep(row: &Row) -> Result<()> {
     rows.retain(|old| old.kind != row.kind);
     rows.push(row.clone());
     rows.sort_by_key(|row| KINDS.iter().position(|kind| kind.to_string() == row.kind));
-    let lines = rows.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
-    Ok(fs::write(path(), lines)?)
+    record::write(NAME, &rows)
 }
 
 /// What rounds have shown: the table of redis-server/README.md, and when who was cut off refused writes.

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use loadgen::output::html::standing_alone;
 use loadgen::output::svg::{Anchor, Svg};
 use serde::{Deserialize, Serialize};
 
 use super::disturbance::ALL;
+use crate::record;
 
 /// What the bystanders of one server saw beside one disturbance, in milliseconds.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -33,13 +33,11 @@ pub(super) const SERVERS: [&str; 2] = ["ours", "redis"];
 /// The bar of p99.9, in milliseconds.
 const BAR: f64 = 5.0;
 
-fn path(name: &str) -> PathBuf {
-    crate::root().join("benches/record").join(name)
-}
+/// In the folder of records.
+const NAME: &str = "isolation.jsonl";
 
 pub(super) fn read() -> Result<Vec<Row>> {
-    let Ok(text) = fs::read_to_string(path("isolation.jsonl")) else { return Ok(Vec::new()) };
-    text.lines().map(|line| serde_json::from_str(line).context("benches/record/isolation.jsonl")).collect()
+    record::read(NAME)
 }
 
 /// Keeps a row in place of an older one of the same disturbance and server.
@@ -52,15 +50,14 @@ pub(super) fn keep(row: &Row) -> Result<()> {
         (disturbance, SERVERS.iter().position(|server| *server == row.server))
     };
     rows.sort_by_key(place);
-    let lines = rows.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
-    Ok(fs::write(path("isolation.jsonl"), lines)?)
+    record::write(NAME, &rows)
 }
 
 /// Prints the table and draws the plot, from the record alone.
 pub(super) fn render() -> Result<()> {
     let rows = read()?;
     print!("{}", table(&rows));
-    Ok(fs::write(path("isolation.svg"), standing_alone(&plot(&rows)))?)
+    Ok(fs::write(record::path("isolation.svg"), standing_alone(&plot(&rows)))?)
 }
 
 fn of<'r>(rows: &'r [Row], disturbance: &str, server: &str) -> Option<&'r Row> {
