@@ -1,0 +1,3 @@
+//! What this workspace publishes, looked at as its readers do.
+
+mod report;
