@@ -1,5 +1,5 @@
-//! The floor: epoll and a constant answer, one thread per core. It looks for nothing but the ends of heads, and in HTTP/2 for
-//! frames.
+//! The floor: epoll and a constant answer, one thread per core. It looks for nothing but the ends of heads, in HTTP/2 for frames, and in
+//! Redis' protocol for the beginnings of requests.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,8 @@ use std::sync::mpsc::channel;
 
 use rustix::event::epoll;
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\ndate: Sat, 21 Nov 2026 12:00:00 GMT\r\n\
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\ndate: Sat, 21 Nov 2026 12:00:00 GMT\r\n\
     content-length: 15\r\n\r\nHello from Rust";
 
 /// The same in HTTP/2: `:status: 200` and two fields in their shortest form, such as the header table gives; then the body.
@@ -16,6 +17,11 @@ const BODY: &[u8] = b"Hello from Rust";
 
 /// What an answer's head refers to, with the first answer: content-type and date.
 const FIRST: &[u8] = b"\x88\x5f\x19text/plain; charset=utf-8\x61\x1dSat, 21 Nov 2026 12:00:00 GMT\x0f\x0d\x02\x31\x35";
+
+/// A value of 100 bytes, for `GET`; what else is asked by redis-benchmark is `SET`.
+const VALUE: &[u8] =
+    b"$100\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n";
+const OK: &[u8] = b"+OK\r\n";
 
 fn main() -> std::io::Result<()> {
     let port: u16 = std::env::args().nth(1).and_then(|port| port.parse().ok()).expect("a port");
@@ -44,6 +50,14 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
+/// What a connection speaks.
+enum Protocol {
+    Http1,
+    /// With what is left of a frame.
+    Http2(Vec<u8>),
+    Redis,
+}
+
 fn work(epoll: &std::os::fd::OwnedFd, inbox: &std::sync::mpsc::Receiver<TcpStream>) {
     let mut streams = std::collections::HashMap::new();
     let mut events = Vec::with_capacity(256);
@@ -54,12 +68,11 @@ fn work(epoll: &std::os::fd::OwnedFd, inbox: &std::sync::mpsc::Receiver<TcpStrea
             continue;
         }
         for stream in inbox.try_iter() {
-            // With what is left of a frame, once HTTP/2 is spoken.
-            streams.insert(std::os::fd::AsRawFd::as_raw_fd(&stream) as u64, (stream, None::<Vec<u8>>));
+            streams.insert(std::os::fd::AsRawFd::as_raw_fd(&stream) as u64, (stream, Protocol::Http1));
         }
         for event in &events {
             let key = event.data.u64();
-            let Some((stream, http2)) = streams.get_mut(&key) else { continue };
+            let Some((stream, protocol)) = streams.get_mut(&key) else { continue };
             let count = match stream.read(&mut input) {
                 Ok(count @ 1..) => count,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
@@ -69,23 +82,43 @@ fn work(epoll: &std::os::fd::OwnedFd, inbox: &std::sync::mpsc::Receiver<TcpStrea
                 }
             };
             output.clear();
-            if let Some(unread) = http2 {
-                unread.extend_from_slice(&input[..count]);
-                let used = frames(unread, &mut output);
-                unread.drain(..used);
-            } else if let Some(behind) = input[..count].strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") {
-                output.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
-                let used = frames(behind, &mut output);
-                *http2 = Some(behind[used..].to_vec());
-            } else {
-                for _ in input[..count].windows(4).filter(|bytes| bytes == b"\r\n\r\n") {
-                    output.extend_from_slice(ANSWER);
+            let input = &input[..count];
+            if input[0] == b'*' {
+                *protocol = Protocol::Redis;
+            }
+            match protocol {
+                Protocol::Redis => requests(input, &mut output),
+                Protocol::Http2(unread) => {
+                    unread.extend_from_slice(input);
+                    let used = frames(unread, &mut output);
+                    unread.drain(..used);
+                }
+                Protocol::Http1 => {
+                    if let Some(behind) = input.strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") {
+                        output.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+                        let used = frames(behind, &mut output);
+                        *protocol = Protocol::Http2(behind[used..].to_vec());
+                    } else {
+                        for _ in input.windows(4).filter(|bytes| bytes == b"\r\n\r\n") {
+                            output.extend_from_slice(ANSWER);
+                        }
+                    }
                 }
             }
             if stream.write_all(&output).is_err() {
                 streams.remove(&key);
             }
         }
+    }
+}
+
+/// Answers all requests of Redis' protocol that begin here.
+fn requests(input: &[u8], output: &mut Vec<u8>) {
+    let begins = |at: &usize| input[*at] == b'*' && (*at == 0 || input[at - 1] == b'\n');
+    for at in (0..input.len()).filter(begins) {
+        // Behind the number of words and the length of the first one.
+        let is_get = input[at..].get(8..11) == Some(b"GET");
+        output.extend_from_slice(if is_get { VALUE } else { OK });
     }
 }
 
