@@ -15,6 +15,7 @@ pub mod instance;
 pub mod later;
 pub mod loading;
 pub mod oom_score;
+mod pace;
 pub(crate) mod panics;
 pub mod peer_tls;
 pub mod peers;

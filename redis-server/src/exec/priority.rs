@@ -6,6 +6,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Those of slow calls: they take what workers leave, but a lock that they hold is not held for long.
 pub(super) const SLOW_CALLS: i32 = 5;
+/// What moves slots as a whole, here and there, with the lock of a slot that is read or filled.
+pub(super) const MOVES: i32 = 5;
 /// What goes through the entries for a snapshot, with the lock of a shard now and then.
 pub(super) const SNAPSHOT: i32 = 5;
 /// What writes a snapshot, and holds no lock that others want: on top of [`SNAPSHOT`], as a thread begins with the niceness of the one

@@ -12,20 +12,13 @@ use super::handover::{CHUNK, HandedOver};
 use crate::config::settings;
 use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
-use crate::exec::priority;
+use crate::exec::pace::Pace;
 use crate::exec::slow::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
-use crate::observe::stats::WorkerStats;
 use crate::persistence::rdb::Records;
 
 /// Entries that are saved under one lock: some ten microseconds.
 const SLICE: usize = 64;
-/// How many times as long as both of its threads work the walk rests at most where clients are served: about a sixth of a processor is
-/// for the snapshot then.
-const REST: u32 = 6;
-/// How long it rests for each read from a socket since it rested last: one client that asks now and then is none that wants a
-/// processor.
-const REST_FOR_READ: Duration = Duration::from_micros(30);
 /// How long the thread sleeps at a time where it is told to wait.
 const LONG_NAP: Duration = Duration::from_millis(10);
 
@@ -178,38 +171,6 @@ impl Visitor for Scribe<'_> {
         }
         Ok(())
     }
-}
-
-/// Leaves clients the processors.
-struct Pace {
-    workers: Vec<Arc<WorkerStats>>,
-    /// Reads from sockets, and for how long the snapshot's threads had worked, when it had rested last.
-    reads: u64,
-    worked: Duration,
-}
-
-impl Pace {
-    fn new(instance: &Instance) -> Self {
-        let workers = instance.stats.workers();
-        Self { reads: reads(&workers), worked: priority::worked(), workers }
-    }
-
-    /// Rests, where the thread of the file has worked for so long.
-    fn rest(&mut self, file: Duration) {
-        let (reads, worked) = (reads(&self.workers), priority::worked() + file);
-        // A reset of the counters in between shows as a step down.
-        let reads_since = reads.saturating_sub(self.reads);
-        let most = REST * worked.saturating_sub(self.worked);
-        (self.reads, self.worked) = (reads, worked);
-        if reads_since > 0 {
-            thread::sleep(most.min(REST_FOR_READ.saturating_mul(reads_since as u32)));
-        }
-    }
-}
-
-/// Reads from sockets so far.
-fn reads(workers: &[Arc<WorkerStats>]) -> u64 {
-    workers.iter().map(|worker| worker.reads.get()).sum()
 }
 
 impl<'a> Scribe<'a> {

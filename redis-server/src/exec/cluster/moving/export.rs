@@ -17,7 +17,9 @@ use crate::command::Args;
 use crate::config::settings;
 use crate::exec::cluster::replication_port;
 use crate::exec::instance::Instance;
+use crate::exec::pace::Pace;
 use crate::exec::peers::connect_from_source;
+use crate::exec::priority;
 use crate::exec::replication::Transport;
 use crate::exec::snapshot::stand_still;
 use crate::exec::worker::Worker;
@@ -34,6 +36,7 @@ const MAX_WORD: u64 = 4096;
 pub(super) fn begin(instance: &Arc<Instance>, line: Arc<Line>, name: NodeId, departure: Departure) {
     let (shared, failed) = (Arc::clone(instance), Arc::clone(instance));
     let run = move || {
+        priority::lower(priority::MOVES);
         let export = Export { worker: Worker::of_move(Arc::clone(&shared)), name, line };
         let served = catch_unwind(AssertUnwindSafe(|| export.serve(&departure)));
         let why = match served {
@@ -145,7 +148,7 @@ impl Export {
 
     /// Sends what the slots hold, and what is changed in those that were sent.
     fn send_all(&self, wire: &mut Wire, journal: &mut Journal, departure: &Departure) -> Result<(), Ended> {
-        let mut commands = Vec::new();
+        let (mut commands, mut pace) = (Vec::new(), Pace::new(self.instance()));
         for slot in departure.slots.iter() {
             let mut goes_on = || -> io::Result<()> {
                 match self.instance().is_ending() || self.line.is_ended() {
@@ -157,6 +160,7 @@ impl Export {
             wire.write(&commands)?;
             journal.changes.begin(slot, offset);
             self.pass_on(wire, journal)?;
+            pace.rest(Duration::ZERO);
             while let Some(order) = self.line.take() {
                 match order {
                     Order::Say(word) => wire.say(word)?,

@@ -17,6 +17,7 @@ use crate::command::{Args, Role, Row};
 use crate::exec::dispatch::{self, Admission, Call};
 use crate::exec::eviction::{self, Room};
 use crate::exec::instance::Instance;
+use crate::exec::priority;
 use crate::exec::replay::{Failed, Replay};
 use crate::exec::window::WINDOW;
 use crate::exec::worker::Worker;
@@ -48,6 +49,7 @@ impl Landing {
         let (input, chunks) = channel(CHUNKS);
         let shared = Arc::clone(instance);
         let run = move || {
+            priority::lower(priority::MOVES);
             let mut lander = Lander::new(&shared, name, slots);
             let landed = catch_unwind(AssertUnwindSafe(|| lander.run(chunks)));
             let why = landed.unwrap_or_else(|_| Err("A command panicked, see the log".to_owned())).err();
