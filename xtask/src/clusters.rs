@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::run_quietly;
 use crate::programs::cargo;
+use crate::record;
 
 /// Options of `cargo xtask clusters`.
 #[derive(Args)]
@@ -62,9 +63,10 @@ struct Figures {
 /// When the tests cannot be built, or one size breaks the rules.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.render {
-        let rows = read()?;
+        let rows: Vec<Row> = record::read(NAME)?;
+        ensure!(!rows.is_empty(), "nothing was kept: cargo xtask clusters --record");
         print!("{}", table(&rows));
-        return Ok(fs::write(path("clusters.svg"), standing_alone(&plot(&rows)))?);
+        return Ok(fs::write(record::path("clusters.svg"), standing_alone(&plot(&rows)))?);
     }
     let mut rows = Vec::new();
     for size in &options.sizes {
@@ -94,28 +96,18 @@ fn measure(options: &Options, nodes: usize) -> Result<Row> {
     serde_json::from_str(row.with_context(|| format!("{nodes} nodes: nothing was said: {output}"))?).context("a row")
 }
 
-fn path(name: &str) -> PathBuf {
-    crate::root().join("benches/record").join(name)
-}
-
-fn read() -> Result<Vec<Row>> {
-    let text = fs::read_to_string(path("clusters.jsonl")).context("nothing was kept: cargo xtask clusters --record")?;
-    let rows: Vec<Row> =
-        text.lines().map(|line| serde_json::from_str(line).context("clusters.jsonl")).collect::<Result<_>>()?;
-    ensure!(!rows.is_empty(), "benches/record/clusters.jsonl is empty");
-    Ok(rows)
-}
+/// In the folder of records.
+const NAME: &str = "clusters.jsonl";
 
 fn keep(row: &Row) -> Result<()> {
-    let mut rows = if path("clusters.jsonl").exists() { read()? } else { Vec::new() };
+    let mut rows: Vec<Row> = record::read(NAME)?;
     rows.retain(|old| (old.nodes, old.timeout) != (row.nodes, row.timeout));
     rows.push(row.clone());
     rows.sort_by_key(|row| (row.timeout, row.nodes));
-    let lines = rows.iter().map(|row| Ok(serde_json::to_string(row)? + "\n")).collect::<Result<String>>()?;
-    Ok(fs::write(path("clusters.jsonl"), lines)?)
+    record::write(NAME, &rows)
 }
 
-/// The table of redis-server/README.md.
+/// A line for each size.
 fn table(rows: &[Row]) -> String {
     let mut table = "| nodes | bytes/s | at most | failover, s | by the rules | join, s | by the rules | heal, s | by the rules |\n\
         |--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"

@@ -26,6 +26,7 @@ mod programs;
 mod readme;
 mod record;
 mod report;
+mod reshard;
 mod scaling;
 mod suite;
 mod systems;
@@ -77,6 +78,8 @@ enum Task {
     Failovers(failovers::Options),
     /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
     Isolation(isolation::Options),
+    /// What it takes to move slots between two nodes of a cluster, as a whole and key by key, and what clients see of it.
+    Reshard(reshard::Options),
     /// What strangers may send to http-server and grpc-server, and what becomes of it: one table.
     Attacks(attacks::Options),
     /// What it costs redis-server to keep data, ours and a genuine server: snapshots, the append-only file, loading.
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Task::Clusters(options) => clusters::run(&options),
         Task::Failovers(options) => failovers::run(&options),
         Task::Isolation(options) => isolation::run(&options),
+        Task::Reshard(options) => reshard::run(&options),
         Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),
         Task::Scaling(options) => scaling::run(&options),

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a server answers.
 #[derive(Debug, PartialEq)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Text(String),
     Number(i64),
     Error(String),
@@ -21,30 +21,30 @@ pub(super) enum Reply {
 
 impl Reply {
     /// An array's elements as text, nested ones left out; none, where it is something else.
-    pub(super) fn texts(&self) -> Vec<&str> {
+    pub(crate) fn texts(&self) -> Vec<&str> {
         let Self::Array(elements) = self else { return Vec::new() };
         elements.iter().map(|element| if let Self::Text(text) = element { text } else { "" }).collect()
     }
 
     /// The text, or nothing.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         if let Self::Text(text) = self { text } else { "" }
     }
 }
 
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
 }
 
 impl Client {
-    pub(super) fn connect(addr: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn connect(addr: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self { stream: BufReader::new(stream) })
     }
 
-    pub(super) fn ask(&mut self, line: &str) -> io::Result<Reply> {
+    pub(crate) fn ask(&mut self, line: &str) -> io::Result<Reply> {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
         self.stream.get_mut().write_all(&request(&words))?;
         self.reply()
@@ -79,7 +79,7 @@ impl Client {
 }
 
 /// A question of its own connection.
-pub(super) fn ask(addr: SocketAddr, line: &str) -> io::Result<Reply> {
+pub(crate) fn ask(addr: SocketAddr, line: &str) -> io::Result<Reply> {
     Client::connect(addr)?.ask(line)
 }
 

@@ -1,4 +1,4 @@
-//! What fails over: a primary and its replica, alone or watched by three Sentinels, or a cluster of three such shards.
+//! What fails over: a primary and its replica, alone or watched by three Sentinels, or a cluster of three such shards, or of five.
 
 use std::fs;
 use std::io;
@@ -22,14 +22,35 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at least, and which part of the time waited so far: when something came is known as well as that.
 const PAUSE: Duration = Duration::from_millis(2);
 const PART: u32 = 200;
-/// The slots of each shard, and a word whose slot is among them.
-const SHARDS: [(u16, u16, &str); 3] = [(0, 5460, "b"), (5461, 10922, "c"), (10923, 16383, "a")];
+const SLOTS: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Setup {
     Pair,
     Sentinel,
     Cluster,
+    /// Each shard has a genuine server, too: its replica, or its primary, in turns.
+    Mixed,
+}
+
+impl Setup {
+    /// A word of the slots of each shard.
+    fn tags(self) -> &'static [&'static str] {
+        match self {
+            Self::Pair | Self::Sentinel => &["b"],
+            Self::Cluster => &["b", "c", "a"],
+            Self::Mixed => &["f", "b", "c", "d", "a"],
+        }
+    }
+
+    fn is_cluster(self) -> bool {
+        matches!(self, Self::Cluster | Self::Mixed)
+    }
+
+    /// Whether a node is the genuine server whatever is measured.
+    fn is_genuine(self, node: usize) -> bool {
+        self == Self::Mixed && (node / 2 + node) % 2 == 1
+    }
 }
 
 pub(super) struct Deployment {
@@ -46,21 +67,21 @@ impl Deployment {
             fs::remove_dir_all(root)?;
         }
         let mut deployment = Self { setup, nodes: Vec::new(), sentinels: Vec::new() };
-        let nodes = if setup == Setup::Cluster { 2 * SHARDS.len() } else { 2 };
-        for number in 0..nodes {
+        for number in 0..2 * setup.tags().len() {
             let primary = deployment.nodes.first().map(|node| node.addr);
             let settings = |own: SocketAddr| {
                 let mut text = format!("port 6379\nbind {}\nprotected-mode no\nsave \"\"\n", own.ip());
                 text += "repl-diskless-sync-delay 0\nrepl-timeout 10\n";
-                match (setup, primary) {
-                    (Setup::Cluster, _) => {
+                match (setup.is_cluster(), primary) {
+                    (true, _) => {
                         text += &format!("cluster-enabled yes\ncluster-node-timeout {NODE_TIMEOUT}\n");
                     }
-                    (_, Some(primary)) => text += &format!("replicaof {} 6379\n", primary.ip()),
-                    (_, None) => {}
+                    (false, Some(primary)) => text += &format!("replicaof {} 6379\n", primary.ip()),
+                    (false, None) => {}
                 }
                 text
             };
+            let program = if setup.is_genuine(number) { genuine } else { program };
             let node = Node::start(program, root, &format!("node{number}"), None, settings, &[])?;
             until("a server answers", || Ok((ask(node.addr, "PING")?.text() == "PONG").then_some(())))?;
             deployment.nodes.push(node);
@@ -68,7 +89,7 @@ impl Deployment {
         match setup {
             Setup::Pair => {}
             Setup::Sentinel => deployment.watch(genuine, root, port)?,
-            Setup::Cluster => deployment.join()?,
+            Setup::Cluster | Setup::Mixed => deployment.join()?,
         }
         deployment.settle()?;
         Ok(deployment)
@@ -102,7 +123,9 @@ impl Deployment {
         for node in &self.nodes[1..] {
             expect_ok(self.nodes[0].addr, &format!("CLUSTER MEET {} 6379", node.addr.ip()))?;
         }
-        for (pair, (first, last, _)) in self.nodes.chunks(2).zip(SHARDS) {
+        let first_of = |shard: usize| shard * SLOTS / self.shards();
+        for (shard, pair) in self.nodes.chunks(2).enumerate() {
+            let (first, last) = (first_of(shard), first_of(shard + 1) - 1);
             expect_ok(pair[0].addr, &format!("CLUSTER ADDSLOTSRANGE {first} {last}"))?;
             let id = ask(pair[0].addr, "CLUSTER MYID")?.text().to_owned();
             expect_ok(pair[1].addr, &format!("CLUSTER REPLICATE {id}"))?;
@@ -115,8 +138,8 @@ impl Deployment {
     }
 
     /// What stands in the keys of a shard.
-    pub(super) fn tag(shard: usize) -> &'static str {
-        SHARDS[shard].2
+    pub(super) fn tag(&self, shard: usize) -> &'static str {
+        self.setup.tags()[shard]
     }
 
     /// Which node a shard's primary is, while all is settled.
@@ -138,7 +161,7 @@ impl Deployment {
     /// The command that has a shard's servers change places, and who is told.
     pub(super) fn plan(&self, primary: usize) -> (SocketAddr, &'static str) {
         match self.setup {
-            Setup::Cluster => (self.nodes[primary ^ 1].addr, "CLUSTER FAILOVER"),
+            Setup::Cluster | Setup::Mixed => (self.nodes[primary ^ 1].addr, "CLUSTER FAILOVER"),
             Setup::Pair | Setup::Sentinel => (self.nodes[primary].addr, "FAILOVER"),
         }
     }
@@ -154,7 +177,7 @@ impl Deployment {
             let rest = match self.setup {
                 Setup::Pair => true,
                 Setup::Sentinel => self.do_sentinels_agree()?,
-                Setup::Cluster => self.do_nodes_agree()?,
+                Setup::Cluster | Setup::Mixed => self.do_nodes_agree()?,
             };
             Ok(rest.then_some(()))
         })

@@ -3,7 +3,7 @@
 //!
 //! Everything runs in network and process namespaces that end with this program.
 
-mod client;
+pub(crate) mod client;
 mod deployment;
 mod history;
 mod node;
@@ -80,9 +80,9 @@ struct Kind {
 }
 
 /// In the order of the table.
-const KINDS: [Kind; 8] = {
-    use Fault::{Cut, Kill, Planned, Stop};
-    use Setup::{Cluster, Pair, Sentinel};
+const KINDS: [Kind; 9] = {
+    use Fault::{Cut, Kill, Part, Planned, Stop};
+    use Setup::{Cluster, Mixed, Pair, Sentinel};
     [
         Kind { setup: Sentinel, fault: Kill },
         Kind { setup: Sentinel, fault: Stop },
@@ -92,6 +92,7 @@ const KINDS: [Kind; 8] = {
         Kind { setup: Cluster, fault: Stop },
         Kind { setup: Cluster, fault: Cut },
         Kind { setup: Cluster, fault: Planned },
+        Kind { setup: Mixed, fault: Part },
     ]
 };
 
@@ -225,12 +226,13 @@ struct Subject {
 
 impl Subject {
     fn new(fault: Fault, waits: bool, deployment: Deployment) -> Self {
-        let writer = |name: &str, shard| Writer::new(name, shard, Deployment::tag(shard), waits);
+        let writer = |name: &str, shard| Writer::new(name, shard, deployment.tag(shard), waits);
         let outside = (0..deployment.shards() * WRITERS).map(|number| writer(&number.to_string(), number / WRITERS));
-        let beside = (0..deployment.shards()).map(|shard| writer("beside", shard));
+        let outside = outside.collect();
+        let cut_off = if matches!(fault, Fault::Cut | Fault::Part) { deployment.shards() } else { 0 };
         Self {
-            outside: outside.collect(),
-            beside: if fault == Fault::Cut { beside.collect() } else { Vec::new() },
+            outside,
+            beside: (0..cut_off).map(|shard| writer("beside", shard)).collect(),
             deployment,
             writable: Vec::new(),
             refused: Vec::new(),
@@ -240,9 +242,14 @@ impl Subject {
     /// One failover among writing clients, and a look at what is there behind it.
     fn fail_over(&mut self, fault: Fault, round: usize, away: Duration) -> Result<()> {
         let Self { deployment, outside, beside, .. } = self;
-        let shard = round % deployment.shards();
-        let primary = deployment.primary(shard)?;
-        let (addr, network) = (deployment.nodes[primary].addr, deployment.nodes[primary].network()?);
+        let count = if fault == Fault::Part { 2 } else { 1 };
+        let shards: Vec<usize> = (0..count).map(|next| (round + next) % deployment.shards()).collect();
+        let primaries = shards.iter().map(|shard| deployment.primary(*shard)).collect::<Result<Vec<_>>>()?;
+        let networks = primaries.iter().map(|primary| {
+            let node = &deployment.nodes[*primary];
+            Ok((node.addr, node.network()?))
+        });
+        let networks = networks.collect::<Result<Vec<_>>>()?;
         let over = AtomicBool::new(false);
         let (began, writable) = thread::scope(|scope| {
             let over = &over;
@@ -250,19 +257,25 @@ impl Subject {
                 let finder = deployment.finder(writer.shard);
                 scope.spawn(move || writer.write(finder, over));
             }
-            if let Some(writer) = beside.get_mut(shard) {
+            for writer in beside.iter_mut() {
+                let Some(at) = shards.iter().position(|shard| *shard == writer.shard) else { continue };
+                let (addr, network) = &networks[at];
                 scope.spawn(move || {
-                    node::enter(&network).expect("who has made a namespace may enter it");
-                    writer.write_only_to(addr, over);
+                    node::enter(network).expect("who has made a namespace may enter it");
+                    writer.write_only_to(*addr, over);
                 });
             }
-            let struck = strike(deployment, fault, shard, primary, away);
+            let struck = strike(deployment, fault, &shards, &primaries, away);
             over.store(true, Relaxed);
             struck
         })?;
         self.writable.push(writable.as_secs_f64());
-        let refused = self.beside.get(shard).and_then(|writer| writer.refused);
-        self.refused.extend(refused.map(|at| at.saturating_duration_since(began).as_secs_f64()));
+        let refused: Vec<Instant> = {
+            let struck = self.beside.iter().filter(|writer| shards.contains(&writer.shard));
+            struck.filter_map(|writer| writer.refused).collect()
+        };
+        ensure!(fault != Fault::Part || refused.len() == shards.len(), "the smaller part took writes to the end");
+        self.refused.extend(refused.iter().map(|at| at.saturating_duration_since(began).as_secs_f64()));
         self.look()
     }
 
@@ -270,7 +283,7 @@ impl Subject {
     fn look(&mut self) -> Result<()> {
         for shard in 0..self.deployment.shards() {
             let mut client = Client::connect(self.deployment.nodes[self.deployment.primary(shard)?].addr)?;
-            client.ask(&format!("SET settled:{{{}}} 1", Deployment::tag(shard)))?;
+            client.ask(&format!("SET settled:{{{}}} 1", self.deployment.tag(shard)))?;
             until("the replica has everything", || {
                 Ok(matches!(client.ask("WAIT 1 500")?, Reply::Number(1..)).then_some(()))
             })?;
@@ -296,34 +309,39 @@ impl Subject {
     }
 }
 
-/// Takes a shard's primary away until another has taken its place, and waits until all is settled. When that began, and how long
-/// nothing could be written.
+/// Takes the primaries of shards away until others have taken their places, and waits until all is settled. When that began, and how
+/// long something could not be written.
 fn strike(
     deployment: &mut Deployment,
     fault: Fault,
-    shard: usize,
-    primary: usize,
+    shards: &[usize],
+    primaries: &[usize],
     away: Duration,
 ) -> Result<(Instant, Duration)> {
     thread::sleep(BEFORE);
-    let old = deployment.nodes[primary].addr;
-    let mut finder = deployment.finder(shard);
-    let probe = format!("SET probe:{{{}}} 1", Deployment::tag(shard));
     let began = Instant::now();
-    deployment.nodes[primary].strike(fault)?;
-    if fault == Fault::Planned {
-        let (addr, command) = deployment.plan(primary);
-        until(command, || Ok((ask(addr, command)?.text() == "OK").then_some(())))?;
+    for primary in primaries {
+        deployment.nodes[*primary].strike(fault)?;
+        if fault == Fault::Planned {
+            let (addr, command) = deployment.plan(*primary);
+            until(command, || Ok((ask(addr, command)?.text() == "OK").then_some(())))?;
+        }
     }
-    until("another primary", || {
-        let addr = finder.next()?;
-        Ok((addr != old && ask(addr, &probe)?.text() == "OK").then_some(()))
-    })?;
+    for (shard, primary) in shards.iter().zip(primaries) {
+        let (old, mut finder) = (deployment.nodes[*primary].addr, deployment.finder(*shard));
+        let probe = format!("SET probe:{{{}}} 1", deployment.tag(*shard));
+        until("another primary", || {
+            let addr = finder.next()?;
+            Ok((addr != old && ask(addr, &probe)?.text() == "OK").then_some(()))
+        })?;
+    }
     let writable = began.elapsed();
     if fault != Fault::Planned {
         thread::sleep(away.saturating_sub(writable));
     }
-    deployment.nodes[primary].heal(fault)?;
+    for primary in primaries {
+        deployment.nodes[*primary].heal(fault)?;
+    }
     deployment.settle()?;
     Ok((began, writable))
 }

@@ -21,11 +21,14 @@ pub(super) const HUB: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const DISABLED: u8 = 0;
 const FORWARDING: u8 = 3;
 
-/// Lays the bridge into the namespace of this process.
+/// Lays the bridge, and one that nothing is at, into the namespace of this process.
 pub(super) fn lay_bridge() -> Result<()> {
     for line in ["link set lo up", "link add hub type bridge", "link set hub up"] {
         ip(line)?;
     }
+    // The other side of a parted network.
+    ip("link add aside type bridge")?;
+    ip("link set aside up")?;
     ip(&format!("address add {HUB}/16 dev hub"))
 }
 
@@ -62,6 +65,11 @@ impl Place {
         let line = format!("link set dev cable{} state {state}", self.number);
         run_quietly(Command::new("bridge").args(line.split(' '))).map(|_| ())
     }
+
+    /// It is at this bridge from now on.
+    fn plug_into(&self, bridge: &str) -> Result<()> {
+        ip(&format!("link set cable{} master {bridge}", self.number))
+    }
 }
 
 /// A server that can be taken away, and comes back.
@@ -79,6 +87,8 @@ pub(super) enum Fault {
     Kill,
     Stop,
     Cut,
+    /// Cut off together with the next shard's primary: the two see each other, and nobody else.
+    Part,
     /// It is told to hand over.
     Planned,
 }
@@ -123,7 +133,8 @@ impl Node {
         match fault {
             Fault::Kill => self.end(),
             Fault::Stop => self.signal(Signal::STOP)?,
-            Fault::Cut => self.place.as_ref().context("it has no cable")?.set_cable(DISABLED)?,
+            Fault::Cut => self.place()?.set_cable(DISABLED)?,
+            Fault::Part => self.place()?.plug_into("aside")?,
             Fault::Planned => {}
         }
         Ok(())
@@ -134,7 +145,8 @@ impl Node {
         match fault {
             Fault::Kill => self.run(),
             Fault::Stop => self.signal(Signal::CONT),
-            Fault::Cut => self.place.as_ref().context("it has no cable")?.set_cable(FORWARDING),
+            Fault::Cut => self.place()?.set_cable(FORWARDING),
+            Fault::Part => self.place()?.plug_into("hub"),
             Fault::Planned => Ok(()),
         }
     }
@@ -154,8 +166,11 @@ impl Node {
 
     /// The network in which it stands, whatever becomes of the cable.
     pub(super) fn network(&self) -> Result<File> {
-        let holder = &self.place.as_ref().context("it stands at the bridge")?.holder;
-        Ok(File::open(format!("/proc/{}/ns/net", holder.pid()))?)
+        Ok(File::open(format!("/proc/{}/ns/net", self.place()?.holder.pid()))?)
+    }
+
+    fn place(&self) -> Result<&Place> {
+        self.place.as_ref().context("it stands at the bridge, without a cable")
     }
 }
 

@@ -112,12 +112,14 @@ fn name(setup: &str, fault: &str) -> String {
         ("pair", _) => return "`FAILOVER`".to_owned(),
         ("cluster", "planned") => return "`CLUSTER FAILOVER`".to_owned(),
         ("sentinel", _) => "Sentinel",
+        ("mixed", _) => "five shards, mixed",
         _ => setup,
     };
     let fault = match fault {
         "kill" => "killed",
         "stop" => "stopped",
         "cut" => "cut off",
+        "part" => "two cut off",
         _ => fault,
     };
     format!("{setup}, {fault}")

@@ -14,12 +14,13 @@ use super::{answers, measured};
 /// A table of a record that is no comparison's: README, name in its marks, text.
 type Other = (&'static str, &'static str, fn() -> Result<String>);
 
-const OTHERS: [Other; 5] = [
+const OTHERS: [Other; 6] = [
     ("redis-server/README.md", "collections", crate::compare::collections::table),
     ("redis-server/README.md", "fields", crate::compare::fields::table),
     ("redis-server/README.md", "failovers", crate::failovers::table),
     ("redis-server/README.md", "isolation", crate::isolation::table),
     ("redis-server/README.md", "persistence", crate::persistence::table),
+    ("redis-server/README.md", "reshard", crate::reshard::table),
 ];
 
 /// The file.
