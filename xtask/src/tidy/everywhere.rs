@@ -128,7 +128,7 @@ const PARSERS: &[(&str, &str)] = &[
 const MAX_UNSAFE: usize = 650;
 
 /// What the profile says that is shipped and measured.
-const SHIPPED: &[(&str, &str)] = &[("lto", "\"fat\""), ("codegen-units", "1"), ("debug", "\"line-tables-only\"")];
+const SHIPPED: &[(&str, &str)] = &[("lto", "\"fat\""), ("debug", "\"line-tables-only\"")];
 
 /// Programs, and whether they bring an allocator of their own.
 const ALLOCATORS: &[(&str, bool)] = &[
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_is_shipped_is_what_is_measured() {
-        let shipped = "[profile.release]\nlto = \"fat\"\ncodegen-units = 1\ndebug = \"line-tables-only\"\n";
+        let shipped = "[profile.release]\nlto = \"fat\"\ndebug = \"line-tables-only\"\n";
         check(&[("Cargo.toml", shipped)], &[]);
         let thin = shipped.replace("fat", "thin");
         check(&[("Cargo.toml", &thin)], &["Cargo.toml: the profile that is shipped has lto = \"fat\""]);
