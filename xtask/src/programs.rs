@@ -1,12 +1,58 @@
 //! The programs that are measured: ours, built as they are shipped, and peers, by `benches/peers/install`.
 
 use std::env;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 
-use crate::process::run_quietly;
+use crate::process::{free_port, run_quietly};
+
+/// The options of a comparison of redis-server with a genuine one, under loadgen's load.
+#[derive(clap::Args)]
+pub(crate) struct Compared {
+    /// Our server; built when not given.
+    #[arg(long)]
+    ours: Option<PathBuf>,
+    /// The genuine server.
+    #[arg(long, default_value = "/usr/bin/redis-server")]
+    pub(crate) genuine: PathBuf,
+    /// The load generator; built when not given.
+    #[arg(long)]
+    loadgen: Option<PathBuf>,
+}
+
+impl Compared {
+    /// Our server, built if need be.
+    ///
+    /// # Errors
+    /// When it cannot be built.
+    pub(crate) fn ours(&self) -> Result<PathBuf> {
+        self.ours.clone().map_or_else(|| ours("redis-server"), Ok)
+    }
+
+    /// The load generator, built if need be.
+    ///
+    /// # Errors
+    /// When it cannot be built.
+    pub(crate) fn loadgen(&self) -> Result<PathBuf> {
+        self.loadgen.clone().map_or_else(|| ours("loadgen"), Ok)
+    }
+}
+
+/// Runs the load generator, as a command has it; its result (`--json`), by way of a file in a folder.
+///
+/// # Errors
+/// When it fails.
+pub(crate) fn result_of(loadgen: &mut Command, folder: &Path) -> Result<Value> {
+    let record = folder.join(format!("record-{}.json", free_port()?));
+    run_quietly(loadgen.arg("--json").arg(&record))?;
+    let result = serde_json::from_str(&fs::read_to_string(&record)?).context("the generator's result")?;
+    fs::remove_file(&record)?;
+    Ok(result)
+}
 
 /// The cargo that runs this program, in the workspace, as its users call it. Without the variables that `cargo run` sets:
 /// build scripts look at them (ring's does), and would build half of the libraries anew whenever who calls has changed.

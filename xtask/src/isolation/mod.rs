@@ -5,8 +5,7 @@ mod client;
 mod disturbance;
 mod record;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,9 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
-use crate::process::{Server, free_port, run_quietly};
+use crate::process::{Server, free_port};
+use crate::programs::{Compared, result_of};
 pub(crate) use client::{Client, request};
 use disturbance::{ALL, Disturbance};
 use record::Row;
@@ -48,15 +47,8 @@ pub(crate) struct Options {
     /// Only our server.
     #[arg(long)]
     ours_only: bool,
-    /// Our server; built when not given.
-    #[arg(long)]
-    ours: Option<PathBuf>,
-    /// The genuine server.
-    #[arg(long, default_value = "/usr/bin/redis-server")]
-    genuine: PathBuf,
-    /// The load generator; built when not given.
-    #[arg(long)]
-    loadgen: Option<PathBuf>,
+    #[command(flatten)]
+    programs: Compared,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 10)]
     seconds: u32,
@@ -93,13 +85,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.render {
         return record::render();
     }
-    let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
-    let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
+    let (ours, loadgen) = (options.programs.ours()?, options.programs.loadgen()?);
     let folder = crate::target_dir().join("isolation");
     let [our_name, their_name] = record::SERVERS;
     let mut subjects = vec![(our_name, command(&ours, &["--workers", "2"])?)];
     if !options.ours_only {
-        subjects.push((their_name, command(&options.genuine, &[])?));
+        subjects.push((their_name, command(&options.programs.genuine, &[])?));
     }
     println!("| one more client | server | p99 | p99.9 | max (ms) | answers/s | rounds |");
     println!("|---|---|--:|--:|--:|--:|--:|");
@@ -161,24 +152,16 @@ fn measure(
     let before = rounds.load(Relaxed);
     let rate = options.rate.to_string();
     let time = format!("{}s", options.seconds);
-    let record = folder.join(format!("record-{port}.json"));
-    let ran = run_quietly(
-        Command::new(loadgen)
-            .args(["redis", "--json"])
-            .arg(&record)
-            .args(["--timeout", "60s", "--rate", &rate, "-d", &time])
-            .args(BYSTANDERS)
-            .arg(format!("127.0.0.1:{port}")),
-    );
+    let mut command = Command::new(loadgen);
+    command.args(["redis", "--timeout", "60s", "--rate", &rate, "-d", &time]).args(BYSTANDERS);
+    let result = result_of(command.arg(format!("127.0.0.1:{port}")), folder);
     over.store(true, Relaxed);
     let rounds = rounds.load(Relaxed) - before;
     drop(server);
     if disturbing.join().is_err() {
         bail!("the disturbance failed");
     }
-    ran?;
-    let result: Value = serde_json::from_str(&fs::read_to_string(&record)?).context("the generator's result")?;
-    fs::remove_file(&record)?;
+    let result = result?;
     let all = &result["summary"]["all"];
     let figure = |name: &str| all[name].as_f64().with_context(|| format!("the generator's result has no {name}"));
     Ok(Row {

@@ -15,7 +15,8 @@ use anyhow::{Context, Result};
 use loadgen::compare::Machine;
 use serde_json::Value;
 
-use crate::process::{Server, free_port, run_quietly};
+use crate::process::{Server, free_port};
+use crate::programs::{Compared, result_of};
 use record::Topic;
 
 /// Options of `cargo xtask persistence`.
@@ -24,15 +25,8 @@ pub(crate) struct Options {
     /// Only topics whose name contains this: save, load, append, replicate.
     #[arg(long)]
     only: Option<String>,
-    /// Our server; built when not given.
-    #[arg(long)]
-    ours: Option<PathBuf>,
-    /// The genuine server.
-    #[arg(long, default_value = "/usr/bin/redis-server")]
-    genuine: PathBuf,
-    /// The load generator; built when not given.
-    #[arg(long)]
-    loadgen: Option<PathBuf>,
+    #[command(flatten)]
+    programs: Compared,
     /// Rounds of each topic; the first server of each takes turns.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -89,11 +83,7 @@ impl Subject {
 
     /// Runs the generator; its summary of all requests.
     fn run(&self, server: &Server, words: &[&str]) -> Result<Value> {
-        let record = self.folder.join(format!("record-{}.json", free_port()?));
-        let mut command = self.load(server, words);
-        run_quietly(command.arg("--json").arg(&record))?;
-        let mut result: Value = serde_json::from_str(&std::fs::read_to_string(&record)?)?;
-        std::fs::remove_file(&record)?;
+        let mut result = result_of(&mut self.load(server, words), &self.folder)?;
         Ok(result["summary"]["all"].take())
     }
 }
@@ -119,15 +109,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.render {
         return record::render(path);
     }
-    let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
-    let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
+    let (ours, loadgen) = (options.programs.ours()?, options.programs.loadgen()?);
     let subject = |name, program: &Path| -> Result<Subject> {
         // Not the file that a link leads to: Debian's looks at its own name.
         let program = std::path::absolute(program)?.display().to_string();
         let folder = crate::target_dir().join("persistence");
         Ok(Subject { name, program, loadgen: std::path::absolute(&loadgen)?, folder, keys: options.keys })
     };
-    let subjects = [subject("ours", &ours)?, subject("redis", &options.genuine)?];
+    let subjects = [subject("ours", &ours)?, subject("redis", &options.programs.genuine)?];
     for (name, measure) in TOPICS {
         if options.only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
             continue;
