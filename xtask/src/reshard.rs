@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -20,6 +19,7 @@ use crate::compare::stats::{median, paired_ratio};
 use crate::failovers::client::{Reply, ask};
 use crate::isolation::Client;
 use crate::process::{Server, free_port, run_quietly};
+use crate::programs::{Compared, result_of};
 use crate::record;
 
 /// Slots of the first node; the other one has the rest.
@@ -54,20 +54,13 @@ const CLIENTS: [&str; 13] = [
 /// Options of `cargo xtask reshard`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Our server; built when not given.
-    #[arg(long)]
-    ours: Option<PathBuf>,
-    /// The genuine server; slots between two of it move by `redis-cli`.
-    #[arg(long, default_value = "/usr/bin/redis-server")]
-    genuine: PathBuf,
-    /// The load generator; built when not given.
-    #[arg(long)]
-    loadgen: Option<PathBuf>,
+    #[command(flatten)]
+    programs: Compared,
     /// Rounds of each measurement.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Seconds that clients ask in each round, without and with moves.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 15)]
     seconds: u32,
     /// Keeps the rows in benches/record/reshard.jsonl.
     #[arg(long)]
@@ -120,12 +113,11 @@ fn written(rows: &[Row]) -> String {
 /// # Errors
 /// A server or the generator cannot be started; slots do not move; a client gets a wrong answer.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
-    let loadgen = options.loadgen.clone().map_or_else(|| crate::programs::ours("loadgen"), Ok)?;
+    let (ours, loadgen) = (options.programs.ours()?, options.programs.loadgen()?);
     let mut figures = Figures::default();
     whole(&ours, &loadgen, options, &mut figures)?;
     large(&ours, &loadgen, options, &mut figures)?;
-    by_key(&ours, &options.genuine, options.rounds, &mut figures)?;
+    by_key(&ours, &options.programs.genuine, options.rounds, &mut figures)?;
     let rows = figures.rows();
     print!("{}", written(&rows));
     if options.record {
@@ -163,9 +155,9 @@ fn whole(ours: &Path, loadgen: &Path, options: &Options, figures: &mut Figures) 
     pair.fill(WHOLE)?;
     let clients = Clients::new(&pair, loadgen, options.seconds)?;
     let gigabytes = f64::from(WHOLE) * (KEYS * VALUE) as f64 / 1e9;
-    for round in 0..options.rounds {
-        let without = clients.ask(&format!("idle-{round}"))?;
-        let (with, times) = pair.back_and_forth(WHOLE, || clients.ask(&format!("moving-{round}")))?;
+    for _ in 0..options.rounds {
+        let without = clients.ask()?;
+        let (with, times) = pair.back_and_forth(WHOLE, || clients.ask())?;
         figures.add(
             "1,000 slots with 1 GB, as a whole: s a GB, among clients at half of the rate that can be had",
             median(&times) / gigabytes,
@@ -188,9 +180,9 @@ fn large(ours: &Path, loadgen: &Path, options: &Options, figures: &mut Figures) 
     let key = format!("{{{tag}}}:list");
     Client::connect(pair.servers[0].port())?.fill(&["RPUSH", &key], ELEMENTS, |_| vec![vec![b'x'; VALUE]])?;
     let clients = Clients::new(&pair, loadgen, options.seconds)?;
-    for round in 0..options.rounds {
-        let without = clients.ask(&format!("large-idle-{round}"))?;
-        let (with, times) = pair.back_and_forth(1, || clients.ask(&format!("large-{round}")))?;
+    for _ in 0..options.rounds {
+        let without = clients.ask()?;
+        let (with, times) = pair.back_and_forth(1, || clients.ask())?;
         figures.add("a list of 100 MB, as a whole: s", median(&times), None);
         figures.add("others' p99.9 without, ms", without.p999, None);
         figures.add("others' p99.9 meanwhile, ms", with.p999, None);
@@ -270,17 +262,23 @@ impl Pair {
         Ok(())
     }
 
-    /// Moves the first slots as a whole, there and back, as long as something else goes on; how many seconds each move took.
+    /// Moves the first slots as a whole, there and back, as long as something else goes on; how many seconds each move took that was over
+    /// before that was.
     fn back_and_forth<T>(&self, slots: u16, meanwhile: impl FnOnce() -> Result<T>) -> Result<(T, Vec<f64>)> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let moves = scope.spawn(|| {
-                let mut times = Vec::new();
-                // An even number leaves them where they were.
-                while !over.load(Relaxed) || times.len() % 2 == 1 {
-                    times.push(self.move_whole(times.len() % 2, slots)?.as_secs_f64());
+                let (mut times, mut from) = (Vec::new(), 0);
+                // In the end they are where they were.
+                while !over.load(Relaxed) || from == 1 {
+                    let time = self.move_whole(from, slots)?.as_secs_f64();
+                    from = 1 - from;
+                    if !over.load(Relaxed) {
+                        times.push(time);
+                    }
                 }
-                Ok::<_, anyhow::Error>(times)
+                ensure!(!times.is_empty(), "no move was over in time: more --seconds");
+                Ok(times)
             });
             let result = meanwhile();
             over.store(true, Relaxed);
@@ -374,20 +372,18 @@ impl<'p> Clients<'p> {
     fn new(pair: &'p Pair, loadgen: &'p Path, seconds: u32) -> Result<Self> {
         let target = format!("127.0.0.1:{}", pair.servers[0].port());
         let mut clients = Self { loadgen, folder: pair.servers[0].folder(), target, rate: 0, seconds };
-        clients.rate = (clients.ask_with("rate", &["--preload", "-d", "3s"])?.per_second / 2.0) as u64;
+        clients.rate = (clients.ask_with(&["--preload", "-d", "3s"])?.per_second / 2.0) as u64;
         Ok(clients)
     }
 
-    fn ask(&self, name: &str) -> Result<Seen> {
-        self.ask_with(name, &["--rate", &self.rate.to_string(), "-d", &format!("{}s", self.seconds)])
+    fn ask(&self) -> Result<Seen> {
+        self.ask_with(&["--rate", &self.rate.to_string(), "-d", &format!("{}s", self.seconds)])
     }
 
-    fn ask_with(&self, name: &str, arguments: &[&str]) -> Result<Seen> {
-        let record = self.folder.join(format!("{name}.json"));
+    fn ask_with(&self, arguments: &[&str]) -> Result<Seen> {
         let mut command = Command::new(self.loadgen);
-        command.args(["redis", "--cluster", "--timeout", "60s", "--json"]).arg(&record);
-        run_quietly(command.args(arguments).args(CLIENTS).arg(&self.target))?;
-        let result: Value = serde_json::from_str(&fs::read_to_string(&record)?).context("the generator's result")?;
+        command.args(["redis", "--cluster", "--timeout", "60s"]).args(arguments).args(CLIENTS);
+        let result = result_of(command.arg(&self.target), self.folder)?;
         let figure = |path: &str| {
             result.pointer(path).and_then(Value::as_f64).with_context(|| format!("the result has no {path}: {result}"))
         };
