@@ -45,7 +45,9 @@ impl Peer {
         options.http3 = true;
         change(&mut options);
         let certificate = options.runtime.tls.as_ref().unwrap().cert.clone();
-        Self { server: Server::with(options), certificate }
+        // The port is one that is free for TCP; another test's client may have it for UDP.
+        let server = (0..4).find_map(|_| Server::try_with(options.clone()).ok());
+        Self { server: server.unwrap_or_else(|| Server::with(options)), certificate }
     }
 
     /// What a client is told by; `h3` is the usual protocol.

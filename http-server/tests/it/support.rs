@@ -17,7 +17,7 @@ use axum::response::Html;
 use axum::routing::{any, get, post};
 use http_body_util::BodyExt as _;
 use http_server::{Options, routes, serve};
-use server_runtime::{Running, TlsOptions};
+use server_runtime::{Error, Running, TlsOptions};
 
 /// Longer than anything that goes well takes, on a busy machine too.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,9 +35,13 @@ impl Server {
     }
 
     pub(crate) fn with(options: Options) -> Self {
-        let running = serve(router(), options).unwrap();
+        Self::try_with(options).unwrap()
+    }
+
+    pub(crate) fn try_with(options: Options) -> Result<Self, Error> {
+        let running = serve(router(), options)?;
         let addr = running.local_addrs()[0];
-        Self { running, addr }
+        Ok(Self { running, addr })
     }
 
     pub(crate) fn client(&self) -> Client {
