@@ -1,10 +1,16 @@
 //! Room for a connection is a file descriptor first.
 
+use std::fs::File;
+
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tracing::warn;
 
 /// File descriptors beside those of connections: listeners, log, certificate and data files, one poller for each runtime.
 const RESERVE: usize = 64;
+
+/// File descriptors that the kernel's table of them has room for from the start, at most: half a megabyte.
+const ROOM: usize = 65_536;
 
 /// The connections, of the `wanted` ones, that the process may have file descriptors for.
 /// Raises the process' limit of them as far as it has to and may.
@@ -24,6 +30,14 @@ pub(crate) fn connections_allowed(wanted: usize) -> usize {
         );
     }
     allowed
+}
+
+/// Has the kernel make its table of the process' files as large as so many connections need. It would double it whenever it is full;
+/// each time who opens a file then waits until all processors have been elsewhere once, which takes some 16 ms where there are threads.
+pub(crate) fn make_room(connections: usize) {
+    let last = connections.saturating_add(RESERVE).min(ROOM) - 1;
+    // The table stays as it is when the file is closed. A refusal is no harm: the table then grows by and by.
+    let _ = File::open("/dev/null").and_then(|file| Ok(fcntl_dupfd_cloexec(file, last as i32)?));
 }
 
 fn allowed(wanted: usize, files: Option<u64>) -> usize {

@@ -92,6 +92,7 @@ impl Bound {
 
         let workers = worker_count(options.workers);
         let limit = files::connections_allowed(options.max_connections);
+        files::make_room(limit);
         let counters = Arc::new(Counters::new(workers, limit, S::MOVES));
         let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
         service.starting(&handle);

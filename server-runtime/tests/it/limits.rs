@@ -1,5 +1,6 @@
 //! The limit of open connections.
 
+use std::fs;
 use std::io::Read;
 
 use server_runtime::Options;
@@ -37,5 +38,14 @@ fn the_limit_refuses_with_a_reason() {
     let handle = running.shutdown_handle();
     assert_eq!((handle.accepted(), handle.refused(), handle.max_connections()), (3, 4, 1));
     drop(served);
+    end(running);
+}
+
+#[test]
+fn files_have_room_from_the_start() {
+    let running = serve(Options { max_connections: 900, ..options() });
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let room = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();
+    assert!(room.trim().parse::<usize>().unwrap() >= 900, "{room}");
     end(running);
 }
