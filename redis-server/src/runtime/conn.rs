@@ -298,6 +298,7 @@ impl Conn {
         match self.output.flush(cx, &mut self.stream, TURN_OUTPUT) {
             Poll::Ready(Ok(count)) => {
                 self.sent(count);
+                self.note_buffers();
                 *sent += count;
                 if !self.output.is_empty() || *sent > TURN_OUTPUT {
                     end_turn(cx);

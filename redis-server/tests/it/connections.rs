@@ -38,6 +38,21 @@ fn replies_reach_a_client_that_has_finished_sending() {
 }
 
 #[test]
+fn output_that_has_been_read_is_no_longer_counted() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let Value::Int(id) = client.ask("CLIENT ID") else { panic!("no number") };
+    client.send(&["SET", "k", &"v".repeat(1_000_000)]);
+    client.reply();
+    for _ in 0..20 {
+        client.stream.write_all(b"GET k\r\n").unwrap();
+    }
+    until("output waits", || field(&server, id, |client| client.output.load(Relaxed)) > 0);
+    (0..20).for_each(|_| assert!(matches!(client.reply(), Value::Bulk(_))));
+    until("none does", || field(&server, id, |client| client.output.load(Relaxed)) == 0);
+}
+
+#[test]
 fn what_is_sent_behind_a_blocked_command_runs_after_it() {
     let server = Server::start();
     let (mut waits, mut pushes) = (server.connect(), server.connect());
