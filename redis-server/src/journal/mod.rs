@@ -218,12 +218,12 @@ impl Journal {
         stream.backlog_begin()..self.offset()
     }
 
-    /// Bytes that are there, for whomever.
+    /// Bytes that are taken by what is there, for whomever.
     pub fn held(&self) -> u64 {
         self.stream().held()
     }
 
-    /// Bytes that are there only because a reader is behind.
+    /// Bytes that are taken only because a reader is behind.
     pub fn beyond_backlog(&self) -> u64 {
         self.stream().beyond_backlog()
     }

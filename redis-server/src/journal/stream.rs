@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 /// Bytes from which on what was written is a piece of its own, which is not moved any more.
 const PIECE: usize = 64 * 1024;
-/// Pieces up to this length are put together: each costs some fifty bytes besides.
+/// What was written up to this length is copied for who reads it: a piece costs some fifty bytes besides.
 const SMALL: usize = 4 * 1024;
 
 /// The least that a backlog has, as in a genuine server.
@@ -88,9 +88,10 @@ impl Stream {
         if self.backlog == 0 { self.end() } else { self.begin().max(self.needed()) }
     }
 
-    /// Bytes that are there.
+    /// Bytes that are taken by what is there.
     pub(super) fn held(&self) -> u64 {
-        self.end() - self.begin()
+        let besides = self.pieces.capacity() * size_of::<Piece>() + self.tail.capacity() - self.tail.len();
+        self.end() - self.begin() + besides as u64
     }
 
     /// Bytes that are kept for readers alone.
@@ -146,6 +147,10 @@ impl Stream {
 
     /// Has `write` append to the stream; it is told, and says, which database a command is for.
     pub(super) fn write(&mut self, write: impl FnOnce(&mut Option<usize>, &mut Vec<u8>)) {
+        if self.tail.capacity() == 0 {
+            // Grown by and by, it would be copied over and over, and nearly half of it stay empty.
+            self.tail.reserve_exact(PIECE + SMALL);
+        }
         write(&mut self.db, &mut self.tail);
         if self.reading == 0 && self.backlog == 0 {
             // Nobody will read it.
@@ -182,28 +187,10 @@ impl Stream {
         if self.tail.is_empty() {
             return;
         }
-        let end = self.end();
-        let length = self.tail.len();
-        match self.pieces.back_mut() {
-            Some(last) if !last.is_apart && last.bytes.len() + length <= SMALL => {
-                let mut bytes = Vec::with_capacity(last.bytes.len() + length);
-                bytes.extend_from_slice(&last.bytes);
-                bytes.extend_from_slice(&self.tail);
-                last.bytes = bytes.into();
-                self.tail.clear();
-            }
-            _ => {
-                let bytes = if length * 2 > self.tail.capacity() && length > SMALL {
-                    mem::take(&mut self.tail).into()
-                } else {
-                    let bytes = Bytes::copy_from_slice(&self.tail);
-                    self.tail.clear();
-                    bytes
-                };
-                self.pieces.push_back(Piece { begin: self.tail_begin, bytes, is_apart: false });
-            }
-        }
-        self.tail_begin = end;
+        let begin = self.tail_begin;
+        self.tail_begin = self.end();
+        let bytes = mem::take(&mut self.tail).into_boxed_slice().into();
+        self.pieces.push_back(Piece { begin, bytes, is_apart: false });
     }
 
     /// The first offset that somebody will read, or may.
@@ -219,6 +206,10 @@ impl Stream {
         while self.pieces.front().is_some_and(|piece| piece.end() <= needed) {
             self.pieces.pop_front();
         }
+        if needed == self.end() {
+            self.tail_begin = needed;
+            self.tail.clear();
+        }
     }
 
     /// A reader has read up to here.
@@ -233,23 +224,41 @@ impl Stream {
     }
 
     pub(super) fn read(&mut self, id: usize, most: usize, pieces: &mut Vec<Piece>) -> u64 {
-        self.seal();
         let from = self.reader(id).offset;
         if self.reader(id).is_cut {
             return from;
         }
-        let first = self.pieces.partition_point(|piece| piece.end() <= from);
+        let written = self.written_behind(from).len();
+        if written > SMALL {
+            self.seal();
+        }
         let (mut at, mut read) = (from, 0);
-        for piece in self.pieces.range(first..) {
-            let piece = piece.behind(at);
-            if read > 0 && read + piece.bytes.len() > most {
-                break;
+        let mut take = |piece: Piece| {
+            let fits = read == 0 || read + piece.bytes.len() <= most;
+            if fits {
+                (at, read) = (piece.end(), read + piece.bytes.len());
+                pieces.push(piece);
             }
-            (at, read) = (piece.end(), read + piece.bytes.len());
-            pieces.push(piece);
+            fits
+        };
+        let takes_all = self.sealed_behind(from).all(&mut take);
+        if takes_all && (1..=SMALL).contains(&written) {
+            let bytes = Bytes::copy_from_slice(self.written_behind(from));
+            take(Piece { begin: self.end() - written as u64, bytes, is_apart: false });
         }
         self.advance(id, at);
         from
+    }
+
+    /// The pieces from an offset on.
+    fn sealed_behind(&self, offset: u64) -> impl Iterator<Item = Piece> {
+        let first = self.pieces.partition_point(|piece| piece.end() <= offset);
+        self.pieces.range(first..).map(move |piece| piece.behind(offset))
+    }
+
+    /// What is no piece yet, from an offset on.
+    fn written_behind(&self, offset: u64) -> &[u8] {
+        &self.tail[offset.saturating_sub(self.tail_begin) as usize..]
     }
 
     pub(super) fn take(&mut self, id: usize, bytes: &mut Vec<u8>, apart: &mut Vec<Range<u64>>) -> u64 {
@@ -262,17 +271,16 @@ impl Stream {
             // What nobody else wants need not be copied.
             mem::swap(bytes, &mut self.tail);
             self.tail_begin += bytes.len() as u64;
-            self.advance(id, self.tail_begin);
-            return from;
-        }
-        let mut pieces = Vec::new();
-        self.read(id, usize::MAX, &mut pieces);
-        for piece in pieces {
-            if piece.is_apart {
-                apart.push(piece.begin..piece.end());
+        } else {
+            for piece in self.sealed_behind(from) {
+                if piece.is_apart {
+                    apart.push(piece.begin..piece.end());
+                }
+                bytes.extend_from_slice(&piece.bytes);
             }
-            bytes.extend_from_slice(&piece.bytes);
+            bytes.extend_from_slice(self.written_behind(from));
         }
+        self.advance(id, self.end());
         from
     }
 }

@@ -19,7 +19,7 @@ use crate::exec::replication::{Link, Next};
 use crate::exec::session::ConnectedClient;
 use crate::exec::worker::Worker;
 
-/// Bytes that wait for the socket here; what comes behind them waits where all replicas have it.
+/// Bytes that are taken for the socket at once.
 const WINDOW: usize = 256 * 1024;
 
 /// How long a connection that is to end waits for the end of the snapshot that its replica has got, in milliseconds.
@@ -84,7 +84,9 @@ impl Conn {
         }
         let mut sent = 0;
         loop {
-            while !self.is_done && self.output.len() < WINDOW {
+            let is_sent = self.output.is_empty();
+            // What does not fit into the socket waits where all replicas have it.
+            while is_sent && !self.is_done && self.output.len() < WINDOW {
                 match self.link.poll_next(cx, now) {
                     Poll::Ready(Next::Bytes(bytes)) => self.output.push(bytes),
                     Poll::Ready(Next::End) => self.is_done = true,

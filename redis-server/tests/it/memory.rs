@@ -1,5 +1,7 @@
 //! What the allocator says and gives back, in a process that has it.
 
+use std::io::{Read, Write};
+
 use crate::support::process::{Process, ask};
 use crate::support::resp::Value;
 use crate::support::until;
@@ -54,7 +56,40 @@ fn errors_at_the_limit_of_lua_leak_nothing() {
         let Value::Error(text) = ask(&mut client, &["EVAL", script, "0"]) else { panic!("an error") };
         assert!(text.ends_with(b"not enough memory"), "{}", text.escape_ascii());
     }
-    let info = ask(&mut client, &["INFO", "memory"]).text();
-    let used = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
-    assert!(used.parse::<u64>().unwrap() < 20 << 20, "40 texts of a megabyte are in use: {used}");
+    let used = figure(&mut client, "used_memory");
+    assert!(used < 20 << 20, "40 texts of a megabyte are in use: {used}");
+}
+
+/// What waits for a replica that does not read takes hardly more than its bytes, and is said once.
+#[test]
+fn what_a_replica_has_not_read_is_counted() {
+    let process = Process::start("unread", &[("repl-timeout", "1000"), ("repl-diskless-sync-delay", "0")]);
+    let (mut client, mut replica) = (process.connect(), process.connect());
+    replica.write_all(b"SYNC\r\n").unwrap();
+    until("the replica is there", || ask(&mut client, &["INFO", "replication"]).text().contains("state=online"));
+    let before = figure(&mut client, "used_memory");
+    let value = "v".repeat(100);
+    for _ in 0..100_000 {
+        ask(&mut client, &["SET", "key", &value]);
+    }
+    let [used, unread, backlog, apart, clients] = [
+        "used_memory",
+        "mem_clients_slaves",
+        "mem_replication_backlog",
+        "mem_not_counted_for_evict",
+        "mem_clients_normal",
+    ]
+    .map(|name| figure(&mut client, name));
+    assert!(unread > 6 << 20, "{unread}");
+    assert_eq!(unread, apart);
+    assert!(clients < 1 << 20, "{clients}");
+    let (taken, kept) = (used - before, unread + backlog);
+    assert!(taken < kept + kept / 50, "{taken} for {kept}");
+}
+
+/// A figure of INFO memory.
+fn figure(client: &mut (impl Read + Write), name: &str) -> u64 {
+    let info = ask(client, &["INFO", "memory"]).text();
+    let figure = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    figure.unwrap_or_else(|| panic!("no {name} in {info}")).parse().unwrap()
 }

@@ -4,6 +4,7 @@
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::memory::{Buffers, overhead};
 use crate::clients::acl::Reason;
 use crate::clients::client::flag;
 use crate::command::{Args, Result, Role, Row};
@@ -207,7 +208,7 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.bytes("used_memory", used);
     fields.bytes("used_memory_rss", resident);
     fields.bytes("used_memory_peak", peak);
-    let overhead = super::memory::overhead(cx);
+    let overhead = overhead(cx);
     let startup = cx.instance().startup_memory.load(Relaxed);
     let dataset = used.saturating_sub(overhead);
     let percent = dataset as f64 * 100.0 / used.saturating_sub(startup).max(1) as f64;
@@ -225,16 +226,11 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lazyfree_pending_objects", cx.instance().reaper.pending());
     fields.add("lazyfreed_objects", cx.instance().reaper.freed());
     fields.add("mem_not_counted_for_evict", cx.instance().memory_on_its_way());
-    // They share what the journal keeps for the slowest of them.
-    let (replication, journal) = (&cx.instance().replication, &cx.instance().journal);
-    let (has_replicas, has_backlog) = (!replication.replicas().is_empty(), replication.has_backlog());
-    fields.add("mem_clients_slaves", if has_replicas { journal.beyond_backlog() } else { 0 });
-    fields.add(
-        "mem_replication_backlog",
-        if has_backlog { journal.held().saturating_sub(journal.beyond_backlog()) } else { 0 },
-    );
-    fields.add("mem_total_replication_buffers", if has_replicas || has_backlog { journal.held() } else { 0 });
-    fields.add("mem_clients_normal", client_buffers(cx.instance()));
+    let buffers = Buffers::of(cx.instance());
+    fields.add("mem_clients_slaves", buffers.replicas);
+    fields.add("mem_replication_backlog", buffers.backlog);
+    fields.add("mem_total_replication_buffers", buffers.replicas + buffers.backlog);
+    fields.add("mem_clients_normal", buffers.clients);
     fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
 }
@@ -254,11 +250,6 @@ fn scripts(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.bytes("used_memory_vm_total", eval + functions);
     fields.add("used_memory_functions", libraries);
     fields.bytes("used_memory_scripts", scripts + libraries);
-}
-
-/// Bytes that clients hold.
-pub(super) fn client_buffers(instance: &Instance) -> u64 {
-    instance.clients().iter().map(|client| client.memory()).sum()
 }
 
 fn persistence(cx: &Ctx<'_>, fields: &mut Fields) {

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::info::{client_buffers, human, used_memory};
+use super::info::{human, used_memory};
 use super::{ANY_TIME, help, sub};
+use crate::clients::client::flag;
 use crate::command::{Args, Flags, KeySpec, Result, Role, Weight, read, weight};
 use crate::commands::definition::{Definition, container};
 use crate::exec::Ctx;
+use crate::exec::instance::Instance;
 use crate::keyspace::{BUCKET, Entry, View};
 use crate::observe::memory;
 use crate::protocol::Reply;
@@ -60,14 +62,42 @@ fn tables(cx: &Ctx<'_>) -> Vec<Tables> {
     all.filter(|tables| tables.keys > 0).collect()
 }
 
-/// Bytes that are in use besides keys and values.
-pub(super) fn overhead(cx: &Ctx<'_>) -> u64 {
-    overhead_with(cx, &tables(cx))
+/// Bytes that wait for somebody.
+pub(super) struct Buffers {
+    /// For the slowest replica: replicas share them.
+    pub(super) replicas: u64,
+    /// For replicas that may come back.
+    pub(super) backlog: u64,
+    /// For the disk.
+    aof: u64,
+    /// What clients hold that are no replicas.
+    pub(super) clients: u64,
 }
 
-fn overhead_with(cx: &Ctx<'_>, tables: &[Tables]) -> u64 {
+impl Buffers {
+    pub(super) fn of(instance: &Instance) -> Self {
+        let (journal, replication) = (&instance.journal, &instance.replication);
+        let beyond = journal.beyond_backlog();
+        let (replicas, aof) = if replication.replicas().is_empty() { (0, beyond) } else { (beyond, 0) };
+        let backlog = if replication.has_backlog() { journal.held().saturating_sub(beyond) } else { 0 };
+        let clients = instance.clients();
+        let clients = clients.iter().filter(|client| !client.has_flag(flag::REPLICA)).map(|client| client.memory());
+        Self { replicas, backlog, aof, clients: clients.sum() }
+    }
+
+    fn sum(&self) -> u64 {
+        self.replicas + self.backlog + self.aof + self.clients
+    }
+}
+
+/// Bytes that are in use besides keys and values.
+pub(super) fn overhead(cx: &Ctx<'_>) -> u64 {
+    overhead_with(cx, &tables(cx), &Buffers::of(cx.instance()))
+}
+
+fn overhead_with(cx: &Ctx<'_>, tables: &[Tables], buffers: &Buffers) -> u64 {
     let tables: usize = tables.iter().map(|tables| tables.main + tables.expires).sum();
-    cx.instance().startup_memory.load(Relaxed) + tables as u64 + client_buffers(cx.instance())
+    cx.instance().startup_memory.load(Relaxed) + tables as u64 + buffers.sum()
 }
 
 /// MEMORY STATS
@@ -77,17 +107,18 @@ fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let tables = tables(cx);
     let keys: u64 = tables.iter().map(|tables| tables.keys as u64).sum();
     let startup = cx.instance().startup_memory.load(Relaxed);
-    let overhead = overhead_with(cx, &tables);
+    let buffers = Buffers::of(cx.instance());
+    let overhead = overhead_with(cx, &tables, &buffers);
     let (dataset, net) = (used.saturating_sub(overhead), used.saturating_sub(startup));
     let before: [(&str, u64); 8] = [
         ("peak.allocated", peak),
         ("total.allocated", used),
         ("startup.allocated", startup),
-        ("replication.backlog", 0),
-        ("clients.slaves", 0),
-        ("clients.normal", client_buffers(cx.instance())),
+        ("replication.backlog", buffers.backlog),
+        ("clients.slaves", buffers.replicas),
+        ("clients.normal", buffers.clients),
         ("cluster.links", 0),
-        ("aof.buffer", 0),
+        ("aof.buffer", buffers.aof),
     ];
     let after: [(&str, u64); 4] = [
         ("overhead.total", overhead),
