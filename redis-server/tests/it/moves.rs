@@ -226,6 +226,25 @@ fn slots_move_as_a_whole_while_clients_write() {
     assert_eq!(digests(one, &keys), before);
 }
 
+/// What a source still has to remove of slots that come back is not what comes.
+#[test]
+fn slots_move_there_and_back_at_once() {
+    const KEYS: usize = 20_000;
+    let nodes = cluster("back", &[&[], &[]]);
+    let ids: Vec<String> = nodes.iter().map(Node::id).collect();
+    let script = format!("for i = 1, {KEYS} do redis.call('SET', '{{a}}' .. i, i) end return 1");
+    assert_eq!(ask(&mut nodes[0].connect(), &["EVAL", &script, "1", "{a}"]), Value::Int(1));
+    // Who has no slot left becomes a replica.
+    for (from, to, slot) in [(0, 1, 0), (0, 1, SLOT), (1, 0, SLOT), (0, 1, SLOT), (1, 0, SLOT)] {
+        let order = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}", ids[to]);
+        until("the slots can be moved", || nodes[from].ask(&order) == Value::Status(b"OK".into()));
+        wait_for(&nodes[to], "state success");
+    }
+    let count = format!("CLUSTER COUNTKEYSINSLOT {SLOT}");
+    until("the other one has removed its keys", || nodes[1].ask(&count) == Value::Int(0));
+    assert_eq!(nodes[0].ask(&count), Value::Int(KEYS as i64));
+}
+
 #[test]
 fn what_is_wrong_is_said() {
     let nodes = cluster("moves-errors", &[&[], &[]]);

@@ -122,6 +122,9 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             return Err(Error::Static("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP"));
         }
     };
+    if matches!(state, SetSlot::Importing(_)) && !instance.cluster.drop_lost_slot(instance, slot) {
+        return Err(Error::Static("ERR What is left of the keys that this slot had here is in use. Try again"));
+    }
     // Whoever adds a key to an open slot that is not imported has been judged before: its lock is waited for.
     let keys = instance.database(0).settled_keys_in_slot(slot);
     ask(cx, |machine, now| machine.set_slot(slot, state, keys, now))??;

@@ -7,6 +7,7 @@
 mod clients;
 mod file;
 mod judge;
+mod lost;
 mod moving;
 mod node;
 

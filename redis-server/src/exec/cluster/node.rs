@@ -12,6 +12,7 @@ use atomic_waker::AtomicWaker;
 use foldhash::quality::RandomState;
 
 use super::file::NodesFile;
+use super::lost::LostSlots;
 use super::{Cluster, clients};
 use crate::cluster::moves::Order;
 use crate::cluster::{Action, Facts, Level, Link, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
@@ -23,8 +24,6 @@ use crate::protocol::error::Error;
 
 /// How far the bus port is from the port, where nothing else is said.
 const BUS_PORT: u16 = 10_000;
-/// Keys of a slot that has gone which are removed under one lock.
-const DROP_SLICE: usize = 256;
 
 /// The machine and what belongs to it.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(super) struct Node {
     /// Bytes that wait on each link.
     unsent: Mutex<BTreeMap<Link, Arc<AtomicU64>>>,
     /// Slots of which others are the owners now, and whose keys are to be removed.
-    lost: Mutex<SlotSet>,
+    pub(super) lost: LostSlots,
     began: (Millis, Tick),
     /// Whether slots have changed hands since the bus's thread looked around.
     routed: AtomicBool,
@@ -55,7 +54,7 @@ impl Default for Node {
             outbox: Mutex::default(),
             waker: AtomicWaker::new(),
             unsent: Mutex::default(),
-            lost: Mutex::new(SlotSet::EMPTY),
+            lost: LostSlots::default(),
             began: (now_ms(), Tick::now()),
             routed: AtomicBool::new(false),
         }
@@ -111,14 +110,6 @@ pub fn bus_port(config: &Config) -> u16 {
 /// At which of its ports another node's data is asked for.
 pub fn replication_port(config: &Config, port: u16, tls_port: u16) -> u16 {
     if config.is_on(settings::TLS_REPLICATION) { tls_port } else { port }
-}
-
-impl Node {
-    /// Keys of these slots are to be removed.
-    pub(super) fn lose(&self, slots: &SlotSet) {
-        let mut lost = lock(&self.lost);
-        slots.iter().for_each(|slot| _ = lost.add(slot));
-    }
 }
 
 impl Cluster {
@@ -190,10 +181,7 @@ impl Cluster {
     fn take(&self, instance: &Instance, file: &mut NodesFile, action: Action) -> bool {
         match action {
             Action::Route(routing) => {
-                let gone: Vec<u16> = lock(&self.node.lost).iter().collect();
-                for slot in gone.into_iter().filter(|&slot| routing.owners[usize::from(slot)] == routing.me) {
-                    lock(&self.node.lost).remove(slot);
-                }
+                self.node.lost.give_back(instance, |slot| routing.owners[usize::from(slot)] == routing.me);
                 self.route(routing);
                 // Who waits for keys may have to be told.
                 self.node.routed.store(true, Relaxed);
@@ -218,7 +206,7 @@ impl Cluster {
             }
             Action::SlotsLost { ref slots, delete_keys } => {
                 if delete_keys {
-                    self.node.lose(slots);
+                    self.node.lost.add(slots);
                 }
                 lock(&self.node.outbox).push_back(action);
                 true
@@ -284,28 +272,6 @@ impl Cluster {
     /// Wakes this task when there is something to be done.
     pub fn wake_by(&self, waker: &Waker) {
         self.node.waker.register(waker);
-    }
-
-    /// Removes keys of slots that others have now; whether some are left, which others work on.
-    pub fn drop_lost_keys(&self, instance: &Instance) -> bool {
-        let slots: Vec<u16> = lock(&self.node.lost).iter().collect();
-        let database = instance.database(0);
-        for slot in slots {
-            while let Some(entries) = database.drop_slot(slot, DROP_SLICE) {
-                let is_done = entries.is_empty() || database.keys_in_slot(slot) == 0;
-                for entry in entries {
-                    instance.reaper.free(crate::keyspace::Garbage::Entry(entry), false);
-                }
-                if is_done {
-                    break;
-                }
-            }
-            if database.keys_in_slot(slot) == 0 {
-                lock(&self.node.lost).remove(slot);
-            }
-        }
-        self.look_after_drops(instance);
-        !lock(&self.node.lost).is_empty()
     }
 
     /// Tells those of the slots' going who wait for keys, or listen to channels, of slots that others have.

@@ -25,7 +25,7 @@ use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 
 /// Chunks of input that wait before the socket does.
 const CHUNKS: usize = 8;
-/// How long it waits for the disk between two looks.
+/// How long it waits for the disk, or others, between two looks.
 const NAP: Duration = Duration::from_millis(1);
 /// How often the machine hears that something comes.
 const ALIVE: Duration = Duration::from_secs(1);
@@ -47,11 +47,14 @@ impl Landing {
         let slots = instance.cluster.moves(instance)?.into_iter().find(|job| job.name == name)?.slots;
         let line = instance.cluster.moving.open(name);
         let (input, chunks) = channel(CHUNKS);
-        let shared = Arc::clone(instance);
+        let (shared, own_line) = (Arc::clone(instance), Arc::clone(&line));
         let run = move || {
             priority::lower(priority::MOVES);
             let mut lander = Lander::new(&shared, name, slots);
-            let landed = catch_unwind(AssertUnwindSafe(|| lander.run(chunks)));
+            let landed = catch_unwind(AssertUnwindSafe(|| {
+                lander.clear_slots(&own_line)?;
+                lander.run(chunks)
+            }));
             let why = landed.unwrap_or_else(|_| Err("A command panicked, see the log".to_owned())).err();
             if let Some(why) = why {
                 shared.cluster.progress(&shared, name, Progress::Failed(why));
@@ -97,6 +100,20 @@ impl Lander {
     fn tell(&self, progress: Progress) {
         let instance = &self.replay.worker.instance;
         instance.cluster.progress(instance, self.name, progress);
+    }
+
+    /// Waits until nothing is left of what the slots had when they were this node's before.
+    fn clear_slots(&self, line: &Line) -> Result<(), String> {
+        let instance = &self.replay.worker.instance;
+        for slot in self.slots.iter() {
+            while !instance.cluster.drop_lost_slot(instance, slot) {
+                if line.is_ended() || instance.is_ending() {
+                    return Err(format!("The keys that slot {slot} had are still in use"));
+                }
+                thread::sleep(NAP);
+            }
+        }
+        Ok(())
     }
 
     fn run(&mut self, mut chunks: Receiver<Bytes>) -> Result<(), String> {

@@ -86,7 +86,7 @@ impl Cluster {
                 line.iter().for_each(|line| line.push(order.clone()));
             }
             Order::Drop(slots) => {
-                self.node.lose(&slots);
+                self.node.lost.add(&slots);
                 lock(&self.moving.dropping).push((name, slots));
             }
             Order::Hide(_) | Order::Settle(_) => unreachable!("what can be done at once is not left to this thread"),

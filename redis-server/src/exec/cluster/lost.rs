@@ -1,0 +1,190 @@
+//! Slots that others have now, as far as their keys are still here: these go by and by, on a thread of its own.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::Cluster;
+use crate::cluster::SlotSet;
+use crate::exec::instance::Instance;
+use crate::exec::pace::Pace;
+use crate::exec::priority;
+
+/// Keys of a slot that are removed under one lock.
+const SLICE: usize = 256;
+/// How long those are waited for who work with a slot's keys, between two looks.
+const NAP: Duration = Duration::from_millis(1);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct LostSlots {
+    slots: Mutex<SlotSet>,
+    /// Whether there is a thread.
+    is_dropping: AtomicBool,
+}
+
+impl Default for LostSlots {
+    fn default() -> Self {
+        Self { slots: Mutex::new(SlotSet::EMPTY), is_dropping: AtomicBool::new(false) }
+    }
+}
+
+/// What has become of a slot's keys.
+#[derive(PartialEq, Eq)]
+enum Dropped {
+    /// None are left, or they are not lost any more.
+    All,
+    Some,
+    /// None: somebody else works with the slot.
+    None,
+}
+
+impl LostSlots {
+    fn slots(&self) -> MutexGuard<'_, SlotSet> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keys of these slots are to be removed.
+    pub(super) fn add(&self, lost: &SlotSet) {
+        let mut slots = self.slots();
+        lost.iter().for_each(|slot| _ = slots.add(slot));
+    }
+
+    /// Slots of which this is so are this node's again: what is left of their keys goes now, and later nothing.
+    pub(super) fn give_back(&self, instance: &Instance, is_back: impl Fn(u16) -> bool) {
+        let back: Vec<u16> = self.slots().iter().filter(|&slot| is_back(slot)).collect();
+        for slot in back {
+            while self.drop_some(instance, slot) == Dropped::Some {}
+            self.slots().remove(slot);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.slots().is_empty()
+    }
+
+    /// Removes some keys of a slot.
+    fn drop_some(&self, instance: &Instance, slot: u16) -> Dropped {
+        let database = instance.database(0);
+        // As long as this is locked, the slot does not come back.
+        let mut slots = self.slots();
+        if !slots.has(slot) {
+            return Dropped::All;
+        }
+        let entries = database.drop_slot(slot, SLICE).unwrap_or_default();
+        let is_empty = database.keys_in_slot(slot) == 0;
+        if is_empty {
+            slots.remove(slot);
+        }
+        drop(slots);
+        let dropped = match (is_empty, entries.is_empty()) {
+            (true, _) => Dropped::All,
+            (false, false) => Dropped::Some,
+            (false, true) => Dropped::None,
+        };
+        entries.into_iter().for_each(|entry| instance.reaper.discard(entry));
+        dropped
+    }
+
+    /// Removes all keys, as fast as clients of other slots do not notice.
+    fn drop_all(&self, instance: &Instance) {
+        let mut pace = Pace::new(instance);
+        while !instance.is_ending() {
+            let lost: Vec<u16> = self.slots().iter().collect();
+            if lost.is_empty() {
+                return;
+            }
+            for slot in lost {
+                while self.drop_some(instance, slot) == Dropped::Some && !instance.is_ending() {
+                    pace.rest(Duration::ZERO);
+                }
+                pace.rest(Duration::ZERO);
+            }
+            if !self.is_empty() {
+                thread::sleep(NAP);
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// Has keys removed of slots that others have now; whether some are left.
+    pub fn drop_lost_keys(&self, instance: &Arc<Instance>) -> bool {
+        let lost = &self.node.lost;
+        if !lost.is_empty() && !lost.is_dropping.swap(true, SeqCst) {
+            let shared = Arc::clone(instance);
+            let run = move || {
+                priority::lower(priority::MOVES);
+                let lost = &shared.cluster.node.lost;
+                lost.drop_all(&shared);
+                lost.is_dropping.store(false, SeqCst);
+            };
+            if let Err(error) = thread::Builder::new().name("slots-gone".to_owned()).spawn(run) {
+                tracing::error!("there is no thread that removes keys of slots that others have: {error}");
+                lost.is_dropping.store(false, SeqCst);
+            }
+        }
+        self.look_after_drops(instance);
+        !lost.is_empty()
+    }
+
+    /// Removes what is left of the keys of a slot that others have, before any can come; whether none is left.
+    pub(crate) fn drop_lost_slot(&self, instance: &Instance, slot: u16) -> bool {
+        loop {
+            match self.node.lost.drop_some(instance, slot) {
+                Dropped::Some => {}
+                dropped => return dropped == Dropped::All,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::TABLE;
+    use crate::config::{Config, Launch};
+    use crate::keyspace::{Access, Value};
+
+    /// The slot of the tag `{a}`.
+    const SLOT: u16 = 15_495;
+
+    fn node() -> Instance {
+        let launch = Launch::from_flags(&["--cluster-enabled", "yes"]).expect("a flag");
+        let (config, _) = Config::load(&launch, std::iter::empty()).expect("valid settings");
+        Instance::new(Arc::new(config), &TABLE)
+    }
+
+    fn fill(instance: &Instance, keys: usize) {
+        let database = instance.database(0);
+        for at in 0..keys {
+            let name = format!("{{a}}{at}");
+            let mut keys = [(database.key(name.as_bytes()), Access::Write)];
+            let mut view = database.lock_keys(&mut keys, 1);
+            view.set(&keys[0].0, Value::Int(1), None);
+        }
+    }
+
+    #[test]
+    fn what_comes_behind_the_removal_stays() {
+        let (instance, lost) = (node(), LostSlots::default());
+        let slots: SlotSet = [SLOT].into_iter().collect();
+        let keys = || instance.database(0).keys_in_slot(SLOT);
+        fill(&instance, 1000);
+        lost.add(&slots);
+        assert!(lost.drop_some(&instance, SLOT) == Dropped::Some && keys() == 1000 - SLICE);
+        // It is this node's again: nothing of what it had is to be seen, and nothing goes of what it gets.
+        lost.give_back(&instance, |slot| slot == SLOT);
+        assert_eq!(keys(), 0);
+        fill(&instance, 10);
+        lost.drop_all(&instance);
+        assert_eq!(keys(), 10);
+        // It gets keys before it is, which come behind the removal of all.
+        lost.add(&slots);
+        while lost.drop_some(&instance, SLOT) != Dropped::All {}
+        fill(&instance, 10);
+        lost.drop_all(&instance);
+        assert!(lost.is_empty() && keys() == 10);
+    }
+}
