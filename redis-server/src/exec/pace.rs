@@ -8,7 +8,8 @@ use super::instance::Instance;
 use super::priority;
 use crate::observe::stats::WorkerStats;
 
-/// How many times as long as it works it rests at most where clients are served: about a sixth of a processor is for it then.
+/// How many times as long as it works it rests at most where clients are served, where nothing else is said: about a sixth of a
+/// processor is for it then.
 const REST: u32 = 6;
 /// How long it rests for each read from a socket since it rested last: one client that asks now and then is none that wants a
 /// processor.
@@ -20,13 +21,20 @@ pub(super) struct Pace {
     /// Reads from sockets, and for how long its threads had worked, when it had rested last.
     reads: u64,
     worked: Duration,
+    /// How many times as long as it works it rests at most.
+    most: u32,
 }
 
 impl Pace {
     /// Of the calling thread.
     pub(super) fn new(instance: &Instance) -> Self {
+        Self::resting(instance, REST)
+    }
+
+    /// Of the calling thread, which rests at most so many times as long as it works.
+    pub(super) fn resting(instance: &Instance, most: u32) -> Self {
         let workers = instance.stats.workers();
-        Self { reads: reads(&workers), worked: priority::worked(), workers }
+        Self { reads: reads(&workers), worked: priority::worked(), workers, most }
     }
 
     /// The calling thread rests, for what it has done itself and another one, which has worked for so long in all.
@@ -34,7 +42,7 @@ impl Pace {
         let (reads, worked) = (reads(&self.workers), priority::worked() + other);
         // A reset of the counters in between shows as a step down.
         let reads_since = reads.saturating_sub(self.reads);
-        let most = REST * worked.saturating_sub(self.worked);
+        let most = self.most * worked.saturating_sub(self.worked);
         (self.reads, self.worked) = (reads, worked);
         if reads_since > 0 {
             thread::sleep(most.min(REST_FOR_READ.saturating_mul(reads_since as u32)));

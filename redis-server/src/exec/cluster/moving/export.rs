@@ -27,6 +27,8 @@ use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 
 /// How long it waits for a word of the target's before it looks at the stream again.
 const LISTEN: Duration = Duration::from_millis(1);
+/// How many times as long as it works it rests where clients are served: the target rests, too.
+const REST: u32 = 3;
 /// How often it listens while it sends what the slots hold.
 const LISTEN_RARELY: Duration = Duration::from_millis(200);
 /// Longest answer, or word.
@@ -148,7 +150,7 @@ impl Export {
 
     /// Sends what the slots hold, and what is changed in those that were sent.
     fn send_all(&self, wire: &mut Wire, journal: &mut Journal, departure: &Departure) -> Result<(), Ended> {
-        let (mut commands, mut pace) = (Vec::new(), Pace::new(self.instance()));
+        let (mut commands, mut pace) = (Vec::new(), Pace::resting(self.instance(), REST));
         for slot in departure.slots.iter() {
             let mut goes_on = || -> io::Result<()> {
                 match self.instance().is_ending() || self.line.is_ended() {

@@ -17,6 +17,7 @@ use crate::command::{Args, Role, Row};
 use crate::exec::dispatch::{self, Admission, Call};
 use crate::exec::eviction::{self, Room};
 use crate::exec::instance::Instance;
+use crate::exec::pace::Pace;
 use crate::exec::priority;
 use crate::exec::replay::{Failed, Replay};
 use crate::exec::window::WINDOW;
@@ -29,6 +30,8 @@ const CHUNKS: usize = 8;
 const NAP: Duration = Duration::from_millis(1);
 /// How often the machine hears that something comes.
 const ALIVE: Duration = Duration::from_secs(1);
+/// How many times as long as it works it rests where clients are served: what it does is most of the work of a move.
+const REST: u32 = 1;
 /// Bytes of room that are kept when a large value has passed.
 const ROOM_KEPT: usize = 1024 * 1024;
 
@@ -117,7 +120,9 @@ impl Lander {
     }
 
     fn run(&mut self, mut chunks: Receiver<Bytes>) -> Result<(), String> {
+        let mut pace = Pace::resting(&self.replay.worker.instance, REST);
         while let Some(chunk) = chunks.blocking_recv() {
+            pace.rest(Duration::ZERO);
             if self.told.elapsed() > ALIVE {
                 self.told = Instant::now();
                 self.tell(Progress::Alive);
