@@ -1,8 +1,7 @@
 //! Slots that others have now, as far as their keys are still here: these go by and by, on a thread of its own.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::Cluster;
@@ -20,13 +19,13 @@ const NAP: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct LostSlots {
     slots: Mutex<SlotSet>,
-    /// Whether there is a thread.
-    is_dropping: AtomicBool,
+    /// What removes keys, or has done so.
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Default for LostSlots {
     fn default() -> Self {
-        Self { slots: Mutex::new(SlotSet::EMPTY), is_dropping: AtomicBool::new(false) }
+        Self { slots: Mutex::new(SlotSet::EMPTY), thread: Mutex::default() }
     }
 }
 
@@ -35,40 +34,41 @@ impl Default for LostSlots {
 enum Dropped {
     /// None are left, or they are not lost any more.
     All,
-    Some,
-    /// None: somebody else works with the slot.
-    None,
+    Part,
+    /// Somebody else works with the slot, or with all that is left.
+    Nothing,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LostSlots {
-    fn slots(&self) -> MutexGuard<'_, SlotSet> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keys of these slots are to be removed.
     pub(super) fn add(&self, lost: &SlotSet) {
-        let mut slots = self.slots();
+        let mut slots = lock(&self.slots);
         lost.iter().for_each(|slot| _ = slots.add(slot));
     }
 
-    /// Slots of which this is so are this node's again: what is left of their keys goes now, and later nothing.
+    /// Slots of which this is so are this node's again: what is left of their keys goes now, unless somebody works with it, and
+    /// later nothing.
     pub(super) fn give_back(&self, instance: &Instance, is_back: impl Fn(u16) -> bool) {
-        let back: Vec<u16> = self.slots().iter().filter(|&slot| is_back(slot)).collect();
+        let back: Vec<u16> = lock(&self.slots).iter().filter(|&slot| is_back(slot)).collect();
         for slot in back {
-            while self.drop_some(instance, slot) == Dropped::Some {}
-            self.slots().remove(slot);
+            self.drop_slot(instance, slot);
+            lock(&self.slots).remove(slot);
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.slots().is_empty()
+        lock(&self.slots).is_empty()
     }
 
     /// Removes some keys of a slot.
     fn drop_some(&self, instance: &Instance, slot: u16) -> Dropped {
         let database = instance.database(0);
         // As long as this is locked, the slot does not come back.
-        let mut slots = self.slots();
+        let mut slots = lock(&self.slots);
         if !slots.has(slot) {
             return Dropped::All;
         }
@@ -80,30 +80,41 @@ impl LostSlots {
         drop(slots);
         let dropped = match (is_empty, entries.is_empty()) {
             (true, _) => Dropped::All,
-            (false, false) => Dropped::Some,
-            (false, true) => Dropped::None,
+            (false, false) => Dropped::Part,
+            (false, true) => Dropped::Nothing,
         };
         entries.into_iter().for_each(|entry| instance.reaper.discard(entry));
         dropped
     }
 
-    /// Removes all keys, as fast as clients of other slots do not notice.
+    /// Removes all keys of a slot, in one go; whether none is left.
+    fn drop_slot(&self, instance: &Instance, slot: u16) -> bool {
+        loop {
+            match self.drop_some(instance, slot) {
+                Dropped::Part => {}
+                dropped => return dropped == Dropped::All,
+            }
+        }
+    }
+
+    /// Removes all keys of all slots, and rests while clients are served.
     fn drop_all(&self, instance: &Instance) {
         let mut pace = Pace::new(instance);
-        while !instance.is_ending() {
-            let lost: Vec<u16> = self.slots().iter().collect();
-            if lost.is_empty() {
+        loop {
+            let lost: Vec<u16> = lock(&self.slots).iter().collect();
+            for slot in lost {
+                loop {
+                    let dropped = self.drop_some(instance, slot);
+                    pace.rest(Duration::ZERO);
+                    if dropped != Dropped::Part || instance.is_ending() {
+                        break;
+                    }
+                }
+            }
+            if self.is_empty() || instance.is_ending() {
                 return;
             }
-            for slot in lost {
-                while self.drop_some(instance, slot) == Dropped::Some && !instance.is_ending() {
-                    pace.rest(Duration::ZERO);
-                }
-                pace.rest(Duration::ZERO);
-            }
-            if !self.is_empty() {
-                thread::sleep(NAP);
-            }
+            thread::sleep(NAP);
         }
     }
 }
@@ -112,31 +123,28 @@ impl Cluster {
     /// Has keys removed of slots that others have now; whether some are left.
     pub fn drop_lost_keys(&self, instance: &Arc<Instance>) -> bool {
         let lost = &self.node.lost;
-        if !lost.is_empty() && !lost.is_dropping.swap(true, SeqCst) {
+        let mut dropping = lock(&lost.thread);
+        if !lost.is_empty() && dropping.as_ref().is_none_or(JoinHandle::is_finished) {
             let shared = Arc::clone(instance);
             let run = move || {
                 priority::lower(priority::MOVES);
-                let lost = &shared.cluster.node.lost;
-                lost.drop_all(&shared);
-                lost.is_dropping.store(false, SeqCst);
+                shared.cluster.node.lost.drop_all(&shared);
             };
-            if let Err(error) = thread::Builder::new().name("slots-gone".to_owned()).spawn(run) {
-                tracing::error!("there is no thread that removes keys of slots that others have: {error}");
-                lost.is_dropping.store(false, SeqCst);
+            match thread::Builder::new().name("slots-gone".to_owned()).spawn(run) {
+                Ok(begun) => *dropping = Some(begun),
+                Err(error) => {
+                    tracing::error!("there is no thread that removes keys of slots that others have: {error}");
+                }
             }
         }
+        drop(dropping);
         self.look_after_drops(instance);
         !lost.is_empty()
     }
 
     /// Removes what is left of the keys of a slot that others have, before any can come; whether none is left.
     pub(crate) fn drop_lost_slot(&self, instance: &Instance, slot: u16) -> bool {
-        loop {
-            match self.node.lost.drop_some(instance, slot) {
-                Dropped::Some => {}
-                dropped => return dropped == Dropped::All,
-            }
-        }
+        self.node.lost.drop_slot(instance, slot)
     }
 }
 
@@ -173,7 +181,7 @@ mod tests {
         let keys = || instance.database(0).keys_in_slot(SLOT);
         fill(&instance, 1000);
         lost.add(&slots);
-        assert!(lost.drop_some(&instance, SLOT) == Dropped::Some && keys() == 1000 - SLICE);
+        assert!(lost.drop_some(&instance, SLOT) == Dropped::Part && keys() == 1000 - SLICE);
         // It is this node's again: nothing of what it had is to be seen, and nothing goes of what it gets.
         lost.give_back(&instance, |slot| slot == SLOT);
         assert_eq!(keys(), 0);
@@ -182,7 +190,7 @@ mod tests {
         assert_eq!(keys(), 10);
         // It gets keys before it is, which come behind the removal of all.
         lost.add(&slots);
-        while lost.drop_some(&instance, SLOT) != Dropped::All {}
+        assert!(lost.drop_slot(&instance, SLOT));
         fill(&instance, 10);
         lost.drop_all(&instance);
         assert!(lost.is_empty() && keys() == 10);
