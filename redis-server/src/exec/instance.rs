@@ -304,6 +304,12 @@ impl Instance {
         self.reaper.evicted_bytes() + self.client_memory.leaving() + self.journal.beyond_backlog()
     }
 
+    /// Bytes that wait for the slowest replica, and for the disk: they share one journal.
+    pub(crate) fn unread(&self) -> (u64, u64) {
+        let bytes = self.journal.beyond_backlog();
+        if self.replication.replicas().is_empty() { (0, bytes) } else { (bytes, 0) }
+    }
+
     /// Has entries remember of their use what the policy of eviction wants to know.
     pub fn refresh_usage(&self) {
         let usage = eviction::usage(&self.config);

@@ -76,7 +76,7 @@ fn replication(instance: &Instance, out: &mut String) {
         ("redis_replication_link_up", "Whether the primary's stream comes.", f64::from(u8::from(is_up))),
         ("redis_replication_link_silent_seconds", "Since the primary has spoken.", heard as f64 / 1e3),
         ("redis_replication_backlog_bytes", "What is kept of the stream.", (kept.end - kept.start) as f64),
-        ("redis_replication_unread_bytes", "Kept for slow replicas alone.", instance.journal.beyond_backlog() as f64),
+        ("redis_replication_unread_bytes", "Kept for slow replicas alone.", instance.unread().0 as f64),
         ("redis_replication_replicas", "Replicas, those included that wait for a snapshot.", replicas.len() as f64),
     ] {
         family(out, name, help, "gauge");

@@ -77,9 +77,8 @@ pub(super) struct Buffers {
 impl Buffers {
     pub(super) fn of(instance: &Instance) -> Self {
         let (journal, replication) = (&instance.journal, &instance.replication);
-        let beyond = journal.beyond_backlog();
-        let (replicas, aof) = if replication.replicas().is_empty() { (0, beyond) } else { (beyond, 0) };
-        let backlog = if replication.has_backlog() { journal.held().saturating_sub(beyond) } else { 0 };
+        let (replicas, aof) = instance.unread();
+        let backlog = if replication.has_backlog() { journal.held().saturating_sub(replicas + aof) } else { 0 };
         let clients = instance.clients();
         let clients = clients.iter().filter(|client| !client.has_flag(flag::REPLICA)).map(|client| client.memory());
         Self { replicas, backlog, aof, clients: clients.sum() }
