@@ -3,7 +3,8 @@
 //! A slot is a shard, and whoever changes its keys tells the journal under its lock: who has it locked knows where in the
 //! stream of changes it stands. So slots are dumped one by one, and of each the changes count that come behind its own moment; no
 //! moment is common to all. A slot that has much is not locked for so long: its keys are marked, as a slow call does, so that
-//! those wait who want to change them, and nobody else.
+//! those wait who want to change them, and nobody else. Nor are the processors taken from others for so long: it rests between the
+//! pieces of a large value.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -14,6 +15,7 @@ use std::time::Duration;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
+use crate::exec::pace::Pace;
 use crate::exec::slow::{self, Marks};
 use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Entry};
@@ -41,6 +43,24 @@ impl Write for Bounded<'_> {
     }
 }
 
+/// What is taken while nothing is locked: between two pieces others have the processor.
+struct Resting<'a> {
+    commands: &'a mut Vec<u8>,
+    pace: &'a mut Pace,
+}
+
+impl Write for Resting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.commands.extend_from_slice(bytes);
+        self.pace.rest(Duration::ZERO);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Puts a slot's commands in the place of what `commands` had. Returns where in the journal the changes begin that come behind them.
 /// `goes_on` is asked while others have to be waited for.
 ///
@@ -50,6 +70,7 @@ pub(super) fn dump(
     worker: &Worker,
     slot: u16,
     commands: &mut Vec<u8>,
+    pace: &mut Pace,
     goes_on: &mut dyn FnMut() -> io::Result<()>,
 ) -> io::Result<u64> {
     let instance = &worker.instance;
@@ -64,7 +85,7 @@ pub(super) fn dump(
         drop(inside);
         return match dumped {
             Some(offset) => Ok(offset),
-            None => dump_marked(instance, slot, commands, goes_on),
+            None => dump_marked(instance, slot, commands, pace, goes_on),
         };
     }
 }
@@ -94,6 +115,7 @@ fn dump_marked(
     instance: &Arc<Instance>,
     slot: u16,
     commands: &mut Vec<u8>,
+    pace: &mut Pace,
     goes_on: &mut dyn FnMut() -> io::Result<()>,
 ) -> io::Result<u64> {
     let database = instance.database(0);
@@ -124,14 +146,15 @@ fn dump_marked(
             });
             is_whole.then_some(offset)
         });
+        writer.finish()?;
         if let Some(offset) = offset {
+            let mut writer = PlainWriter::new(Resting { commands, pace });
             for entry in keys.iter().filter_map(|(key, _)| view.stored(key)) {
                 writer.record(entry.key(), entry.value(), entry.expire_at());
             }
             writer.finish()?;
             return Ok(offset);
         }
-        drop(writer);
         drop(view);
         drop(slow);
         thread::sleep(NAP);

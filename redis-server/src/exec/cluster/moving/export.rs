@@ -29,6 +29,10 @@ use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 const LISTEN: Duration = Duration::from_millis(1);
 /// How many times as long as it works it rests where clients are served: the target rests, too.
 const REST: u32 = 3;
+/// Bytes that it sends between two rests.
+const PIECE: usize = 256 * 1024;
+/// Bytes of room that are kept when a large value has gone.
+const ROOM_KEPT: usize = 2 * 1024 * 1024;
 /// How often it listens while it sends what the slots hold.
 const LISTEN_RARELY: Duration = Duration::from_millis(200);
 /// Longest answer, or word.
@@ -158,11 +162,15 @@ impl Export {
                     false => Ok(()),
                 }
             };
-            let offset = dump(&self.worker, slot, &mut commands, &mut goes_on)?;
-            wire.write(&commands)?;
+            let offset = dump(&self.worker, slot, &mut commands, &mut pace, &mut goes_on)?;
+            for piece in commands.chunks(PIECE) {
+                wire.write(piece)?;
+                pace.rest(Duration::ZERO);
+            }
+            commands.clear();
+            commands.shrink_to(ROOM_KEPT);
             journal.changes.begin(slot, offset);
             self.pass_on(wire, journal)?;
-            pace.rest(Duration::ZERO);
             while let Some(order) = self.line.take() {
                 match order {
                     Order::Say(word) => wire.say(word)?,
