@@ -23,13 +23,27 @@ const FUZZ_RUNS: &str = "-runs=20000";
 /// `cargo everything` names them, too.
 const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
 
+/// Redis' own suite, and the parts of it that full runs have besides.
+const SUITES: [(&str, &[&str]); 6] = [
+    ("Redis' own suite", &[]),
+    ("the suite with servers that it starts", &["--spawn"]),
+    ("the suite's clusters", &["--cluster"]),
+    ("the suite's clusters, every second node genuine", &["--cluster", "--mixed"]),
+    ("the suite's Sentinels", &["--sentinel"]),
+    ("the suite's Sentinels, every second server genuine", &["--sentinel", "--mixed"]),
+];
+
+/// Unit tests that tests leave out because they take minutes.
+const SIMULATIONS: [&str; 3] = ["simulation::ten_thousand", "simulation::moves", "machine::tests::mutation"];
+
 /// Options of `cargo xtask ci`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Leave out Redis' own suite.
     #[arg(long)]
     no_suite: bool,
-    /// Run what takes long, too: Redis' suite with servers that it starts, kills by the hundred, cases that are loaded again, failovers.
+    /// Run what takes long, too: all of Redis' suites with servers that they start, kills and cuts by the hundred, simulations by the ten
+    /// thousand, cases that are loaded again, failovers, faults picked by hand.
     #[arg(long)]
     full: bool,
     /// Seconds for each fuzz target at most; 0 leaves them out.
@@ -76,8 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
-        let modes = [("Redis' own suite", &[][..]), ("the suite with servers that it starts", &["--spawn"])];
-        for (name, arguments) in &modes[..if options.full { 2 } else { 1 }] {
+        for (name, arguments) in &SUITES[..if options.full { SUITES.len() } else { 1 }] {
             let suite = gate(name, xtask.task(&[&["suite"], *arguments].concat()))?;
             suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
         }
@@ -95,6 +108,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
         failovers.arg(crate::target_dir().join("debug/redis-server"));
         gate("failovers", failovers)?.lines().for_each(|line| println!("{line}"));
+        let mut simulations = cargo(&["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"]);
+        simulations.args(SIMULATIONS).env("PACKETS", "10000000");
+        gate("clusters and moves in virtual time, damaged packets", simulations)?;
         gate("faults picked by hand", xtask.task(&["mutants"]))?
             .lines()
             .last()
@@ -131,7 +147,7 @@ fn tests(options: &Options) -> Result<String> {
     let all = ["test", "--workspace", "--no-fail-fast", "--features", FEATURES];
     let mut test = cargo(&all);
     if options.full {
-        test.env("AOF_KILLS", "200");
+        test.envs([("AOF_KILLS", "200"), ("LINK_CUTS", "200"), ("SIMULATED_RUNS", "10000")]);
         return gate("tests", test);
     }
     let start = Instant::now();
