@@ -31,6 +31,7 @@ mod replication;
 mod scripts;
 mod settings;
 mod snapshots;
+mod strangers;
 mod support;
 mod test_server;
 mod tls;
