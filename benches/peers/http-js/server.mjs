@@ -16,8 +16,14 @@ if (globalThis.Bun) {
     "/json": () => new Response(json(), { headers: { "content-type": "application/json" } }),
     "/get": (url) => get(url.searchParams.get("key")),
   };
+  const upload = async (body) => {
+    let length = 0;
+    for await (const piece of body) length += piece.length;
+    return new Response(String(length));
+  };
   const fetch = (request) => {
     const url = new URL(request.url);
+    if (url.pathname === "/upload") return upload(request.body);
     return answers[url.pathname]?.(url) ?? new Response(greeting(url.pathname));
   };
   Bun.serve({ port, hostname: "127.0.0.1", fetch });
@@ -30,9 +36,14 @@ if (globalThis.Bun) {
     response.statusCode = value === null ? 404 : 200;
     response.end(value ?? "there is no such key");
   };
+  const upload = (request, response) => {
+    let length = 0;
+    request.on("data", (piece) => (length += piece.length)).on("end", () => response.end(String(length)));
+  };
   http
     .createServer((request, response) => {
       const url = request.url;
+      if (url === "/upload") return upload(request, response);
       response.setHeader("content-type", url === "/json" ? "application/json" : "text/plain");
       if (redis && url.startsWith("/get?")) get(url, response);
       else response.end(url === "/json" ? json() : url === "/" ? plain : greeting(url));

@@ -21,6 +21,10 @@ func main() {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(message{"Hello from Go"})
 	})
+	http.HandleFunc("POST /upload", func(w http.ResponseWriter, r *http.Request) {
+		length, _ := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, length)
+	})
 	http.HandleFunc("GET /{name}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "Hello, visitor! You've requested: %s", r.URL.Path)
 	})

@@ -1,6 +1,9 @@
 //! axum as its documentation shows it.
 
-use axum::{Json, Router, extract::Path, routing::get};
+use axum::extract::{Path, Request};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::StreamExt;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -8,11 +11,22 @@ struct Message {
     message: &'static str,
 }
 
+/// How long a body is, piece by piece.
+async fn length(request: Request) -> String {
+    let mut pieces = request.into_body().into_data_stream();
+    let mut length = 0;
+    while let Some(Ok(piece)) = pieces.next().await {
+        length += piece.len();
+    }
+    length.to_string()
+}
+
 #[tokio::main]
 async fn main() {
     let port = std::env::args().nth(1).expect("a port");
     let app = Router::new()
         .route("/", get(|| async { "Hello from Rust" }))
+        .route("/upload", post(length))
         .route("/json", get(|| async { Json(Message { message: "Hello from Rust" }) }))
         .route(
             "/{name}",
