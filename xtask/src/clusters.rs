@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.render {
         let rows: Vec<Row> = record::read(NAME)?;
         ensure!(!rows.is_empty(), "nothing was kept: cargo xtask clusters --record");
-        print!("{}", table(&rows));
+        print!("{}", written(&rows));
         return Ok(fs::write(record::path("clusters.svg"), standing_alone(&plot(&rows)))?);
     }
     let mut rows = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
         rows.push(row);
     }
-    print!("{}", table(&rows));
+    print!("{}", written(&rows));
     Ok(())
 }
 
@@ -107,15 +107,24 @@ fn keep(row: &Row) -> Result<()> {
     record::write(NAME, &rows)
 }
 
+/// The table of redis-server/README.md, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    Ok(written(&record::read::<Row>(NAME)?))
+}
+
 /// A line for each size.
-fn table(rows: &[Row]) -> String {
-    let mut table = "| nodes | bytes/s | at most | failover, s | by the rules | join, s | by the rules | heal, s | by the rules |\n\
+fn written(rows: &[Row]) -> String {
+    let mut table =
+        "| nodes | kB/s | at most | failover, s | by the rules | join, s | by the rules | heal, s | by the rules |\n\
         |--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
-        .to_owned();
+            .to_owned();
     for Row { nodes, seen, rules, .. } in rows {
         let times = [(seen.failover, rules.failover), (seen.join, rules.join), (seen.heal, rules.heal)];
         let times = times.map(|(seen, rules)| format!("{:.1} | {:.1}", seen / 1000.0, rules / 1000.0)).join(" | ");
-        writeln!(table, "| {nodes} | {:.0} | {:.0} | {times} |", seen.talk, rules.talk)
+        writeln!(table, "| {nodes} | {:.1} | {:.1} | {times} |", seen.talk / 1000.0, rules.talk / 1000.0)
             .expect("writing to memory does not fail");
     }
     table
@@ -210,8 +219,8 @@ mod tests {
         let parsed: Row = serde_json::from_str(line).unwrap();
         assert_eq!(parsed.rules, row(6, 8123.0).rules);
         let rows = [row(6, 8123.0), row(1000, 3_000_000.0)];
-        let table = table(&rows);
-        assert!(table.ends_with("| 1000 | 3000000 | 6000000 | 17.0 | 17.0 | 0.9 | 0.9 | 5.2 | 5.2 |\n"), "{table}");
+        let table = written(&rows);
+        assert!(table.ends_with("| 1000 | 3000.0 | 6000.0 | 17.0 | 17.0 | 0.9 | 0.9 | 5.2 | 5.2 |\n"), "{table}");
         let plot = plot(&rows);
         assert_eq!(plot.matches("<path").count(), 8);
         assert!(!plot.contains("NaN") && !plot.contains("inf"), "{plot}");

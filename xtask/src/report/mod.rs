@@ -57,6 +57,9 @@ pub(crate) struct Options {
     /// Measure nothing: write the tables of READMEs that come from records, as benches/scenarios/readme.toml says.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro"])]
     readme: bool,
+    /// Measure nothing: keep a compact form of this record of `loadgen compare` in benches/record, and write the tables of READMEs.
+    #[arg(long, value_name = "NAME.jsonl", conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro", "readme"])]
+    keep: Option<PathBuf>,
     /// Measure nothing: take the outcomes of hypotheses from the last
     /// `cargo bench -p benches --features echonet`, and render.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
@@ -68,7 +71,10 @@ pub(crate) struct Options {
 /// # Errors
 /// When something of ours cannot be built or written, or a finding has no results.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if options.readme {
+    if let Some(raw) = &options.keep {
+        run::keep_plan(raw)?;
+    }
+    if options.readme || options.keep.is_some() {
         return readme::write();
     }
     let (all, began) = (Findings::read()?, Instant::now());

@@ -14,7 +14,8 @@ use super::{answers, measured};
 /// A table of a record that is no comparison's: README, name in its marks, text.
 type Other = (&'static str, &'static str, fn() -> Result<String>);
 
-const OTHERS: [Other; 6] = [
+const OTHERS: [Other; 7] = [
+    ("redis-server/README.md", "clusters", crate::clusters::table),
     ("redis-server/README.md", "collections", crate::compare::collections::table),
     ("redis-server/README.md", "fields", crate::compare::fields::table),
     ("redis-server/README.md", "failovers", crate::failovers::table),

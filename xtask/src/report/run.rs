@@ -1,6 +1,7 @@
 //! Measuring: our own programs are built, peers installed, and each finding's plan run by `loadgen compare`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -265,6 +266,18 @@ fn wait(mut child: Child, interrupt: &Interrupt) -> Result<ExitStatus> {
         }
         thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Keeps a compact form of the record of a plan that answers no finding, under its own name.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub(super) fn keep_plan(raw: &Path) -> Result<()> {
+    let name = raw.file_stem().and_then(OsStr::to_str).with_context(|| format!("{} has no name", raw.display()))?;
+    let commit = Record::read(raw)?.header.commit;
+    let (path, kept) = (measured::path(name), keep(raw, &measured::path(name), commit.as_deref())?);
+    println!("kept: {kept} runs, {}", path.display());
+    Ok(())
 }
 
 /// Keeps a compact form of a record; gives its number of runs. One without any does not take the place of an older one.
