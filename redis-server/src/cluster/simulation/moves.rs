@@ -411,6 +411,12 @@ fn slots_that_move_lose_no_write() {
     assert!(seen.in_between > 5, "nothing has come at the worst moment: {seen:?}");
 }
 
+/// A source that has slept hears the target first, which has taken the slots and passed most of them on.
+#[test]
+fn slots_that_were_passed_on_are_not_served_by_who_let_them_go() {
+    check(3363..3364);
+}
+
 /// `SEEDS=from..to cargo test --release -p redis-server --lib simulation::moves -- --ignored --nocapture`
 #[test]
 #[ignore = "takes minutes when optimized, and long otherwise"]

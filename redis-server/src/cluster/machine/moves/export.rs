@@ -148,37 +148,51 @@ impl Machine {
     fn let_go(&mut self, at: usize, seen: Option<u64>, now: Millis) {
         let epoch = self.epoch_above(seen.unwrap_or(0));
         self.saving.ask_now();
-        self.set_stage(at, Stage::Granted { epoch, lapsed: now + LEASE + SLACK, is_asked: false }, now);
+        self.set_stage(at, Stage::Granted { epoch, lapsed: now + LEASE + SLACK, is_asked: false, denied: None }, now);
         self.say(at, Word::FailoverGranted { epoch: Some(epoch) }, now);
     }
 
     /// Looks for somebody who knows whether the target has taken what it was given.
     pub(super) fn seek_verdict(&mut self, at: usize, now: Millis) {
         let job = &self.moves.0[at];
-        let (Stage::Granted { epoch, lapsed, is_asked }, Some((_, target))) = (job.stage, job.nodes) else { return };
+        let (Stage::Granted { epoch, lapsed, is_asked, denied }, Some((_, target))) = (job.stage, job.nodes) else {
+            return;
+        };
         if now < lapsed {
             return;
         }
         let Some(key) = self.nodes.find(target) else {
             // An operator has had it forgotten.
-            if !self.is_cut_off() {
+            if !self.is_cut_off() && self.have_been_heard(lapsed) {
                 self.take_back(at, now);
                 self.fail_move(at, "The target was forgotten", now);
             }
             return;
         };
         let node = self.nodes.at(key);
-        if node.has_failed() && !self.is_cut_off() && self.has_successor(key) {
+        let would_know = lapsed.max(node.failed_at);
+        if node.has_failed() && !self.is_cut_off() && self.has_successor(key) && self.have_been_heard(would_know) {
             self.take_back(at, now);
             return self.fail_move(at, "The target has failed, and who has taken its place has not got the slots", now);
+        }
+        if denied.is_some_and(|denied| self.have_been_heard(denied)) && !self.is_cut_off() && self.has_all(at) {
+            return self.fail_move(at, "Nobody has taken the slots", now);
         }
         // Only the answer to a question that was asked now tells what is true now.
         if !is_asked && node.ping_sent == 0 && node.link.is_some() {
             self.ping_node(key, now);
             if self.nodes.at(key).ping_sent != 0 {
-                self.moves.0[at].stage = Stage::Granted { epoch, lapsed, is_asked: true };
+                self.moves.0[at].stage = Stage::Granted { epoch, lapsed, is_asked: true, denied };
             }
         }
+    }
+
+    /// Whether all primaries in reach have said something since then: who has slots of this node's has said so.
+    fn have_been_heard(&self, since: Millis) -> bool {
+        let mut others = self.nodes.iter().filter(|(key, node)| {
+            *key != self.nodes.me() && node.is_primary() && !node.has_failed() && !node.is_handshake()
+        });
+        others.all(|(_, node)| node.data_received > since)
     }
 
     /// Whether somebody else of a failed node's shard has its slots.
@@ -189,18 +203,27 @@ impl Machine {
     }
 
     /// A node has answered a question on our connection, and its claims are known: what it was given and does not claim, it
-    /// has not taken and never will.
+    /// has not taken and never will. But if it has the epoch that it was given, or a later one, it may have taken and passed them on.
     pub(in crate::cluster::machine) fn hear_verdict(&mut self, sender: Key, now: Millis) {
-        let id = self.nodes.at(sender).id;
-        let is_answered = |job: &Job| {
-            let is_target = job.nodes.is_some_and(|(_, target)| target == id);
-            is_target && matches!(job.stage, Stage::Granted { is_asked: true, .. })
-        };
-        for at in self.moves.places(is_answered) {
-            if self.common_owner(&self.moves.0[at].slots) == Some(self.nodes.me()) {
-                self.fail_move(at, "The target has not taken the slots", now);
+        let (id, own_epoch) = (self.nodes.at(sender).id, self.nodes.at(sender).config_epoch);
+        for at in self.moves.places(|job| job.nodes.is_some_and(|(_, target)| target == id)) {
+            let Stage::Granted { epoch, lapsed, is_asked: true, denied } = self.moves.0[at].stage else { continue };
+            if !self.has_all(at) {
+                continue;
+            }
+            match own_epoch < epoch {
+                true => self.fail_move(at, "The target has not taken the slots", now),
+                false => {
+                    let denied = denied.or(Some(now));
+                    self.moves.0[at].stage = Stage::Granted { epoch, lapsed, is_asked: true, denied };
+                }
             }
         }
+    }
+
+    /// Whether all slots of a move are this node's, as far as it has heard.
+    fn has_all(&self, at: usize) -> bool {
+        self.common_owner(&self.moves.0[at].slots) == Some(self.nodes.me())
     }
 
     /// Whoever may still believe to have the slots, has them since an older epoch from now on.

@@ -17,7 +17,8 @@
 //! **No write is lost.** What the source has let go it does not take back by the clock: the target may have taken it, and nobody
 //! who knows may be in reach. It keeps the slots closed for writes, also over a restart, until one of these has spoken: the
 //! target, by a claim; the target, by an answer without one to a question that was asked when the permission had lapsed
-//! ([`LEASE`]); the replica that was elected in the failed target's place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`).
+//! ([`LEASE`]); the replica that was elected in the failed target's place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the
+//! target may have passed them on meanwhile, all other primaries must have been heard as well.
 //! Where the source takes them back, and the target could still believe to have them, it takes an epoch above the one that it gave.
 
 mod export;
@@ -55,6 +56,8 @@ enum Stage {
         epoch: u64,
         lapsed: Millis,
         is_asked: bool,
+        /// When it has answered that it has them not, in an epoch in which it may have had them.
+        denied: Option<Millis>,
     },
     // Of the target.
     WaitingForAck,
@@ -263,7 +266,12 @@ impl Machine {
                     true => self.become_onlooker(at, now),
                     false => self.fail_move(at, "This node is not a primary any more", now),
                 }
-            } else if !is_known && !matches!(job.stage, Stage::Granted { .. }) {
+            } else if matches!(job.stage, Stage::Granted { .. }) {
+                // The target may have passed some of them on before it was heard: they are held until each is known to be somebody's.
+                if job.slots.iter().all(|slot| self.nodes.owner(slot) != Some(self.nodes.me())) {
+                    self.end_move(at, Stage::Succeeded, "", now);
+                }
+            } else if !is_known {
                 self.fail_move(at, "The other node was forgotten", now);
             } else if is_of(source) {
                 // It is as it was.

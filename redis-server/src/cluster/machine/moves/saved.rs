@@ -30,7 +30,7 @@ impl Machine {
     pub(in crate::cluster::machine) fn restore_let_go(&mut self, saved: LetGo, now: Millis) {
         let LetGo { name, target, epoch, slots } = saved;
         let mut job = Job::new(name, false, slots, Some((self.my_id(), target)), now);
-        job.stage = Stage::Granted { epoch, lapsed: now + LEASE + SLACK, is_asked: false };
+        job.stage = Stage::Granted { epoch, lapsed: now + LEASE + SLACK, is_asked: false, denied: None };
         "The node was started again".clone_into(&mut job.message);
         self.moves.0.push(job);
     }
