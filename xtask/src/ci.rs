@@ -147,7 +147,7 @@ fn tests(options: &Options) -> Result<String> {
     let all = ["test", "--workspace", "--no-fail-fast", "--features", FEATURES];
     let mut test = cargo(&all);
     if options.full {
-        test.envs([("AOF_KILLS", "200"), ("LINK_CUTS", "200"), ("SIMULATED_RUNS", "10000")]);
+        test.envs([("AOF_KILLS", "200"), ("LINK_CUTS", "200"), ("SIMULATED_RUNS", "10000"), ("PACKETS", "10000000")]);
         return gate("tests", test);
     }
     let start = Instant::now();

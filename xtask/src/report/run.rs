@@ -190,7 +190,7 @@ impl<'a> Work<'a> {
         let status = wait(self.compare(&output).spawn().context("cannot start loadgen")?, interrupt)?;
         // Half a record does not take the place of a whole one.
         interrupt.check()?;
-        let kept = if raw.exists() { keep(&raw, &measured::path(&finding.id), *commit)? } else { 0 };
+        let kept = if raw.exists() { keep(Record::read(&raw)?, &measured::path(&finding.id), *commit)? } else { 0 };
         ensure!(kept > 0, "loadgen compare gave no results ({status})");
         Ok(Spent { installing, measuring: began.elapsed() - installing })
     }
@@ -274,15 +274,15 @@ fn wait(mut child: Child, interrupt: &Interrupt) -> Result<ExitStatus> {
 /// When it cannot be read or written.
 pub(super) fn keep_plan(raw: &Path) -> Result<()> {
     let name = raw.file_stem().and_then(OsStr::to_str).with_context(|| format!("{} has no name", raw.display()))?;
-    let commit = Record::read(raw)?.header.commit;
-    let (path, kept) = (measured::path(name), keep(raw, &measured::path(name), commit.as_deref())?);
+    let (record, path) = (Record::read(raw)?, measured::path(name));
+    let commit = record.header.commit.clone();
+    let kept = keep(record, &path, commit.as_deref())?;
     println!("kept: {kept} runs, {}", path.display());
     Ok(())
 }
 
 /// Keeps a compact form of a record; gives its number of runs. One without any does not take the place of an older one.
-fn keep(raw: &Path, path: &Path, commit: Option<&str>) -> Result<usize> {
-    let mut record = Record::read(raw)?;
+fn keep(mut record: Record, path: &Path, commit: Option<&str>) -> Result<usize> {
     if record.runs.is_empty() && path.exists() {
         return Ok(0);
     }
