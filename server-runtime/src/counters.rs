@@ -62,17 +62,16 @@ impl Counters {
         self.workers[worker].open.load(Relaxed)
     }
 
-    /// Takes a place, unless all are taken. Only the acceptor does, and whoever else accepts, on a thread of its own: looking and
-    /// taking are not one step, so the limit may be passed by one for each of them.
-    pub(crate) fn take(self: &Arc<Self>, next: &mut usize, can_move: bool) -> Option<Place> {
-        if self.open() >= self.limit.load(Relaxed) {
+    /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else at the one that has the
+    /// fewest, which is `first` among equals.
+    pub(crate) fn take(self: &Arc<Self>, first: usize, can_move: bool) -> Option<Place> {
+        if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
+            self.open.fetch_sub(1, Relaxed);
             self.refused.fetch_add(1, Relaxed);
             return None;
         }
         self.accepted.fetch_add(1, Relaxed);
-        self.open.fetch_add(1, Relaxed);
-        let worker = if can_move && self.moves { self.home.load(Relaxed) } else { self.emptiest(*next) };
-        *next = worker + 1;
+        let worker = if can_move && self.moves { self.home.load(Relaxed) } else { self.emptiest(first) };
         Some(self.place(worker))
     }
 
@@ -80,10 +79,6 @@ impl Counters {
         self.workers[worker].open.fetch_add(1, Relaxed);
         let seen = self.workers[worker].order.load(Relaxed);
         Place { counters: Arc::clone(self), worker, seen }
-    }
-
-    pub(crate) fn moves(&self) -> bool {
-        self.moves
     }
 
     /// Where new connections go from now on.

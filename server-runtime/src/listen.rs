@@ -1,4 +1,4 @@
-//! Accepting connections and handing each to a worker.
+//! Accepting connections, on the workers that serve them.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 use socket2::{SockAddr, Socket};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::mpsc::UnboundedSender;
 use tracing::{debug, error, warn};
 
 use crate::counters::{Counters, Place};
 use crate::error::Error;
 use crate::options::{Listen, Options};
-use crate::shutdown::Shutdown;
 use crate::socket;
 use crate::stream::Peer;
+use crate::timers;
 use crate::tls::{self, Tls};
 
 /// Rest after a failure to accept that will not pass by itself, such as no file descriptors left.
@@ -39,9 +38,6 @@ pub(crate) struct Accepted<C> {
     pub(crate) carried: Option<C>,
 }
 
-/// The ways to the workers, by index.
-pub(crate) type Senders<C> = Vec<UnboundedSender<Accepted<C>>>;
-
 /// A socket that no runtime has seen yet.
 pub(crate) enum Transport {
     Tcp(std::net::TcpStream),
@@ -49,10 +45,10 @@ pub(crate) enum Transport {
     Unix(std::os::unix::net::UnixStream),
 }
 
-/// One listening socket.
+/// One listening socket, or a worker's share of it.
 pub(crate) struct Listener {
     socket: Socket,
-    kind: Kind,
+    kind: Arc<Kind>,
 }
 
 enum Kind {
@@ -72,7 +68,7 @@ impl Listener {
         let tcp = |addr: &SocketAddr, tls| {
             let socket = socket::tcp(place, *addr, options)?;
             let local = bound(&socket).map_err(|source| Error::Listen { place: place.to_string(), source })?;
-            Ok(Self { socket, kind: Kind::Tcp { local, tls } })
+            Ok(Self { socket, kind: Arc::new(Kind::Tcp { local, tls }) })
         };
         match place {
             Listen::Tcp(addr) => tcp(addr, None),
@@ -80,7 +76,7 @@ impl Listener {
             Listen::Unix { path, mode } => {
                 let socket = socket::unix(place, path, *mode, options)?;
                 let file = Some(SocketFile::new(path.clone()));
-                Ok(Self { socket, kind: Kind::Unix { path: path.as_path().into(), _file: file } })
+                Ok(Self { socket, kind: Arc::new(Kind::Unix { path: path.as_path().into(), _file: file }) })
             }
             Listen::Inherited { fd, tls: is_tls } => {
                 let tls = is_tls.then(|| tls.cloned().ok_or(Error::TlsWithoutCertificate)).transpose()?;
@@ -94,19 +90,24 @@ impl Listener {
                         Kind::Unix { path: addr.as_pathname().unwrap_or_else(|| Path::new("")).into(), _file: None }
                     }
                 };
-                Ok(Self { socket, kind })
+                Ok(Self { socket, kind: Arc::new(kind) })
             }
         }
     }
 
+    /// The same socket once more, for another worker. It listens until the last of them is dropped.
+    pub(crate) fn share(&self) -> io::Result<Self> {
+        Ok(Self { socket: self.socket.try_clone()?, kind: Arc::clone(&self.kind) })
+    }
+
     /// Whether what comes is encrypted.
     pub(crate) fn is_tls(&self) -> bool {
-        matches!(self.kind, Kind::Tcp { tls: Some(_), .. })
+        matches!(*self.kind, Kind::Tcp { tls: Some(_), .. })
     }
 
     /// The address, with the port that was given for port 0.
     pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
-        match self.kind {
+        match *self.kind {
             Kind::Tcp { local, .. } => Some(local),
             Kind::Unix { .. } => None,
         }
@@ -132,11 +133,6 @@ impl Kind {
             Self::Tcp { tls: Some(tls), .. } => Transport::Tls(socket.into(), tls.session()),
             Self::Unix { .. } => Transport::Unix(socket.into()),
         }
-    }
-
-    /// Whether bytes can be sent before any handshake.
-    fn is_plain(&self) -> bool {
-        !matches!(self, Self::Tcp { tls: Some(_), .. })
     }
 }
 
@@ -172,65 +168,61 @@ impl Drop for SocketFile {
     }
 }
 
-/// Where accepted connections go; one value shared by the listeners, all on the accepting thread.
-pub(crate) struct Hub<C> {
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) workers: Senders<C>,
-    /// What a connection beyond the limit is told.
-    pub(crate) refusal: Vec<u8>,
-    /// The worker that is first among equals next time.
-    pub(crate) next: std::cell::Cell<usize>,
+/// A connection that was just accepted.
+pub(crate) struct Incoming<'l> {
+    socket: Socket,
+    peer: SockAddr,
+    kind: &'l Kind,
 }
 
-/// Accepts on one listener until the shutdown.
-pub(crate) async fn accept_all<C>(listener: Listener, hub: std::rc::Rc<Hub<C>>, shutdown: Shutdown) {
-    tokio::select! {
-        () = accept_forever(listener, &hub) => {}
-        () = shutdown.triggered() => {}
+impl Incoming<'_> {
+    /// Whether bytes can be sent before any handshake.
+    pub(crate) fn is_plain(&self) -> bool {
+        !matches!(self.kind, Kind::Tcp { tls: Some(_), .. })
     }
-}
 
-async fn accept_forever<C>(Listener { socket, kind }: Listener, hub: &Hub<C>) {
-    #[expect(deprecated, reason = "its successor is unsafe for the sake of borrowed descriptors; this one is owned")]
-    let socket = match AsyncFd::with_interest(socket, Interest::READABLE) {
-        Ok(socket) => socket,
-        Err(error) => return error!("cannot wait for connections: {error}"),
-    };
-    let mut failures = Failures::default();
-    loop {
-        match socket.async_io(Interest::READABLE, socket::accept).await {
-            Ok((accepted, peer)) => hub.hand_over(&kind, accepted, &peer),
-            Err(error) if is_of_one_connection(&error) => debug!("a connection ended before it was accepted: {error}"),
-            Err(error) => {
-                hub.counters.accept_errors.fetch_add(1, Relaxed);
-                failures.log(&error);
-                tokio::time::sleep(BACK_OFF).await;
-            }
+    /// The same at its place among the open connections.
+    ///
+    /// # Errors
+    /// When it has ended meanwhile.
+    pub(crate) fn at<C>(self, place: Place) -> io::Result<Accepted<C>> {
+        let (peer, local) = self.kind.ends(&self.socket, &self.peer)?;
+        Ok(Accepted { socket: self.kind.transport(self.socket), peer, local, place, carried: None })
+    }
+
+    /// Tells it why it is not served, where that can be said before a handshake.
+    pub(crate) fn refuse(self, reason: &[u8]) {
+        if self.is_plain() {
+            refuse(self.socket, reason);
         }
     }
 }
 
-impl<C> Hub<C> {
-    fn hand_over(&self, kind: &Kind, socket: Socket, peer: &SockAddr) {
-        let mut next = self.next.get();
-        let place = self.counters.take(&mut next, kind.is_plain());
-        self.next.set(next);
-        let Some(place) = place else {
-            if kind.is_plain() {
-                refuse(socket, &self.refusal);
-            }
-            return;
+impl Listener {
+    /// Has each connection that comes taken, for ever.
+    pub(crate) async fn accept(self, counters: &Counters, take: impl Fn(Incoming<'_>)) {
+        let Self { socket, kind } = self;
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe for the sake of borrowed descriptors; this one is owned"
+        )]
+        let socket = match AsyncFd::with_interest(socket, Interest::READABLE) {
+            Ok(socket) => socket,
+            Err(error) => return error!("cannot wait for connections: {error}"),
         };
-        match kind.ends(&socket, peer) {
-            Ok((peer, local)) => {
-                let worker = place.worker();
-                let accepted = Accepted { socket: kind.transport(socket), peer, local, place, carried: None };
-                // A worker that is gone takes nothing; the connection is closed by dropping it.
-                if self.workers[worker].send(accepted).is_err() {
-                    error!("worker-{worker} has ended; a connection is lost");
+        let mut failures = Failures::default();
+        loop {
+            match socket.async_io(Interest::READABLE, socket::accept).await {
+                Ok((socket, peer)) => take(Incoming { socket, peer, kind: &kind }),
+                Err(error) if is_of_one_connection(&error) => {
+                    debug!("a connection ended before it was accepted: {error}");
+                }
+                Err(error) => {
+                    counters.accept_errors.fetch_add(1, Relaxed);
+                    failures.log(&error);
+                    timers::sleep(BACK_OFF).await;
                 }
             }
-            Err(error) => debug!("a connection ended while it was accepted: {error}"),
         }
     }
 }

@@ -1,10 +1,8 @@
 //! Starting a server, and what one has in hand while it runs.
 
-use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -20,7 +18,7 @@ use crate::balance::{self, Order};
 use crate::counters::{Counters, Place};
 use crate::error::Error;
 use crate::files;
-use crate::listen::{self, Hub, Listener, Senders};
+use crate::listen::Listener;
 use crate::metrics::Registry;
 use crate::options::{Listen, Options, TlsOptions};
 use crate::pin::Home;
@@ -30,7 +28,7 @@ use crate::socket;
 use crate::stream::Routes;
 use crate::timers::Timers;
 use crate::tls::Tls;
-use crate::workers::{self, Arrivals, Service, Worker};
+use crate::workers::{self, Accepting, Service, Told, Worker};
 
 /// Binds every place, starts the threads, and returns when all of them are ready to serve.
 ///
@@ -98,24 +96,18 @@ impl Bound {
         service.starting(&handle);
         let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
         let timers = if S::TIMERS { None } else { Some(running.start_timers()?) };
-        let (arrivals, runtimes) = running.start_workers(&options, &service, timers.as_ref())?;
+        let runtimes = running.start_workers(&options, &service, listeners, timers.as_ref())?;
         drop(timers);
         // Read only when a scrape comes, so the figures cost nothing until then.
         let counters = Arc::clone(&running.handle.counters);
         options.metrics.collect(move |out| counters.render(out));
-        let acceptor = Acceptor {
-            listeners,
+        let beside = Beside {
             metrics: metrics.map(|socket| (socket.into(), options.metrics)),
             handle: running.handle.clone(),
-            workers: arrivals,
-            runtimes,
-            refusal: service.refusal().to_vec(),
-            serial_nanos: Box::new({
-                let service = Arc::clone(&service);
-                move || service.serial_nanos()
-            }),
+            loads: (S::MOVES && workers > 1)
+                .then(|| Loads { runtimes, serial_nanos: Box::new(move || service.serial_nanos()) }),
         };
-        running.start_acceptor(acceptor)?;
+        running.start_beside(beside)?;
         Ok(running)
     }
 }
@@ -125,6 +117,10 @@ impl fmt::Debug for Bound {
         f.debug_struct("Bound").field("options", &self.options).finish_non_exhaustive()
     }
 }
+
+/// Workers that accept, the first of them, and give to the others what is theirs: one is not enough, as it may be busy for long, and each
+/// is woken whenever somebody connects.
+const ACCEPTING: usize = 2;
 
 fn worker_count(wanted: usize) -> usize {
     match wanted {
@@ -197,34 +193,36 @@ impl Running {
         &mut self,
         options: &Options,
         service: &Arc<S>,
+        listeners: Vec<Listener>,
         timers: Option<&Timers>,
-    ) -> Result<(Senders<S::Carried>, Vec<RuntimeMetrics>), Error> {
-        let mut senders = Vec::new();
+    ) -> Result<Vec<RuntimeMetrics>, Error> {
         let mut ready = Vec::new();
-        let workers = &self.handle.stop.workers;
-        let (routes, moved): (Vec<_>, Vec<_>) = workers.iter().map(|_| unbounded_channel()).unzip();
+        let stop = &self.handle.stop;
+        let told = Arc::new(Told(Arc::clone(stop)));
+        let (routes, arrivals): (Vec<_>, Vec<_>) = stop.workers.iter().map(|_| unbounded_channel()).unzip();
         let routes = Routes(routes.into());
-        for ((index, shutdown), moved) in workers.iter().enumerate().zip(moved) {
-            let (sender, accepted) = unbounded_channel();
-            let (tell, told) = sync_channel(1);
+        for ((index, shutdown), arrivals) in stop.workers.iter().enumerate().zip(arrivals) {
+            let name = format!("worker-{index}");
+            let failed = |source| Error::Thread { name: name.clone(), source };
+            let shares = if index < ACCEPTING { &listeners[..] } else { &[] };
+            let listeners = shares.iter().map(Listener::share).collect::<io::Result<_>>().map_err(failed)?;
+            let accepting = Accepting { listeners, until: stop.accept.clone(), told: Arc::clone(&told) };
+            let (tell, is_ready) = sync_channel(1);
             let worker = Worker {
                 index,
-                home: options.pin_workers.then(|| Home::of(index, workers.len())).flatten(),
+                home: options.pin_workers.then(|| Home::of(index, stop.workers.len())).flatten(),
                 service: Arc::clone(service),
                 routes: routes.clone(),
                 counters: Arc::clone(&self.handle.counters),
                 shutdown: shutdown.clone(),
-                now: self.handle.stop.now.clone(),
+                now: stop.now.clone(),
                 drain: options.drain,
                 timers: timers.cloned(),
             };
-            let name = format!("worker-{index}");
-            self.threads.push(spawn(&name, move || worker.run(Arrivals { accepted, moved }, tell))?);
-            senders.push(sender);
-            ready.push((name, told));
+            self.threads.push(spawn(&name, move || worker.run(accepting, arrivals, tell))?);
+            ready.push((name, is_ready));
         }
-        let runtimes = ready.into_iter().map(|(name, told)| await_ready(name, &told)).collect::<Result<_, _>>()?;
-        Ok((senders, runtimes))
+        ready.into_iter().map(|(name, is_ready)| await_ready(name, &is_ready)).collect()
     }
 
     /// Starts the thread that keeps time for workers who do not; it ends behind the last of them.
@@ -239,10 +237,14 @@ impl Running {
         await_ready(name.to_owned(), &told)
     }
 
-    fn start_acceptor<C: Send + 'static>(&mut self, acceptor: Acceptor<C>) -> Result<(), Error> {
-        let name = "acceptor";
+    /// Starts the thread for what goes on beside the workers, if anything does.
+    fn start_beside(&mut self, beside: Beside) -> Result<(), Error> {
+        if beside.metrics.is_none() && beside.handle.tls.is_none() && beside.loads.is_none() {
+            return Ok(());
+        }
+        let name = "beside";
         let (tell, told) = sync_channel(1);
-        self.threads.push(spawn(name, move || acceptor.run(tell))?);
+        self.threads.push(spawn(name, move || beside.run(tell))?);
         await_ready(name.to_owned(), &told)
     }
 }
@@ -305,7 +307,9 @@ impl Handle {
     /// A place for a connection that has come otherwise than through the listeners, on the worker that has the fewest; among equals
     /// the first from `next` on, which is set to the one behind it. `None` at the limit of open connections.
     pub fn take_place(&self, next: &mut usize) -> Option<Place> {
-        self.counters.take(next, false)
+        let place = self.counters.take(*next, false)?;
+        *next = place.worker() + 1;
+        Some(place)
     }
 
     /// The configuration of TLS for a connection that begins now, if there is one: with the certificate that is in use.
@@ -386,20 +390,21 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// The thread that accepts, for every listener, and answers scrapes.
-struct Acceptor<C> {
-    listeners: Vec<Listener>,
+/// The thread for what goes on beside the workers: scrapes, the certificate's SIGHUP, and spreading connections.
+struct Beside {
     metrics: Option<(std::net::TcpListener, Registry)>,
     handle: Handle,
-    workers: Senders<C>,
-    /// How busy the workers are.
+    /// Where connections move.
+    loads: Option<Loads>,
+}
+
+/// How busy the workers are, and [`Service::serial_nanos`].
+struct Loads {
     runtimes: Vec<RuntimeMetrics>,
-    refusal: Vec<u8>,
-    /// See [`Service::serial_nanos`].
     serial_nanos: Box<dyn Fn() -> u64 + Send>,
 }
 
-impl<C: 'static> Acceptor<C> {
+impl Beside {
     fn run(self, ready: SyncSender<io::Result<()>>) -> bool {
         let runtime = match workers::runtime() {
             Ok(runtime) => runtime,
@@ -409,48 +414,30 @@ impl<C: 'static> Acceptor<C> {
                 return false;
             }
         };
-        runtime.block_on(self.accept(ready));
+        runtime.block_on(self.until_shutdown(ready));
         false
     }
 
-    async fn accept(self, ready: SyncSender<io::Result<()>>) {
-        let Self { listeners, metrics, handle, workers, runtimes, refusal, serial_nanos } = self;
+    async fn until_shutdown(self, ready: SyncSender<io::Result<()>>) {
+        let Self { metrics, handle, loads } = self;
         let shutdown = &handle.stop.accept;
-        if let Err(error) = background(metrics, handle.tls.as_ref(), shutdown) {
-            let _ = ready.send(Err(error));
+        let begun = begin(metrics, handle.tls.as_ref(), shutdown);
+        let has_begun = begun.is_ok();
+        let _ = ready.send(begun);
+        if !has_begun {
             return;
         }
-        let _ = ready.send(Ok(()));
-        if handle.counters.moves() && workers.len() > 1 {
-            let (counters, shutdown) = (Arc::clone(&handle.counters), shutdown.clone());
-            spawn_local(async move { balance::watch(&counters, runtimes, serial_nanos, shutdown).await });
-        }
-        // However this ends.
-        let _told = Told(Arc::clone(&handle.stop));
-        let hub = Rc::new(Hub { counters: Arc::clone(&handle.counters), workers, refusal, next: Cell::new(0) });
-        let accept = |listener| spawn_local(listen::accept_all(listener, Rc::clone(&hub), shutdown.clone()));
-        let tasks: Vec<_> = listeners.into_iter().map(accept).collect();
-        // The last task to end drops the hub, and with it the workers' senders: that starts their drain.
-        drop(hub);
-        for task in tasks {
-            if let Err(error) = task.await {
-                error!("a listener failed: {error}");
+        match loads {
+            Some(Loads { runtimes, serial_nanos }) => {
+                balance::watch(&handle.counters, runtimes, serial_nanos, shutdown.clone()).await;
             }
+            None => shutdown.triggered().await,
         }
     }
 }
 
-/// Tells the connections, when it is dropped, that nobody listens any more.
-struct Told(Arc<Stop>);
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        self.0.listens_no_more();
-    }
-}
-
-/// Starts what else runs on the accepting thread: the metrics endpoint and the certificate's SIGHUP.
-fn background(
+/// Starts the metrics endpoint, and waiting for the certificate's SIGHUP.
+fn begin(
     metrics: Option<(std::net::TcpListener, Registry)>,
     tls: Option<&Arc<Tls>>,
     shutdown: &Shutdown,

@@ -17,6 +17,7 @@ use tokio_rustls::server::TlsStream;
 use crate::counters::Place;
 use crate::listen::{Accepted, Transport};
 use crate::shutdown::Shutdown;
+use crate::tcp::Tcp;
 
 /// A connection on its worker.
 ///
@@ -104,7 +105,7 @@ impl fmt::Display for Peer {
 #[derive(Debug)]
 pub enum Stream {
     /// Plain TCP.
-    Tcp(TcpStream),
+    Tcp(Tcp),
     /// A Unix domain socket.
     Unix(UnixStream),
     /// TLS after its handshake. Boxed, so that the other two stay small.
@@ -204,6 +205,8 @@ impl AsyncWrite for Stream {
 }
 
 impl AsFd for Stream {
+    /// # Panics
+    /// When the [runtime could not take](Tcp) the socket.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),

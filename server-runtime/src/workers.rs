@@ -1,23 +1,25 @@
 //! The worker threads, and what a server is to them.
 
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 use tokio::runtime::{Handle, LocalRuntime, RuntimeMetrics};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_local;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use crate::counters::{Counters, Place};
-use crate::listen::{Accepted, Transport};
+use crate::listen::{Accepted, Incoming, Listener, Transport};
 use crate::pin::Home;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, Stop};
 use crate::stream::{Connection, Peer, Routes, Stream};
+use crate::tcp::Tcp;
 use crate::timers::{self, Timers};
 use crate::tls;
 
@@ -73,24 +75,6 @@ pub trait Service: Send + Sync + 'static {
 /// Who talks to whom, and the count that it is in.
 type Ends = (Peer, Peer, Place);
 
-/// Connections on their way to a worker.
-pub(crate) struct Arrivals<C> {
-    /// From the acceptor, which hangs up at the end.
-    pub(crate) accepted: UnboundedReceiver<Accepted<C>>,
-    /// From other workers.
-    pub(crate) moved: UnboundedReceiver<Accepted<C>>,
-}
-
-impl<C> Arrivals<C> {
-    async fn next(&mut self) -> Option<Accepted<C>> {
-        tokio::select! {
-            biased;
-            Some(moved) = self.moved.recv() => Some(moved),
-            accepted = self.accepted.recv() => accepted,
-        }
-    }
-}
-
 /// One worker's view of the server.
 pub(crate) struct Worker<S: Service> {
     pub(crate) index: usize,
@@ -106,6 +90,24 @@ pub(crate) struct Worker<S: Service> {
     pub(crate) drain: Duration,
     /// Who keeps its time, if its runtime does not.
     pub(crate) timers: Option<Timers>,
+}
+
+/// What a worker accepts from, and until when.
+pub(crate) struct Accepting {
+    /// None at workers that get their connections from others.
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) until: Shutdown,
+    /// Dropped when it listens no more.
+    pub(crate) told: Arc<Told>,
+}
+
+/// Tells the connections, when its last clone is dropped, that nobody listens any more.
+pub(crate) struct Told(pub(crate) Arc<Stop>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.listens_no_more();
+    }
 }
 
 /// Threads of one worker for `spawn_blocking`, which reads files above all. tokio's default is 512 for each runtime, and so
@@ -136,10 +138,12 @@ fn runtime_at(home: Option<Home>, keeps_time: bool) -> io::Result<LocalRuntime> 
 }
 
 impl<S: Service> Worker<S> {
-    /// Serves what arrives until the acceptor hangs up, then drains. Tells whether connections were cut.
+    /// Accepts and serves until the shutdown, then drains. Tells whether connections were cut. From other workers connections come as
+    /// `arrivals`.
     pub(crate) fn run(
         mut self,
-        mut arrivals: Arrivals<S::Carried>,
+        accepting: Accepting,
+        mut arrivals: UnboundedReceiver<Accepted<S::Carried>>,
         ready: SyncSender<io::Result<RuntimeMetrics>>,
     ) -> bool {
         let timers = self.timers.take();
@@ -160,14 +164,56 @@ impl<S: Service> Worker<S> {
             let _ = ready.send(Ok(Handle::current().metrics()));
             // The starter tells a worker that fails by this end hanging up.
             drop(ready);
-            while let Some(accepted) = arrivals.next().await {
-                self.serve(&state, accepted);
+            let worker = Rc::new(self);
+            worker.start_accepting(&state, accepting);
+            let mut triggered = pin!(worker.shutdown.triggered());
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(accepted) = arrivals.recv() => worker.serve(&state, accepted),
+                    () = &mut triggered => break,
+                }
             }
-            self.drain(&state, &mut arrivals.moved).await
+            worker.drain(&state, &mut arrivals).await
         });
         // This is what cuts the connections that are still open. It does not wait for `spawn_blocking`'s threads.
         runtime.shutdown_background();
         cut
+    }
+
+    fn start_accepting(self: &Rc<Self>, state: &Rc<S::Worker>, Accepting { listeners, until, told }: Accepting) {
+        for listener in listeners {
+            let (worker, state) = (Rc::clone(self), Rc::clone(state));
+            let (until, told) = (until.clone(), Arc::clone(&told));
+            spawn_local(async move {
+                // In a block, so that the listener is closed before it is told.
+                {
+                    let accepted = listener.accept(&worker.counters, |incoming| worker.accept(&state, incoming));
+                    tokio::select! {
+                        () = accepted => {}
+                        () = until.triggered() => {}
+                    }
+                }
+                drop(told);
+            });
+        }
+    }
+
+    fn accept(&self, state: &Rc<S::Worker>, incoming: Incoming<'_>) {
+        let Some(place) = self.counters.take(self.index, incoming.is_plain()) else {
+            return incoming.refuse(self.service.refusal());
+        };
+        let worker = place.worker();
+        match incoming.at(place) {
+            Ok(accepted) if worker == self.index => self.serve(state, accepted),
+            Ok(accepted) => {
+                // A worker that is gone takes nothing; the connection is closed by dropping it.
+                if self.routes.0[worker].send(accepted).is_err() {
+                    error!("worker-{worker} has ended; a connection is lost");
+                }
+            }
+            Err(error) => debug!("a connection ended while it was accepted: {error}"),
+        }
     }
 
     fn connection(
@@ -183,7 +229,7 @@ impl<S: Service> Worker<S> {
     fn serve(&self, state: &Rc<S::Worker>, accepted: Accepted<S::Carried>) {
         let Accepted { socket, peer, local, place, carried } = accepted;
         let stream = match socket {
-            Transport::Tcp(socket) => TcpStream::from_std(socket).map(Stream::Tcp),
+            Transport::Tcp(socket) => Ok(Stream::Tcp(Tcp::new(socket))),
             Transport::Unix(socket) => UnixStream::from_std(socket).map(Stream::Unix),
             Transport::Tls(socket, session) => return self.serve_tls(state, socket, session, (peer, local, place)),
         };

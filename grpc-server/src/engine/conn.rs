@@ -21,8 +21,8 @@ use crate::tuning;
 
 /// Serves a connection to its end.
 pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
-    let Connection { mut stream, peer, shutdown, place, .. } = connection;
-    let end = End::of(&stream);
+    let Connection { mut stream, peer, local, shutdown, place, .. } = connection;
+    let end = End::of(&stream, &local, &peer);
     let origin = Rc::new(Origin { worker, peer, end, shutdown });
     let options = Rc::clone(&origin.worker.options);
     let mut read = Vec::new();

@@ -24,9 +24,11 @@ pub(super) enum End {
 }
 
 impl End {
-    pub(super) fn of(stream: &Stream) -> Self {
+    pub(super) fn of(stream: &Stream, local: &Peer, peer: &Peer) -> Self {
         match stream {
-            Stream::Tcp(stream) => Self::Tcp(stream.connect_info()),
+            Stream::Tcp(_) => {
+                Self::Tcp(TcpConnectInfo { local_addr: local.socket_addr(), remote_addr: peer.socket_addr() })
+            }
             Stream::Tls(stream) => Self::Tls(stream.connect_info()),
             Stream::Unix(stream) => Self::Unix(stream.connect_info()),
         }

@@ -214,6 +214,10 @@ impl Conn {
             }
             if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering(_)) {
                 if self.close == Close::Yes {
+                    // Whoever drops a plain socket closes it in good order.
+                    if !self.origin.is_secure {
+                        return Poll::Ready(Ok(Served::Over));
+                    }
                     self.slot.stay(Phase::Writing);
                     return Pin::new(&mut self.stream).poll_shutdown(cx).map_ok(|()| Served::Over);
                 }

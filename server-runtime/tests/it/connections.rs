@@ -1,5 +1,6 @@
 //! Accepting, spreading, and what a connection may do.
 
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +59,24 @@ fn spreads_evenly_over_the_workers() {
     streams.extend((0..10).map(|_| connect(addr)));
     until("worker-1 is full", || handle.connections_by_worker() == [10, 10, 10]);
     drop(streams);
+    end(running);
+}
+
+#[test]
+fn who_connects_while_a_worker_is_busy_is_served_by_another() {
+    let running = serve(options());
+    let addr = running.local_addrs()[0];
+    // Whichever worker has it.
+    let mut stalled = connect(addr);
+    stalled.write_all(b"stall").unwrap();
+    until("it is there", || running.connections() == 1);
+    assert_eq!(ask(&mut connect(addr), "hello"), "hello");
+    stalled.set_nonblocking(true).unwrap();
+    let unanswered = stalled.read(&mut [0; 4]).unwrap_err();
+    assert_eq!(unanswered.kind(), ErrorKind::WouldBlock, "the first worker is still busy");
+    stalled.set_nonblocking(false).unwrap();
+    stalled.read_exact(&mut [0; 4]).unwrap();
+    drop(stalled);
     end(running);
 }
 

@@ -1,6 +1,6 @@
 //! The log; a process has one, so each test has a process.
 
-use server_runtime::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level};
+use server_runtime::{LogFormat, LogOptions, LogOutput, Options, init_logging, set_log_level};
 
 use crate::support::{Folder, alone, ask, connect, end, options, serve};
 
@@ -15,7 +15,7 @@ fn json_lines_in_a_file() {
     init_logging(&log).unwrap();
     assert!(init_logging(&log).is_err(), "there is one already");
 
-    let running = serve(options());
+    let running = serve(Options { workers: 1, ..options() });
     assert_eq!(ask(&mut connect(running.local_addrs()[0]), "panic"), "");
     end(running);
     tracing::debug!("below the level");

@@ -15,8 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// Longer than anything here takes, shorter than a person waits for a hung test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Echoes. `panic` panics, `options` answers with those of its socket, `who` answers with worker, peer and local address, `hold` goes on until the connection is cut,
-/// `shutdown` answers when the server shuts down.
+/// Echoes. `panic` panics, `options` answers with those of its socket, `who` answers with worker, peer and local address, `hold` goes on until the connection is cut, `stall`
+/// holds up its worker for two seconds, `shutdown` answers when the server shuts down.
 pub(crate) struct Echo;
 
 pub(crate) const REFUSAL: &str = "full\n";
@@ -41,6 +41,10 @@ impl Service for Echo {
                 }
                 b"panic" => panic!("as asked"),
                 b"hold" => std::future::pending().await,
+                b"stall" => {
+                    std::thread::sleep(Duration::from_secs(2));
+                    b"over".to_vec()
+                }
                 b"options" => {
                     let socket = SockRef::from(&stream);
                     let is_kept = socket.keepalive().unwrap();
