@@ -13,12 +13,18 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
+use loadgen::compare::Machine;
+use serde::{Deserialize, Serialize};
 
 use crate::compare::stats::{median, paired_ratio};
 use crate::isolation::Client;
 use crate::load::xorshift;
 use crate::process::{Server, free_port};
+use crate::record;
+
+/// In the folder of records.
+const RECORD: &str = "scaling.jsonl";
 
 /// Requests outstanding on each connection.
 const DEPTHS: [usize; 2] = [1, 32];
@@ -39,7 +45,7 @@ struct Idler {
 }
 
 const IDLERS: [Idler; 5] = [
-    Idler { name: "nobody else", words: &[] },
+    Idler { name: "nobody", words: &[] },
     Idler { name: "one idle BLPOP", words: &[&["BLPOP", "nothing", "0"]] },
     Idler { name: "one WATCH", words: &[&["WATCH", "key:1"]] },
     Idler { name: "one tracking client", words: &[&["HELLO", "3"], &["CLIENT", "TRACKING", "ON"], &["GET", "key:1"]] },
@@ -64,6 +70,9 @@ pub(crate) struct Options {
     /// Only conditions whose name contains this.
     #[arg(long)]
     only: Option<String>,
+    /// Keep what is measured in benches/record/scaling.jsonl, in the place of older figures of the same conditions.
+    #[arg(long)]
+    record: bool,
 }
 
 /// What one run showed.
@@ -77,14 +86,29 @@ struct Sample {
     idle: f64,
 }
 
+/// A condition, and what its rounds have shown.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    client: String,
+    depth: usize,
+    /// CPU time per request in microseconds, with one worker and with two.
+    cpu_us: [Vec<f64>; 2],
+    /// With two.
+    balance: Vec<f64>,
+    idle: Vec<f64>,
+    rate: Vec<f64>,
+    /// Of the workspace.
+    commit: Option<String>,
+    machine: Machine,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// A server or the generator cannot be started, or fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
-    println!("| one more client | depth | us with 1 worker | with 2 | 2 workers do | 95 % | balance | idle | rate |");
-    println!("|---|--:|--:|--:|--:|---|--:|--:|--:|");
+    let (mut rows, commit) = (Vec::new(), loadgen::compare::commit(crate::root()));
     let is_wanted = |idler: &&Idler| options.only.as_ref().is_none_or(|only| idler.name.contains(only.as_str()));
     for idler in IDLERS.iter().filter(is_wanted) {
         for depth in DEPTHS {
@@ -94,32 +118,70 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                     samples[at].push(measure(options, idler, depth, at + 1, &ours)?);
                 }
             }
-            print_row(idler, depth, &samples);
+            let row = Row::new(idler, depth, &samples, commit.clone());
+            println!("{}", row.described());
+            rows.push(row);
         }
+    }
+    print!("\n{}", written(&rows));
+    if options.record {
+        if let Some(row) = rows.iter().find(|row| !row.is_spread()) {
+            bail!("nothing is kept, as one worker did all: {}", row.described());
+        }
+        let mut kept = record::read::<Row>(RECORD)?;
+        kept.retain(|old| !rows.iter().any(|row| (&row.client, row.depth) == (&old.client, old.depth)));
+        kept.extend(rows);
+        record::write(RECORD, &kept)?;
     }
     Ok(())
 }
 
-fn print_row(idler: &Idler, depth: usize, [one, two]: &[Vec<Sample>; 2]) {
-    let all = |samples: &[Sample], field: fn(&Sample) -> f64| samples.iter().map(field).collect::<Vec<_>>();
-    let (single, double) = (all(one, |sample| sample.cpu_us), all(two, |sample| sample.cpu_us));
-    let ratio = paired_ratio(&single, &double);
-    let of_two = |field| median(&all(two, field));
-    let balance = of_two(|sample| sample.balance);
-    // The server gathers connections on one worker where no processor is free.
-    let scaling = if balance < SPREAD {
-        "unknown: one did all | ".to_owned()
-    } else {
-        format!("{:.2} x | {:.2} to {:.2}", 2.0 * ratio.mean, 2.0 * ratio.interval.0, 2.0 * ratio.interval.1)
-    };
-    println!(
-        "| {} | {depth} | {:.2} | {:.2} | {scaling} | {balance:.2} | {:.0} % | {:.0} |",
-        idler.name,
-        median(&single),
-        median(&double),
-        100.0 * of_two(|sample| sample.idle),
-        of_two(|sample| sample.rate),
-    );
+/// A line for each condition.
+fn written(rows: &[Row]) -> String {
+    let head = "| one more client | depth | 1 worker | 2 workers | 2 workers do | 95 % |\n|---|--:|--:|--:|--:|---|\n";
+    head.to_owned() + &rows.iter().map(Row::line).collect::<String>()
+}
+
+impl Row {
+    fn new(idler: &Idler, depth: usize, [one, two]: &[Vec<Sample>; 2], commit: Option<String>) -> Self {
+        let all = |samples: &[Sample], field: fn(&Sample) -> f64| samples.iter().map(field).collect::<Vec<_>>();
+        Self {
+            client: idler.name.to_owned(),
+            depth,
+            cpu_us: [one, two].map(|samples| all(samples, |sample| sample.cpu_us)),
+            balance: all(two, |sample| sample.balance),
+            idle: all(two, |sample| sample.idle),
+            rate: all(two, |sample| sample.rate),
+            commit,
+            machine: Machine::this(),
+        }
+    }
+
+    /// Whether both workers were at work: the server gathers connections on one where no processor is free.
+    fn is_spread(&self) -> bool {
+        median(&self.balance) >= SPREAD
+    }
+
+    /// What stands in no table: how much of it is to be believed.
+    fn described(&self) -> String {
+        let [balance, idle, rate] = [&self.balance, &self.idle, &self.rate].map(|values| median(values));
+        let Self { client, depth, .. } = self;
+        format!("{client}, {depth} deep: balance {balance:.2}, idle {:.0} %, {rate:.0}/s", 100.0 * idle)
+    }
+
+    /// Of a table.
+    fn line(&self) -> String {
+        let [one, two] = &self.cpu_us;
+        let ratio = paired_ratio(one, two);
+        let scaling = if self.is_spread() {
+            format!("{:.2} x | {:.2} to {:.2}", 2.0 * ratio.mean, 2.0 * ratio.interval.0, 2.0 * ratio.interval.1)
+        } else {
+            "unknown: one did all | –".to_owned()
+        };
+        let digits = |value: f64| if value < 1.0 { format!("{value:.2}") } else { format!("{value:.1}") };
+        let [single, double] = [one, two].map(|values| digits(median(values)));
+        format!("| {} | {} | {single} | {double} | {scaling} |\n", self.client, self.depth)
+    }
 }
 
 fn measure(options: &Options, idler: &Idler, depth: usize, workers: usize, ours: &Path) -> Result<Sample> {
@@ -245,5 +307,26 @@ impl Load {
             }
         }
         Ok(answers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_workers_are_compared_by_the_price_of_a_request() {
+        let sample = |cpu_us, balance| Sample { cpu_us, rate: 1.0, balance, idle: 0.0 };
+        let table = |balance| {
+            let samples = [1.0, 2.0, 3.0].map(|cpu_us| [sample(cpu_us, 0.0), sample(2.0 * cpu_us, balance)]);
+            let [mut one, mut two] = [Vec::new(), Vec::new()];
+            for [single, double] in samples {
+                one.push(single);
+                two.push(double);
+            }
+            written(&[Row::new(&IDLERS[0], 32, &[one, two], None)])
+        };
+        assert!(table(0.9).ends_with("|\n| nobody | 32 | 2.0 | 4.0 | 1.00 x | 1.00 to 1.00 |\n"), "{}", table(0.9));
+        assert!(table(0.1).ends_with("|\n| nobody | 32 | 2.0 | 4.0 | unknown: one did all | – |\n"), "{}", table(0.1));
     }
 }
