@@ -320,7 +320,7 @@ fn a_thousand_devices() {
     println!("1,000 devices: {:.1} % of a core, {memory}", (cpu() - before) as f64 / SECONDS as f64);
 }
 
-/// What README says of the bridge: `cargo test -p echonet-lite --all-features --test it figures_of_the_bridge -- --ignored --nocapture`.
+/// How long changes take through the bridge: `cargo test -p echonet-lite --all-features --test it figures_of_the_bridge -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of two minutes"]
 fn figures_of_the_bridge() {

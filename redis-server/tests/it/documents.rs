@@ -171,6 +171,43 @@ fn a_replica_has_what_its_primary_has() {
     until("what was said is there", || digest(&mut follower) == expected);
 }
 
+/// What a key with a document adds to the memory that both servers say they use.
+#[test]
+fn documents_take_less_than_in_the_module() {
+    const KEYS: usize = 10_000;
+    let Some(genuine) = Genuine::with_modules(&[]) else { return };
+    let ours = Process::start("documents-memory", &[]);
+    let (mut one, mut other) = (ours.connect(), genuine.connect());
+    let mut check = |text: &str, most: f64| {
+        let [own, theirs] = [grown(&mut one, text, KEYS), grown(&mut other, text, KEYS)];
+        println!("{} bytes of text: {own:.0} bytes, {theirs:.0} in the module", text.len());
+        assert!(own < most * theirs, "{text}: {own} bytes, {theirs} in the module");
+    };
+    let list = |elements: Vec<String>| format!("[{}]", elements.join(","));
+    check(
+        r#"{"id":12345,"name":"Ann Other","address":"1 Some Street","active":true,"amount":19.95,"tags":["a","bc"]}"#,
+        0.5,
+    );
+    check(&list((0..143).map(|number| (number * 7).to_string()).collect()), 0.25);
+    check(&list((0..100).map(|number| format!("{number}.25")).collect()), 0.25);
+    check(r#"{"a":1}"#, 0.5);
+}
+
+/// Bytes for each of so many keys with a document.
+fn grown(stream: &mut (impl Read + Write), text: &str, keys: usize) -> f64 {
+    let used = |stream: &mut _| {
+        let info = ask(stream, &["INFO", "memory"]).text();
+        let line = info.lines().find_map(|line| line.strip_prefix("used_memory:")).unwrap();
+        line.trim().parse::<f64>().unwrap()
+    };
+    ask(stream, &["FLUSHALL"]);
+    let before = used(stream);
+    for number in 0..keys {
+        assert_eq!(ask(stream, &["JSON.SET", &format!("document:{number:06}"), "$", text]).text(), "OK");
+    }
+    (used(stream) - before) / keys as f64
+}
+
 /// A transaction that watches a document, or a filter, fails when it changes.
 #[test]
 fn watchers_are_told() {
