@@ -1,6 +1,7 @@
 //! House rules that no compiler checks.
 
 mod everywhere;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -140,6 +141,7 @@ impl Tree {
         }
         breaches.extend(self.check_http2());
         breaches.extend(everywhere::breaches(&self.files));
+        breaches.extend(tables::breaches(&self.files));
         let missing = DOCUMENTS.iter().filter(|name| !self.files.contains_key(**name));
         breaches.extend(missing.map(|name| format!("{name}: missing")));
         breaches

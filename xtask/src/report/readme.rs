@@ -184,6 +184,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::run_quietly;
 
     #[test]
     fn a_table_stands_between_its_marks() {
@@ -192,6 +193,24 @@ mod tests {
         assert_eq!(found, text.replace("old", "new"));
         assert_eq!(between_marks(&found, "x", "new\n").unwrap(), found);
         assert!(between_marks(text, "y", "").unwrap_err().to_string().contains("begin: table y"));
+    }
+
+    /// Marks that nothing fills would keep what somebody wrote by hand.
+    #[test]
+    fn all_marks_are_of_tables_that_are_rendered() {
+        let file: File = toml::from_str(include_str!("../../../benches/scenarios/readme.toml")).unwrap();
+        let known = |path: &str, name: &str| {
+            file.tables.iter().any(|spec| (spec.file.as_str(), spec.name.as_str()) == (path, name))
+                || OTHERS.iter().any(|(file, other, _)| (*file, *other) == (path, name))
+        };
+        let mut git = std::process::Command::new("git");
+        let paths = run_quietly(git.args(["ls-files", "*.md"]).current_dir(crate::root())).unwrap();
+        for path in paths.lines() {
+            let text = fs::read_to_string(crate::root().join(path)).unwrap();
+            for name in text.lines().filter_map(|line| line.strip_prefix("<!-- begin: table ")?.strip_suffix(" -->")) {
+                assert!(known(path, name), "{path}: nothing renders the table {name}");
+            }
+        }
     }
 
     #[test]
