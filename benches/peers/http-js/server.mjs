@@ -1,5 +1,6 @@
 // Node's http, and Bun.serve where Bun runs it; one process, as the published comparison had it. With the place of a Redis
 // behind the port also GET /get?key=…, by the client of Bun or the package `redis`; both send what waits in one write.
+// Bun's has a WebSocket at /ws, too, which echoes; Node's is in websocket.mjs.
 const [port, place] = [Number(process.argv[2]), process.argv[3]];
 const plain = "Hello from JavaScript";
 const json = () => JSON.stringify({ message: plain });
@@ -21,12 +22,14 @@ if (globalThis.Bun) {
     for await (const piece of body) length += piece.length;
     return new Response(String(length));
   };
-  const fetch = (request) => {
+  const fetch = (request, server) => {
     const url = new URL(request.url);
+    if (url.pathname === "/ws") return server.upgrade(request) ? undefined : new Response("no WebSocket", { status: 400 });
     if (url.pathname === "/upload") return upload(request.body);
     return answers[url.pathname]?.(url) ?? new Response(greeting(url.pathname));
   };
-  Bun.serve({ port, hostname: "127.0.0.1", fetch });
+  const websocket = { message: (socket, message) => socket.send(message) };
+  Bun.serve({ port, hostname: "127.0.0.1", fetch, websocket });
 } else {
   const http = await import("node:http");
   const redis = place && (await import("redis")).createClient({ url: `redis://${place}` });

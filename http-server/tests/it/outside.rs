@@ -68,6 +68,9 @@ fn readme_alone_makes_servers() {
         "data: 3\n\n\r\n0\r\n\r\n",
     );
     echoes(&Program::start(&built.join("websocket")));
+    // What is measured is what is shown.
+    let (_, shown) = include_str!("../../examples/websocket.rs").split_once("\n\n").unwrap();
+    assert!(std::fs::read_to_string(&readme).unwrap().contains(shown), "the README's WebSocket is not the example's");
     drop(std::fs::remove_dir_all(&folder));
 }
 
@@ -75,7 +78,7 @@ fn readme_alone_makes_servers() {
 fn echoes(program: &Program) {
     let mut socket = TcpStream::connect(&program.1).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let upgrade = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+    let upgrade = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     socket.write_all(upgrade.as_bytes()).unwrap();
     let mut socket = BufReader::new(socket);

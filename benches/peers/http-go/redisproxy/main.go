@@ -1,4 +1,5 @@
-// GET /get?key=… from Redis: net/http and go-redis as their documentation shows them.
+// GET /get?key=… from Redis: net/http and go-redis as their documentation shows them. Behind the place of Redis the size of the
+// pool of connections can stand; go-redis' own is ten for each processor.
 package main
 
 import (
@@ -6,12 +7,21 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 )
 
 func main() {
-	client := redis.NewClient(&redis.Options{Addr: os.Args[2]})
+	options := &redis.Options{Addr: os.Args[2]}
+	if len(os.Args) > 3 {
+		size, err := strconv.Atoi(os.Args[3])
+		if err != nil {
+			panic(err)
+		}
+		options.PoolSize = size
+	}
+	client := redis.NewClient(options)
 	http.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "Hello from Go")
 	})

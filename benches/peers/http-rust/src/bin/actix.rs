@@ -1,11 +1,12 @@
 //! actix-web as its documentation shows it.
 
-use actix_web::{App, HttpServer, Responder, get, post, web};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, Responder, get, post, rt, web};
+use actix_ws::Message;
 use futures_util::StreamExt;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Message {
+struct Greeting {
     message: &'static str,
 }
 
@@ -16,7 +17,7 @@ async fn plain() -> impl Responder {
 
 #[get("/json")]
 async fn json() -> impl Responder {
-    web::Json(Message { message: "Hello from Rust" })
+    web::Json(Greeting { message: "Hello from Rust" })
 }
 
 /// How long a body is, piece by piece.
@@ -29,8 +30,31 @@ async fn upload(mut body: web::Payload) -> impl Responder {
     length.to_string()
 }
 
+/// What comes goes back.
+#[get("/ws")]
+async fn echo(request: HttpRequest, body: web::Payload) -> actix_web::Result<HttpResponse> {
+    let (response, mut session, mut messages) = actix_ws::handle(&request, body)?;
+    rt::spawn(async move {
+        while let Some(Ok(message)) = messages.recv().await {
+            let sent = match message {
+                Message::Text(text) => session.text(text).await,
+                Message::Binary(bytes) => session.binary(bytes).await,
+                Message::Ping(bytes) => session.pong(&bytes).await,
+                _ => break,
+            };
+            if sent.is_err() {
+                break;
+            }
+        }
+    });
+    Ok(response)
+}
+
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
     let port = std::env::args().nth(1).expect("a port");
-    HttpServer::new(|| App::new().service(plain).service(json).service(upload)).bind(format!("127.0.0.1:{port}"))?.run().await
+    HttpServer::new(|| App::new().service(plain).service(json).service(upload).service(echo))
+        .bind(format!("127.0.0.1:{port}"))?
+        .run()
+        .await
 }

@@ -1,7 +1,8 @@
 //! axum as its documentation shows it.
 
+use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, Request};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -21,12 +22,22 @@ async fn length(request: Request) -> String {
     length.to_string()
 }
 
+/// What comes goes back.
+async fn echo(mut socket: WebSocket) {
+    while let Some(Ok(message)) = socket.recv().await {
+        if socket.send(message).await.is_err() {
+            break;
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() {
     let port = std::env::args().nth(1).expect("a port");
     let app = Router::new()
         .route("/", get(|| async { "Hello from Rust" }))
         .route("/upload", post(length))
+        .route("/ws", any(|upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) }))
         .route("/json", get(|| async { Json(Message { message: "Hello from Rust" }) }))
         .route(
             "/{name}",
