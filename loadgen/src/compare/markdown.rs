@@ -66,11 +66,13 @@ pub fn table(table: &Table) -> String {
     format!("{}| {} |\n{rows}", row(&table.header), aligned.join(" | "))
 }
 
-/// A text on one line, without what Markdown would take for its own.
+/// A text on one line, without what Markdown would take for its own. Spaces that keep words together stay.
 #[must_use]
 pub fn inline(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+    let is_space = |character: char| character.is_whitespace() && character != '\u{a0}';
+    let words: Vec<&str> = text.split(is_space).filter(|word| !word.is_empty()).collect();
+    for character in words.join(" ").chars() {
         // `](` would make a link of what stands before it.
         if matches!(character, '|' | '<' | '*' | '`' | '\\') || (character == '(' && safe.ends_with(']')) {
             safe.push('\\');
@@ -118,6 +120,11 @@ mod tests {
             assert!(text.contains(part), "`{part}` is not in:\n{text}");
         }
         assert_eq!(text, markdown(&record.clone()));
+    }
+
+    #[test]
+    fn spaces_become_one_but_those_that_keep_words_together() {
+        assert_eq!(inline(" a\u{a0}b  c\n\td | e "), "a\u{a0}b c d \\| e");
     }
 
     #[test]

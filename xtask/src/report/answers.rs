@@ -77,6 +77,8 @@ pub(super) enum Reproduced {
     /// Some verdicts say so, others the contrary.
     InPart,
     Inconclusive,
+    /// There is no record.
+    Unmeasured,
 }
 
 impl fmt::Display for Reproduced {
@@ -86,12 +88,16 @@ impl fmt::Display for Reproduced {
             Self::No => "no",
             Self::InPart => "in part",
             Self::Inconclusive => "inconclusive",
+            Self::Unmeasured => "not measured",
         })
     }
 }
 
 /// From the questions that the claim answers: what is equivalent is not as claimed; what is void or inconclusive says nothing.
-pub(super) fn reproduced(answers: &[Answer<'_>]) -> Reproduced {
+pub(super) fn reproduced(measured: &Measured, answers: &[Answer<'_>]) -> Reproduced {
+    if measured.record.is_none() {
+        return Reproduced::Unmeasured;
+    }
     let (mut as_claimed, mut not_so) = (0, 0);
     for answer in answers {
         let Some(expected) = answer.question.claimed else { continue };

@@ -11,7 +11,7 @@ use super::measured::Measured;
 use super::{details, micro};
 
 /// The metrics of verdict tables, with the names of their columns.
-const COLUMNS: [(Metric, &str); 5] = [
+pub(super) const COLUMNS: [(Metric, &str); 5] = [
     (Metric::Throughput, "rate"),
     (Metric::Cpu, "CPU"),
     (Metric::P99, "p99"),
@@ -31,14 +31,14 @@ pub(super) fn document(findings: &Findings, measured: &[Measured], causes: &micr
     blocks.push(Block::Heading(2, "How it was measured".to_owned()));
     blocks.push(Block::Text(METHOD.to_owned()));
     let mut details: Vec<Block> =
-        all.iter().flat_map(|(finding, measured, _)| details::section(finding, measured)).collect();
+        all.iter().flat_map(|(finding, measured, answers)| details::section(finding, measured, answers)).collect();
     details.extend(causes.blocks(measured, findings));
-    Document { title: "Six published comparisons, measured again".to_owned(), blocks, details }
+    Document { title: format!("{} published comparisons, measured again", all.len()), blocks, details }
 }
 
 const METHOD: &str = "Written by \u{201c}cargo xtask report --render\u{201d} from the records in benches/record, which \
 \u{201c}cargo xtask report\u{201d} measures anew; do not edit. The same command writes a page with every scenario's figures, charts and \
-notes to target/report/report.html. Published machines were others than ours: only ratios carry over. In each round every subject \
+notes, and a table of all verdicts, to target/report/report.html. Published machines were others than ours: only ratios carry over. In each round every subject \
 runs every scenario once; a ratio is the geometric mean over pairs of runs of the same round. Rounds that other programs disturbed \
 do not decide. CPU time and memory are the server's; of controllers (F2) their own. Latencies count from the time at which a \
 request was intended to be sent.";
@@ -50,16 +50,17 @@ fn in_short(all: &All<'_>) -> String {
     let of_slowness: Vec<(&str, Reproduced)> = all
         .iter()
         .filter(|(finding, ..)| finding.questions.iter().any(|question| question.claimed == Some(Expected::Worse)))
-        .map(|(finding, _, answers)| (finding.id.as_str(), reproduced(answers)))
+        .map(|(finding, measured, answers)| (finding.id.as_str(), reproduced(measured, answers)))
         .collect();
     let named = |wanted: Reproduced| {
         let names: Vec<&str> = of_slowness.iter().filter(|(_, found)| *found == wanted).map(|(id, _)| *id).collect();
         (!names.is_empty()).then(|| format!("{wanted} for {}", names.join(", ")))
     };
-    let results: Vec<String> = [Reproduced::Yes, Reproduced::InPart, Reproduced::No, Reproduced::Inconclusive]
-        .into_iter()
-        .filter_map(named)
-        .collect();
+    let results: Vec<String> =
+        [Reproduced::Yes, Reproduced::InPart, Reproduced::No, Reproduced::Inconclusive, Reproduced::Unmeasured]
+            .into_iter()
+            .filter_map(named)
+            .collect();
     let costs = all.iter().filter_map(|(finding, _, answers)| {
         let answer = of(answers, &finding.questions[0], Metric::Cpu).filter(|answer| answer.void().is_none())?;
         Some((answer.comparison.ratio?.estimate.value, answer.verdict))
@@ -82,26 +83,24 @@ fn in_short(all: &All<'_>) -> String {
     )
 }
 
-/// Six rows.
+/// A row for each finding. With more columns, or with results on two lines, the table would be higher than a screen.
 fn summary(all: &All<'_>) -> Table {
-    let row = |(finding, _, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
+    let row = |(finding, measured, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
         let first = &finding.questions[0];
-        let cell = |metric| of(answers, first, metric).map_or_else(|| "–".to_owned(), Answer::text);
+        let cpu = of(answers, first, Metric::Cpu).filter(|_| measured.record.is_some());
+        let on_one_line = |text: String| text.replace(' ', "\u{a0}");
         vec![
             finding.id.clone(),
             finding.title.clone(),
-            reproduced(answers).to_string(),
+            on_one_line(reproduced(measured, answers).to_string()),
             first.rival.clone(),
-            cell(Metric::Cpu),
-            cell(Metric::P99),
-            validity(answers, first),
+            on_one_line(cpu.map_or_else(|| "–".to_owned(), Answer::text)),
         ]
     };
-    let header = ["", "published claim", "reproduced", "ours against", "CPU", "p99", "validity"];
-    Table::new(&header, all.iter().map(row).collect())
+    Table::new(&["", "published claim", "reproduced", "ours against", "CPU"], all.iter().map(row).collect())
 }
 
-/// How many rounds decide a question, how many were disturbed, and what is void.
+/// How many rounds decide a question, and how many were disturbed; what is void says so in its cell.
 fn validity(answers: &[Answer<'_>], question: &Question) -> String {
     let own = || answers.iter().filter(|answer| std::ptr::eq(answer.question, question));
     let pairs = own().filter_map(|answer| answer.comparison.ratio).map(|ratio| ratio.pairs).max().unwrap_or(0);
@@ -109,11 +108,6 @@ fn validity(answers: &[Answer<'_>], question: &Question) -> String {
     let mut text = format!("{pairs} pairs");
     if disturbed > 0 {
         text += &format!(", {disturbed} disturbed");
-    }
-    for answer in own() {
-        if let Some(reason) = answer.void() {
-            text += &format!(", {} ({})", answer.comparison.metric.name(), reason.letter());
-        }
     }
     text
 }
@@ -126,8 +120,8 @@ fn legend(all: &All<'_>) -> String {
         MARGIN * 100.0,
         ERROR * 100.0
     );
-    let used =
-        |reason: &&Void| all.iter().any(|(.., answers)| answers.iter().any(|answer| answer.void() == Some(**reason)));
+    let answers = || all.iter().filter(|(_, measured, _)| measured.record.is_some()).flat_map(|(.., answers)| answers);
+    let used = |reason: &&Void| answers().any(|answer| answer.void() == Some(**reason));
     for reason in Void::ALL.iter().filter(used) {
         text += &format!(" ({}) void: {reason}.", reason.letter());
     }
@@ -135,18 +129,35 @@ fn legend(all: &All<'_>) -> String {
 }
 
 fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Vec<Block> {
+    let heading = Block::Heading(2, format!("{} {}", finding.id, finding.title));
+    let workload = (
+        "Workload:".to_owned(),
+        format!("{}. {}", finding.workload, when(measured, &validity(answers, &finding.questions[0]))),
+    );
+    if measured.record.is_none() {
+        return vec![heading, Block::Points(vec![workload])];
+    }
     let mut lines = vec![
-        (format!("The claim is reproduced: {}.", reproduced(answers)), claim(finding, answers)),
+        (format!("The claim is reproduced: {}.", reproduced(measured, answers)), claim(finding, answers)),
         ("Ours:".to_owned(), pair(&finding.questions[0], answers)),
-        ("Workload:".to_owned(), format!("{}. {}", finding.workload, when(measured))),
+        ("Others:".to_owned(), others(finding, answers)),
+        workload,
     ];
     lines.retain(|(_, text)| !text.is_empty());
-    let mut blocks = vec![Block::Heading(2, format!("{} {}", finding.id, finding.title)), Block::Points(lines)];
+    let mut blocks = vec![heading, Block::Points(lines)];
     if let Some(svg) = forest::of_answers(&format!("{}: ratios with 95 % intervals", finding.id), answers) {
         blocks.push(Block::Figure { name: finding.id.clone(), svg });
     }
-    blocks.push(Block::Table(verdict_table(finding, answers)));
     blocks
+}
+
+/// The rest of what is asked of the scenario that stands for the finding; all of it is in the figure, and in the page's table.
+fn others(finding: &Finding, answers: &[Answer<'_>]) -> String {
+    let first = &finding.questions[0];
+    let is_other = |question: &&Question| {
+        question.scenario == first.scenario && question.claimed.is_none() && !std::ptr::eq(*question, first)
+    };
+    finding.questions.iter().filter(is_other).map(|question| pair(question, answers)).collect::<Vec<_>>().join(" ")
 }
 
 /// What became of the published subjects.
@@ -168,30 +179,11 @@ fn pair(question: &Question, answers: &[Answer<'_>]) -> String {
     format!("{} against {}: {cells}.", question.subject, question.rival)
 }
 
-/// The record behind a finding.
-fn when(measured: &Measured) -> String {
+/// The record behind a finding, and how much of it counts.
+fn when(measured: &Measured, validity: &str) -> String {
     let Some(record) = &measured.record else { return "Not measured yet.".to_owned() };
     let header = &record.header;
     let day = header.date.split('T').next().unwrap_or_default();
-    format!("Measured {day}, {} rounds, commit {}.", header.rounds, header.commit.as_deref().unwrap_or("unknown"))
-}
-
-/// A row for each question; a scenario is named where it begins.
-fn verdict_table(finding: &Finding, answers: &[Answer<'_>]) -> Table {
-    let asked = |metric: &Metric| finding.questions.iter().any(|question| question.metrics.contains(metric));
-    let columns: Vec<(Metric, &str)> = COLUMNS.into_iter().filter(|(metric, _)| asked(metric)).collect();
-    let mut questions: Vec<&Question> = finding.questions.iter().collect();
-    let place = |name: &str| finding.questions.iter().position(|question| question.scenario == name);
-    questions.sort_by_key(|question| place(&question.scenario));
-    let mut last = "";
-    let rows = questions.into_iter().map(|question| {
-        let scenario = if last == question.scenario { String::new() } else { question.scenario.clone() };
-        last = &question.scenario;
-        let cells =
-            columns.iter().map(|(metric, _)| of(answers, question, *metric).map_or_else(String::new, Answer::text));
-        [scenario, format!("{} / {}", question.subject, question.rival)].into_iter().chain(cells).collect()
-    });
-    let rows = rows.collect();
-    let header: Vec<&str> = ["scenario", "ratio"].into_iter().chain(columns.iter().map(|(_, name)| *name)).collect();
-    Table::new(&header, rows)
+    let commit = header.commit.as_deref().unwrap_or("unknown");
+    format!("Measured {day}, {} rounds ({validity}), commit {commit}.", header.rounds)
 }

@@ -25,7 +25,7 @@ pub(super) fn path(name: &str) -> PathBuf {
 impl Measured {
     /// Reads what there is; a finding that was never run has nothing.
     pub(super) fn read(finding: &Finding) -> Result<Self> {
-        let path = path(&finding.id);
+        let path = path(finding.record());
         Ok(Self { record: path.exists().then(|| Record::read(&path)).transpose()? })
     }
 

@@ -1,6 +1,6 @@
 //! The published comparisons measured again: `REPORT.md`, and a page with all figures below the target folder.
 //!
-//! `benches/scenarios/findings.toml` holds what was published and what is asked, `F1.toml` to `F6.toml` beside it say what is
+//! `benches/scenarios/findings.toml` holds what was published and what is asked, the plans beside it, `F1.toml` and so on, say what is
 //! run; `loadgen compare` runs it. All that is rendered comes from the records in `benches/record`.
 
 mod answers;
@@ -36,7 +36,7 @@ use measured::Measured;
 /// Options of `cargo xtask report`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only this finding, F1 to F6; can be given several times.
+    /// Only this finding, F1 and so on; can be given several times.
     #[arg(long)]
     only: Vec<String>,
     /// Fewer scenarios, subjects and rounds: on two cores less than half an hour from a fresh clone.

@@ -162,7 +162,7 @@ impl<'a> Work<'a> {
 
     /// Whether its record is whole, of this commit, and of as much as is wanted.
     fn is_done(&self) -> bool {
-        let Ok(record) = Record::read(&measured::path(&self.finding.id)) else { return false };
+        let Ok(record) = Record::read(&measured::path(self.finding.record())) else { return false };
         let header = &record.header;
         // What was changed since a commit may have changed again.
         let is_same =
@@ -181,7 +181,7 @@ impl<'a> Work<'a> {
         let installing = began.elapsed();
         let folder = crate::target_dir().join("report");
         fs::create_dir_all(&folder)?;
-        let output = folder.join(&finding.id);
+        let output = folder.join(finding.record());
         // An older one must not pass for this one's.
         let raw = output.with_extension("jsonl");
         if raw.exists() {
@@ -190,7 +190,8 @@ impl<'a> Work<'a> {
         let status = wait(self.compare(&output).spawn().context("cannot start loadgen")?, interrupt)?;
         // Half a record does not take the place of a whole one.
         interrupt.check()?;
-        let kept = if raw.exists() { keep(Record::read(&raw)?, &measured::path(&finding.id), *commit)? } else { 0 };
+        let kept =
+            if raw.exists() { keep(Record::read(&raw)?, &measured::path(finding.record()), *commit)? } else { 0 };
         ensure!(kept > 0, "loadgen compare gave no results ({status})");
         Ok(Spent { installing, measuring: began.elapsed() - installing })
     }
@@ -207,7 +208,7 @@ impl<'a> Work<'a> {
             command.args(["sh", "-c", &format!("{setup}exec \"$@\""), "sh"]).arg(&loadgen);
             command
         };
-        let file = format!("benches/scenarios/{}.toml", finding.id);
+        let file = format!("benches/scenarios/{}.toml", finding.record());
         // Who could not be installed fails once more, and tells the record why.
         command.current_dir(crate::root()).args(["compare", &file, "--install", "--output"]).arg(output);
         command.args(["--rounds", &self.rounds.to_string()]);
