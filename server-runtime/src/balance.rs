@@ -12,7 +12,6 @@ use tokio::runtime::RuntimeMetrics;
 use tokio::time::MissedTickBehavior;
 
 use crate::counters::Counters;
-use crate::shutdown::Shutdown;
 
 /// Time between two looks: long enough to see a load, short enough that nobody waits for a second worker.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -111,20 +110,8 @@ pub(crate) fn home(loads: &[f64], serial: f64) -> usize {
     loads.iter().position(|load| *load < FULL).or_else(|| all.min_by(by_load)).unwrap_or(0)
 }
 
-/// Looks until the shutdown.
-pub(crate) async fn watch(
-    counters: &Counters,
-    runtimes: Vec<RuntimeMetrics>,
-    serial_nanos: impl Fn() -> u64,
-    shutdown: Shutdown,
-) {
-    tokio::select! {
-        () = look_forever(counters, &runtimes, &serial_nanos) => {}
-        () = shutdown.triggered() => {}
-    }
-}
-
-async fn look_forever(counters: &Counters, runtimes: &[RuntimeMetrics], serial_nanos: &impl Fn() -> u64) {
+/// Looks for ever.
+pub(crate) async fn watch(counters: &Counters, runtimes: &[RuntimeMetrics], serial_nanos: impl Fn() -> u64) {
     let busy = |runtime: &RuntimeMetrics| runtime.worker_total_busy_duration(0);
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

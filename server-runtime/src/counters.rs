@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
@@ -32,6 +32,12 @@ struct WorkerCount {
     idle: Notify,
     /// The last [`Order`] to its connections, see [`Counters::order`].
     order: AtomicU64,
+    /// Told when it is to show that it comes to the end of its turns.
+    asked: Notify,
+    /// Whether it has been asked, and has not answered.
+    owes_answer: AtomicBool,
+    /// Whether it has owed the answer for long: it gets no new connections.
+    is_held_up: AtomicBool,
 }
 
 impl Counters {
@@ -63,7 +69,7 @@ impl Counters {
     }
 
     /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else at the one that has the
-    /// fewest, which is `first` among equals.
+    /// fewest, which is `first` among equals. Workers that are held up come last.
     pub(crate) fn take(self: &Arc<Self>, first: usize, can_move: bool) -> Option<Place> {
         if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
             self.open.fetch_sub(1, Relaxed);
@@ -71,8 +77,9 @@ impl Counters {
             return None;
         }
         self.accepted.fetch_add(1, Relaxed);
-        let worker = if can_move && self.moves { self.home.load(Relaxed) } else { self.emptiest(first) };
-        Some(self.place(worker))
+        let home = self.home.load(Relaxed);
+        let is_for_home = can_move && self.moves && !self.is_held_up(home);
+        Some(self.place(if is_for_home { home } else { self.emptiest(first) }))
     }
 
     fn place(self: &Arc<Self>, worker: usize) -> Place {
@@ -98,7 +105,35 @@ impl Counters {
     /// The worker with the fewest connections; among equals the first from `next` on.
     fn emptiest(&self, next: usize) -> usize {
         let count = self.workers.len();
-        (0..count).map(|step| (next + step) % count).min_by_key(|worker| self.open_on(*worker)).unwrap_or(0)
+        let cost = |worker: &usize| (self.is_held_up(*worker), self.open_on(*worker));
+        (0..count).map(|step| (next + step) % count).min_by_key(cost).unwrap_or(0)
+    }
+
+    fn is_held_up(&self, worker: usize) -> bool {
+        self.workers[worker].is_held_up.load(Relaxed)
+    }
+
+    /// Asks a worker for an answer, unless it owes one already: then true.
+    pub(crate) fn ask(&self, worker: usize) -> bool {
+        let WorkerCount { asked, owes_answer, .. } = &self.workers[worker];
+        let owed = owes_answer.swap(true, Relaxed);
+        if !owed {
+            asked.notify_one();
+        }
+        owed
+    }
+
+    /// Answers whenever the worker is asked.
+    pub(crate) async fn answer(&self, worker: usize) {
+        let WorkerCount { asked, owes_answer, .. } = &self.workers[worker];
+        loop {
+            asked.notified().await;
+            owes_answer.store(false, Relaxed);
+        }
+    }
+
+    pub(crate) fn set_held_up(&self, worker: usize, is_held_up: bool) {
+        self.workers[worker].is_held_up.store(is_held_up, Relaxed);
     }
 
     /// Ready when the worker has no connection left.

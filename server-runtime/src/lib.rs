@@ -6,6 +6,7 @@ mod blocking;
 mod counters;
 mod error;
 mod files;
+mod held_up;
 mod huge_pages;
 mod inherited;
 mod listen;

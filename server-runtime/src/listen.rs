@@ -1,10 +1,11 @@
-//! Accepting connections, on the workers that serve them.
+//! Accepting connections, and dealing them to the workers.
 
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown as Half, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -12,13 +13,14 @@ use std::time::{Duration, Instant};
 use socket2::{SockAddr, Socket};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::{debug, error, warn};
 
 use crate::counters::{Counters, Place};
 use crate::error::Error;
 use crate::options::{Listen, Options};
 use crate::socket;
-use crate::stream::Peer;
+use crate::stream::{Peer, Routes};
 use crate::timers;
 use crate::tls::{self, Tls};
 
@@ -37,6 +39,9 @@ pub(crate) struct Accepted<C> {
     /// What it brings along from another worker; nothing if it is new.
     pub(crate) carried: Option<C>,
 }
+
+/// Where a worker's connections come from.
+pub(crate) type Arriving<C> = UnboundedReceiver<Accepted<C>>;
 
 /// A socket that no runtime has seen yet.
 pub(crate) enum Transport {
@@ -177,7 +182,7 @@ pub(crate) struct Incoming<'l> {
 
 impl Incoming<'_> {
     /// Whether bytes can be sent before any handshake.
-    pub(crate) fn is_plain(&self) -> bool {
+    fn is_plain(&self) -> bool {
         !matches!(self.kind, Kind::Tcp { tls: Some(_), .. })
     }
 
@@ -185,20 +190,59 @@ impl Incoming<'_> {
     ///
     /// # Errors
     /// When it has ended meanwhile.
-    pub(crate) fn at<C>(self, place: Place) -> io::Result<Accepted<C>> {
+    fn at<C>(self, place: Place) -> io::Result<Accepted<C>> {
         let (peer, local) = self.kind.ends(&self.socket, &self.peer)?;
         Ok(Accepted { socket: self.kind.transport(self.socket), peer, local, place, carried: None })
     }
 
     /// Tells it why it is not served, where that can be said before a handshake.
-    pub(crate) fn refuse(self, reason: &[u8]) {
+    fn refuse(self, reason: &[u8]) {
         if self.is_plain() {
             refuse(self.socket, reason);
         }
     }
 }
 
+/// Who deals new connections to the workers, one value for each thread that accepts.
+pub(crate) struct Dealer<C> {
+    pub(crate) counters: Arc<Counters>,
+    /// The worker on this thread, if there is one: first among equals.
+    pub(crate) here: Option<usize>,
+    pub(crate) routes: Routes<C>,
+    /// What a connection beyond the limit is told.
+    pub(crate) refusal: Rc<[u8]>,
+}
+
+impl<C> Dealer<C> {
+    /// Gives a connection to a worker; it comes back if it is for the one on this thread.
+    pub(crate) fn deal(&self, incoming: Incoming<'_>) -> Option<Accepted<C>> {
+        let Some(place) = self.counters.take(self.here.unwrap_or(0), incoming.is_plain()) else {
+            incoming.refuse(&self.refusal);
+            return None;
+        };
+        let worker = place.worker();
+        match incoming.at(place) {
+            Ok(accepted) if self.here == Some(worker) => return Some(accepted),
+            Ok(accepted) => {
+                // A worker that is gone takes nothing; the connection is closed by dropping it.
+                if self.routes.0[worker].send(accepted).is_err() {
+                    error!("worker-{worker} has ended; a connection is lost");
+                }
+            }
+            Err(error) => debug!("a connection ended while it was accepted: {error}"),
+        }
+        None
+    }
+}
+
 impl Listener {
+    /// Has each connection taken that waits to be accepted.
+    pub(crate) fn accept_waiting(&self, take: impl Fn(Incoming<'_>)) {
+        while let Ok((socket, peer)) = socket::accept(&self.socket) {
+            take(Incoming { socket, peer, kind: &self.kind });
+        }
+    }
+
     /// Has each connection that comes taken, for ever.
     pub(crate) async fn accept(self, counters: &Counters, take: impl Fn(Incoming<'_>)) {
         let Self { socket, kind } = self;

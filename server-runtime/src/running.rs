@@ -1,6 +1,7 @@
 //! Starting a server, and what one has in hand while it runs.
 
 use std::fmt;
+use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::balance::{self, Order};
 use crate::counters::{Counters, Place};
 use crate::error::Error;
 use crate::files;
-use crate::listen::Listener;
+use crate::held_up;
+use crate::listen::{Arriving, Dealer, Listener};
 use crate::metrics::Registry;
 use crate::options::{Listen, Options, TlsOptions};
 use crate::pin::Home;
@@ -96,18 +98,30 @@ impl Bound {
         service.starting(&handle);
         let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
         let timers = if S::TIMERS { None } else { Some(running.start_timers()?) };
-        let runtimes = running.start_workers(&options, &service, listeners, timers.as_ref())?;
+        let (routes, arrivals): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded_channel()).unzip();
+        let routes = Routes(routes.into());
+        let failed = |source| Error::Thread { name: BESIDE.to_owned(), source };
+        let shares = listeners.iter().map(Listener::share).collect::<Result<_, _>>().map_err(failed)?;
+        let told = Arc::new(Told(Arc::clone(&running.handle.stop)));
+        let accepting = |listeners| Accepting { listeners, until: running.handle.closing(), told: Arc::clone(&told) };
+        let (first, beside) = (accepting(listeners), accepting(shares));
+        drop(told);
+        let runtimes = running.start_workers(&options, &service, first, (&routes, arrivals), timers.as_ref())?;
         drop(timers);
         // Read only when a scrape comes, so the figures cost nothing until then.
         let counters = Arc::clone(&running.handle.counters);
         options.metrics.collect(move |out| counters.render(out));
-        let beside = Beside {
+        running.start_beside(Beside {
             metrics: metrics.map(|socket| (socket.into(), options.metrics)),
             handle: running.handle.clone(),
-            loads: (S::MOVES && workers > 1)
-                .then(|| Loads { runtimes, serial_nanos: Box::new(move || service.serial_nanos()) }),
-        };
-        running.start_beside(beside)?;
+            several: (workers > 1).then(|| Several {
+                accepting: beside,
+                routes,
+                refusal: service.refusal().to_vec(),
+                runtimes,
+                serial_nanos: S::MOVES.then(|| Box::new(move || service.serial_nanos()) as Box<_>),
+            }),
+        })?;
         Ok(running)
     }
 }
@@ -117,10 +131,6 @@ impl fmt::Debug for Bound {
         f.debug_struct("Bound").field("options", &self.options).finish_non_exhaustive()
     }
 }
-
-/// Workers that accept, the first of them, and give to the others what is theirs: one is not enough, as it may be busy for long, and each
-/// is woken whenever somebody connects.
-const ACCEPTING: usize = 2;
 
 fn worker_count(wanted: usize) -> usize {
     match wanted {
@@ -189,40 +199,37 @@ impl Running {
         cut
     }
 
+    /// Starts the workers, of which the first accepts; connections come to each by its end of the `arrivals`.
     fn start_workers<S: Service>(
         &mut self,
         options: &Options,
         service: &Arc<S>,
-        listeners: Vec<Listener>,
+        first: Accepting,
+        (routes, arrivals): (&Routes<S::Carried>, Vec<Arriving<S::Carried>>),
         timers: Option<&Timers>,
     ) -> Result<Vec<RuntimeMetrics>, Error> {
         let mut ready = Vec::new();
-        let stop = &self.handle.stop;
-        let told = Arc::new(Told(Arc::clone(stop)));
-        let (routes, arrivals): (Vec<_>, Vec<_>) = stop.workers.iter().map(|_| unbounded_channel()).unzip();
-        let routes = Routes(routes.into());
-        for ((index, shutdown), arrivals) in stop.workers.iter().enumerate().zip(arrivals) {
-            let name = format!("worker-{index}");
-            let failed = |source| Error::Thread { name: name.clone(), source };
-            let shares = if index < ACCEPTING { &listeners[..] } else { &[] };
-            let listeners = shares.iter().map(Listener::share).collect::<io::Result<_>>().map_err(failed)?;
-            let accepting = Accepting { listeners, until: stop.accept.clone(), told: Arc::clone(&told) };
-            let (tell, is_ready) = sync_channel(1);
+        let mut accepting = Some(first);
+        let Stop { workers, now, .. } = &*self.handle.stop;
+        for ((index, shutdown), arrivals) in workers.iter().enumerate().zip(arrivals) {
+            let (tell, told) = sync_channel(1);
             let worker = Worker {
                 index,
-                home: options.pin_workers.then(|| Home::of(index, stop.workers.len())).flatten(),
+                home: options.pin_workers.then(|| Home::of(index, workers.len())).flatten(),
                 service: Arc::clone(service),
                 routes: routes.clone(),
                 counters: Arc::clone(&self.handle.counters),
                 shutdown: shutdown.clone(),
-                now: stop.now.clone(),
+                now: now.clone(),
                 drain: options.drain,
                 timers: timers.cloned(),
             };
+            let name = format!("worker-{index}");
+            let accepting = accepting.take();
             self.threads.push(spawn(&name, move || worker.run(accepting, arrivals, tell))?);
-            ready.push((name, is_ready));
+            ready.push((name, told));
         }
-        ready.into_iter().map(|(name, is_ready)| await_ready(name, &is_ready)).collect()
+        ready.into_iter().map(|(name, told)| await_ready(name, &told)).collect()
     }
 
     /// Starts the thread that keeps time for workers who do not; it ends behind the last of them.
@@ -238,14 +245,13 @@ impl Running {
     }
 
     /// Starts the thread for what goes on beside the workers, if anything does.
-    fn start_beside(&mut self, beside: Beside) -> Result<(), Error> {
-        if beside.metrics.is_none() && beside.handle.tls.is_none() && beside.loads.is_none() {
+    fn start_beside<C: Send + 'static>(&mut self, beside: Beside<C>) -> Result<(), Error> {
+        if beside.metrics.is_none() && beside.handle.tls.is_none() && beside.several.is_none() {
             return Ok(());
         }
-        let name = "beside";
         let (tell, told) = sync_channel(1);
-        self.threads.push(spawn(name, move || beside.run(tell))?);
-        await_ready(name.to_owned(), &told)
+        self.threads.push(spawn(BESIDE, move || beside.run(tell))?);
+        await_ready(BESIDE.to_owned(), &told)
     }
 }
 
@@ -390,21 +396,29 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// The thread for what goes on beside the workers: scrapes, the certificate's SIGHUP, and spreading connections.
-struct Beside {
+/// The thread for what goes on beside the workers.
+const BESIDE: &str = "beside";
+
+/// What goes on there: scrapes, the certificate's SIGHUP, and what is done for several workers.
+struct Beside<C> {
     metrics: Option<(std::net::TcpListener, Registry)>,
     handle: Handle,
-    /// Where connections move.
-    loads: Option<Loads>,
+    several: Option<Several<C>>,
 }
 
-/// How busy the workers are, and [`Service::serial_nanos`].
-struct Loads {
+/// Whatever sees to it that each of several workers has its part.
+struct Several<C> {
+    /// For the time that the worker who accepts is held up.
+    accepting: Accepting,
+    routes: Routes<C>,
+    refusal: Vec<u8>,
+    /// How busy the workers are.
     runtimes: Vec<RuntimeMetrics>,
-    serial_nanos: Box<dyn Fn() -> u64 + Send>,
+    /// See [`Service::serial_nanos`]; where connections move.
+    serial_nanos: Option<Box<dyn Fn() -> u64 + Send>>,
 }
 
-impl Beside {
+impl<C> Beside<C> {
     fn run(self, ready: SyncSender<io::Result<()>>) -> bool {
         let runtime = match workers::runtime() {
             Ok(runtime) => runtime,
@@ -419,20 +433,38 @@ impl Beside {
     }
 
     async fn until_shutdown(self, ready: SyncSender<io::Result<()>>) {
-        let Self { metrics, handle, loads } = self;
+        let Self { metrics, handle, several } = self;
         let shutdown = &handle.stop.accept;
-        let begun = begin(metrics, handle.tls.as_ref(), shutdown);
-        let has_begun = begun.is_ok();
-        let _ = ready.send(begun);
-        if !has_begun {
+        if let Err(error) = begin(metrics, handle.tls.as_ref(), shutdown) {
+            let _ = ready.send(Err(error));
             return;
         }
-        match loads {
-            Some(Loads { runtimes, serial_nanos }) => {
-                balance::watch(&handle.counters, runtimes, serial_nanos, shutdown.clone()).await;
-            }
+        let _ = ready.send(Ok(()));
+        match several {
+            Some(several) => several.see_to(&handle.counters).await,
             None => shutdown.triggered().await,
         }
+    }
+}
+
+impl<C> Several<C> {
+    /// Goes on until the shutdown.
+    async fn see_to(self, counters: &Arc<Counters>) {
+        let Self { accepting: Accepting { listeners, until, told }, routes, refusal, runtimes, serial_nanos } = self;
+        let dealer = Dealer { counters: Arc::clone(counters), here: None, routes, refusal: refusal.into() };
+        let balance = async {
+            match serial_nanos {
+                Some(serial_nanos) => balance::watch(counters, &runtimes, serial_nanos).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = held_up::watch(listeners, &runtimes, dealer) => {}
+            () = balance => {}
+            () = until.triggered() => {}
+        }
+        // The listeners are closed by now.
+        drop(told);
     }
 }
 

@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::runtime::{Handle, LocalRuntime, RuntimeMetrics};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_local;
-use tracing::{debug, error, warn};
+use tracing::{debug, warn};
 
 use crate::counters::{Counters, Place};
-use crate::listen::{Accepted, Incoming, Listener, Transport};
+use crate::listen::{Accepted, Arriving, Dealer, Incoming, Listener, Transport};
 use crate::pin::Home;
 use crate::shutdown::{Shutdown, Stop};
 use crate::stream::{Connection, Peer, Routes, Stream};
@@ -92,9 +91,8 @@ pub(crate) struct Worker<S: Service> {
     pub(crate) timers: Option<Timers>,
 }
 
-/// What a worker accepts from, and until when.
+/// What a thread accepts from, and until when.
 pub(crate) struct Accepting {
-    /// None at workers that get their connections from others.
     pub(crate) listeners: Vec<Listener>,
     pub(crate) until: Shutdown,
     /// Dropped when it listens no more.
@@ -138,12 +136,11 @@ fn runtime_at(home: Option<Home>, keeps_time: bool) -> io::Result<LocalRuntime> 
 }
 
 impl<S: Service> Worker<S> {
-    /// Accepts and serves until the shutdown, then drains. Tells whether connections were cut. From other workers connections come as
-    /// `arrivals`.
+    /// Serves until the shutdown what it accepts, if it does, and what others send it, then drains. Tells whether connections were cut.
     pub(crate) fn run(
         mut self,
-        accepting: Accepting,
-        mut arrivals: UnboundedReceiver<Accepted<S::Carried>>,
+        accepting: Option<Accepting>,
+        mut arrivals: Arriving<S::Carried>,
         ready: SyncSender<io::Result<RuntimeMetrics>>,
     ) -> bool {
         let timers = self.timers.take();
@@ -165,13 +162,15 @@ impl<S: Service> Worker<S> {
             // The starter tells a worker that fails by this end hanging up.
             drop(ready);
             let worker = Rc::new(self);
-            worker.start_accepting(&state, accepting);
+            accepting.into_iter().for_each(|accepting| worker.start_accepting(&state, accepting));
             let mut triggered = pin!(worker.shutdown.triggered());
+            let mut answers = pin!(worker.counters.answer(worker.index));
             loop {
                 tokio::select! {
                     biased;
                     Some(accepted) = arrivals.recv() => worker.serve(&state, accepted),
                     () = &mut triggered => break,
+                    () = &mut answers => {}
                 }
             }
             worker.drain(&state, &mut arrivals).await
@@ -182,37 +181,26 @@ impl<S: Service> Worker<S> {
     }
 
     fn start_accepting(self: &Rc<Self>, state: &Rc<S::Worker>, Accepting { listeners, until, told }: Accepting) {
+        let dealer = Rc::new(Dealer {
+            counters: Arc::clone(&self.counters),
+            here: Some(self.index),
+            routes: self.routes.clone(),
+            refusal: self.service.refusal().into(),
+        });
         for listener in listeners {
-            let (worker, state) = (Rc::clone(self), Rc::clone(state));
+            let (worker, state, dealer) = (Rc::clone(self), Rc::clone(state), Rc::clone(&dealer));
             let (until, told) = (until.clone(), Arc::clone(&told));
             spawn_local(async move {
-                // In a block, so that the listener is closed before it is told.
-                {
-                    let accepted = listener.accept(&worker.counters, |incoming| worker.accept(&state, incoming));
-                    tokio::select! {
-                        () = accepted => {}
-                        () = until.triggered() => {}
-                    }
+                let take = |incoming: Incoming<'_>| {
+                    dealer.deal(incoming).into_iter().for_each(|accepted| worker.serve(&state, accepted));
+                };
+                tokio::select! {
+                    () = listener.accept(&worker.counters, take) => {}
+                    () = until.triggered() => {}
                 }
+                // The listener is closed by now.
                 drop(told);
             });
-        }
-    }
-
-    fn accept(&self, state: &Rc<S::Worker>, incoming: Incoming<'_>) {
-        let Some(place) = self.counters.take(self.index, incoming.is_plain()) else {
-            return incoming.refuse(self.service.refusal());
-        };
-        let worker = place.worker();
-        match incoming.at(place) {
-            Ok(accepted) if worker == self.index => self.serve(state, accepted),
-            Ok(accepted) => {
-                // A worker that is gone takes nothing; the connection is closed by dropping it.
-                if self.routes.0[worker].send(accepted).is_err() {
-                    error!("worker-{worker} has ended; a connection is lost");
-                }
-            }
-            Err(error) => debug!("a connection ended while it was accepted: {error}"),
         }
     }
 
@@ -271,7 +259,7 @@ impl<S: Service> Worker<S> {
         });
     }
 
-    async fn drain(&self, state: &Rc<S::Worker>, moved: &mut UnboundedReceiver<Accepted<S::Carried>>) -> bool {
+    async fn drain(&self, state: &Rc<S::Worker>, moved: &mut Arriving<S::Carried>) -> bool {
         // What was under way from another worker when the end began. Never over: this worker has a way to itself.
         let stragglers = async {
             while let Some(accepted) = moved.recv().await {

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Echoes. `panic` panics, `options` answers with those of its socket, `who` answers with worker, peer and local address, `hold` goes on until the connection is cut, `stall`
-/// holds up its worker for two seconds, `shutdown` answers when the server shuts down.
+/// holds up its worker for three seconds, `shutdown` answers when the server shuts down.
 pub(crate) struct Echo;
 
 pub(crate) const REFUSAL: &str = "full\n";
@@ -42,7 +42,7 @@ impl Service for Echo {
                 b"panic" => panic!("as asked"),
                 b"hold" => std::future::pending().await,
                 b"stall" => {
-                    std::thread::sleep(Duration::from_secs(2));
+                    std::thread::sleep(Duration::from_secs(3));
                     b"over".to_vec()
                 }
                 b"options" => {
