@@ -95,6 +95,11 @@ impl Kind {
 }
 
 impl Instants {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.names.is_none()
+    }
+
     /// With one more path. The first of equal ones counts.
     #[must_use]
     pub fn with(mut self, path: &'static str, kind: Kind, answer: Answer) -> Self {

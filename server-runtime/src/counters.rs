@@ -28,6 +28,8 @@ pub(crate) struct Counters {
 #[derive(Default)]
 struct WorkerCount {
     open: AtomicUsize,
+    /// Of those the ones that stay.
+    settled: AtomicUsize,
     /// Told whenever `open` falls to 0.
     idle: Notify,
     /// The last [`Order`] to its connections, see [`Counters::order`].
@@ -68,8 +70,8 @@ impl Counters {
         self.workers[worker].open.load(Relaxed)
     }
 
-    /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else at the one that has the
-    /// fewest, which is `first` among equals. Workers that are held up come last.
+    /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else at the one where the
+    /// fewest stay, which is `first` among equals. Workers that are held up come last.
     pub(crate) fn take(self: &Arc<Self>, first: usize, can_move: bool) -> Option<Place> {
         if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
             self.open.fetch_sub(1, Relaxed);
@@ -77,15 +79,19 @@ impl Counters {
             return None;
         }
         self.accepted.fetch_add(1, Relaxed);
+        if !(can_move && self.moves) {
+            let worker = self.emptiest(first);
+            self.workers[worker].settled.fetch_add(1, Relaxed);
+            return Some(self.place(worker, Some(worker)));
+        }
         let home = self.home.load(Relaxed);
-        let is_for_home = can_move && self.moves && !self.is_held_up(home);
-        Some(self.place(if is_for_home { home } else { self.emptiest(first) }))
+        Some(self.place(if self.is_held_up(home) { self.emptiest(first) } else { home }, None))
     }
 
-    fn place(self: &Arc<Self>, worker: usize) -> Place {
+    fn place(self: &Arc<Self>, worker: usize, settled: Option<usize>) -> Place {
         self.workers[worker].open.fetch_add(1, Relaxed);
         let seen = self.workers[worker].order.load(Relaxed);
-        Place { counters: Arc::clone(self), worker, seen }
+        Place { counters: Arc::clone(self), worker, settled, seen }
     }
 
     /// Where new connections go from now on.
@@ -102,10 +108,10 @@ impl Counters {
         order.store(number << 32 | (to as u64) << 16 | share, Relaxed);
     }
 
-    /// The worker with the fewest connections; among equals the first from `next` on.
+    /// The worker with the fewest connections that stay; among equals the first from `next` on.
     fn emptiest(&self, next: usize) -> usize {
         let count = self.workers.len();
-        let cost = |worker: &usize| (self.is_held_up(*worker), self.open_on(*worker));
+        let cost = |worker: &usize| (self.is_held_up(*worker), self.workers[*worker].settled.load(Relaxed));
         (0..count).map(|step| (next + step) % count).min_by_key(cost).unwrap_or(0)
     }
 
@@ -172,6 +178,8 @@ impl Counters {
 pub struct Place {
     counters: Arc<Counters>,
     worker: usize,
+    /// The worker where it stays, once that is known.
+    settled: Option<usize>,
     /// The last order that was followed or declined.
     seen: u64,
 }
@@ -180,6 +188,24 @@ impl Place {
     /// The index of the worker that has the connection.
     pub fn worker(&self) -> usize {
         self.worker
+    }
+
+    /// Whether the connection is known to stay.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.settled.is_some()
+    }
+
+    /// Says that the connection, which could move so far, will stay, because of what it is used for: those are dealt out evenly. It may have
+    /// to go to another worker for that, whose index comes back, and stays there.
+    pub fn settle(&mut self) -> Option<usize> {
+        if self.is_settled() {
+            return None;
+        }
+        let target = self.counters.emptiest(self.worker);
+        self.counters.workers[target].settled.fetch_add(1, Relaxed);
+        self.settled = Some(target);
+        (target != self.worker).then_some(target)
     }
 
     /// The worker that the connection is asked to go to, if it is; it is asked once. `random` decides whether it is among
@@ -195,11 +221,12 @@ impl Place {
     }
 
     /// The same connection on another worker.
-    pub(crate) fn move_to(self, worker: usize) -> Self {
+    pub(crate) fn move_to(mut self, worker: usize) -> Self {
         // The old place is given up only when the new one is taken, so that the connection is counted throughout.
         self.counters.open.fetch_add(1, Relaxed);
         self.counters.moved.fetch_add(1, Relaxed);
-        self.counters.place(worker)
+        let settled = self.settled.take();
+        self.counters.place(worker, settled)
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -210,6 +237,9 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.counters.open.fetch_sub(1, Relaxed);
+        if let Some(worker) = self.settled {
+            self.counters.workers[worker].settled.fetch_sub(1, Relaxed);
+        }
         let count = &self.counters.workers[self.worker];
         if count.open.fetch_sub(1, Relaxed) == 1 {
             count.idle.notify_one();

@@ -93,7 +93,7 @@ impl Bound {
         let workers = worker_count(options.workers);
         let limit = files::connections_allowed(options.max_connections);
         files::make_room(limit);
-        let counters = Arc::new(Counters::new(workers, limit, S::MOVES));
+        let counters = Arc::new(Counters::new(workers, limit, service.moves()));
         let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
         service.starting(&handle);
         let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
@@ -119,7 +119,7 @@ impl Bound {
                 routes,
                 refusal: service.refusal().to_vec(),
                 runtimes,
-                serial_nanos: S::MOVES.then(|| Box::new(move || service.serial_nanos()) as Box<_>),
+                serial_nanos: service.moves().then(|| Box::new(move || service.serial_nanos()) as Box<_>),
             }),
         })?;
         Ok(running)
@@ -336,7 +336,7 @@ impl Handle {
     /// Asks a share (0 to 1) of one worker's connections to go to another, each when it next has something to do. For
     /// tests, and for whoever wants a worker's processor for something else: the server itself balances again later.
     ///
-    /// Nothing happens where connections [do not move](Service::MOVES), or to TLS ones.
+    /// Nothing happens where connections [do not move](Service::moves), or to TLS ones.
     ///
     /// # Panics
     /// When there is no such worker.

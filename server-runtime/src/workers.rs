@@ -27,12 +27,8 @@ pub trait Service: Send + Sync + 'static {
     /// State of one worker, made on the worker's own thread; it never leaves it.
     type Worker: 'static;
 
-    /// What a connection takes along when it moves to another worker: `()` where [`Service::MOVES`] is not set.
+    /// What a connection takes along when it moves to another worker: `()` where none [moves](Service::moves).
     type Carried: Send + 'static;
-
-    /// Whether [`serve`](Service::serve) looks at [`Place::is_asked_to`] and follows it. If so, connections gather on
-    /// as few workers as can carry them and spread when those are busy; if not, they are dealt out evenly and stay.
-    const MOVES: bool = false;
 
     /// Whether tokio's timers work on the workers. If not, only [`sleep`](crate::sleep) does, which has another thread keep the
     /// time, and a worker that waits for its sockets spends nothing on timers.
@@ -47,6 +43,13 @@ pub trait Service: Send + Sync + 'static {
         worker: Rc<Self::Worker>,
         connection: Connection<Self::Carried>,
     ) -> impl Future<Output = ()> + 'static;
+
+    /// Whether [`serve`](Service::serve) looks at [`Place::is_asked_to`] and follows it, as long as it has not
+    /// [settled](Place::settle). If so, connections gather on as few workers as can carry them and spread when those are busy; if not,
+    /// they are dealt out evenly and stay. Asked once, at the start.
+    fn moves(&self) -> bool {
+        false
+    }
 
     /// Nanoseconds that all workers together have spent so far on what only one of them can do at a time. Where that is a
     /// large part of their work, connections do not spread: the workers would wait for each other. None by default.

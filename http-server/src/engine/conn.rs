@@ -41,35 +41,50 @@ use crate::instant;
 use crate::options::Http2;
 use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES};
 
-/// Serves one connection to its end.
-pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
-    let Connection { stream, peer, shutdown, place, .. } = connection;
+/// What a connection takes along to another worker.
+#[derive(Default)]
+pub(super) struct Carried {
+    /// What was read and is not used up.
+    input: BytesMut,
+    requests: u64,
+}
+
+/// Serves one connection to its end, or until it moves.
+pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
+    let Connection { stream, peer, local, shutdown, place, carried, routes } = connection;
     worker.start(&shutdown);
-    let origin = Origin { peer, is_secure: stream.is_tls() };
+    let origin = Origin { peer: peer.clone(), is_secure: stream.is_tls() };
     let slot = worker.watch.slot();
     if stream.alpn_protocol() == Some(b"h2") {
         return serve_http2(worker, slot, stream, place, Bytes::new(), origin, None).await;
     }
+    let Carried { input, requests } = carried.unwrap_or_default();
     let mut conn = Conn {
         worker: Rc::clone(&worker),
         slot,
         stream,
         place,
         origin,
-        input: BytesMut::new(),
+        input,
         searched: 0,
         later: Queue::new(&worker),
         output: Output::default(),
         state: State::Waiting,
         close: Close::No,
         is_half_closed: false,
-        requests: 0,
+        requests,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
     let Ok(handed_over) = poll_fn(|cx| conn.poll(cx)).await else { return };
-    let Conn { slot, stream, place, origin, input, .. } = conn;
+    let Conn { slot, stream, place, origin, input, requests, .. } = conn;
     match handed_over {
         Served::Over => {}
+        Served::Moves(target) => {
+            let connection = Connection { stream, peer, local, shutdown, place, carried: None, routes };
+            if let Err(error) = connection.move_to(target, Carried { input, requests }) {
+                tracing::debug!(peer = %origin.peer, "cannot go to worker-{target}: {error}");
+            }
+        }
         Served::H2(first) => serve_http2(worker, slot, stream, place, input.freeze(), origin, first).await,
         Served::Upgrade(offer) => {
             worker.stats().upgrades.add(1);
@@ -153,6 +168,8 @@ enum Close {
 /// What the connection has come to.
 enum Served {
     Over,
+    /// It goes on at another worker, with this index.
+    Moves(usize),
     /// HTTP/2, with the request that asked for it, if one has.
     H2(Option<Box<http2::First>>),
     Upgrade(Offer),
@@ -321,6 +338,9 @@ impl Conn {
             self.close = Close::Yes;
             return Ok(Step::Again);
         }
+        if let Some(target) = self.is_asked_to_move() {
+            return Ok(Step::Ended(Served::Moves(target)));
+        }
         match self.read(cx)? {
             Poll::Ready(0) => {
                 self.is_half_closed = true;
@@ -383,6 +403,15 @@ impl Conn {
         any
     }
 
+    /// The worker where the connection is wanted, if it has nothing under way, and may move.
+    fn is_asked_to_move(&mut self) -> Option<usize> {
+        let is_at_rest = self.input.is_empty() && self.output.len() == 0 && !self.is_half_closed;
+        if !is_at_rest || self.place.is_settled() {
+            return None;
+        }
+        self.place.is_asked_to(|| self.worker.random())
+    }
+
     /// Answers complete requests, one after the other. `None` if there is none, or as much output as is sent at a time.
     fn requests(&mut self, scratch: &mut Scratch) -> Option<Step> {
         let worker = Rc::clone(&self.worker);
@@ -410,6 +439,17 @@ impl Conn {
                     if ends {
                         self.close = Close::Yes;
                     }
+                }
+                // Handlers may hold a worker up, and HTTP/2 stays where it begins: both are dealt out evenly. Answers that were made go
+                // out before the connection moves.
+                Found::Routed { .. } | Found::H2 if !self.place.is_settled() && !scratch.out.is_empty() => {
+                    return Some(Step::Flush);
+                }
+                Found::Routed { .. } | Found::H2 if !self.place.is_settled() && self.output.len() > 0 => {
+                    return Some(Step::Wait);
+                }
+                Found::Routed { .. } | Found::H2 if let Some(target) = self.place.settle() => {
+                    return Some(Step::Ended(Served::Moves(target)));
                 }
                 Found::Routed { request, terms, len } => {
                     self.slot.enter(Phase::Busy);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use server_runtime::{Bound, Connection, Error, Running, Service, Shutdown};
 
-use super::conn;
+use super::conn::{self, Carried};
 use super::http3::{self, Arrivals, Gate};
 use super::stats::{self, Stats};
 use super::worker::{Settings, Worker};
@@ -57,7 +57,7 @@ struct Server {
 
 impl Service for Server {
     type Worker = Worker;
-    type Carried = ();
+    type Carried = Carried;
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         Worker::new(index, &self.settings, self.router.clone())
@@ -69,7 +69,16 @@ impl Service for Server {
         }
     }
 
-    fn serve(self: Arc<Self>, worker: Rc<Worker>, connection: Connection) -> impl Future<Output = ()> + 'static {
+    /// Connections whose requests are answered without the router gather: nothing holds up the worker that they share.
+    fn moves(&self) -> bool {
+        !self.settings.options.instants.is_empty() || self.settings.options.later.is_some()
+    }
+
+    fn serve(
+        self: Arc<Self>,
+        worker: Rc<Worker>,
+        connection: Connection<Carried>,
+    ) -> impl Future<Output = ()> + 'static {
         conn::serve(worker, connection)
     }
 

@@ -55,6 +55,7 @@ pub(super) struct Worker {
     pub(super) count: Cell<u64>,
     /// Sets the ids of this worker in this process apart from others'.
     pub(super) seed: u64,
+    random: Cell<u64>,
     is_watched: Cell<bool>,
 }
 
@@ -76,6 +77,7 @@ pub(super) struct H2 {
 impl Worker {
     pub(super) fn new(index: usize, settings: &Arc<Settings>, router: Router) -> Self {
         use std::hash::{BuildHasher, Hasher, RandomState};
+        let seed = || RandomState::new().build_hasher().finish();
         Self {
             index,
             settings: Arc::clone(settings),
@@ -90,9 +92,20 @@ impl Worker {
             }),
             h2: H2 { buffers: Buffers::new(READ_BUFFER), body: RefCell::default(), heads: RefCell::default() },
             count: Cell::new(0),
-            seed: RandomState::new().build_hasher().finish(),
+            seed: seed(),
+            random: Cell::new(seed() | 1),
             is_watched: Cell::new(false),
         }
+    }
+
+    /// By xorshift: any number is as good as another.
+    pub(super) fn random(&self) -> u16 {
+        let mut random = self.random.get();
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        self.random.set(random);
+        random as u16
     }
 
     pub(super) fn stats(&self) -> &Stats {

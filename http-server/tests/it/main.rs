@@ -18,3 +18,4 @@ mod smuggling;
 mod strangers;
 mod streams;
 mod support;
+mod workers;

@@ -346,7 +346,7 @@ impl Client {
     }
 
     /// Reads something; false at the end.
-    fn read(&mut self) -> bool {
+    pub(crate) fn read(&mut self) -> bool {
         let mut bytes = [0; 65536];
         match test_peers::read(&mut self.stream, &mut bytes) {
             Ok(0) => false,

@@ -55,7 +55,6 @@ impl Server {
 impl Service for Server {
     type Worker = Worker;
     type Carried = ConnectedClient;
-    const MOVES: bool = true;
     const TIMERS: bool = false;
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
@@ -67,6 +66,10 @@ impl Service for Server {
             self.begin_periodic_work();
         }
         worker
+    }
+
+    fn moves(&self) -> bool {
+        true
     }
 
     fn serve(

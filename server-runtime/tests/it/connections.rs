@@ -208,3 +208,30 @@ fn moving_connections_end_with_the_server() {
     drop(stream);
     assert!(!running.wait(), "no connection is left");
 }
+
+#[test]
+fn connections_that_settle_are_dealt_out_evenly() {
+    let running = start(options(), Arc::new(Wanderer)).unwrap();
+    let handle = running.shutdown_handle();
+    let mut streams: Vec<_> = (0..8).map(|_| connect(running.local_addrs()[0])).collect();
+    streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "x"), "1 on 0"));
+    assert_eq!(handle.connections_by_worker(), [8, 0], "they gather");
+    streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "stay"), "2 on 0"));
+    until("half have moved", || handle.connections_by_worker() == [4, 4]);
+    // Nobody can make them move any more; those that go make room.
+    let on = |stream: &mut TcpStream| ask(stream, "x").split_once(" on ").unwrap().1.to_owned();
+    streams.retain_mut(|stream| {
+        handle.move_connections(0, 1, 1.0);
+        handle.move_connections(1, 0, 1.0);
+        on(stream) == "0"
+    });
+    until("one worker is empty", || handle.connections_by_worker() == [4, 0]);
+    for _ in 0..4 {
+        let mut stream = connect(running.local_addrs()[0]);
+        ask(&mut stream, "stay");
+        streams.push(stream);
+    }
+    until("they have taken the room", || handle.connections_by_worker() == [4, 4]);
+    drop(streams);
+    end(running);
+}

@@ -68,28 +68,36 @@ impl Service for Echo {
     }
 }
 
-/// Answers each message with how many it has had and on which worker; goes to another worker when it is asked to.
+/// Answers each message with how many it has had and on which worker; goes to another worker when it is asked to, and settles at `stay`.
 pub(crate) struct Wanderer;
 
 impl Service for Wanderer {
     type Worker = usize;
     type Carried = usize;
-    const MOVES: bool = true;
 
     fn worker(self: &Arc<Self>, index: usize) -> usize {
         index
     }
 
+    fn moves(&self) -> bool {
+        true
+    }
+
     async fn serve(self: Arc<Self>, worker: Rc<usize>, mut connection: Connection<usize>) {
         let mut messages = connection.carried.take().unwrap_or(0);
         let mut bytes = [0; 256];
-        while let Ok(1..) = connection.stream.read(&mut bytes).await {
+        while let Ok(count @ 1..) = connection.stream.read(&mut bytes).await {
             messages += 1;
             let answer = format!("{messages} on {worker}");
             if connection.stream.write_all(answer.as_bytes()).await.is_err() {
                 break;
             }
-            if let Some(target) = connection.place.is_asked_to(|| u16::MAX / 2) {
+            let target = match &bytes[..count] {
+                b"stay" => connection.place.settle(),
+                _ if connection.place.is_settled() => None,
+                _ => connection.place.is_asked_to(|| u16::MAX / 2),
+            };
+            if let Some(target) = target {
                 return connection.move_to(target, messages).unwrap();
             }
         }
