@@ -1,11 +1,12 @@
-//! Compression of responses, on threads that serve no connections.
+//! Compression of responses: large ones on threads that serve no connections.
 
-use std::io::Write as _;
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
     VARY,
@@ -14,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 
-use crate::tuning::{BROTLI_QUALITY, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
+use crate::tuning::{BROTLI_QUALITY, COMPRESS_HERE, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
 
 /// A coding of content, the preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,21 +34,47 @@ impl Encoding {
     }
 
     fn encode(self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-        let mut out = Vec::with_capacity(bytes.len() / 3);
         match self {
             Self::Brotli => {
                 let params = brotli::enc::BrotliEncoderParams { quality: BROTLI_QUALITY, ..Default::default() };
+                let mut out = Vec::with_capacity(bytes.len() / 3);
                 brotli::BrotliCompress(&mut &bytes[..], &mut out, &params)?;
+                Ok(out)
             }
-            Self::Zstd => return zstd::bulk::compress(bytes, ZSTD_LEVEL),
-            Self::Gzip => {
-                let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::new(GZIP_LEVEL));
-                encoder.write_all(bytes)?;
-                return encoder.finish();
-            }
+            Self::Zstd => ZSTD.with_borrow_mut(|zstd| match zstd {
+                Some(zstd) => zstd.compress(bytes),
+                none => none.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL)?).compress(bytes),
+            }),
+            Self::Gzip => DEFLATE.with_borrow_mut(|deflate| gzip(deflate, bytes)),
         }
-        Ok(out)
     }
+}
+
+thread_local! {
+    /// What has to be kept of a stream is a third of a megabyte. Made anew for each response it costs more than the compressing.
+    static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::new(GZIP_LEVEL), false));
+    static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// In gzip's format (RFC 1952): ten bytes without name and time, the stream, its checksum and length.
+fn gzip(deflate: &mut Compress, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    deflate.reset();
+    let mut out = Vec::with_capacity(HEAD.len() + bytes.len() / 3);
+    out.extend_from_slice(&HEAD);
+    loop {
+        out.reserve(64);
+        let rest = &bytes[deflate.total_in() as usize..];
+        match deflate.compress_vec(rest, &mut out, FlushCompress::Finish)? {
+            Status::StreamEnd => break,
+            Status::Ok | Status::BufError => out.reserve(out.len()),
+        }
+    }
+    let mut sum = Crc::new();
+    sum.update(bytes);
+    out.extend_from_slice(&sum.sum().to_le_bytes());
+    out.extend_from_slice(&sum.amount().to_le_bytes());
+    Ok(out)
 }
 
 /// Responses that are compressed at one time. It is work for processors: more threads than there are of these would not be done
@@ -128,7 +155,11 @@ pub(crate) async fn apply(response: Response, encoding: Encoding, is_head: bool)
 
 async fn compressed(plain: Bytes, encoding: Encoding) -> Option<Vec<u8>> {
     let len = plain.len();
-    let result = tokio::task::spawn_blocking(move || encoding.encode(&plain)).await;
+    let result = if len <= COMPRESS_HERE {
+        Ok(encoding.encode(&plain))
+    } else {
+        tokio::task::spawn_blocking(move || encoding.encode(&plain)).await
+    };
     match result {
         Ok(Ok(bytes)) if bytes.len() < len => Some(bytes),
         Ok(Ok(_)) => None,
@@ -221,14 +252,25 @@ mod tests {
 
     #[test]
     fn every_coding_can_be_read_again() {
-        let plain = b"abcdefgh".repeat(1000);
-        let encode = |encoding: Encoding| encoding.encode(&plain).unwrap();
-        let mut out = Vec::new();
-        brotli::BrotliDecompress(&mut &encode(Encoding::Brotli)[..], &mut out).unwrap();
-        assert_eq!(out, plain);
-        assert_eq!(zstd::bulk::decompress(&encode(Encoding::Zstd), plain.len()).unwrap(), plain);
-        out.clear();
-        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&encode(Encoding::Gzip)[..]), &mut out).unwrap();
-        assert_eq!(out, plain);
+        // What shrinks, what does not, and nothing, one after the other by the same encoders.
+        let mut noise = vec![1_u8; 100_000];
+        let mut random = 1_u32;
+        for byte in &mut noise {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = (random >> 24) as u8;
+        }
+        for plain in [&b"abcdefgh".repeat(1000)[..], &noise, b"", &b"z".repeat(3_000_000), b"short"] {
+            let encode = |encoding: Encoding| encoding.encode(plain).unwrap();
+            let mut out = Vec::new();
+            brotli::BrotliDecompress(&mut &encode(Encoding::Brotli)[..], &mut out).unwrap();
+            assert_eq!(out, plain);
+            assert_eq!(zstd::bulk::decompress(&encode(Encoding::Zstd), plain.len()).unwrap(), plain);
+            out.clear();
+            let zipped = encode(Encoding::Gzip);
+            let mut unzips = flate2::read::GzDecoder::new(&zipped[..]);
+            std::io::Read::read_to_end(&mut unzips, &mut out).unwrap();
+            assert_eq!(out, plain);
+            assert!(unzips.into_inner().is_empty(), "nothing stands behind the length");
+        }
     }
 }

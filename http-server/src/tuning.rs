@@ -105,6 +105,10 @@ pub const COMPRESS_MIN: u64 = 1024;
 /// Bytes beyond which a response is sent as it is: it would be held in memory twice.
 pub const COMPRESS_MAX: u64 = 8 * 1024 * 1024;
 
+/// Bytes up to which a response is compressed where its connection is served: that takes some 100 microseconds, and a thread of its own for it
+/// two switches and as much again.
+pub const COMPRESS_HERE: usize = 16 * 1024;
+
 /// brotli: 0-11. 4 is what content networks use for dynamic content; 5 and up cost twice the time for some per cent.
 pub const BROTLI_QUALITY: i32 = 4;
 

@@ -4,6 +4,8 @@
 const [port, place] = [Number(process.argv[2]), process.argv[3]];
 const plain = "Hello from JavaScript";
 const json = () => JSON.stringify({ message: plain });
+const item = (n) => ({ id: n, name: `item ${n}`, price: (n * 37) % 1000, quantity: (n * 11) % 50, active: true, tags: ["fast", "new"] });
+const items = JSON.stringify({ items: Array.from({ length: 100 }, (_, n) => item(n)) });
 const greeting = (path) => `Hello, visitor! You've requested: ${path}`;
 
 if (globalThis.Bun) {
@@ -12,7 +14,9 @@ if (globalThis.Bun) {
     const value = await redis.get(key);
     return value === null ? new Response("there is no such key", { status: 404 }) : new Response(value);
   };
+  const compressed = { "content-type": "application/json", "content-encoding": "gzip" };
   const answers = {
+    "/items": () => new Response(Bun.gzipSync(items), { headers: compressed }),
     "/": () => new Response(plain),
     "/json": () => new Response(json(), { headers: { "content-type": "application/json" } }),
     "/get": (url) => get(url.searchParams.get("key")),
@@ -32,6 +36,7 @@ if (globalThis.Bun) {
   Bun.serve({ port, hostname: "127.0.0.1", fetch, websocket });
 } else {
   const http = await import("node:http");
+  const zlib = await import("node:zlib");
   const redis = place && (await import("redis")).createClient({ url: `redis://${place}` });
   await redis?.connect();
   const get = async (url, response) => {
@@ -47,6 +52,10 @@ if (globalThis.Bun) {
     .createServer((request, response) => {
       const url = request.url;
       if (url === "/upload") return upload(request, response);
+      if (url === "/items") {
+        response.setHeader("content-type", "application/json").setHeader("content-encoding", "gzip");
+        return response.end(zlib.gzipSync(items));
+      }
       response.setHeader("content-type", url === "/json" ? "application/json" : "text/plain");
       if (redis && url.startsWith("/get?")) get(url, response);
       else response.end(url === "/json" ? json() : url === "/" ? plain : greeting(url));

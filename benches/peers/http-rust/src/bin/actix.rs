@@ -1,5 +1,9 @@
 //! actix-web as its documentation shows it.
 
+#[path = "../items.rs"]
+mod items;
+
+use actix_web::middleware::Compress;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, Responder, get, post, rt, web};
 use actix_ws::Message;
 use futures_util::StreamExt;
@@ -53,7 +57,14 @@ async fn echo(request: HttpRequest, body: web::Payload) -> actix_web::Result<Htt
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
     let port = std::env::args().nth(1).expect("a port");
-    HttpServer::new(|| App::new().service(plain).service(json).service(upload).service(echo))
+    let items = items::items();
+    let compressed = move || {
+        let items = items.clone();
+        let answer =
+            move || std::future::ready(HttpResponse::Ok().content_type("application/json").body(items.clone()));
+        web::resource("/items").wrap(Compress::default()).route(web::get().to(answer))
+    };
+    HttpServer::new(move || App::new().service(plain).service(json).service(upload).service(echo).service(compressed()))
         .bind(format!("127.0.0.1:{port}"))?
         .run()
         .await

@@ -1,11 +1,16 @@
 //! axum as its documentation shows it.
 
+#[path = "../items.rs"]
+mod items;
+
 use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, Request};
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use futures_util::StreamExt;
 use serde::Serialize;
+use tower_http::compression::CompressionLayer;
 
 #[derive(Serialize)]
 struct Message {
@@ -34,7 +39,10 @@ async fn echo(mut socket: WebSocket) {
 #[tokio::main]
 async fn main() {
     let port = std::env::args().nth(1).expect("a port");
+    let items = items::items();
+    let items = get(|| async { ([(CONTENT_TYPE, "application/json")], items) });
     let app = Router::new()
+        .route("/items", items.layer(CompressionLayer::new()))
         .route("/", get(|| async { "Hello from Rust" }))
         .route("/upload", post(length))
         .route("/ws", any(|upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) }))
