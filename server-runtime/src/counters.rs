@@ -129,13 +129,11 @@ impl Counters {
         owed
     }
 
-    /// Answers whenever the worker is asked.
+    /// Answers when the worker is asked. Cancel safe.
     pub(crate) async fn answer(&self, worker: usize) {
         let WorkerCount { asked, owes_answer, .. } = &self.workers[worker];
-        loop {
-            asked.notified().await;
-            owes_answer.store(false, Relaxed);
-        }
+        asked.notified().await;
+        owes_answer.store(false, Relaxed);
     }
 
     pub(crate) fn set_held_up(&self, worker: usize, is_held_up: bool) {

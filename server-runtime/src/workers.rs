@@ -167,13 +167,12 @@ impl<S: Service> Worker<S> {
             let worker = Rc::new(self);
             accepting.into_iter().for_each(|accepting| worker.start_accepting(&state, accepting));
             let mut triggered = pin!(worker.shutdown.triggered());
-            let mut answers = pin!(worker.counters.answer(worker.index));
             loop {
                 tokio::select! {
                     biased;
                     Some(accepted) = arrivals.recv() => worker.serve(&state, accepted),
                     () = &mut triggered => break,
-                    () = &mut answers => {}
+                    () = worker.counters.answer(worker.index) => {}
                 }
             }
             worker.drain(&state, &mut arrivals).await

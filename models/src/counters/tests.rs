@@ -31,13 +31,12 @@ fn order(counters: &Counters, from: usize) {
 fn connections_are_counted_while_they_move_and_workers_are_drained() {
     model(|| {
         let counters = Arc::new(Counters::new(2, 2, true));
-        let mut next = 0;
-        let places = [(), ()].map(|()| counters.take(&mut next, true).expect("there is room for two"));
+        let places = [(), ()].map(|()| counters.take(0, true).expect("there is room for two"));
         let connections = places.map(connection);
         for from in [0, 1] {
             order(&counters, from);
             assert!(counters.open() >= 2, "who moves is counted throughout");
-            assert!(counters.take(&mut next, true).is_none(), "so there is no room for a third");
+            assert!(counters.take(0, true).is_none(), "so there is no room for a third");
         }
         let connections = connections.map(|connection| connection.join().unwrap());
         let at = |worker| connections.iter().filter(|(place, _)| place.worker() == worker).count();
@@ -50,5 +49,51 @@ fn connections_are_counted_while_they_move_and_workers_are_drained() {
         [0, 1].into_iter().for_each(|worker| shuttle::future::block_on(counters.drained(worker)));
         ends.into_iter().for_each(|end| end.join().unwrap());
         assert_eq!((counters.open(), counters.open_on(0), counters.open_on(1)), (0, 0, 0));
+    });
+}
+
+/// However many accept at a time, no more are open than may be; connections that settle are dealt out, and leave nothing behind.
+#[test]
+fn the_limit_holds_and_those_that_settle_are_dealt_out() {
+    model(|| {
+        let counters = Arc::new(Counters::new(2, 2, true));
+        let accepts = [(), (), ()].map(|()| {
+            let counters = Arc::clone(&counters);
+            spawn(move || {
+                let mut place = counters.take(0, true)?;
+                assert!(counters.open() >= 1);
+                let place = match place.settle() {
+                    Some(to) => place.move_to(to),
+                    None => place,
+                };
+                assert!(place.is_settled());
+                Some(place)
+            })
+        });
+        let places: Vec<Place> = accepts.into_iter().filter_map(|accepts| accepts.join().unwrap()).collect();
+        assert!((1..=2).contains(&places.len()), "{} are open", places.len());
+        assert_eq!(counters.open(), places.len());
+        let settled = |worker: usize| counters.workers[worker].settled.load(Relaxed);
+        let at = |worker| places.iter().filter(|place| place.worker() == worker).count();
+        assert_eq!([settled(0), settled(1)], [at(0), at(1)]);
+        drop(places);
+        assert_eq!((counters.open(), settled(0), settled(1)), (0, 0, 0));
+    });
+}
+
+/// A worker that is asked shows that it comes to the end of its turns, and is asked again.
+#[test]
+fn who_is_asked_answers() {
+    model(|| {
+        let counters = Arc::new(Counters::new(1, 1, false));
+        let worker = Arc::clone(&counters);
+        let answers = spawn(move || (0..2).for_each(|_| shuttle::future::block_on(worker.answer(0))));
+        for _ in 0..2 {
+            assert!(!counters.ask(0), "it owes nothing");
+            while counters.workers[0].owes_answer.load(Relaxed) {
+                shuttle::thread::yield_now();
+            }
+        }
+        answers.join().unwrap();
     });
 }

@@ -50,6 +50,12 @@ impl Answer<'_> {
         text(&self.comparison, self.verdict)
     }
 
+    /// The same where there is no room.
+    pub(super) fn without_interval(&self) -> String {
+        let text = self.text();
+        text.split_once(" [").map_or(text.clone(), |(found, _)| found.to_owned())
+    }
+
     /// Why it is void, if it is.
     pub(super) fn void(&self) -> Option<Void> {
         match self.verdict {

@@ -5,10 +5,10 @@ use loadgen::compare::{Header, Metric, Record, Table, offered, ratio_text, verdi
 use loadgen::output::chart::{Bar, BarChart};
 use loadgen::output::html::percentile_chart;
 
-use super::answers::{Answer, of};
+use super::answers::Answer;
 use super::document::{Block, points};
-use super::findings::{Finding, OURS, Question};
-use super::front::COLUMNS;
+use super::findings::{Finding, OURS};
+use super::front;
 use super::measured::Measured;
 
 /// The metrics of tables, with the names of their columns.
@@ -37,32 +37,21 @@ pub(super) fn section(finding: &Finding, measured: &Measured, answers: &[Answer<
     }
     if let Some(record) = &measured.record {
         blocks.push(Block::Heading(3, format!("{}: verdicts", finding.id)));
-        blocks.push(Block::Table(verdict_table(finding, answers)));
+        let mut scenarios: Vec<&str> = Vec::new();
+        for name in finding.questions.iter().map(|question| question.scenario.as_str()) {
+            if scenarios.contains(&name) {
+                continue;
+            }
+            scenarios.push(name);
+            blocks.push(Block::Text(name.to_owned()));
+            let asked = finding.questions.iter().filter(|question| question.scenario == name);
+            blocks.push(Block::Table(front::verdicts(asked, answers)));
+        }
         blocks.extend(subjects(finding, record));
         let results = analysis::scenarios(record);
         blocks.extend(results.iter().flat_map(|result| scenario(finding, record, result)));
     }
     blocks
-}
-
-/// A row for each question; a scenario is named where it begins.
-fn verdict_table(finding: &Finding, answers: &[Answer<'_>]) -> Table {
-    let asked = |metric: &Metric| finding.questions.iter().any(|question| question.metrics.contains(metric));
-    let columns: Vec<(Metric, &str)> = COLUMNS.into_iter().filter(|(metric, _)| asked(metric)).collect();
-    let mut questions: Vec<&Question> = finding.questions.iter().collect();
-    let place = |name: &str| finding.questions.iter().position(|question| question.scenario == name);
-    questions.sort_by_key(|question| place(&question.scenario));
-    let mut last = "";
-    let rows = questions.into_iter().map(|question| {
-        let scenario = if last == question.scenario { String::new() } else { question.scenario.clone() };
-        last = &question.scenario;
-        let cells =
-            columns.iter().map(|(metric, _)| of(answers, question, *metric).map_or_else(String::new, Answer::text));
-        [scenario, format!("{} / {}", question.subject, question.rival)].into_iter().chain(cells).collect()
-    });
-    let rows = rows.collect();
-    let header: Vec<&str> = ["scenario", "ratio"].into_iter().chain(columns.iter().map(|(_, name)| *name)).collect();
-    Table::new(&header, rows)
 }
 
 /// Who took part, where and when.

@@ -11,7 +11,7 @@ use super::measured::Measured;
 use super::{details, micro};
 
 /// The metrics of verdict tables, with the names of their columns.
-pub(super) const COLUMNS: [(Metric, &str); 5] = [
+const COLUMNS: [(Metric, &str); 5] = [
     (Metric::Throughput, "rate"),
     (Metric::Cpu, "CPU"),
     (Metric::P99, "p99"),
@@ -38,7 +38,7 @@ pub(super) fn document(findings: &Findings, measured: &[Measured], causes: &micr
 
 const METHOD: &str = "Written by \u{201c}cargo xtask report --render\u{201d} from the records in benches/record, which \
 \u{201c}cargo xtask report\u{201d} measures anew; do not edit. The same command writes a page with every scenario's figures, charts and \
-notes, and a table of all verdicts, to target/report/report.html. Published machines were others than ours: only ratios carry over. In each round every subject \
+notes, and all verdicts, to target/report/report.html. Published machines were others than ours: only ratios carry over. In each round every subject \
 runs every scenario once; a ratio is the geometric mean over pairs of runs of the same round. Rounds that other programs disturbed \
 do not decide. CPU time and memory are the server's; of controllers (F2) their own. Latencies count from the time at which a \
 request was intended to be sent.";
@@ -83,33 +83,38 @@ fn in_short(all: &All<'_>) -> String {
     )
 }
 
-/// A row for each finding. With more columns, or with results on two lines, the table would be higher than a screen.
+/// A row for each finding. With results on two lines the table would be higher than a screen; the interval of p99 stands below.
 fn summary(all: &All<'_>) -> Table {
     let row = |(finding, measured, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
         let first = &finding.questions[0];
-        let cpu = of(answers, first, Metric::Cpu).filter(|_| measured.record.is_some());
+        let is_measured = measured.record.is_some();
         let on_one_line = |text: String| text.replace(' ', "\u{a0}");
+        let cell = |metric, text: &dyn Fn(&Answer<'_>) -> String| {
+            let answer = of(answers, first, metric).filter(|_| is_measured);
+            on_one_line(answer.map_or_else(|| "–".to_owned(), text))
+        };
         vec![
             finding.id.clone(),
             finding.title.clone(),
             on_one_line(reproduced(measured, answers).to_string()),
             first.rival.clone(),
-            on_one_line(cpu.map_or_else(|| "–".to_owned(), Answer::text)),
+            cell(Metric::Cpu, &|answer| answer.text()),
+            cell(Metric::P99, &|answer| answer.without_interval()),
+            on_one_line(if is_measured { validity(answers, first) } else { "–".to_owned() }),
         ]
     };
-    Table::new(&["", "published claim", "reproduced", "ours against", "CPU"], all.iter().map(row).collect())
+    let header = ["", "published claim", "reproduced", "ours against", "CPU", "p99", "pairs"];
+    Table::new(&header, all.iter().map(row).collect())
 }
 
-/// How many rounds decide a question, and how many were disturbed; what is void says so in its cell.
+/// How many pairs of runs decide a question, and of how many where some were disturbed; what is void says so in its cell.
 fn validity(answers: &[Answer<'_>], question: &Question) -> String {
     let own = || answers.iter().filter(|answer| std::ptr::eq(answer.question, question));
     let pairs = own().filter_map(|answer| answer.comparison.ratio).map(|ratio| ratio.pairs).max().unwrap_or(0);
-    let disturbed = own().map(|answer| answer.comparison.disturbed).max().unwrap_or(0);
-    let mut text = format!("{pairs} pairs");
-    if disturbed > 0 {
-        text += &format!(", {disturbed} disturbed");
+    match own().map(|answer| answer.comparison.disturbed).max() {
+        Some(disturbed @ 1..) => format!("{pairs} of {}", pairs + disturbed),
+        _ => pairs.to_string(),
     }
-    text
 }
 
 fn legend(all: &All<'_>) -> String {
@@ -139,8 +144,6 @@ fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Ve
     }
     let mut lines = vec![
         (format!("The claim is reproduced: {}.", reproduced(measured, answers)), claim(finding, answers)),
-        ("Ours:".to_owned(), pair(&finding.questions[0], answers)),
-        ("Others:".to_owned(), others(finding, answers)),
         workload,
     ];
     lines.retain(|(_, text)| !text.is_empty());
@@ -148,16 +151,25 @@ fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Ve
     if let Some(svg) = forest::of_answers(&format!("{}: ratios with 95 % intervals", finding.id), answers) {
         blocks.push(Block::Figure { name: finding.id.clone(), svg });
     }
+    // The rest of what is asked stands in the figure, and in the page's table.
+    let scenario = &finding.questions[0].scenario;
+    blocks.push(Block::Text(format!("In the scenario \u{201c}{scenario}\u{201d}:")));
+    let is_shown = |question: &&Question| question.scenario == *scenario && question.claimed.is_none();
+    blocks.push(Block::Table(verdicts(finding.questions.iter().filter(is_shown), answers)));
     blocks
 }
 
-/// The rest of what is asked of the scenario that stands for the finding; all of it is in the figure, and in the page's table.
-fn others(finding: &Finding, answers: &[Answer<'_>]) -> String {
-    let first = &finding.questions[0];
-    let is_other = |question: &&Question| {
-        question.scenario == first.scenario && question.claimed.is_none() && !std::ptr::eq(*question, first)
+/// A row for each question.
+pub(super) fn verdicts<'q>(questions: impl Iterator<Item = &'q Question> + Clone, answers: &[Answer<'_>]) -> Table {
+    let asked = |metric: &Metric| questions.clone().any(|question| question.metrics.contains(metric));
+    let columns: Vec<(Metric, &str)> = COLUMNS.into_iter().filter(|(metric, _)| asked(metric)).collect();
+    let row = |question: &Question| {
+        let cell = |(metric, _): &(Metric, &str)| of(answers, question, *metric).map_or_else(String::new, Answer::text);
+        let ratio = format!("{} / {}", question.subject, question.rival);
+        std::iter::once(ratio).chain(columns.iter().map(cell)).collect()
     };
-    finding.questions.iter().filter(is_other).map(|question| pair(question, answers)).collect::<Vec<_>>().join(" ")
+    let header: Vec<&str> = ["ratio"].into_iter().chain(columns.iter().map(|(_, name)| *name)).collect();
+    Table::new(&header, questions.clone().map(row).collect())
 }
 
 /// What became of the published subjects.
@@ -185,5 +197,5 @@ fn when(measured: &Measured, validity: &str) -> String {
     let header = &record.header;
     let day = header.date.split('T').next().unwrap_or_default();
     let commit = header.commit.as_deref().unwrap_or("unknown");
-    format!("Measured {day}, {} rounds ({validity}), commit {commit}.", header.rounds)
+    format!("Measured {day}, {} rounds, {validity} pairs, commit {commit}.", header.rounds)
 }

@@ -175,8 +175,8 @@ fn a_report_is_the_same_twice_and_says_all() {
     assert_eq!((&text, &page), (&markdown::render(&again), &page::render(&again)));
     for part in [
         "Is Rust slow? 1 published comparisons say so of a Rust program. Reproduced today with that program: yes for F9.",
-        "| F9 | A \"title\" \\| \\<b> | yes | go | ▲\u{a0}0.50\u{a0}[0.49,\u{a0}0.51] |",
-        "6 rounds (6 pairs), commit abc.",
+        "| F9 | A \"title\" \\| \\<b> | yes | go | ▲\u{a0}0.50\u{a0}[0.49,\u{a0}0.51] | ≈\u{a0}1.00 | 6 |",
+        "6 rounds, 6 pairs, commit abc.",
         "## F9 A \"title\" \\| \\<b>\n",
         "![Ratios of F9 with their intervals](benches/record/F9.svg)\n",
     ] {
@@ -201,9 +201,11 @@ fn findings_that_were_never_run_are_reported_as_such() {
     let all = findings();
     let measured = [Measured { record: None }];
     let text = markdown::render(&front::document(&all, &measured, &micro::Causes::read().unwrap()));
-    for part in
-        ["Not measured yet.", "not measured for F9", "| F9 | A \"title\" \\| \\<b> | not\u{a0}measured | go | – |"]
-    {
+    for part in [
+        "Not measured yet.",
+        "not measured for F9",
+        "| F9 | A \"title\" \\| \\<b> | not\u{a0}measured | go | – | – | – |",
+    ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
     assert!(!text.contains("reproduced: ") && !text.contains("svg"), "{text}");
