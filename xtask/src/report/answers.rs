@@ -53,7 +53,7 @@ impl Answer<'_> {
     /// The same where there is no room.
     pub(super) fn without_interval(&self) -> String {
         let text = self.text();
-        text.split_once(" [").map_or(text.clone(), |(found, _)| found.to_owned())
+        text.split(" [").next().unwrap_or_default().to_owned()
     }
 
     /// Why it is void, if it is.
