@@ -30,8 +30,8 @@ struct WorkerCount {
     open: AtomicUsize,
     /// Of those the ones that stay.
     settled: AtomicUsize,
-    /// Told whenever `open` falls to 0.
-    idle: Notify,
+    /// Told whenever no connection is left, on any worker.
+    all_gone: Notify,
     /// The last [`Order`] to its connections, see [`Counters::order`].
     order: AtomicU64,
     /// Told when it is to show that it comes to the end of its turns.
@@ -74,7 +74,7 @@ impl Counters {
     /// fewest stay, which is `first` among equals. Workers that are held up come last.
     pub(crate) fn take(self: &Arc<Self>, first: usize, can_move: bool) -> Option<Place> {
         if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
-            self.open.fetch_sub(1, Relaxed);
+            self.one_less();
             self.refused.fetch_add(1, Relaxed);
             return None;
         }
@@ -140,10 +140,16 @@ impl Counters {
         self.workers[worker].is_held_up.store(is_held_up, Relaxed);
     }
 
-    /// Ready when the worker has no connection left.
+    fn one_less(&self) {
+        if self.open.fetch_sub(1, Relaxed) == 1 {
+            self.workers.iter().for_each(|worker| worker.all_gone.notify_one());
+        }
+    }
+
+    /// Ready when no connection is left, for this worker to end: as long as there is one anywhere, it may still move here.
     pub(crate) async fn drained(&self, worker: usize) {
-        while self.open_on(worker) > 0 {
-            self.workers[worker].idle.notified().await;
+        while self.open() > 0 {
+            self.workers[worker].all_gone.notified().await;
         }
     }
 
@@ -234,14 +240,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.counters.open.fetch_sub(1, Relaxed);
         if let Some(worker) = self.settled {
             self.counters.workers[worker].settled.fetch_sub(1, Relaxed);
         }
-        let count = &self.counters.workers[self.worker];
-        if count.open.fetch_sub(1, Relaxed) == 1 {
-            count.idle.notify_one();
-        }
+        self.counters.workers[self.worker].open.fetch_sub(1, Relaxed);
+        // Last: who is told of the end finds all counted.
+        self.counters.one_less();
     }
 }
 

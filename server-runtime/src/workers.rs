@@ -275,7 +275,10 @@ impl<S: Service> Worker<S> {
             () = timers::sleep(self.drain) => {}
             () = self.now.triggered() => {}
         }
-        warn!("worker-{} cuts {} connections", self.index, self.counters.open_on(self.index));
-        true
+        let open = self.counters.open_on(self.index);
+        if open > 0 {
+            warn!("worker-{} cuts {open} connections", self.index);
+        }
+        open > 0
     }
 }

@@ -3,11 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use server_runtime::{Listen, Options, shutdown_on_signals};
+use server_runtime::{Listen, Options, shutdown_on_signals, start};
 
-use crate::support::{PATIENCE, alone, ask, connect, options, serve, until};
+use crate::support::{PATIENCE, Wanderer, alone, ask, connect, options, serve, until};
 
 #[test]
 fn a_connection_in_flight_finishes() {
@@ -114,4 +115,22 @@ fn signals() {
     assert_eq!(ask(&mut stream, "still served"), "still served");
     signal("INT");
     assert!(running.wait(), "the second one cuts");
+}
+
+/// Workers without connections wait for those that have some: one may still move to them.
+#[test]
+fn a_connection_that_moves_during_the_shutdown_finds_its_worker() {
+    let running = start(options(), Arc::new(Wanderer)).unwrap();
+    let handle = running.shutdown_handle();
+    let mut streams: Vec<_> = (0..4).map(|_| connect(running.local_addrs()[0])).collect();
+    streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "x"), "1 on 0"));
+    handle.trigger();
+    until("nothing is accepted any more", || TcpStream::connect(running.local_addrs()[0]).is_err());
+    // Long enough for a worker to end that has nothing to do.
+    std::thread::sleep(Duration::from_millis(200));
+    streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "stay"), "2 on 0"));
+    until("half have moved", || handle.connections_by_worker() == [2, 2]);
+    streams.iter_mut().for_each(|stream| assert!(ask(stream, "x").starts_with("3 on ")));
+    drop(streams);
+    assert!(!running.wait(), "no connection is left");
 }
