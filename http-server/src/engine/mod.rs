@@ -7,6 +7,7 @@ mod clock;
 mod conn;
 mod exchange;
 mod find;
+mod gathered;
 mod guard;
 mod http2;
 #[cfg(feature = "http3")]

@@ -23,6 +23,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
+use super::gathered::{Gathered, gathered};
 use super::wire::Wire;
 
 /// The request that nobody sent.
@@ -32,7 +33,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: any\r
 pub(super) struct Offer {
     conn: Pin<Box<dyn Future<Output = hyper::Result<()>>>>,
     agree: oneshot::Sender<()>,
-    stream: Arc<Mutex<Option<Wire>>>,
+    stream: Arc<Mutex<Option<Gathered<Wire>>>>,
 }
 
 impl Offer {
@@ -56,7 +57,7 @@ impl Offer {
                 }
             })
         };
-        let stream = Arc::<Mutex<Option<Wire>>>::default();
+        let stream = Arc::<Mutex<Option<Gathered<Wire>>>>::default();
         let handed = Handed { request: REQUEST, shared: Arc::clone(&stream), stream: None };
         let conn = http1::Builder::new().serve_connection(TokioIo::new(handed), service).with_upgrades();
         let mut conn: Pin<Box<dyn Future<Output = _>>> = Box::pin(conn);
@@ -75,20 +76,22 @@ impl Offer {
         if let Err(error) = kept {
             return tracing::error!("an upgrade was taken and could not be kept: {error}");
         }
-        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(wire);
+        let (stream, flusher) = gathered(wire);
+        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        tokio::task::spawn_local(flusher);
     }
 }
 
 /// The stream that hyper hands over: first the request that nobody sent, then nothing, and then the real one.
 struct Handed {
     request: &'static [u8],
-    shared: Arc<Mutex<Option<Wire>>>,
+    shared: Arc<Mutex<Option<Gathered<Wire>>>>,
     /// The real one, since it was first asked for.
-    stream: Option<Wire>,
+    stream: Option<Gathered<Wire>>,
 }
 
 impl Handed {
-    fn stream(&mut self) -> Option<Pin<&mut Wire>> {
+    fn stream(&mut self) -> Option<Pin<&mut Gathered<Wire>>> {
         if self.stream.is_none() {
             self.stream = self.shared.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
