@@ -70,8 +70,8 @@ impl Counters {
         self.workers[worker].open.load(Relaxed)
     }
 
-    /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else at the one where the
-    /// fewest stay, which is `first` among equals. Workers that are held up come last.
+    /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else where
+    /// those that stay are dealt out to, which is `first` among equals.
     pub(crate) fn take(self: &Arc<Self>, first: usize, can_move: bool) -> Option<Place> {
         if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
             self.one_less();
@@ -80,12 +80,12 @@ impl Counters {
         }
         self.accepted.fetch_add(1, Relaxed);
         if !(can_move && self.moves) {
-            let worker = self.emptiest(first);
+            let worker = self.emptiest(first, 0);
             self.workers[worker].settled.fetch_add(1, Relaxed);
             return Some(self.place(worker, Some(worker)));
         }
         let home = self.home.load(Relaxed);
-        Some(self.place(if self.is_held_up(home) { self.emptiest(first) } else { home }, None))
+        Some(self.place(if self.is_held_up(home) { self.emptiest(first, 0) } else { home }, None))
     }
 
     fn place(self: &Arc<Self>, worker: usize, settled: Option<usize>) -> Place {
@@ -108,11 +108,16 @@ impl Counters {
         order.store(number << 32 | (to as u64) << 16 | share, Relaxed);
     }
 
-    /// The worker with the fewest connections that stay; among equals the first from `next` on.
-    fn emptiest(&self, next: usize) -> usize {
+    /// The worker with the fewest connections that stay; among equals the one with the fewest others, which those that stay may
+    /// hold up, then the first from `next` on. Of the latter's connections `own` are not counted. Workers that are held up come last.
+    fn emptiest(&self, next: usize, own: usize) -> usize {
         let count = self.workers.len();
-        let cost = |worker: &usize| (self.is_held_up(*worker), self.workers[*worker].settled.load(Relaxed));
-        (0..count).map(|step| (next + step) % count).min_by_key(cost).unwrap_or(0)
+        let cost = |step: &usize| {
+            let worker = (next + step) % count;
+            let open = self.open_on(worker).saturating_sub(if *step == 0 { own } else { 0 });
+            (self.is_held_up(worker), self.workers[worker].settled.load(Relaxed), open)
+        };
+        (next + (0..count).min_by_key(cost).unwrap_or(0)) % count
     }
 
     fn is_held_up(&self, worker: usize) -> bool {
@@ -200,13 +205,13 @@ impl Place {
         self.settled.is_some()
     }
 
-    /// Says that the connection, which could move so far, will stay, because of what it is used for: those are dealt out evenly. It may have
-    /// to go to another worker for that, whose index comes back, and stays there.
+    /// Says that the connection, which could move so far, will stay, because of what it is used for: those are dealt out evenly, the
+    /// first of them away from where others gather. It may have to go to another worker for that, whose index comes back, and stays there.
     pub fn settle(&mut self) -> Option<usize> {
         if self.is_settled() {
             return None;
         }
-        let target = self.counters.emptiest(self.worker);
+        let target = self.counters.emptiest(self.worker, 1);
         self.counters.workers[target].settled.fetch_add(1, Relaxed);
         self.settled = Some(target);
         (target != self.worker).then_some(target)

@@ -22,9 +22,12 @@ fn connections_gather_while_nothing_can_hold_up_their_worker() {
         assert_eq!(client.get(INSTANT).unwrap().status, 200);
     }
     assert_eq!(by_worker(), [20, 0]);
-    // The first call of the router settles a connection, half of them there, half here.
+    // The first call of the router settles a connection, half of them there, half here. The first goes: all others are here.
     for (number, client) in clients.iter_mut().enumerate() {
         assert_eq!(routed(client, &number.to_string()), number.to_string());
+        if number == 0 {
+            assert_eq!(by_worker(), [19, 1]);
+        }
     }
     assert_eq!(by_worker(), [10, 10]);
     // What comes from now on gathers again, and those stay.
