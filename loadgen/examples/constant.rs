@@ -1,10 +1,11 @@
 //! A server that answers a constant as cheaply as can be, for measuring generators instead of servers.
 //!
 //! ```text
-//! cargo run --release --example constant -- http|redis|grpc|udp [PORT [MILLISECONDS]]
+//! cargo run --release --example constant -- http|redis|grpc|udp [PORT [MILLISECONDS [STEPS]]]
 //! ```
 //!
-//! With a time, each answer waits so long, and the rate of a closed loop is known: requests under way by that time. It prints its address and answers until it is ended: HTTP/1.1 requests without bodies, Redis commands as arrays,
+//! With a time, each answer waits so long, and the rate of a closed loop is known: requests under way by that time. With steps, each answer of HTTP is
+//! work: a loop so long, for two servers that differ by a known share. It prints its address and answers until it is ended: HTTP/1.1 requests without bodies, Redis commands as arrays,
 //! unary gRPC calls (HTTP/2, cleartext), or ECHONET Lite reads of one property. One thread, no checks beyond its own safety.
 
 use std::collections::{HashMap, VecDeque};
@@ -33,8 +34,8 @@ fn main() -> Result<()> {
         "grpc" => grpc,
         other => bail!("`{other}`: expected http, redis, grpc or udp"),
     };
-    let milliseconds = words.next().map_or(Ok(0), |word| word.parse()).context("milliseconds")?;
-    streams(&address, answer, Duration::from_millis(milliseconds))
+    let mut number = |what| words.next().map_or(Ok(0), |word| word.parse()).context(what);
+    streams(&address, answer, Duration::from_millis(number("milliseconds")?), number("steps")?)
 }
 
 /// Appends the answers to all complete requests at the beginning of the input, and gives how many bytes they have.
@@ -43,6 +44,8 @@ type Answer = fn(&mut State, &[u8], &mut Vec<u8>) -> usize;
 /// What a connection remembers besides bytes.
 #[derive(Default)]
 struct State {
+    /// How long a loop runs for each answer.
+    steps: u64,
     /// Whether the HTTP/2 preface is done.
     greeted: bool,
     /// Bytes received since the last WINDOW_UPDATE.
@@ -63,7 +66,7 @@ struct Connection {
 /// Answers that wait: until when, of which connection, how many bytes.
 type Waiting = VecDeque<(Instant, u64, usize)>;
 
-fn streams(address: &str, answer: Answer, delay: Duration) -> Result<()> {
+fn streams(address: &str, answer: Answer, delay: Duration, steps: u64) -> Result<()> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     println!("{}", listener.local_addr()?);
@@ -89,7 +92,7 @@ fn streams(address: &str, answer: Answer, delay: Duration) -> Result<()> {
                     // Edges only: writability after a full buffer needs no second registration.
                     let edges = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
                     epoll::add(&poll, &stream, EventData::new_u64(next_key), edges)?;
-                    connections.insert(next_key, Connection::new(stream));
+                    connections.insert(next_key, Connection::new(stream, steps));
                 }
             } else if let Some(connection) = connections.get_mut(&key) {
                 let open = connection.turn(answer, delay, &mut buffer);
@@ -125,8 +128,9 @@ fn patience(waiting: &Waiting) -> Option<Timespec> {
 }
 
 impl Connection {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, state: State::default(), unread: Vec::new(), unsent: Vec::new(), due: 0, fresh: 0 }
+    fn new(stream: TcpStream, steps: u64) -> Self {
+        let state = State { steps, ..State::default() };
+        Self { stream, state, unread: Vec::new(), unsent: Vec::new(), due: 0, fresh: 0 }
     }
 
     /// Reads and answers what there is; gives whether the connection goes on. With a delay, answers are left unsent.
@@ -187,10 +191,13 @@ impl Connection {
 }
 
 /// Requests without bodies: each ends at its first empty line.
-fn http(_: &mut State, input: &[u8], out: &mut Vec<u8>) -> usize {
+fn http(state: &mut State, input: &[u8], out: &mut Vec<u8>) -> usize {
     let mut done = 0;
     while let Some(length) = input[done..].windows(4).position(|four| four == b"\r\n\r\n") {
         done += length + 4;
+        for step in 0..state.steps {
+            std::hint::black_box(step);
+        }
         out.extend_from_slice(HTTP);
     }
     done

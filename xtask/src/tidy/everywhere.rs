@@ -40,6 +40,7 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/engine/conn.rs",
     "http-server/src/engine/exchange.rs",
     "http-server/src/engine/guard.rs",
+    "http-server/src/engine/gathered.rs",
     "http-server/src/engine/http2/conn.rs",
     "http-server/src/engine/http2/stream.rs",
     "http-server/src/engine/http3/conn.rs",
