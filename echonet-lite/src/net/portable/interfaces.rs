@@ -1,7 +1,9 @@
 //! The interfaces and their addresses, by the `if-addrs` crate, and what has changed since they were looked at last.
 
 use core::cell::RefCell;
+use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::io;
+use std::net::UdpSocket;
 use std::vec::Vec;
 
 use if_addrs::{IfAddr, get_if_addrs};
@@ -9,11 +11,11 @@ use if_addrs::{IfAddr, get_if_addrs};
 use super::watch::Watch;
 use crate::net::interface::Interface;
 
-/// The interfaces that are up. One without an address is not seen, which nobody could reach either.
+/// The interfaces that are up, with the addresses that can be used. One without an address is not seen, which nobody could reach either.
 pub(in crate::net) fn interfaces() -> io::Result<Vec<Interface>> {
     let mut interfaces: Vec<Interface> = Vec::new();
     for found in get_if_addrs()? {
-        let Some(index) = found.index else { continue };
+        let Some(index) = found.index.filter(|index| is_usable(found.ip(), *index)) else { continue };
         let at = interfaces.iter().position(|known| known.index == index).unwrap_or(interfaces.len());
         if at == interfaces.len() {
             interfaces.push(Interface {
@@ -38,6 +40,16 @@ pub(in crate::net) fn interfaces() -> io::Result<Vec<Interface>> {
         interface.addresses.push(found.ip());
     }
     Ok(interfaces)
+}
+
+/// Whether an address of this interface can be sent from: a new one is listed before the network has been asked whether another host has it, and
+/// nothing else than that a socket can be bound to it tells when that is done.
+fn is_usable(address: IpAddr, interface: u32) -> bool {
+    let own = match address {
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => SocketAddrV6::new(v6, 0, 0, interface).into(),
+        address => SocketAddr::new(address, 0),
+    };
+    !UdpSocket::bind(own).is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
 /// Sees that interfaces and addresses have changed.

@@ -348,6 +348,20 @@ fn an_ipv6_address_is_announced_when_it_can_be_used() {
         let mut controller = blocking::Endpoint::builder().ipv4(false).bind_blocking().unwrap();
         // The network is asked for a second or two whether another host has it.
         ip(&["-n", &machines.a, "address", "add", "fe80::a/64", "dev", "eth0"]).unwrap();
+        // Until then it is not listed.
+        on(&machines.a, || {
+            let end = Instant::now() + PATIENCE;
+            let (address, scope) = loop {
+                assert!(Instant::now() < end, "the address is listed");
+                let eth0 = Interface::list().unwrap().into_iter().find(|known| known.name == "eth0");
+                let listed = eth0.and_then(|known| known.addresses.first().map(|address| (*address, known.index)));
+                if let Some((IpAddr::V6(address), scope)) = listed {
+                    break (address, scope);
+                }
+                thread::sleep(Duration::from_millis(10));
+            };
+            std::net::UdpSocket::bind(std::net::SocketAddrV6::new(address, 0, 0, scope)).unwrap();
+        });
         assert_eq!(announced(&mut controller).ip(), "fe80::a".parse::<IpAddr>().unwrap());
     });
 }
