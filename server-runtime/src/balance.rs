@@ -55,13 +55,13 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// One look at the share of its time that each worker was busy, at the share of all their work that only one can do
-    /// at a time, and at the number of processors without work.
-    pub(crate) fn look(&mut self, loads: &[f64], serial: f64, spare: f64) -> Vec<Order> {
+    /// One look at the share of its time that each worker was busy, at whether connections stay there, at the share of all their work that
+    /// only one can do at a time, and at the number of processors without work.
+    pub(crate) fn look(&mut self, loads: &[f64], settled: &[bool], serial: f64, spare: f64) -> Vec<Order> {
         let mut by_load: Vec<usize> = (0..loads.len()).collect();
         by_load.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
         let spread = spread(loads, &by_load, serial, spare);
-        let gather = gather(loads);
+        let gather = gather(loads, settled);
         self.crowded = if spread.is_empty() { 0 } else { self.crowded + 1 };
         self.sparse = if gather.is_none() { 0 } else { self.sparse + 1 };
         if self.crowded >= LOOKS_TO_SPREAD {
@@ -92,22 +92,25 @@ fn spread(loads: &[f64], by_load: &[usize], serial: f64, mut spare: f64) -> Vec<
     orders
 }
 
-/// Empties the last worker that has anything to do into the first that can carry its load too.
-fn gather(loads: &[f64]) -> Option<Order> {
+/// Empties the last worker that has anything to do into the first that can carry its load too, but none where nobody stays into one
+/// where somebody does.
+fn gather(loads: &[f64], settled: &[bool]) -> Option<Order> {
     let from = loads.iter().rposition(|load| *load > NOTHING)?;
-    let to = loads[..from].iter().position(|load| load + loads[from] < SPARSE)?;
+    let can_carry = |to: &usize| loads[*to] + loads[from] < SPARSE && (settled[from] || !settled[*to]);
+    let to = (0..from).find(can_carry)?;
     Some(Order { from, to, share: 1.0 })
 }
 
-/// The worker for new connections: the first that is not full, else the least busy; or, where most of the work is done by
-/// one at a time, the busiest.
-pub(crate) fn home(loads: &[f64], serial: f64) -> usize {
+/// The worker for new connections that can move: the first that is not full, of those where nobody stays if there are any, else the least
+/// busy; or, where most of the work is done by one at a time, the busiest.
+pub(crate) fn home(loads: &[f64], settled: &[bool], serial: f64) -> usize {
     let by_load = |a: &usize, b: &usize| loads[*a].total_cmp(&loads[*b]);
     let all = 0..loads.len();
     if serial >= MOSTLY_SERIAL {
         return all.max_by(by_load).unwrap_or(0);
     }
-    loads.iter().position(|load| *load < FULL).or_else(|| all.min_by(by_load)).unwrap_or(0)
+    let with_room = all.clone().filter(|worker| loads[*worker] < FULL);
+    with_room.min_by_key(|worker| settled[*worker]).or_else(|| all.min_by(by_load)).unwrap_or(0)
 }
 
 /// Looks for ever.
@@ -132,11 +135,12 @@ pub(crate) async fn watch(counters: &Counters, runtimes: &[RuntimeMetrics], seri
         let serial_load = serial_now.saturating_sub(serial_before) as f64 / 1e9 / elapsed;
         serial_before = serial_now;
         let serial = serial_load / loads.iter().sum::<f64>().max(NOTHING);
-        counters.set_home(home(&loads, serial));
+        let settled = counters.settled();
+        counters.set_home(home(&loads, &settled, serial));
         // The system's figures are asked for only when somebody wants another processor.
         let spare =
             if loads.iter().any(|load| *load >= CROWDED) { processors.spare(elapsed) } else { processors.forget() };
-        for order in balance.look(&loads, serial, spare) {
+        for order in balance.look(&loads, &settled, serial, spare) {
             counters.order(order);
         }
     }
@@ -176,11 +180,15 @@ fn idle_ticks() -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Orders after as many looks as any decision takes.
+    /// Orders after as many looks as any decision takes, where nobody stays.
     fn settled(loads: &[f64], serial: f64, spare: f64) -> Vec<Order> {
+        decided(loads, &vec![false; loads.len()], serial, spare)
+    }
+
+    fn decided(loads: &[f64], settled: &[bool], serial: f64, spare: f64) -> Vec<Order> {
         let mut balance = Balance::default();
         (0..LOOKS_TO_GATHER)
-            .map(|_| balance.look(loads, serial, spare))
+            .map(|_| balance.look(loads, settled, serial, spare))
             .find(|orders| !orders.is_empty())
             .unwrap_or_default()
     }
@@ -221,24 +229,37 @@ mod tests {
         check(0.8, 10.0, false);
         // What is there goes on gathering.
         assert_eq!(settled(&[0.1, 0.3], 0.8, 1.0), [order(1, 0, 1.0)]);
-        assert_eq!(home(&[0.9, 0.2], 0.8), 0);
-        assert_eq!(home(&[0.9, 0.2], 0.3), 1);
+        assert_eq!(home(&[0.9, 0.2], &[false; 2], 0.8), 0);
+        assert_eq!(home(&[0.9, 0.2], &[false; 2], 0.3), 1);
     }
 
     #[test]
     fn one_look_decides_nothing() {
         let mut balance = Balance::default();
-        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), []);
-        assert_eq!(balance.look(&[0.5, 0.0], 0.0, 1.0), []);
-        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), []);
-        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), [order(0, 1, 0.5)]);
-        assert_eq!(balance.look(&[1.0, 0.0], 0.0, 1.0), [], "the last order must show its effect first");
+        assert_eq!(balance.look(&[1.0, 0.0], &[false; 2], 0.0, 1.0), []);
+        assert_eq!(balance.look(&[0.5, 0.0], &[false; 2], 0.0, 1.0), []);
+        assert_eq!(balance.look(&[1.0, 0.0], &[false; 2], 0.0, 1.0), []);
+        assert_eq!(balance.look(&[1.0, 0.0], &[false; 2], 0.0, 1.0), [order(0, 1, 0.5)]);
+        assert_eq!(balance.look(&[1.0, 0.0], &[false; 2], 0.0, 1.0), [], "the last order must show its effect first");
     }
 
     #[test]
     fn new_connections_go_to_the_first_that_has_room() {
-        assert_eq!(home(&[0.2, 0.0], 0.0), 0);
-        assert_eq!(home(&[0.8, 0.0], 0.0), 1);
-        assert_eq!(home(&[0.9, 0.8, 1.0], 0.0), 1);
+        let check = |loads: &[f64], settled: &[bool], expected| assert_eq!(home(loads, settled, 0.0), expected);
+        check(&[0.2, 0.0], &[false; 2], 0);
+        check(&[0.8, 0.0], &[false; 2], 1);
+        check(&[0.9, 0.8, 1.0], &[false; 3], 1);
+        // Where nobody stays, if there is room.
+        check(&[0.2, 0.0], &[true, false], 1);
+        check(&[0.2, 0.8], &[true, false], 0);
+        check(&[0.2, 0.0], &[true, true], 0);
+    }
+
+    #[test]
+    fn they_do_not_gather_where_others_stay() {
+        assert_eq!(decided(&[0.1, 0.3], &[true, false], 0.0, 1.0), []);
+        assert_eq!(decided(&[0.1, 0.3], &[false, true], 0.0, 1.0), [order(1, 0, 1.0)]);
+        assert_eq!(decided(&[0.1, 0.3], &[true, true], 0.0, 1.0), [order(1, 0, 1.0)]);
+        assert_eq!(decided(&[0.1, 0.1, 0.3], &[true, false, false], 0.0, 1.0), [order(2, 1, 1.0)]);
     }
 }

@@ -81,7 +81,7 @@ impl Counters {
         self.accepted.fetch_add(1, Relaxed);
         if !(can_move && self.moves) {
             let worker = self.emptiest(first, 0);
-            self.workers[worker].settled.fetch_add(1, Relaxed);
+            self.settle(worker);
             return Some(self.place(worker, Some(worker)));
         }
         let home = self.home.load(Relaxed);
@@ -92,6 +92,22 @@ impl Counters {
         self.workers[worker].open.fetch_add(1, Relaxed);
         let seen = self.workers[worker].order.load(Relaxed);
         Place { counters: Arc::clone(self), worker, settled, seen }
+    }
+
+    /// A connection stays there. Until the next look of `balance.rs`, new ones that can move go elsewhere, if there is a worker where nobody stays.
+    fn settle(&self, worker: usize) {
+        self.workers[worker].settled.fetch_add(1, Relaxed);
+        let is_free = |other: &WorkerCount| other.settled.load(Relaxed) == 0;
+        if self.home.load(Relaxed) == worker
+            && let Some(free) = self.workers.iter().position(is_free)
+        {
+            self.set_home(free);
+        }
+    }
+
+    /// Whether there are connections that stay, by worker.
+    pub(crate) fn settled(&self) -> Vec<bool> {
+        self.workers.iter().map(|worker| worker.settled.load(Relaxed) > 0).collect()
     }
 
     /// Where new connections go from now on.
@@ -212,7 +228,7 @@ impl Place {
             return None;
         }
         let target = self.counters.emptiest(self.worker, 1);
-        self.counters.workers[target].settled.fetch_add(1, Relaxed);
+        self.counters.settle(target);
         self.settled = Some(target);
         (target != self.worker).then_some(target)
     }

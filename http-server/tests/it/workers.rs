@@ -1,6 +1,6 @@
 //! Which worker has which connections.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::support::{Client, PATIENCE, Server, until};
 
@@ -47,9 +47,11 @@ fn connections_gather_while_nothing_can_hold_up_their_worker() {
 #[test]
 fn requests_that_came_together_are_answered_in_order_when_their_connection_moves() {
     let server = Server::start();
-    // Of two connections one has to go.
-    for _ in 0..2 {
-        let mut client = server.client();
+    // Of two connections on one worker one has to go.
+    let mut clients = [(); 2].map(|()| server.client());
+    clients.iter_mut().for_each(|client| assert_eq!(client.get(INSTANT).unwrap().status, 200));
+    assert_eq!(server.running.shutdown_handle().connections_by_worker(), [2, 0]);
+    for client in &mut clients {
         let post = |body: &str| {
             format!("POST {ROUTED} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n{body}", body.len())
         };
@@ -63,10 +65,28 @@ fn requests_that_came_together_are_answered_in_order_when_their_connection_moves
         }
         client.send(&last[last.len() - 50_000..]);
         assert_eq!(client.answer().unwrap().body.len(), 100_000);
-        std::mem::forget(client);
     }
     assert_eq!(server.running.shutdown_handle().connections_by_worker(), [1, 1]);
     assert_eq!(server.running.shutdown_handle().moved(), 1);
+}
+
+/// Where one has settled, others do not gather.
+#[test]
+fn connections_gather_away_from_those_that_stay() {
+    let server = Server::start();
+    let by_worker = || server.running.shutdown_handle().connections_by_worker();
+    let mut first = server.client();
+    assert_eq!(routed(&mut first, "stays"), "stays");
+    assert_eq!(by_worker(), [1, 0]);
+    for round in 1..=3 {
+        let mut others = [(); 4].map(|()| server.client());
+        others.iter_mut().for_each(|client| assert_eq!(client.get(INSTANT).unwrap().status, 200));
+        assert_eq!(by_worker(), [1, 4], "round {round}");
+        // Looks come between.
+        std::thread::sleep(Duration::from_millis(150));
+        drop(others);
+        until(|| by_worker() == [1, 0]);
+    }
 }
 
 #[test]
