@@ -136,6 +136,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Of the README, from the record.
+///
+/// # Errors
+/// The record's.
+pub(crate) fn table() -> Result<String> {
+    Ok(written(&record::read(RECORD)?))
+}
+
 /// A line for each condition.
 fn written(rows: &[Row]) -> String {
     let head = "| one more client | depth | 1 worker | 2 workers | 2 workers do | 95 % |\n|---|--:|--:|--:|--:|---|\n";

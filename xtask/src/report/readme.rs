@@ -14,7 +14,7 @@ use super::{answers, measured};
 /// A table of a record that is no comparison's: README, name in its marks, text.
 type Other = (&'static str, &'static str, fn() -> Result<String>);
 
-const OTHERS: [Other; 7] = [
+const OTHERS: [Other; 8] = [
     ("redis-server/README.md", "clusters", crate::clusters::table),
     ("redis-server/README.md", "collections", crate::compare::collections::table),
     ("redis-server/README.md", "fields", crate::compare::fields::table),
@@ -22,6 +22,7 @@ const OTHERS: [Other; 7] = [
     ("redis-server/README.md", "isolation", crate::isolation::table),
     ("redis-server/README.md", "persistence", crate::persistence::table),
     ("redis-server/README.md", "reshard", crate::reshard::table),
+    ("redis-server/README.md", "scaling", crate::scaling::table),
 ];
 
 /// The file.

@@ -18,9 +18,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("redis-server/README.md", "| | tests | pass |"),
     // How long a transcript waits.
     ("redis-server/tests/transcripts/README.md", "| directive | meaning |"),
-    // They wait for their records.
-    ("README.md", "| | ours | hyper, same runtime |"),
-    ("redis-server/README.md", "| one more client | depth |"),
 ];
 
 /// Made of records as a whole.
