@@ -57,7 +57,7 @@ const BOUND_CPU: Duration = Duration::from_millis(100);
 const QUIET: Duration = Duration::from_secs(1);
 /// The same where their times say nothing, as all servers are attacked at once.
 const QUIET_OF_SHORT: Duration = Duration::from_millis(300);
-/// What threads of attackers have: the last place.
+/// What threads of attackers have where times say something: the last place.
 const NICE: i32 = 19;
 
 /// Runs the table.
@@ -120,8 +120,10 @@ fn check(server: &Server, speech: Speech, row: &Row, folder: &Path, is_optimized
     let is_over = &AtomicBool::new(false);
     let seen: Vec<Result<Result<String, String>>> = thread::scope(|scope| {
         let attacks = || {
-            // Of this thread.
-            setpriority_process(None, NICE)?;
+            if is_optimized {
+                // Of this thread.
+                setpriority_process(None, NICE)?;
+            }
             (row.attack)(addr)
         };
         let attackers: Vec<_> = (0..ATTACKERS).map(|_| scope.spawn(attacks)).collect();
