@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// What a stream of the test has got, and how it behaves.
+    /// What has come by a stream of the test, and how much it takes.
     #[derive(Default)]
     struct Peer {
         got: Vec<u8>,
@@ -227,25 +227,22 @@ mod tests {
         /// Bytes that it takes until it is asked again.
         room: usize,
         fails: bool,
-        reading: Option<Waker>,
+        /// Of who waits until it takes more.
         writing: Option<Waker>,
     }
 
-    #[derive(Clone)]
+    /// A stream that nobody ever sends anything on.
     struct Stream(Rc<RefCell<Peer>>);
 
-    struct Closing(Stream);
-
-    impl AsyncRead for Closing {
-        fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-            self.0.0.borrow_mut().reading = Some(cx.waker().clone());
+    impl AsyncRead for Stream {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
             Poll::Pending
         }
     }
 
-    impl AsyncWrite for Closing {
+    impl AsyncWrite for Stream {
         fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-            let peer = &mut *self.0.0.borrow_mut();
+            let peer = &mut *self.0.borrow_mut();
             assert!(!peer.is_shut, "written behind the end");
             if peer.fails {
                 return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
@@ -266,14 +263,14 @@ mod tests {
         }
 
         fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            self.0.0.borrow_mut().is_shut = true;
+            self.0.borrow_mut().is_shut = true;
             Poll::Ready(Ok(()))
         }
     }
 
-    impl Drop for Closing {
+    impl Drop for Stream {
         fn drop(&mut self) {
-            self.0.0.borrow_mut().is_closed = true;
+            self.0.borrow_mut().is_closed = true;
         }
     }
 
@@ -308,42 +305,42 @@ mod tests {
         }
     }
 
-    fn stream(room: usize) -> (Closing, Stream) {
-        let stream = Stream(Rc::new(RefCell::new(Peer { room, ..Peer::default() })));
-        (Closing(stream.clone()), stream)
+    fn stream(room: usize) -> (Stream, Rc<RefCell<Peer>>) {
+        let peer = Rc::new(RefCell::new(Peer { room, ..Peer::default() }));
+        (Stream(Rc::clone(&peer)), peer)
     }
 
     #[test]
     fn what_is_written_in_a_turn_is_sent_at_once() {
-        let (closing, peer) = stream(usize::MAX);
-        let (mut both, flusher) = gathered(closing);
+        let (stream, peer) = stream(usize::MAX);
+        let (mut both, flusher) = gathered(stream);
         let writer = async {
             for round in 1..=3 {
                 for _ in 0..16 {
                     both.write_all(b"a message").await.unwrap();
                     both.flush().await.unwrap();
                 }
-                assert_eq!(peer.0.borrow().writes, round - 1);
+                assert_eq!(peer.borrow().writes, round - 1);
                 yield_now().await;
-                assert_eq!((peer.0.borrow().writes, peer.0.borrow().got.len()), (round, round * 16 * 9));
+                assert_eq!((peer.borrow().writes, peer.borrow().got.len()), (round, round * 16 * 9));
             }
             drop(both);
         };
         run(writer, flusher, || false);
-        assert!(peer.0.borrow().is_closed);
+        assert!(peer.borrow().is_closed);
     }
 
     #[test]
     fn what_has_gathered_goes_before_the_next_read() {
-        let (closing, peer) = stream(usize::MAX);
-        let (mut both, flusher) = gathered(closing);
+        let (stream, peer) = stream(usize::MAX);
+        let (mut both, flusher) = gathered(stream);
         let writer = async {
             // The flusher has looked once.
             yield_now().await;
             both.write_all(b"question").await.unwrap();
             let read = poll_fn(|cx| Poll::Ready(Pin::new(&mut both).poll_read(cx, &mut ReadBuf::new(&mut []))));
             assert!(read.await.is_pending());
-            assert_eq!(peer.0.borrow().got, b"question");
+            assert_eq!(peer.borrow().got, b"question");
             drop(both);
         };
         run(writer, flusher, || false);
@@ -351,8 +348,8 @@ mod tests {
 
     #[test]
     fn who_writes_learns_of_failures_and_waits_where_the_stream_takes_no_more() {
-        let (closing, peer) = stream(0);
-        let (mut both, flusher) = gathered(closing);
+        let (stream, peer) = stream(0);
+        let (mut both, flusher) = gathered(stream);
         let writer = async {
             yield_now().await;
             both.write_all(&[1; FULL]).await.unwrap();
@@ -367,7 +364,7 @@ mod tests {
         let mut looks = 0;
         let idle = || {
             looks += 1;
-            let peer = &mut *peer.0.borrow_mut();
+            let peer = &mut *peer.borrow_mut();
             peer.fails = true;
             peer.writing.take().map(Waker::wake).is_some()
         };
@@ -388,8 +385,8 @@ mod tests {
                 *bits ^= *bits << 17;
                 (*bits % below) as usize
             };
-            let (closing, peer) = stream(draw(100_000));
-            let (mut both, flusher) = gathered(closing);
+            let (stream, peer) = stream(draw(100_000));
+            let (mut both, flusher) = gathered(stream);
             let mut expected = Vec::new();
             let writer = async {
                 for number in 0..draw(40) {
@@ -410,17 +407,17 @@ mod tests {
                 }
                 if draw(2) == 0 {
                     both.shutdown().await.unwrap();
-                    assert_eq!(peer.0.borrow().got.len(), expected.len(), "seed {seed}: shut down before all was sent");
+                    assert_eq!(peer.borrow().got.len(), expected.len(), "seed {seed}: shut down before all was sent");
                 }
                 drop(both);
             };
             let idle = || {
-                let peer = &mut *peer.0.borrow_mut();
+                let peer = &mut *peer.borrow_mut();
                 peer.room = 1 + draw(60_000);
                 peer.writing.take().map(Waker::wake).is_some()
             };
             run(writer, flusher, idle);
-            let peer = peer.0.borrow();
+            let peer = peer.borrow();
             assert!(peer.got == expected && peer.is_closed, "seed {seed}");
         }
     }
