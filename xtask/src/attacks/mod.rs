@@ -56,7 +56,7 @@ const BOUND_CPU: Duration = Duration::from_millis(100);
 /// How long honest clients ask before the attack, for comparison, and at least while it goes on.
 const QUIET: Duration = Duration::from_secs(1);
 /// The same where their times say nothing, as all servers are attacked at once.
-const QUIET_OF_SHORT: Duration = Duration::from_millis(300);
+const QUIET_AT_ONCE: Duration = Duration::from_millis(300);
 /// What threads of attackers have where times say something: the last place.
 const NICE: i32 = 19;
 
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn check(server: &Server, speech: Speech, row: &Row, folder: &Path, is_optimized: bool) -> Result<Vec<String>> {
     let addr = SocketAddr::from(([127, 0, 0, 1], server.port()));
     let quiet = Honest::start(addr, speech, folder);
-    thread::sleep(if is_optimized { QUIET } else { QUIET_OF_SHORT });
+    thread::sleep(if is_optimized { QUIET } else { QUIET_AT_ONCE });
     let before = quiet.end()?;
     let (resident, cpu) = (server.resident_bytes()?, server.cpu_seconds()?);
     server.forget_peak()?;
