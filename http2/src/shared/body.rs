@@ -93,6 +93,8 @@ pub(super) struct Pipe {
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
+    /// Small pieces behind those, as one. What a client sends has a bound in bytes, and a piece takes many times its byte.
+    gathered: BytesMut,
     trailers: Option<HeaderMap>,
     end: Option<End>,
     waker: Option<Waker>,
@@ -102,6 +104,32 @@ struct State {
     is_abandoned: bool,
     /// Whether the request is over: the connection has got back what its stream had.
     is_detached: bool,
+}
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.gathered.is_empty()
+    }
+
+    fn push(&mut self, piece: Bytes) {
+        if piece.is_empty() {
+            return;
+        }
+        let is_gathered = piece.len() <= SMALL && !self.is_empty();
+        if !self.gathered.is_empty() && (!is_gathered || self.gathered.len() + piece.len() > TOGETHER) {
+            self.pieces.push_back(std::mem::take(&mut self.gathered).freeze());
+        }
+        if is_gathered {
+            self.gathered.extend_from_slice(&piece);
+        } else {
+            self.pieces.push_back(piece);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let gathered = &mut self.gathered;
+        self.pieces.pop_front().or_else(|| (!gathered.is_empty()).then(|| std::mem::take(gathered).freeze()))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -165,8 +193,8 @@ impl Pipe {
         self.change(|state| {
             if state.is_abandoned {
                 self.release(state, piece.len());
-            } else if !piece.is_empty() {
-                state.pieces.push_back(piece);
+            } else {
+                state.push(piece);
             }
         });
     }
@@ -220,7 +248,7 @@ struct Reader(Arc<Pipe>);
 impl Reader {
     fn poll(&self, cx: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let mut state = unpoisoned(&self.0.state);
-        if let Some(piece) = state.pieces.pop_front() {
+        if let Some(piece) = state.pop() {
             // The client may send as much again: what a handler holds of it is for the handler to limit.
             self.0.release(&mut state, piece.len());
             return Poll::Ready(Some(Ok(Frame::data(piece))));
@@ -240,7 +268,7 @@ impl Reader {
 
     fn is_over(&self) -> bool {
         let state = unpoisoned(&self.0.state);
-        state.pieces.is_empty() && state.trailers.is_none() && matches!(state.end, Some(End::Whole))
+        state.is_empty() && state.trailers.is_none() && matches!(state.end, Some(End::Whole))
     }
 }
 
@@ -248,7 +276,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         let mut state = unpoisoned(&self.0.state);
         state.is_abandoned = true;
-        let left: usize = state.pieces.drain(..).map(|piece| piece.len()).sum();
+        let left: usize = std::iter::from_fn(|| state.pop()).map(|piece| piece.len()).sum();
         self.0.release(&mut state, left);
     }
 }
@@ -274,5 +302,40 @@ impl Pieces {
         }
         self.0.extend_from_slice(bytes);
         self.0.split().freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_that_nobody_has_taken_yet_become_one() {
+        let mut state = State::default();
+        let mut sent = Vec::new();
+        let mut push = |state: &mut State, sizes: &[usize]| {
+            for size in sizes {
+                let piece: Vec<u8> = (sent.len()..sent.len() + size).map(|at| at as u8).collect();
+                sent.extend_from_slice(&piece);
+                state.push(piece.into());
+            }
+        };
+        let sizes = |state: &State| {
+            let sizes: Vec<usize> = state.pieces.iter().map(Bytes::len).collect();
+            (sizes, state.gathered.len())
+        };
+        push(&mut state, &[1, 0, 1, SMALL]);
+        assert_eq!(sizes(&state), (vec![1], 1 + SMALL));
+        push(&mut state, &[SMALL + 1, 1]);
+        assert_eq!(sizes(&state), (vec![1, 1 + SMALL, SMALL + 1], 1));
+        push(&mut state, &[1; 2 * TOGETHER]);
+        assert_eq!(sizes(&state), (vec![1, 1 + SMALL, SMALL + 1, TOGETHER, TOGETHER], 1));
+        let mut taken = Vec::new();
+        while let Some(piece) = state.pop() {
+            taken.extend_from_slice(&piece);
+        }
+        assert!(taken == sent && state.is_empty());
+        state.push(Bytes::from_static(b"x"));
+        assert_eq!(sizes(&state), (vec![1], 0));
     }
 }

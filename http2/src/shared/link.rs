@@ -15,7 +15,7 @@ use super::connection::Shared;
 use crate::{Connection, Error, Reason};
 
 /// Reads after which a connection lets others have their turn.
-const TURN_READS: usize = 16;
+const TURN_READS: usize = 4;
 
 /// Who answers a connection's requests.
 pub trait Answers {
