@@ -38,6 +38,10 @@ pub const MAX_LATER: usize = 128;
 /// allow 64, which can be 60,000 small answers.
 pub const TURN_BATCHES: usize = 4;
 
+/// Bytes that one connection may send before others have their turn. tokio's budget alone would allow 128 reads, 8 MiB, and who sends
+/// them in the smallest chunks has each looked at. Four full reads; a turn that ends costs a fraction of one.
+pub const TURN_BYTES: usize = 4 * READ_BUFFER;
+
 /// Bodies that came whole with their head and are not larger are copied out of the worker's buffer.
 pub const SMALL_BODY: usize = 16 * 1024;
 

@@ -39,7 +39,7 @@ use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
 use crate::options::Http2;
-use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES};
+use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES};
 
 /// What a connection takes along to another worker.
 #[derive(Default)]
@@ -67,6 +67,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         origin,
         input,
         searched: 0,
+        turn: 0,
         later: Queue::new(&worker),
         output: Output::default(),
         state: State::Waiting,
@@ -121,6 +122,8 @@ struct Conn {
     input: BytesMut,
     /// How much of an incomplete head was searched for its end.
     searched: usize,
+    /// Bytes that may be read before others have their turn.
+    turn: usize,
     /// Requests whose answers come later, all of them before what is in `input`.
     later: Queue,
     output: Output,
@@ -213,6 +216,7 @@ impl Conn {
 
     fn work(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<Served>> {
         self.slot.wake_by(cx.waker());
+        self.turn = TURN_BYTES;
         if self.slot.is_expired() && self.expire(scratch) {
             return Poll::Ready(Ok(Served::Over));
         }
@@ -364,8 +368,13 @@ impl Conn {
         if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
             self.input.reserve(READ_BUFFER);
         }
+        if self.turn == 0 {
+            cx.waker().wake_by_ref();
+            return Ok(Poll::Pending);
+        }
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
             Poll::Ready(Ok(count)) => {
+                self.turn = self.turn.saturating_sub(count);
                 self.worker.stats().received.add(count as u64);
                 Ok(Poll::Ready(count))
             }

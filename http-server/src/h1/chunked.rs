@@ -10,6 +10,9 @@ const MAX_SIZE_DIGITS: u8 = 16;
 /// Bytes of all trailer fields, which are read and dropped.
 const MAX_TRAILERS: usize = 8 * 1024;
 
+/// Bytes of a chunk up to which it is copied behind the chunk before it, and not a piece of its own, which costs about as much.
+const GATHERED: usize = 4 * 1024;
+
 /// A chunked body that does not keep to RFC 9112 section 7.1, or that has chunk extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadChunk;
@@ -68,84 +71,108 @@ impl Decoder {
 
     /// The next piece of the body; `None` if there is none in `input` or the body is over ([`Decoder::is_done`]).
     ///
+    /// Data of small chunks that are in `input` together make one piece: who reads it pays for pieces, not for bytes.
+    ///
     /// # Errors
-    /// When the chunks are not well formed; where the body ends is not known then.
+    /// When the chunks are not well formed; where the body ends is not known then. What precedes the fault comes first.
     pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Bytes>, BadChunk> {
-        loop {
+        // Where the piece is in `input`, and up to where that was read.
+        let (mut start, mut end, mut at) = (0, 0, 0);
+        let passed = loop {
+            let available = input.len() - at;
             match &mut self.0 {
-                State::Done => return Ok(None),
+                State::Done => break Ok(()),
+                State::Length(_) | State::Data(_) if available == 0 => break Ok(()),
                 State::Length(left) | State::Data(left) => {
-                    if input.is_empty() {
-                        return Ok(None);
+                    let count = usize::try_from(*left).map_or(available, |left| left.min(available));
+                    if start == end {
+                        (start, end) = (at, at);
+                    } else if count > GATHERED {
+                        break Ok(());
+                    } else {
+                        input.copy_within(at..at + count, end);
                     }
-                    let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+                    (end, at) = (end + count, at + count);
                     *left -= count as u64;
                     if *left == 0 {
                         self.0 = if matches!(self.0, State::Data(_)) { State::AfterData } else { State::Done };
                     }
-                    return Ok(Some(input.split_to(count).freeze()));
                 }
-                State::Size { .. } | State::AfterData | State::Trailers(_) => {
-                    if !self.line(input)? {
-                        return Ok(None);
+                State::Size { .. } | State::AfterData | State::Trailers(_) => match self.line(&input[at..]) {
+                    Ok((count, is_complete)) => {
+                        at += count;
+                        if !is_complete {
+                            break Ok(());
+                        }
                     }
-                }
+                    Err(error) => break Err(error),
+                },
             }
+        };
+        if start == end {
+            input.advance(at);
+            return passed.map(|()| None);
         }
+        input.advance(start);
+        let piece = input.split_to(end - start).freeze();
+        input.advance(at - end);
+        Ok(Some(piece))
     }
 
-    /// Passes what is between the data; false if more bytes are needed.
-    fn line(&mut self, input: &mut BytesMut) -> Result<bool, BadChunk> {
+    /// Passes what is between the data: how many bytes, and whether that was all of it.
+    fn line(&mut self, input: &[u8]) -> Result<(usize, bool), BadChunk> {
         match &mut self.0 {
-            State::Size { size, digits } => loop {
-                let Some(&byte) = input.first() else { return Ok(false) };
-                let Some(digit) = char::from(byte).to_digit(16) else {
-                    if *digits == 0 || !take_line_end(input)? {
+            State::Size { size, digits } => {
+                for (at, byte) in input.iter().enumerate() {
+                    let Some(digit) = char::from(*byte).to_digit(16) else {
                         // No digit at all, or half of the CRLF.
-                        return if *digits == 0 { Err(BadChunk) } else { Ok(false) };
+                        if *digits == 0 {
+                            return Err(BadChunk);
+                        }
+                        if !is_line_end(&input[at..])? {
+                            return Ok((at, false));
+                        }
+                        self.0 = if *size == 0 { State::Trailers(0) } else { State::Data(*size) };
+                        return Ok((at + 2, true));
+                    };
+                    *digits += 1;
+                    if *digits > MAX_SIZE_DIGITS {
+                        return Err(BadChunk);
                     }
-                    self.0 = if *size == 0 { State::Trailers(0) } else { State::Data(*size) };
-                    return Ok(true);
-                };
-                input.advance(1);
-                *digits += 1;
-                if *digits > MAX_SIZE_DIGITS {
-                    return Err(BadChunk);
+                    *size = *size << 4 | u64::from(digit);
                 }
-                *size = *size << 4 | u64::from(digit);
-            },
+                Ok((input.len(), false))
+            }
             State::AfterData => {
-                let passed = take_line_end(input)?;
-                if passed {
-                    self.0 = State::Size { size: 0, digits: 0 };
+                if !is_line_end(input)? {
+                    return Ok((0, false));
                 }
-                Ok(passed)
+                self.0 = State::Size { size: 0, digits: 0 };
+                Ok((2, true))
             }
             State::Trailers(read) => {
                 let Some(end) = memchr::memchr(b'\n', input) else {
-                    return if *read + input.len() > MAX_TRAILERS { Err(BadChunk) } else { Ok(false) };
+                    return if *read + input.len() > MAX_TRAILERS { Err(BadChunk) } else { Ok((0, false)) };
                 };
-                *read += end + 1;
-                let line = input.split_to(end + 1);
-                if line.as_ref() == b"\r\n" {
+                let line = &input[..=end];
+                if line == b"\r\n" {
                     self.0 = State::Done;
-                } else if *read > MAX_TRAILERS || !is_trailer(&line) {
+                } else if *read + line.len() > MAX_TRAILERS || !is_trailer(line) {
                     return Err(BadChunk);
+                } else {
+                    *read += line.len();
                 }
-                Ok(true)
+                Ok((line.len(), true))
             }
-            State::Length(_) | State::Data(_) | State::Done => Ok(true),
+            State::Length(_) | State::Data(_) | State::Done => Ok((0, true)),
         }
     }
 }
 
-/// Takes a CRLF; false if there is only a part of it. A chunk extension is no CRLF.
-fn take_line_end(input: &mut BytesMut) -> Result<bool, BadChunk> {
-    match input.as_ref() {
-        [b'\r', b'\n', ..] => {
-            input.advance(2);
-            Ok(true)
-        }
+/// Whether this begins with a CRLF; false if there is only a part of it. A chunk extension is no CRLF.
+fn is_line_end(input: &[u8]) -> Result<bool, BadChunk> {
+    match input {
+        [b'\r', b'\n', ..] => Ok(true),
         [] | [b'\r'] => Ok(false),
         _ => Err(BadChunk),
     }
@@ -226,6 +253,25 @@ mod tests {
         }
         let endless = format!("0\r\n{}", "x: y\r\n".repeat(2000));
         assert_eq!(decode(Framing::Chunked, &endless, 100), Err(BadChunk));
+    }
+
+    #[test]
+    fn small_chunks_that_come_together_make_one_piece() {
+        fn pieces(input: &str) -> Vec<Result<String, BadChunk>> {
+            let (mut decoder, mut input) = (Decoder::new(Framing::Chunked), BytesMut::from(input));
+            let mut next = move || decoder.decode(&mut input).transpose();
+            let text = |piece: Bytes| String::from_utf8(piece.to_vec()).unwrap();
+            std::iter::from_fn(|| next().map(|piece| piece.map(text))).take(4).collect()
+        }
+        let chunk = |size: usize| (format!("{size:x}\r\n{}\r\n", "x".repeat(size)), Ok("x".repeat(size)));
+        let (small, small_piece) = chunk(GATHERED);
+        let (large, large_piece) = chunk(GATHERED + 1);
+        assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3\r\nde"), [Ok("abcde".to_owned())]);
+        assert_eq!(pieces(&format!("1\r\nx\r\n{small}0\r\n\r\n")), [chunk(GATHERED + 1).1]);
+        assert_eq!(pieces(&format!("{small}{large}1\r\na\r\n")), [small_piece, large_piece.map(|piece| piece + "a")]);
+        // What is wrong is told behind what was right, and again.
+        let bad = Err(BadChunk);
+        assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3;"), [Ok("abc".to_owned()), bad.clone(), bad.clone(), bad]);
     }
 
     #[test]
