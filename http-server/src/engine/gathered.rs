@@ -3,6 +3,9 @@
 //!
 //! What has gathered is sent before the next read, or else by a task of its own, the flusher, which runs when the writer waits for
 //! whatever it may be. Only the flusher waits for the stream to take more; who writes waits for the flusher.
+//!
+//! Where no more than one write comes between two reads, gathering gains nothing and costs the flusher's turn: the first write goes
+//! straight to the stream until a second one follows.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +28,11 @@ struct State<S> {
     stream: S,
     /// Written, not sent. Has no room while there is nothing: most streams are idle.
     unsent: BytesMut,
-    /// Whether something was written since the flusher last looked.
+    /// Writes since the last read.
+    writes: usize,
+    /// Whether there were several between two reads when there last were any.
+    gathers: bool,
+    /// Whether something was gathered since the flusher last looked.
     is_due: bool,
     /// Whether the stream takes no more for now.
     is_blocked: bool,
@@ -44,6 +51,8 @@ pub(super) fn gathered<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> (Gathere
     let state = Arc::new(Mutex::new(State {
         stream,
         unsent: BytesMut::new(),
+        writes: 0,
+        gathers: false,
         is_due: false,
         is_blocked: false,
         failure: None,
@@ -120,6 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.writes += 1;
+        if self.writes == 1 && !self.gathers && self.unsent.is_empty() && self.flusher.is_some() {
+            return self.try_on_stream(|stream, cx| stream.poll_write(cx, bytes));
+        }
         if self.unsent.len() + bytes.len() > FULL {
             ready!(self.send())?;
             if bytes.len() > FULL {
@@ -137,6 +150,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Gathered<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut state = lock(&self.0);
+        if state.writes > 0 {
+            state.gathers = std::mem::take(&mut state.writes) > 1;
+        }
         if !state.unsent.is_empty() && !state.is_blocked && state.failure.is_none() {
             // What becomes of it is noted, for the next write. Reading goes on: there may be something yet.
             let _ = state.send();
@@ -150,9 +166,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
         lock(&self.0).for_writer(cx, |state| state.write(bytes))
     }
 
-    /// Ready unless the stream takes no more: all is sent at the latest when the caller waits.
+    /// Ready unless the stream takes no more: what has gathered is sent at the latest when the caller waits.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        lock(&self.0).for_writer(cx, |state| if state.is_blocked { state.send() } else { Poll::Ready(Ok(())) })
+        let send = |state: &mut State<S>| {
+            if state.is_due && !state.is_blocked {
+                return Poll::Ready(Ok(()));
+            }
+            state.send()
+        };
+        lock(&self.0).for_writer(cx, send)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -330,6 +352,42 @@ mod tests {
         assert!(peer.borrow().is_closed);
     }
 
+    /// Asks for what never comes.
+    async fn read(stream: &mut Gathered<Stream>) {
+        let read = poll_fn(|cx| Poll::Ready(Pin::new(&mut *stream).poll_read(cx, &mut ReadBuf::new(&mut []))));
+        assert!(read.await.is_pending());
+    }
+
+    #[test]
+    fn one_write_between_two_reads_is_not_gathered() {
+        let (stream, peer) = stream(usize::MAX);
+        let (mut both, flusher) = gathered(stream);
+        let writer = async {
+            // The flusher has looked once.
+            yield_now().await;
+            // Writes between two reads, and how often something was sent then: before the read, and by it.
+            for (writes, [before, behind]) in
+                [(1, [1, 0]), (1, [1, 0]), (3, [1, 1]), (3, [0, 1]), (1, [0, 1]), (1, [1, 0])]
+            {
+                let sent = peer.borrow().writes;
+                for _ in 0..writes {
+                    both.write_all(b"a message").await.unwrap();
+                    both.flush().await.unwrap();
+                }
+                let found = peer.borrow().writes - sent;
+                assert_eq!((found, lock(&both.0).is_due), (before, writes > before), "{writes}");
+                // As somebody does who is woken.
+                read(&mut both).await;
+                read(&mut both).await;
+                assert_eq!(peer.borrow().writes - sent, before + behind, "{writes}");
+                yield_now().await;
+            }
+            drop(both);
+        };
+        run(writer, flusher, || false);
+        assert_eq!(peer.borrow().got.len(), 10 * "a message".len());
+    }
+
     #[test]
     fn what_has_gathered_goes_before_the_next_read() {
         let (stream, peer) = stream(usize::MAX);
@@ -338,9 +396,9 @@ mod tests {
             // The flusher has looked once.
             yield_now().await;
             both.write_all(b"question").await.unwrap();
-            let read = poll_fn(|cx| Poll::Ready(Pin::new(&mut both).poll_read(cx, &mut ReadBuf::new(&mut []))));
-            assert!(read.await.is_pending());
-            assert_eq!(peer.borrow().got, b"question");
+            both.write_all(b"s").await.unwrap();
+            read(&mut both).await;
+            assert_eq!(peer.borrow().got, b"questions");
             drop(both);
         };
         run(writer, flusher, || false);
