@@ -136,6 +136,11 @@ fn waits(speech: Speech) -> Vec<Attack> {
         );
         let begun = [preface(&[]), frame(HEADERS, END_HEADERS, 1, &call(speech))].concat();
         rows.push(
+            Attack::of("DATA of a byte", begun.clone(), &[End::Reset(0)])
+                .then(500, |_| frame(DATA, 0, 1, b"x").repeat(10_000))
+                .long(),
+        );
+        rows.push(
             Attack::of("a slow body", begun, &[End::Reset(0), End::Reset(8)])
                 .then(100, |_| frame(DATA, 0, 1, b"x"))
                 .every(Duration::from_millis(50)),

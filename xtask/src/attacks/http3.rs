@@ -84,6 +84,7 @@ pub(super) fn rows(folder: &Path) -> Vec<Row> {
         row("frames that nobody knows", FLOODED, |conn| Box::pin(control(conn, frame(RESERVED, b"")))),
         row("MAX_PUSH_ID", FLOODED, |conn| Box::pin(control(conn, frame(13, &[1])))),
         row("empty DATA", FLOODED_BODY, |conn| Box::pin(body(conn, frame(DATA, b"")))),
+        row("DATA of a byte", FLOODED_BODY, |conn| Box::pin(body(conn, frame(DATA, b"x")))),
         row("streams that nobody knows", FLOODED, |conn| Box::pin(streams(conn))),
         row("rapid reset", FLOODED, |conn| Box::pin(resets(conn, get("/healthz")))),
         row("resets within a head", FLOODED, |conn| Box::pin(resets(conn, vec![1]))),
