@@ -80,7 +80,7 @@ fn short(ratio: f64) -> String {
 pub(super) enum Reproduced {
     Yes,
     No,
-    /// Some verdicts say so, others the contrary.
+    /// Some verdicts say so, others the contrary or nothing.
     InPart,
     Inconclusive,
     /// There is no record.
@@ -99,24 +99,29 @@ impl fmt::Display for Reproduced {
     }
 }
 
-/// From the questions that the claim answers: what is equivalent is not as claimed; what is void or inconclusive says nothing.
+/// From the questions that the claim answers, each of which counts as its metrics that tell: all have to be as claimed, and one that is
+/// not refutes it unless another is. What is equivalent is not as claimed; what is void or inconclusive tells nothing.
 pub(super) fn reproduced(measured: &Measured, answers: &[Answer<'_>]) -> Reproduced {
     if measured.record.is_none() {
         return Reproduced::Unmeasured;
     }
-    let (mut as_claimed, mut not_so) = (0, 0);
-    for answer in answers {
-        let Some(expected) = answer.question.claimed else { continue };
-        match (answer.verdict, expected) {
-            (Verdict::Better, Expected::Better) | (Verdict::Worse, Expected::Worse) => as_claimed += 1,
-            (Verdict::Better | Verdict::Worse | Verdict::Equivalent, _) => not_so += 1,
-            (Verdict::Inconclusive | Verdict::Void(_), _) => {}
-        }
+    let (mut as_claimed, mut not_so, mut untold) = (false, false, false);
+    for metrics in answers.chunk_by(|one, next| std::ptr::eq(one.question, next.question)) {
+        let Some(expected) = metrics[0].question.claimed else { continue };
+        let told = metrics.iter().filter_map(|metric| match (metric.verdict, expected) {
+            (Verdict::Better, Expected::Better) | (Verdict::Worse, Expected::Worse) => Some(true),
+            (Verdict::Better | Verdict::Worse | Verdict::Equivalent, _) => Some(false),
+            (Verdict::Inconclusive | Verdict::Void(_), _) => None,
+        });
+        let told: Vec<bool> = told.collect();
+        as_claimed |= told.contains(&true);
+        not_so |= told.contains(&false);
+        untold |= told.is_empty();
     }
-    match (as_claimed, not_so) {
-        (0, 0) => Reproduced::Inconclusive,
-        (_, 0) => Reproduced::Yes,
-        (0, _) => Reproduced::No,
-        (_, _) => Reproduced::InPart,
+    match (as_claimed, not_so, untold) {
+        (true, false, false) => Reproduced::Yes,
+        (true, _, _) => Reproduced::InPart,
+        (false, true, _) => Reproduced::No,
+        (false, false, _) => Reproduced::Inconclusive,
     }
 }

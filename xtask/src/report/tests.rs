@@ -164,6 +164,23 @@ fn a_claim_is_held_against_the_verdicts() {
 }
 
 #[test]
+fn a_claim_of_which_a_part_tells_nothing_is_not_reproduced_as_a_whole() {
+    let untold = r#"
+    [[finding.question]]
+    scenario = "as published: s"
+    subject = "peer"
+    rival = "away"
+    claimed = "worse"
+"#;
+    let all: Findings = toml::from_str(&format!("{FINDINGS}{untold}")).unwrap();
+    for (peer, expected) in [(100, Reproduced::InPart), (400, Reproduced::No)] {
+        let measured =
+            measured(record(&[("ours", Some(400)), ("go", Some(200)), ("peer", Some(peer)), ("away", None)]));
+        assert_eq!(reproduced(&measured, &answers(&all.findings[0], &measured)), expected, "peer: {peer}");
+    }
+}
+
+#[test]
 fn a_report_is_the_same_twice_and_says_all() {
     let all = findings();
     let record = record(&[("ours", Some(200)), ("go", Some(100)), ("peer", Some(50)), ("away", None)]);
