@@ -22,7 +22,7 @@ pub struct Plan {
     #[serde(default)]
     pub description: String,
     /// How often every subject runs every scenario.
-    #[serde(default = "ten")]
+    #[serde(default = "twenty")]
     pub rounds: usize,
     /// Rounds before that, whose results are thrown away.
     #[serde(default = "one")]
@@ -148,8 +148,8 @@ impl TryFrom<String> for Time {
     }
 }
 
-fn ten() -> usize {
-    10
+fn twenty() -> usize {
+    20
 }
 
 fn one() -> usize {
