@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -87,40 +88,70 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut deploy = xtask.task(&["deploy", "--programs"]);
     deploy.arg(crate::target_dir().join("debug"));
     gate("what operators get", deploy)?.lines().for_each(|line| println!("{line}"));
+    let mut suites = Vec::new();
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
         for (name, arguments) in &SUITES[..if options.full { SUITES.len() } else { 1 }] {
-            let suite = gate(name, xtask.task(&[&["suite"], *arguments].concat()))?;
-            suite.lines().filter(|line| line.starts_with("suite:")).for_each(|line| println!("{line}"));
+            suites.push(((*name).to_owned(), xtask.task(&[&["suite"], *arguments].concat())));
         }
     }
+    // Suites wait most of the time: the processors are for what works, and gives way to them.
+    let outputs = if options.full {
+        suites.push(("failovers".to_owned(), failovers(&xtask)));
+        in_lanes([suites, works(&xtask)])?
+    } else {
+        in_lanes([suites])?
+    };
+    told(&outputs);
     // Neither looks at the time.
     let mut gates: Vec<_> = differ(&xtask, options.full)?.into_iter().collect();
     if let Some(fuzzer) = &fuzzer {
         gates.extend(fuzzer.runs(options)?);
     }
-    let outputs = beside(gates)?;
-    let compared = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("differ:"));
-    compared.for_each(|line| println!("{line}"));
-    if options.full {
-        gate("tests under Miri", xtask.task(&["miri", "--seeds", "4"]))?.lines().for_each(|line| println!("{line}"));
-        let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
-        failovers.arg(crate::target_dir().join("debug/redis-server"));
-        gate("failovers", failovers)?.lines().for_each(|line| println!("{line}"));
-        let mut simulations = cargo(&["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"]);
-        simulations.args(SIMULATIONS).env("PACKETS", "10000000");
-        gate("clusters and moves in virtual time, damaged packets", simulations)?;
-        gate("faults picked by hand", xtask.task(&["mutants"]))?
-            .lines()
-            .last()
-            .into_iter()
-            .for_each(|line| println!("{line}"));
-    }
+    told(&beside(gates)?);
     // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
     summaries.for_each(|line| println!("{line}"));
     Ok(())
+}
+
+/// Prints what gates have to tell beside that they hold.
+fn told(outputs: &[String]) {
+    let is_told =
+        |line: &&str| ["suite:", "differ:", "mutants:", "miri:", "skipped:"].iter().any(|told| line.starts_with(told));
+    outputs.iter().flat_map(|output| output.lines()).filter(is_told).for_each(|line| println!("{line}"));
+}
+
+/// Kills and cuts under clients that keep account.
+fn failovers(xtask: &Xtask) -> Command {
+    let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
+    failovers.arg(crate::target_dir().join("debug/redis-server"));
+    failovers
+}
+
+/// What computes for long, the longest first.
+fn works(xtask: &Xtask) -> Vec<(String, Command)> {
+    let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
+    let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
+    simulations.env("PACKETS", "10000000");
+    let works = [
+        ("faults picked by hand", xtask.task(&["mutants"])),
+        ("clusters and moves in virtual time, damaged packets", simulations),
+        ("tests under Miri", xtask.task(&["miri", "--seeds", "4"])),
+    ];
+    works.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
+}
+
+/// The same, with what others leave of the processors.
+fn giving_way(command: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).current_dir(crate::root());
+    command.get_envs().for_each(|(name, value)| match value {
+        Some(value) => _ = nice.env(name, value),
+        None => _ = nice.env_remove(name),
+    });
+    nice
 }
 
 /// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests, which
@@ -319,26 +350,36 @@ fn free_megabytes(folder: &Path) -> Option<u64> {
     Some(disk.f_bavail.saturating_mul(disk.f_frsize) >> 20)
 }
 
-/// Runs gates two at a time, in their order; what each has printed. No further one begins when one has failed.
+/// Runs gates two at a time, in their order; what each has printed, as they ended. No further one begins when one has failed.
 fn beside(gates: Vec<(String, Command)>) -> Result<Vec<String>> {
-    let mut outputs: Vec<Result<String>> = gates.iter().map(|_| Ok(String::new())).collect();
-    let queue: VecDeque<_> = gates.into_iter().zip(&mut outputs).collect();
-    let queue = Mutex::new(queue);
-    let take = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let work = || {
-        while let Some(((name, command), output)) = take() {
-            *output = gate(&name, command);
-            if output.is_err() {
-                queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
-            }
+    let queue = Mutex::new(VecDeque::from(gates));
+    in_turn(&[&queue, &queue])
+}
+
+/// The same by lanes, in each of which one runs at a time.
+fn in_lanes<const LANES: usize>(lanes: [Vec<(String, Command)>; LANES]) -> Result<Vec<String>> {
+    let lanes = lanes.map(|lane| Mutex::new(VecDeque::from(lane)));
+    in_turn(&lanes.each_ref())
+}
+
+type Queue = Mutex<VecDeque<(String, Command)>>;
+
+/// Has each queue emptied, by one who takes one gate after the other.
+fn in_turn(queues: &[&Queue]) -> Result<Vec<String>> {
+    let has_failed = AtomicBool::new(false);
+    let outputs = Mutex::new(Vec::new());
+    let locked = |queue: &Queue| queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work = |queue: &Queue| {
+        while !has_failed.load(Relaxed)
+            && let Some((name, command)) = locked(queue)
+        {
+            let output = gate(&name, command);
+            has_failed.fetch_or(output.is_err(), Relaxed);
+            outputs.lock().unwrap_or_else(PoisonError::into_inner).push(output);
         }
     };
-    thread::scope(|scope| {
-        scope.spawn(work);
-        work();
-    });
-    drop(queue);
-    outputs.into_iter().collect()
+    thread::scope(|scope| queues.iter().for_each(|queue| _ = scope.spawn(|| work(queue))));
+    outputs.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -353,7 +394,9 @@ mod tests {
                 command.args(["-c", script]);
                 ((*script).to_owned(), command)
             };
-            beside(scripts.iter().map(command).collect()).map_err(|error| error.to_string())
+            let mut outputs = beside(scripts.iter().map(command).collect()).map_err(|error| error.to_string())?;
+            outputs.sort();
+            Ok::<_, String>(outputs)
         };
         assert_eq!(gates(&[]), Ok(Vec::new()));
         assert_eq!(gates(&["printf a", "printf b", "printf c"]), Ok(["a", "b", "c"].map(str::to_owned).to_vec()));
@@ -370,6 +413,25 @@ mod tests {
         let error = gates(&scripts.each_ref().map(String::as_str)).unwrap_err();
         assert!(error.contains("failed (exit status: 3); MB free "), "{error}");
         assert!(!never.exists());
+    }
+
+    #[test]
+    fn lanes_run_at_one_time() {
+        let command = |script: String| {
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]);
+            (script, command)
+        };
+        let folder = crate::target_dir().join("tmp/lanes");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        // The first of a lane waits for the second of the other, which could not come before it in one queue.
+        let file = folder.join("file").display().to_string();
+        let wait = command(format!("until test -e {file}; do sleep 0.01; done; printf waited"));
+        let other = [command("printf first".to_owned()), command(format!("touch {file}; printf second"))];
+        let outputs = in_lanes([vec![wait], other.into()]).unwrap();
+        assert_eq!(outputs.len(), 3);
+        assert_eq!(outputs[0], "first");
     }
 
     #[test]
