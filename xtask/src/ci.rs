@@ -73,9 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .lines()
         .for_each(|line| println!("{line}"));
     let fuzzer = Fuzzer::find(options)?;
-    let outputs = beside(builds(&xtask, fuzzer.as_ref()))?;
-    let skipped = outputs.iter().flat_map(|output| output.lines()).filter(|line| line.starts_with("skipped:"));
-    skipped.for_each(|line| println!("{line}"));
+    told(&beside(builds(&xtask, fuzzer.as_ref()))?);
     let tests = tests(options)?;
     // By the programs that the tests have built, with what http-server has beside its defaults: HTTP/3, too.
     let mut attacks = xtask.task(&["attacks", "--short", "--programs"]);
@@ -96,14 +94,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             suites.push(((*name).to_owned(), xtask.task(&[&["suite"], *arguments].concat())));
         }
     }
-    // Suites wait most of the time: the processors are for what works, and gives way to them.
-    let outputs = if options.full {
-        suites.push(("failovers".to_owned(), failovers(&xtask)));
-        in_lanes([suites, works(&xtask)])?
+    // Suites wait most of the time: the processors are for what computes, and gives way to them.
+    if options.full {
+        told(&in_lanes([suites, computations(&xtask)])?);
+        // It tells times, so nothing runs beside it.
+        gate("failovers", failovers(&xtask))?.lines().for_each(|line| println!("{line}"));
     } else {
-        in_lanes([suites])?
-    };
-    told(&outputs);
+        told(&in_lanes([suites])?);
+    }
     // Neither looks at the time.
     let mut gates: Vec<_> = differ(&xtask, options.full)?.into_iter().collect();
     if let Some(fuzzer) = &fuzzer {
@@ -131,16 +129,16 @@ fn failovers(xtask: &Xtask) -> Command {
 }
 
 /// What computes for long, the longest first.
-fn works(xtask: &Xtask) -> Vec<(String, Command)> {
+fn computations(xtask: &Xtask) -> Vec<(String, Command)> {
     let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
-    let works = [
+    let computations = [
         ("faults picked by hand", xtask.task(&["mutants"])),
         ("clusters and moves in virtual time, damaged packets", simulations),
         ("tests under Miri", xtask.task(&["miri", "--seeds", "4"])),
     ];
-    works.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
+    computations.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
 }
 
 /// The same, with what others leave of the processors.
