@@ -365,12 +365,12 @@ impl Conn {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<usize>> {
-        if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
-            self.input.reserve(READ_BUFFER);
-        }
         if self.turn == 0 {
             cx.waker().wake_by_ref();
             return Ok(Poll::Pending);
+        }
+        if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
+            self.input.reserve(READ_BUFFER);
         }
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
             Poll::Ready(Ok(count)) => {

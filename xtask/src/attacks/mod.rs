@@ -116,6 +116,7 @@ fn give_way() -> Result<()> {
 fn check(servers: &[Server; 2], speech: Speech, row: &Row, folder: &Path, is_optimized: bool) -> Result<Vec<String>> {
     let [addr, other] = servers.each_ref().map(|server| SocketAddr::from(([127, 0, 0, 1], server.port())));
     let server = &servers[0];
+    // As many clients as during the attack.
     let (quiet, elsewhere) = (Honest::start(addr, speech, folder), Honest::start(other, speech, folder));
     thread::sleep(if is_optimized { QUIET } else { QUIET_AT_ONCE });
     let before = quiet.end()?;
