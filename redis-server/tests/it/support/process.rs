@@ -165,6 +165,13 @@ fn spawn(program: &str, folder: &Path, flags: &[String]) -> Child {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // Why it ended, if it did, is in its log, which goes with the folder.
+            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            let from = log.lines().count().saturating_sub(20);
+            eprintln!("{}: {:?}", self.folder.display(), self.child.try_wait());
+            log.lines().skip(from).for_each(|line| eprintln!("{line}"));
+        }
         // It may have ended by itself, which the test has noticed then.
         let _ = self.child.kill();
         let _ = self.child.wait();
