@@ -3,12 +3,16 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::{Buf, Bytes, BytesMut};
 use h3::server::RequestStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
 use super::wire::Receiving;
+
+/// Bytes of a piece up to which it is gathered with others, and of what is gathered: a piece takes many times its byte of whoever keeps it.
+const SMALL: usize = 256;
+const TOGETHER: usize = 8 * 1024;
 
 /// The client's end of a request.
 type Requests = RequestStream<Receiving, Bytes>;
@@ -16,8 +20,8 @@ type Requests = RequestStream<Receiving, Bytes>;
 /// The body of a request.
 pub(super) struct Incoming {
     stream: Requests,
-    /// What had come with the head.
-    first: Option<Bytes>,
+    /// A piece that has come and is the next one.
+    next: Option<Bytes>,
     trailers: Option<HeaderMap>,
     /// Bytes that are to come, if the head says how many.
     left: Option<u64>,
@@ -33,12 +37,12 @@ enum Stage {
 
 impl Incoming {
     pub(super) fn new(stream: Requests, length: Option<u64>) -> Self {
-        let mut body = Self { stream, first: None, trailers: None, left: length, stage: Stage::Data };
+        let mut body = Self { stream, next: None, trailers: None, left: length, stage: Stage::Data };
         // Most requests are over with their head. What is not there yet wakes who asks again, and an error comes again.
         let cx = &mut Context::from_waker(Waker::noop());
         match poll_piece(&mut body.stream, cx) {
             Poll::Ready(Ok(None)) => body.stage = Stage::Trailers,
-            Poll::Ready(Ok(first)) => body.first = first,
+            Poll::Ready(Ok(first)) => body.next = first,
             Poll::Ready(Err(_)) | Poll::Pending => {}
         }
         if body.stage == Stage::Trailers && length.unwrap_or(0) == 0 {
@@ -49,6 +53,37 @@ impl Incoming {
             }
         }
         body
+    }
+
+    /// The next piece of the body; small ones that are there together make one.
+    fn poll_gathered(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, axum::BoxError>> {
+        let first = match self.next.take() {
+            Some(piece) => piece,
+            None => match ready!(poll_piece(&mut self.stream, cx))? {
+                Some(piece) => piece,
+                None => return Poll::Ready(Ok(None)),
+            },
+        };
+        if first.len() > SMALL {
+            return Poll::Ready(Ok(Some(first)));
+        }
+        let mut gathered = BytesMut::from(first);
+        while gathered.len() < TOGETHER {
+            match poll_piece(&mut self.stream, cx) {
+                Poll::Ready(Ok(Some(next))) if next.len() <= SMALL => gathered.extend_from_slice(&next),
+                Poll::Ready(Ok(None)) => {
+                    self.stage = Stage::Trailers;
+                    break;
+                }
+                Poll::Ready(Ok(next)) => {
+                    self.next = next;
+                    break;
+                }
+                // An error comes again.
+                Poll::Ready(Err(_)) | Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(Some(gathered.freeze())))
     }
 
     /// Notes a piece of the body; whether it is more than the head has promised.
@@ -72,11 +107,7 @@ impl Body for Incoming {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let this = self.get_mut();
         if this.stage == Stage::Data {
-            let piece = match this.first.take() {
-                Some(piece) => Some(piece),
-                None => ready!(poll_piece(&mut this.stream, cx))?,
-            };
-            match piece {
+            match ready!(this.poll_gathered(cx))? {
                 Some(piece) if this.is_too_much(&piece) => {
                     this.stage = Stage::Over;
                     return Poll::Ready(Some(Err("the body is longer than its content-length".into())));
