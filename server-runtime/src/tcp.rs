@@ -1,7 +1,8 @@
 //! A TCP connection of which its runtime hears when it first has to wait.
 //!
 //! A client that opens a connection for one request has sent it, more often than not, by the time that the connection is accepted. It is
-//! read, answered and closed then without a word to epoll: two system calls and a wake-up less of some seven.
+//! read, answered and closed then without a word to epoll: two system calls and a wake-up less of some seven. Who sends more than a small request
+//! has its runtime hear of it, too: larger reads, and turns as all others have them, are worth more then.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -85,7 +86,11 @@ impl AsyncRead for Tcp {
         let tcp = self.get_mut();
         let room = buf.remaining().min(FIRST_READ);
         if let Some(read) = tcp.at_once(|socket| socket.read(buf.initialize_unfilled_to(room))) {
-            buf.advance(ready!(read)?);
+            let count = ready!(read)?;
+            buf.advance(count);
+            if count == FIRST_READ {
+                tcp.register()?;
+            }
             return Poll::Ready(Ok(()));
         }
         tcp.then(|stream| stream.poll_read(cx, buf))
@@ -179,10 +184,10 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn what_is_there_already_is_answered_without_the_runtime() {
         let (mut tcp, mut client) = accepted();
-        client.write_all(&[7; 5000]).unwrap();
-        let mut read = vec![0; 5000];
-        tcp.read_exact(&mut read).await.unwrap();
-        assert_eq!(read, [7; 5000]);
+        client.write_all(&[7; FIRST_READ - 1]).unwrap();
+        let mut read = vec![0; FIRST_READ + 1];
+        assert_eq!(tcp.read(&mut read).await.unwrap(), FIRST_READ - 1);
+        assert_eq!(read[..FIRST_READ - 1], [7; FIRST_READ - 1]);
         assert_eq!(tcp.write_vectored(&[IoSlice::new(b"an"), IoSlice::new(b"swer")]).await.unwrap(), 6);
         tcp.flush().await.unwrap();
         assert!(is_new(&tcp), "nothing had to be waited for");
@@ -195,6 +200,16 @@ mod tests {
         assert!(is_new(&tcp));
         // Another worker's runtime can have it as it is.
         tcp.into_std().unwrap();
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn who_sends_much_is_read_in_large_pieces() {
+        let (mut tcp, mut client) = accepted();
+        client.write_all(&[7; 5000]).unwrap();
+        let mut read = vec![0; 10_000];
+        assert_eq!(tcp.read(&mut read).await.unwrap(), FIRST_READ);
+        assert!(!is_new(&tcp));
+        assert_eq!(tcp.read(&mut read).await.unwrap(), 5000 - FIRST_READ);
     }
 
     #[tokio::test(flavor = "current_thread")]
