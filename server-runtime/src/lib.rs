@@ -25,6 +25,7 @@ mod stream;
 mod tcp;
 mod timers;
 mod tls;
+mod turns;
 mod workers;
 
 pub use args::RuntimeArgs;
@@ -42,4 +43,5 @@ pub use signals::{Signals, shutdown_on_signals};
 pub use stream::{Connection, Peer, Routes, Stream};
 pub use tcp::Tcp;
 pub use timers::sleep;
+pub use turns::end_turn;
 pub use workers::Service;

@@ -23,12 +23,16 @@ use crate::socket;
 use crate::stream::{Peer, Routes};
 use crate::timers;
 use crate::tls::{self, Tls};
+use crate::turns;
 
 /// Rest after a failure to accept that will not pass by itself, such as no file descriptors left.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
 /// At most one line in the log for this long, however often accepting fails.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
+
+/// Connections that are accepted before others have their turn, each of which has something to say at once.
+const TURN_ACCEPTS: usize = 4;
 
 /// An accepted connection on its way to its worker, for the first time or from another one.
 pub(crate) struct Accepted<C> {
@@ -255,7 +259,10 @@ impl Listener {
             Err(error) => return error!("cannot wait for connections: {error}"),
         };
         let mut failures = Failures::default();
-        loop {
+        for accepted in 1_usize.. {
+            if accepted.is_multiple_of(TURN_ACCEPTS) {
+                turns::others().await;
+            }
             match socket.async_io(Interest::READABLE, socket::accept).await {
                 Ok((socket, peer)) => take(Incoming { socket, peer, kind: &kind }),
                 Err(error) if is_of_one_connection(&error) => {

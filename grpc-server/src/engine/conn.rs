@@ -144,6 +144,10 @@ impl Answers for Conn<'_> {
         Ok(())
     }
 
+    fn end_turn(&mut self, cx: &mut Context<'_>) {
+        server_runtime::end_turn(cx);
+    }
+
     fn forget(&mut self, error: Error) {
         tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
         self.origin.worker.buffers.arrivals().clear();

@@ -21,7 +21,7 @@ use axum::response::Response;
 use bytes::{Buf, Bytes, BytesMut};
 use http::header::CONNECTION;
 use http::{HeaderMap, Method, Request, StatusCode};
-use server_runtime::{Connection, Place, Stream};
+use server_runtime::{Connection, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
 use super::exchange::{Origin, respond};
@@ -39,7 +39,9 @@ use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
 use crate::options::Http2;
-use crate::tuning::{GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES};
+use crate::tuning::{
+    CHUNK_COST, GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
+};
 
 /// What a connection takes along to another worker.
 #[derive(Default)]
@@ -229,7 +231,7 @@ impl Conn {
                     return Poll::Pending;
                 }
                 if batches > TURN_BATCHES && self.close == Close::No {
-                    cx.waker().wake_by_ref();
+                    end_turn(cx);
                     return Poll::Pending;
                 }
             }
@@ -366,7 +368,7 @@ impl Conn {
 
     fn read(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<usize>> {
         if self.turn == 0 {
-            cx.waker().wake_by_ref();
+            end_turn(cx);
             return Ok(Poll::Pending);
         }
         if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
@@ -542,7 +544,10 @@ impl Conn {
         if !scratch.out.is_empty() {
             return Ok(Step::Flush);
         }
-        let fed = call.upload.as_mut().map_or(Fed::Unwanted, |upload| upload.feed(&mut self.input, cx.waker()));
+        let fed = match &mut call.upload {
+            Some(upload) => feed(upload, &mut self.input, &mut self.turn, cx),
+            None => Fed::Unwanted,
+        };
         match (fed, &mut call.upload) {
             (Fed::Hungry(_), Some(upload)) if upload.is_awaited && self.input.is_empty() => {
                 upload.is_awaited = false;
@@ -553,7 +558,11 @@ impl Conn {
                 upload.fail(BodyError::Gone);
                 Ok(Step::Again)
             }
-            (Fed::Ready, _) => Ok(Step::Again),
+            (Fed::Ready, _) if self.turn > 0 => Ok(Step::Again),
+            (Fed::Ready, _) => {
+                end_turn(cx);
+                Ok(Step::Wait)
+            }
             (fed, _) => self.hear(fed, cx),
         }
     }
@@ -683,8 +692,12 @@ impl Conn {
                         }
                         return self.read_ahead(cx);
                     };
-                    match rest.feed(&mut self.input, cx.waker()) {
-                        Fed::Ready => {}
+                    match feed(rest, &mut self.input, &mut self.turn, cx) {
+                        Fed::Ready if self.turn > 0 => {}
+                        Fed::Ready => {
+                            end_turn(cx);
+                            return Ok(Step::Wait);
+                        }
                         Fed::Hungry(_) if self.is_half_closed => rest.fail(BodyError::Gone),
                         fed => return self.hear(fed, cx),
                     }
@@ -743,6 +756,13 @@ impl Conn {
             (Poll::Ready(_), _) => Step::Ended(Served::Over),
         })
     }
+}
+
+/// Passes on what was received of a body, and takes what that costs from the turn.
+fn feed(upload: &mut Upload, input: &mut BytesMut, turn: &mut usize, cx: &Context<'_>) -> Fed {
+    let fed = upload.feed(input, cx.waker());
+    *turn = turn.saturating_sub(CHUNK_COST * upload.take_overhead());
+    fed
 }
 
 /// What a client that waits for it is told when its body is wanted.

@@ -61,6 +61,8 @@ pub(super) struct Upload {
     allowance: Allowance,
     /// Bytes since the time-out was last set back.
     window: u64,
+    /// Bytes that are not data since somebody asked.
+    overhead: usize,
     error: Option<BodyError>,
     /// Whether the client waits for `100 Continue`.
     pub(super) is_awaited: bool,
@@ -108,7 +110,7 @@ impl Upload {
         };
         let incoming = Incoming { shared: Arc::clone(&shared), left };
         let decoder = Decoder::new(framing);
-        (Self { decoder, shared, received: 0, allowance, window: 0, error: None, is_awaited }, incoming)
+        (Self { decoder, shared, received: 0, allowance, window: 0, overhead: 0, error: None, is_awaited }, incoming)
     }
 
     /// Whether the body was received to its end.
@@ -123,6 +125,11 @@ impl Upload {
 
     pub(super) fn error(&self) -> Option<BodyError> {
         self.error
+    }
+
+    /// Bytes of chunks' sizes and ends since this was asked.
+    pub(super) fn take_overhead(&mut self) -> usize {
+        std::mem::take(&mut self.overhead)
     }
 
     /// Passes on what was received, if the handler asks for it.
@@ -154,8 +161,11 @@ impl Upload {
 
     /// The next piece, whoever wants it.
     fn next(&mut self, input: &mut BytesMut) -> Result<Option<Bytes>, BodyError> {
+        let before = input.len();
         let piece = self.decoder.decode(input).map_err(|_| BodyError::Malformed)?;
-        let count = piece.as_ref().map_or(0, Bytes::len) as u64;
+        let count = piece.as_ref().map_or(0, Bytes::len);
+        self.overhead += before - input.len() - count;
+        let count = count as u64;
         self.received += count;
         self.window += count;
         if self.received > self.allowance.bytes { Err(BodyError::TooLarge) } else { Ok(piece) }
@@ -183,7 +193,9 @@ impl Upload {
         change(&mut shared);
         shared.ended = self.is_done();
         shared.wanted = false;
+        // A handler that the connection itself polls is polled next, or when its turn comes: woken, it would have another at once.
         let reader = shared.reader.take();
+        let reader = reader.filter(|reader| !shared.connection.as_ref().is_some_and(|own| own.will_wake(reader)));
         drop(shared);
         if let Some(reader) = reader {
             reader.wake();
@@ -234,5 +246,44 @@ impl http_body::Body for Incoming {
 
     fn size_hint(&self) -> SizeHint {
         self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::Wake;
+
+    use http_body::Body as _;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn only_who_reads_in_a_task_of_its_own_is_woken() {
+        let (connection, other) = (Arc::<Woken>::default(), Arc::<Woken>::default());
+        for (reader, wakes) in [(&connection, [0, 0]), (&other, [2, 2])] {
+            let (conn, read) = (Waker::from(Arc::clone(&connection)), Waker::from(Arc::clone(reader)));
+            let allowance = Allowance { bytes: 100, window: 100 };
+            let (mut upload, mut body) = Upload::new(Framing::Length(2), allowance, false);
+            let mut cx = Context::from_waker(&read);
+            assert_eq!(upload.feed(&mut BytesMut::new(), &conn), Fed::Unwanted);
+            for byte in ["a", "b"] {
+                assert!(Pin::new(&mut body).poll_frame(&mut cx).is_pending());
+                assert_eq!(upload.feed(&mut byte.into(), &conn), Fed::Ready);
+                let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut cx) else { panic!("no piece") };
+                assert_eq!(frame.into_data().unwrap(), byte);
+            }
+            // Who asks wakes the other end, and who gives does.
+            assert_eq!([&connection, &other].map(|woken| woken.0.swap(0, Relaxed)), wakes);
+        }
     }
 }

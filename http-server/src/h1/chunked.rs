@@ -13,6 +13,9 @@ const MAX_TRAILERS: usize = 8 * 1024;
 /// Bytes of a chunk up to which it is copied behind the chunk before it, and not a piece of its own, which costs about as much.
 const GATHERED: usize = 4 * 1024;
 
+/// Bytes between the data of a piece, from which on it gets no longer: those of some 500 of the smallest chunks.
+const MOST_BETWEEN: usize = 2560;
+
 /// A chunked body that does not keep to RFC 9112 section 7.1, or that has chunk extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadChunk;
@@ -87,7 +90,7 @@ impl Decoder {
                     let count = usize::try_from(*left).map_or(available, |left| left.min(available));
                     if start == end {
                         (start, end) = (at, at);
-                    } else if count > GATHERED {
+                    } else if count > GATHERED || at - end > MOST_BETWEEN {
                         break Ok(());
                     } else {
                         input.copy_within(at..at + count, end);
@@ -269,6 +272,8 @@ mod tests {
         assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3\r\nde"), [Ok("abcde".to_owned())]);
         assert_eq!(pieces(&format!("1\r\nx\r\n{small}0\r\n\r\n")), [chunk(GATHERED + 1).1]);
         assert_eq!(pieces(&format!("{small}{large}1\r\na\r\n")), [small_piece, large_piece.map(|piece| piece + "a")]);
+        let most = 2 + MOST_BETWEEN / "\r\n1\r\n".len() - 1;
+        assert_eq!(pieces(&"1\r\nx\r\n".repeat(most + 2)), [Ok("x".repeat(most)), Ok("xx".to_owned())]);
         // What is wrong is told behind what was right, and again.
         let bad = Err(BadChunk);
         assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3;"), [Ok("abc".to_owned()), bad.clone(), bad.clone(), bad]);

@@ -246,6 +246,10 @@ impl Answers for Conn {
         self.pulse.renew(Phase::Idle);
     }
 
+    fn end_turn(&mut self, cx: &mut Context<'_>) {
+        server_runtime::end_turn(cx);
+    }
+
     /// Notes what the connection waits for, and so how long it may.
     fn has_written(&mut self, some: bool, all: bool) {
         let engine = self.shared.engine();

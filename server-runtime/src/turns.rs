@@ -1,0 +1,130 @@
+//! Turns of tasks that have more to do than one turn is long: one of them for each look at the sockets.
+//!
+//! tokio polls what is ready, first come, first served, and looks at sockets when nothing is ready, or after 61 tasks. A few connections
+//! that always have more to do would so have everybody else wait for a turn of each of them, and more. Here whoever has more to do
+//! stands in a queue of the worker's, of which one is woken behind each look at the sockets: who comes waits for one turn,
+//! however many have more to do.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::mem;
+use std::task::{Context, Poll, Waker};
+
+use tokio::task::{spawn_local, yield_now};
+
+#[derive(Default)]
+struct Queue {
+    tasks: VecDeque<Waker>,
+    /// Whether somebody wakes them.
+    is_served: bool,
+}
+
+thread_local! {
+    /// Of the worker on this thread.
+    static QUEUE: RefCell<Queue> = RefCell::default();
+}
+
+/// Ends the turn of the task that is polled, which has more to do: it is woken when others, and those for whom there is something at a
+/// socket, have had theirs. For tasks of a worker alone.
+pub fn end_turn(cx: &Context<'_>) {
+    let is_served = QUEUE.with_borrow_mut(|queue| {
+        queue.tasks.push_back(cx.waker().clone());
+        mem::replace(&mut queue.is_served, true)
+    });
+    if !is_served {
+        spawn_local(serve());
+    }
+}
+
+/// Waits until others have had their turn.
+pub(crate) async fn others() {
+    let mut have_had_theirs = false;
+    poll_fn(|cx| {
+        if mem::replace(&mut have_had_theirs, true) {
+            return Poll::Ready(());
+        }
+        end_turn(cx);
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Wakes one for each look at the sockets, until there is none.
+async fn serve() {
+    loop {
+        // tokio wakes who yields behind what sockets have to tell.
+        yield_now().await;
+        let next = QUEUE.with_borrow_mut(|queue| {
+            let next = queue.tasks.pop_front();
+            queue.is_served = next.is_some();
+            next
+        });
+        match next {
+            Some(next) => next.wake(),
+            None => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::UnixStream;
+
+    use super::*;
+    use crate::workers::runtime;
+
+    #[test]
+    fn who_comes_waits_for_one_turn_however_many_have_more_to_do() {
+        const BUSY: usize = 20;
+        const QUESTIONS: usize = 50;
+        runtime().unwrap().block_on(async {
+            let (mut client, mut server) = UnixStream::pair().unwrap();
+            let (turns, is_over) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+            let busy = (0..BUSY).map(|_| {
+                let (turns, is_over) = (Rc::clone(&turns), Rc::clone(&is_over));
+                spawn_local(async move {
+                    let mut own = 0;
+                    while !is_over.get() {
+                        turns.set(turns.get() + 1);
+                        own += 1;
+                        others().await;
+                    }
+                    own
+                })
+            });
+            let busy: Vec<_> = busy.collect();
+            let answering = spawn_local(async move {
+                let mut byte = [0];
+                while server.read_exact(&mut byte).await.is_ok() {
+                    server.write_all(&byte).await.unwrap();
+                }
+            });
+            for _ in 0..QUESTIONS {
+                for _ in 0..BUSY {
+                    others().await;
+                }
+                let before = turns.get();
+                client.write_all(b"?").await.unwrap();
+                client.read_exact(&mut [0]).await.unwrap();
+                // One for each of two ways.
+                assert!(turns.get() - before <= 4, "{} turns of others", turns.get() - before);
+            }
+            is_over.set(true);
+            drop(client);
+            answering.await.unwrap();
+            let mut each = Vec::new();
+            for task in busy {
+                each.push(task.await.unwrap());
+            }
+            let (least, most) = (each.iter().min().unwrap(), each.iter().max().unwrap());
+            assert!(*least >= QUESTIONS / 2 && most - least <= 1, "{each:?}");
+            yield_now().await;
+            assert!(!QUEUE.with_borrow(|queue| queue.is_served), "nobody is left, and nobody is waited for");
+        });
+    }
+}
