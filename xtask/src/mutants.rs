@@ -188,6 +188,8 @@ fn write_if_other(path: &Path, bytes: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     #[test]
@@ -200,5 +202,45 @@ mod tests {
             assert_ne!(changed, text, "{}", fault.name);
         }
         assert!(faults[0].changed("").unwrap_err().to_string().contains("stands 0 times in "));
+    }
+
+    #[test]
+    fn every_fault_has_tests() {
+        let list = fs::read_to_string(crate::root().join("xtask/mutants/list.toml")).unwrap();
+        let List { faults } = toml::from_str(&list).unwrap();
+        let mut known = HashMap::new();
+        for fault in &faults {
+            let folder = match &fault.binary {
+                Some(binary) => format!("{}/tests/{binary}", fault.package),
+                None => format!("{}/src", fault.package),
+            };
+            let tests = known.entry(folder).or_insert_with_key(|folder| tests_in(&crate::root().join(folder)));
+            assert!(
+                tests.iter().any(|test| test.contains(&fault.tests)),
+                "{}: no test of {} is called `{}`",
+                fault.name,
+                fault.package,
+                fault.tests
+            );
+        }
+    }
+
+    /// Tests that stand in a folder, by module and name.
+    fn tests_in(folder: &Path) -> Vec<String> {
+        let mut list = Command::new("git");
+        list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.rs"]).current_dir(folder);
+        let mut tests = Vec::new();
+        for file in run_quietly(&mut list).unwrap().split('\0').filter(|file| !file.is_empty()) {
+            let module = file.trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+            let text = fs::read_to_string(folder.join(file)).unwrap();
+            // In the same file they stand in `mod tests`.
+            let module = if text.contains("mod tests {") { format!("{module}::tests") } else { module };
+            let parts = text.split("#[test]").skip(1).chain(text.split("#[tokio::test").skip(1));
+            let name = |part: &str| {
+                part.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name.to_owned())
+            };
+            tests.extend(parts.filter_map(name).map(|name| format!("{module}::{name}")));
+        }
+        tests
     }
 }
