@@ -1,9 +1,9 @@
 //! The crates that others take: what their tarballs say of them and hold, and that each builds by itself.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -67,7 +67,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.build {
         // Built together with what README's crates outside of the workspace need, by the same profile.
         let target = crate::target_dir().join("tmp/outside-target");
-        package.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_BUILD_BUILD_DIR", target);
+        package.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_BUILD_BUILD_DIR", &target);
+        forget(&cargo_home()?.join("registry/src"), &target.join("debug/.fingerprint"))?;
     } else {
         package.arg("--no-verify");
     }
@@ -84,6 +85,45 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let built = if options.build { "built" } else { "made" };
     println!("package: {} tarballs {built}, {} KiB", CRATES.len(), bytes / 1024);
     Ok(())
+}
+
+fn cargo_home() -> Result<PathBuf> {
+    if let Some(folder) = env::var_os("CARGO_HOME") {
+        return Ok(folder.into());
+    }
+    let home = env::home_dir().context("HOME and CARGO_HOME are not set: where does cargo unpack tarballs?")?;
+    Ok(home.join(".cargo"))
+}
+
+/// Removes what cargo has unpacked of tarballs of ours, and built of that. It takes what is in a registry for the same for ever, and
+/// would build a crate against the one beside it as that was at an earlier time.
+fn forget(unpacked: &Path, fingerprints: &Path) -> Result<()> {
+    // Registries in folders have no name in front of the hash.
+    for registry in entries(unpacked)?.into_iter().filter(|(name, _)| name.starts_with('-')) {
+        remove(entries(&registry.1)?)?;
+    }
+    remove(entries(fingerprints)?)
+}
+
+/// Removes the folders that belong to crates of ours.
+fn remove(folders: Vec<(String, PathBuf)>) -> Result<()> {
+    let is_ours = |name: &str| name.rsplit_once('-').is_some_and(|(name, _)| CRATES.contains(&name));
+    for (_, path) in folders.into_iter().filter(|(name, _)| is_ours(name)) {
+        fs::remove_dir_all(&path).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Names and paths of what is in a folder; nothing, where there is none.
+fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    entries
+        .map(|entry| entry.map(|entry| (entry.file_name().display().to_string(), entry.path())))
+        .map(|entry| Ok(entry?))
+        .collect()
 }
 
 fn packages() -> Result<BTreeMap<String, Package>> {
@@ -139,6 +179,19 @@ fn faults_of_tarball(tarball: &Path, package: &Package) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_unpacked_of_ours_is_forgotten_and_nothing_else() {
+        let top = env::temp_dir().join(format!("xtask-package-{}", std::process::id()));
+        let folders =
+            ["src/-1/http2-0.1.0", "src/-1/h2-0.1.0", "src/index-1/http2-0.1.0", "built/http2-1a", "built/h2-1a"];
+        folders.iter().for_each(|folder| fs::create_dir_all(top.join(folder)).unwrap());
+        forget(&top.join("src"), &top.join("built")).unwrap();
+        forget(&top.join("none"), &top.join("neither")).unwrap();
+        let left: Vec<_> = folders.into_iter().filter(|folder| top.join(folder).exists()).collect();
+        fs::remove_dir_all(&top).unwrap();
+        assert_eq!(left, ["src/-1/h2-0.1.0", "src/index-1/http2-0.1.0", "built/h2-1a"]);
+    }
 
     #[test]
     fn a_manifest_without_words_is_named() {
