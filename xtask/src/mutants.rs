@@ -3,10 +3,12 @@
 //! A fault is a text of a file, what stands in its place, and tests; the list is `xtask/mutants/list.toml`. It is found if a test
 //! fails or does not end. One that is not found is a missing test.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -14,8 +16,12 @@ use serde::Deserialize;
 
 use crate::process::run_quietly;
 
-/// Seconds that the tests of a fault may take; one that makes them hang is found.
-const LIMIT: &str = "120";
+/// Time that the tests of a fault may take at least, and how many times as long as without it; one that makes them hang is found.
+const LIMIT: Duration = Duration::from_secs(120);
+/// See [`LIMIT`]. What runs beside them may take nearly all of the processors.
+const TIMES: u32 = 5;
+/// Time that they may take without the fault.
+const LIMIT_WITHOUT: Duration = Duration::from_secs(1800);
 
 /// What `timeout` ends with for what it has ended.
 const TIMED_OUT: i32 = 124;
@@ -63,22 +69,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         fault.changed(&fs::read_to_string(crate::root().join(&fault.file)).with_context(|| fault.file.clone())?)?;
     }
     let tree = Tree::new()?;
-    let mut sound: Vec<(&str, &Option<String>, &str)> = Vec::new();
+    let mut limits = HashMap::new();
     for fault in &faults {
-        let tests = (fault.package.as_str(), &fault.binary, fault.tests.as_str());
-        if !sound.contains(&tests) {
-            let output = tree.test(fault)?;
+        if let Entry::Vacant(limit) = limits.entry(fault.key()) {
+            let (output, took) = tree.test(fault, LIMIT_WITHOUT)?;
             let text = String::from_utf8_lossy(&output.stdout);
             if !output.status.success() || text.contains("running 0 tests") {
-                bail!("`{}` of {} without a fault:\n{text}", fault.tests, fault.package);
+                bail!("`{}` of {} without a fault, after {took:?}:\n{text}", fault.tests, fault.package);
             }
-            sound.push(tests);
+            limit.insert(LIMIT.max(took * TIMES));
         }
     }
     let mut missed = Vec::new();
     for fault in &faults {
         let began = Instant::now();
-        let how = tree.with(fault, || Ok(found_by(&tree.test(fault)?)))?;
+        let how = tree.with(fault, || Ok(found_by(&tree.test(fault, limits[&fault.key()])?.0)))?;
         let seconds = began.elapsed().as_secs();
         match how {
             Some(how) => println!("found: {}, {}: {how} ({seconds} s)", fault.package, fault.name),
@@ -106,6 +111,11 @@ fn found_by(output: &Output) -> Option<String> {
 }
 
 impl Fault {
+    /// Which tests find it.
+    fn key(&self) -> (&str, Option<&str>, &str) {
+        (&self.package, self.binary.as_deref(), &self.tests)
+    }
+
     fn is_meant(&self, only: &str) -> bool {
         self.name.contains(only) || self.package.contains(only)
     }
@@ -150,8 +160,8 @@ impl Tree {
         result
     }
 
-    /// Builds and runs a fault's tests.
-    fn test(&self, fault: &Fault) -> Result<Output> {
+    /// Builds and runs a fault's tests, for so long at most; says how long they ran.
+    fn test(&self, fault: &Fault, limit: Duration) -> Result<(Output, Duration)> {
         let mut words = vec!["test", "--offline", "--package", &fault.package];
         if fault.package == "models" {
             words.extend(["--manifest-path", "models/Cargo.toml"]);
@@ -165,9 +175,10 @@ impl Tree {
         build.args(&words).arg("--no-run");
         run_quietly(self.inside(&mut build)).with_context(|| format!("{} does not compile", fault.name))?;
         let mut test = Command::new("timeout");
-        test.arg(LIMIT).arg(cargo.get_program()).args(&words).args(["--", &fault.tests]);
+        test.arg(limit.as_secs().to_string()).arg(cargo.get_program()).args(&words).args(["--", &fault.tests]);
+        let began = Instant::now();
         let output = self.inside(&mut test).stdin(Stdio::null()).output().context("cannot start timeout")?;
-        Ok(output)
+        Ok((output, began.elapsed()))
     }
 
     fn inside<'c>(&self, command: &'c mut Command) -> &'c mut Command {
@@ -188,8 +199,6 @@ fn write_if_other(path: &Path, bytes: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
 
     #[test]
