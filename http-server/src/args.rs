@@ -10,7 +10,7 @@ use server_runtime::{Error, Listen, RuntimeArgs};
 use crate::api::RedisArgs;
 use crate::h1;
 use crate::instant::Instants;
-use crate::options::{Http2, Limits, Options, Timeouts};
+use crate::options::{Limits, Options, Timeouts};
 use crate::proxy::Trusted;
 use crate::routes;
 use crate::tuning;
@@ -79,10 +79,6 @@ pub struct HttpArgs {
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().control_frames)]
     pub max_control_frames: u32,
 
-    /// Who speaks HTTP/2: our own engine, or hyper.
-    #[arg(long, value_enum, default_value_t = Http2::default())]
-    pub http2: Http2,
-
     /// Serve HTTP/3 too, beside TLS at the same port, over UDP; in builds with the feature http3.
     #[arg(long)]
     pub http3: bool,
@@ -142,7 +138,6 @@ impl Args {
             health: true,
             access_log: http.access_log,
             trusted_proxies: http.trusted_proxies.clone(),
-            http2: http.http2,
             http3: http.http3,
             compress: !http.no_compression,
         })

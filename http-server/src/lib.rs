@@ -19,7 +19,7 @@ pub use args::{Args, HttpArgs};
 pub use engine::{Endless, serve};
 pub use instant::{Answer, Instants, Kind, NameAnswer};
 pub use later::{Later, Reply};
-pub use options::{Http2, Limits, Options, Ready, Timeouts};
+pub use options::{Limits, Options, Ready, Timeouts};
 pub use proxy::{Client, ParseTrustedError, Trusted};
 pub use server_runtime as runtime;
 pub use server_runtime::{Blocking, BlockingLayer};

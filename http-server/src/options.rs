@@ -19,16 +19,6 @@ pub trait Ready: fmt::Debug + Send + Sync {
     fn is_ready(&self) -> Pin<Box<dyn Future<Output = bool> + Send>>;
 }
 
-/// Who speaks HTTP/2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Http2 {
-    /// Our own engine, the crate `http2`.
-    #[default]
-    Own,
-    /// hyper, as for most axum servers.
-    Hyper,
-}
-
 /// How to serve. Take [`Options::listening`] or the [`Default`] and set what differs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -50,8 +40,6 @@ pub struct Options {
     pub access_log: u64,
     /// Proxies whose `Forwarded` and `X-Forwarded-For` are believed; none by default.
     pub trusted_proxies: Vec<Trusted>,
-    /// Who speaks HTTP/2.
-    pub http2: Http2,
     /// Whether HTTP/3 is served too, at the address of every place with TLS, over UDP; what comes there by TCP is told so. Needs the
     /// feature `http3`. Off by default.
     pub http3: bool,

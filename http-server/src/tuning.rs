@@ -98,12 +98,8 @@ pub const H2_WINDOW: (u32, u32) = (1024 * 1024, 2 * 1024 * 1024);
 /// same as in our gRPC server.
 pub const CONTROL_FRAMES: u32 = 10_000;
 
-/// Bytes of a response that are given to hyper's HTTP/2 at once, which keeps them until the client's window lets them go. With 200
-/// streams 12.5 MiB per connection, however long the pieces are that a handler makes.
-pub const H2_PIECE: usize = 64 * 1024;
-
-/// Response bytes that HTTP/2 gathers, on a connection; by hyper, on a stream. hyper's default is 400 KiB: with 200 streams that
-/// would be 80 MB per connection.
+/// Response bytes that HTTP/2 gathers, on a connection. hyper's default is 400 KiB on a stream: with 200 streams that would be 80 MB
+/// per connection.
 pub const H2_SEND_BUFFER: usize = 128 * 1024;
 
 /// Bytes of a response from which on compressing can gain a packet (1,460 bytes and their head).

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer as _, Registry, reload};
+use tracing_subscriber::{Layer as _, Registry, reload};
 
 use crate::error::Error;
 use crate::redis_line::RedisLine;
@@ -99,7 +100,7 @@ pub fn init_logging(options: &LogOptions) -> Result<(), Error> {
 }
 
 /// The filter of the process' log.
-static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 /// Changes what is logged from now on; `level` as in [`LogOptions::level`]. A process whose log was not made by
 /// [`init_logging`] keeps what it has.
@@ -111,8 +112,8 @@ pub fn set_log_level(level: &str) -> Result<(), Error> {
     FILTER.get().map_or(Ok(()), |log| log.reload(filter)).map_err(|error| Error::Log(error.to_string()))
 }
 
-fn filter(level: &str) -> Result<EnvFilter, Error> {
-    EnvFilter::from_str(level).map_err(|error| {
+fn filter(level: &str) -> Result<Targets, Error> {
+    Targets::from_str(level).map_err(|error| {
         Error::Log(format!(
             "\"{level}\" is no level ({error}): expected error, warn, info, debug, trace, off or MODULE=LEVEL,…"
         ))

@@ -34,11 +34,10 @@ use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
 use super::wire::Wire;
 use super::worker::{Drain, Scratch, Worker};
-use super::{http2, hyper};
+use super::http2;
 use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
-use crate::options::Http2;
 use crate::tuning::{
     CHUNK_COST, GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
 };
@@ -108,10 +107,7 @@ async fn serve_http2(
     first: Option<Box<http2::First>>,
 ) {
     // Apart, so that connections of HTTP/1.1 need no room for it.
-    match worker.settings.options.http2 {
-        Http2::Own => Box::pin(http2::serve(worker, slot, stream, place, read, origin, first)).await,
-        Http2::Hyper => Box::pin(hyper::serve(worker, slot, stream, place, read, origin)).await,
-    }
+    Box::pin(http2::serve(worker, slot, stream, place, read, origin, first)).await;
 }
 
 struct Conn {
@@ -529,7 +525,7 @@ impl Conn {
         let is_trusted = |peer: IpAddr| options.trusted_proxies.iter().any(|network| network.contains(peer));
         // A proxy that passes the upgrade on does not look at what is asked behind it, whatever it is there to keep out.
         let is_direct = self.origin.peer.socket_addr().is_some_and(|peer| !is_trusted(peer.ip()));
-        let may_be = is_direct && !self.origin.is_secure && options.http2 == Http2::Own;
+        let may_be = is_direct && !self.origin.is_secure;
         terms.h2c.as_ref().filter(|_| may_be).and_then(|settings| http2::begin(options, settings))
     }
 

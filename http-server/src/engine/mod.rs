@@ -15,7 +15,6 @@ mod http3;
 #[cfg(not(feature = "http3"))]
 #[path = "no_http3.rs"]
 mod http3;
-mod hyper;
 mod later;
 mod output;
 mod sending;

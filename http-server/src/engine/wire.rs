@@ -1,15 +1,13 @@
-//! The bytes of a connection that another protocol has taken over: what was read of them before, how many frames carry
-//! nothing, and how long the client takes nothing.
+//! The bytes of a connection that another protocol has taken over: what was read of them before, and how long the client takes
+//! nothing.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use server_runtime::{Meter, Place, Stream};
+use server_runtime::{Place, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
@@ -21,24 +19,12 @@ pub(super) struct Wire {
     patience: Duration,
     /// Made when it takes nothing: most connections never have one.
     stalled: Option<Pin<Box<Sleep>>>,
-    frames: Option<Frames>,
     _place: Place,
-}
-
-/// HTTP/2's frames as they come in.
-pub(super) struct Frames {
-    pub(super) meter: Meter,
-    /// Set when the client has sent too many that carry nothing; from then on nothing is read.
-    pub(super) is_flooded: Arc<AtomicBool>,
 }
 
 impl Wire {
     pub(super) fn new(read: Bytes, stream: Stream, place: Place, patience: Duration) -> Self {
-        Self { read, stream, patience, stalled: None, frames: None, _place: place }
-    }
-
-    pub(super) fn metered(self, frames: Option<Frames>) -> Self {
-        Self { frames, ..self }
+        Self { read, stream, patience, stalled: None, _place: place }
     }
 
     /// Looks at what came of a write.
@@ -47,9 +33,6 @@ impl Wire {
             return self.stall(cx).map(Err);
         }
         self.stalled = None;
-        if let (Some(frames), Poll::Ready(Ok(count))) = (&mut self.frames, &written) {
-            frames.meter.wrote(*count);
-        }
         written
     }
 
@@ -65,20 +48,12 @@ impl Wire {
 
 impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
         if self.read.is_empty() {
-            ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        } else {
-            let count = self.read.len().min(buf.remaining());
-            buf.put_slice(&self.read[..count]);
-            self.read.advance(count);
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
         }
-        if let Some(frames) = &mut self.frames
-            && !frames.meter.read(&buf.filled()[before..])
-        {
-            frames.is_flooded.store(true, Relaxed);
-            return Poll::Ready(Err(io::Error::other("too many frames that carry nothing")));
-        }
+        let count = self.read.len().min(buf.remaining());
+        buf.put_slice(&self.read[..count]);
+        self.read.advance(count);
         Poll::Ready(Ok(()))
     }
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use h2::client::SendRequest;
 use http::response::Parts;
 use http::{HeaderMap, Request};
-use http_server::{Http2, serve};
+use http_server::serve;
 
 use crate::support::{Answer, Client, PATIENCE, Server, options, until};
 
@@ -118,23 +118,6 @@ fn answers_are_those_of_http1() {
             let sent = Bytes::copy_from_slice(body);
             let (parts, answer) = ask(&requests, request(method, path, fields), sent).await.unwrap();
             check_same(&parts, &answer, &over_http1(&server, method, path, fields, body), &what);
-        }
-    });
-}
-
-/// The way that most axum servers have; its heads leave the length of what is not sent unsaid.
-#[test]
-fn hyper_serves_where_it_is_asked_for() {
-    let mut options = options();
-    options.http2 = Http2::Hyper;
-    let server = Server::with(options);
-    run(async {
-        let requests = connect(server.addr).await;
-        for (path, status) in [("/", 200), ("/t/text", 200), ("/t/slow", 200), ("/t/panic", 500), ("/a/b", 404)] {
-            let (parts, body) = ask(&requests, request("GET", path, &[]), Bytes::new()).await.unwrap();
-            let plain = over_http1(&server, "GET", path, &[], b"");
-            assert_eq!((parts.status.as_u16(), plain.status), (status, status), "{path}");
-            assert!(body == plain.body, "{path}");
         }
     });
 }
