@@ -26,6 +26,7 @@ use tokio::io::AsyncWrite as _;
 
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
+use super::http2;
 use super::later::{Queue, Turn};
 use super::output::Output;
 use super::sending::{Endless, Sending, framing};
@@ -34,7 +35,6 @@ use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
 use super::wire::Wire;
 use super::worker::{Drain, Scratch, Worker};
-use super::http2;
 use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
