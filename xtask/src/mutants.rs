@@ -16,6 +16,9 @@ use serde::Deserialize;
 
 use crate::process::run_quietly;
 
+/// The faults.
+const LIST: &str = "xtask/mutants/list.toml";
+
 /// Time that the tests of a fault may take at least, and how many times as long as without it; one that makes them hang is found.
 const LIMIT: Duration = Duration::from_secs(120);
 /// See [`LIMIT`]. What runs beside them may take nearly all of the processors.
@@ -62,8 +65,7 @@ struct Fault {
 /// # Errors
 /// When a fault is not found, does not compile, or its text is not there once; when the named tests fail without it.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let list = fs::read_to_string(crate::root().join("xtask/mutants/list.toml"))?;
-    let List { faults } = toml::from_str(&list).context("xtask/mutants/list.toml")?;
+    let faults = faults()?;
     let faults: Vec<_> = faults.iter().filter(|fault| fault.is_meant(&options.only)).collect();
     for fault in &faults {
         fault.changed(&fs::read_to_string(crate::root().join(&fault.file)).with_context(|| fault.file.clone())?)?;
@@ -95,6 +97,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         bail!("{}", missed.join("\n"));
     }
     Ok(())
+}
+
+/// The list.
+fn faults() -> Result<Vec<Fault>> {
+    let list = fs::read_to_string(crate::root().join(LIST))?;
+    let List { faults } = toml::from_str(&list).context(LIST)?;
+    Ok(faults)
 }
 
 /// The first test that fails, or why there is none; nothing if all hold.
@@ -203,8 +212,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_in_its_place() {
-        let list = fs::read_to_string(crate::root().join("xtask/mutants/list.toml")).unwrap();
-        let List { faults } = toml::from_str(&list).unwrap();
+        let faults = faults().unwrap();
         for fault in &faults {
             let text = fs::read_to_string(crate::root().join(&fault.file)).unwrap();
             let changed = fault.changed(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -215,8 +223,7 @@ mod tests {
 
     #[test]
     fn every_fault_has_tests() {
-        let list = fs::read_to_string(crate::root().join("xtask/mutants/list.toml")).unwrap();
-        let List { faults } = toml::from_str(&list).unwrap();
+        let faults = faults().unwrap();
         let mut known = HashMap::new();
         for fault in &faults {
             let folder = match &fault.binary {
