@@ -242,6 +242,10 @@ fn a_primary_that_dies_is_replaced() {
         let (mut is_killed, mut seen, mut quiet) = (false, (0, 0), 0);
         let line = "redis {} --cluster -c 4 -t 2 -d 10m --warm-up 0s --timeout 5s SET key:{key} {value}";
         let outcome = run(&nodes, line, &mut |nodes, progress| {
+            // What is under way is waited for, and looked at again.
+            if quiet >= 10 {
+                return Watch::Stop;
+            }
             if !is_killed && progress.latencies.count() > 1000 {
                 primary.child.kill().unwrap();
                 primary.child.wait().unwrap();

@@ -6,11 +6,15 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use loadgen::record::{Ending, Outcome};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+
+/// How long what has to come may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The command with some words.
 pub(crate) fn loadgen(words: &[&str]) -> Command {
@@ -199,9 +203,12 @@ fn live_figures_can_be_scraped() {
         line.map_or(0.0, |count| count.parse::<f64>().unwrap())
     };
     // It counts, and goes on counting.
-    let first = (0..1000).map(|_| count()).find(|count| *count > 0.0);
-    let then = (0..100_000).map(|_| count()).find(|count| Some(*count) > first);
-    assert!(first.is_some() && then > first, "{first:?} {then:?}");
+    let counts_on = |from: f64| {
+        let end = Instant::now() + PATIENCE;
+        std::iter::repeat_with(count).take_while(|_| Instant::now() < end).find(|count| *count > from)
+    };
+    let first = counts_on(0.0).expect("it counts");
+    assert!(counts_on(first).is_some(), "{first}, and no more");
     assert!(get("/metrics").contains("loadgen_phase{phase=\"measuring\"} 1\n"));
     assert!(get("/metrics").starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n"));
     assert!(get("/other").starts_with("HTTP/1.1 404 Not Found\r\n"));

@@ -18,14 +18,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use test_peers::skip;
 
 use super::journal::replay;
 use super::support::genuine::Genuine;
-use super::support::process::{Process, ask};
+use super::support::process::{Process, ask, try_ask};
 use super::support::resp::Value;
 use super::support::server::{Client, Server};
 use super::support::{Random, Stopped, free_port, until, within};

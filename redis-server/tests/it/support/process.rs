@@ -1,7 +1,7 @@
 //! Our server as a process of its own, for what concerns a whole process: memory, open files.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -182,15 +182,27 @@ impl Drop for Process {
 /// Asks and waits for the reply, on any stream.
 #[track_caller]
 pub(crate) fn ask(stream: &mut (impl Read + Write), words: &[&str]) -> Value {
-    stream.write_all(&request(words)).unwrap();
+    try_ask(stream, words).expect("a reply in time")
+}
+
+/// The same of a server that may close the connection.
+pub(crate) fn try_ask(stream: &mut (impl Read + Write), words: &[&str]) -> io::Result<Value> {
+    stream.write_all(&request(words))?;
+    next_reply(stream)
+}
+
+/// Waits for what the server says next; drops what has come with it.
+pub(crate) fn next_reply(stream: &mut impl Read) -> io::Result<Value> {
     let mut input = Vec::new();
     loop {
         if let Some((value, _)) = parse(&input).unwrap() {
-            return value;
+            return Ok(value);
         }
         let mut chunk = [0; 4096];
-        let count = test_peers::read(stream, &mut chunk).expect("a reply in time");
-        assert!(count > 0, "the server closed the connection");
+        let count = test_peers::read(stream, &mut chunk)?;
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
+        }
         input.extend_from_slice(&chunk[..count]);
     }
 }
