@@ -116,7 +116,7 @@ impl<D: Device> Builder<D> {
         self
     }
 
-    /// Whether to listen for TCP connections; if the port is free, unless chosen.
+    /// Whether to listen for TCP connections; unless chosen, a program that serves a node does if the port is free.
     pub fn listen_tcp(mut self, listen: Listen) -> Self {
         self.listen = listen;
         self
@@ -152,7 +152,8 @@ impl<D: Device> Builder<D> {
             }
         }
         let listens_only = self.plan.listens_only;
-        let io = Io::open(self.plan, self.bounds, self.listen, self.prefer_tcp)?;
+        let listen = if self.listen == Listen::IfFree && !D::PRESENT { Listen::Off } else { self.listen };
+        let io = Io::open(self.plan, self.bounds, listen, self.prefer_tcp)?;
         for interface in io.departing.sockets.interfaces() {
             report!(info, "listening on {interface}");
         }

@@ -48,7 +48,8 @@ const BACKLOG: i32 = 16;
 pub enum Listen {
     /// Never.
     Off,
-    /// If no other program does so on the same address: UDP, which every node must speak, can be shared; TCP cannot.
+    /// If there is a node to serve, and no other program listens on the same address: UDP, which every node must speak, can be shared; TCP
+    /// cannot. A program that only asks leaves it to the devices of its machine, which it can reach in no other way.
     #[default]
     IfFree,
     /// Always; an endpoint that cannot is not opened.

@@ -201,12 +201,32 @@ fn a_held_tcp_port_matters_only_if_tcp_is_required() {
     const PORT: u16 = 13_623;
     let address = SocketAddr::from((host(10), PORT));
     let _holder = TcpListener::bind(address).unwrap();
-    let builder = Endpoint::builder().port(PORT).address(host(10));
-    let endpoint = builder.clone().bind_blocking().unwrap();
+    let builder = || Endpoint::builder().port(PORT).address(host(10)).serve(node(1, 20));
+    let endpoint = builder().bind_blocking().unwrap();
     assert!(!endpoint.listens_tcp());
-    let error = builder.listen_tcp(Listen::Required).bind_blocking().unwrap_err();
+    let error = builder().listen_tcp(Listen::Required).bind_blocking().unwrap_err();
     assert!(matches!(error, BindError::PortHeld { protocol: "tcp", .. }), "{error:?}");
     assert!(error.to_string().contains("ss -tlpn 'sport = :13623'"), "{error}");
+}
+
+#[test]
+fn a_device_on_the_address_of_a_controller_is_reached_whichever_came_first() {
+    const PORT: u16 = 13_664;
+    for (last, is_first) in [(11, true), (12, false)] {
+        let controller = || Endpoint::builder().port(PORT).address(host(last)).bind_blocking().unwrap();
+        let early = is_first.then(controller);
+        let builder = Endpoint::builder().port(PORT).address(host(last)).serve(node(1, 22));
+        let mut device = builder.bind_blocking().unwrap();
+        assert!(device.listens_tcp(), "{last}");
+        let stopper = device.stopper();
+        let server = thread::spawn(move || device.run());
+        let mut controller = early.unwrap_or_else(controller);
+        assert!(!controller.listens_tcp(), "{last}");
+        let answer = controller.get(host(last), light(1), &[0xB0]).unwrap();
+        assert_eq!(answer.get(0xB0), Some(&[22][..]));
+        stopper.stop();
+        server.join().unwrap().unwrap();
+    }
 }
 
 /// A connection from an address of loopback.
