@@ -120,10 +120,11 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    entries
-        .map(|entry| entry.map(|entry| (entry.file_name().display().to_string(), entry.path())))
-        .map(|entry| Ok(entry?))
-        .collect()
+    let named = entries.map(|entry| {
+        let entry = entry?;
+        Ok((entry.file_name().display().to_string(), entry.path()))
+    });
+    named.collect()
 }
 
 fn packages() -> Result<BTreeMap<String, Package>> {
