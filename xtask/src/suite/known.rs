@@ -52,7 +52,7 @@ impl Known {
         Self::parse(&text)
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    pub(super) fn parse(text: &str) -> Result<Self> {
         let mut entries = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let Some((name, reason)) = line.rsplit_once(" | ") else {

@@ -43,7 +43,13 @@ impl Report {
         bad.extend(missing.iter().map(|name| (name.as_str(), "never reached")));
         let (mut failed, mut unsupported) = (outcome.hung.len(), 0);
         for name in &outcome.hung {
-            self.failures.push(format!("{unit}: {name}: HANGS"));
+            // What is known to fail may take its time for that.
+            if let Verdict::Fails(reason) = known.verdict(name, "") {
+                self.failures.push(format!("{unit}: {name}: HANGS (known: {reason})"));
+            } else {
+                self.hung += 1;
+                self.failures.push(format!("{unit}: {name}: HANGS"));
+            }
         }
         for (name, message) in bad {
             match known.verdict(name, message) {
@@ -62,7 +68,6 @@ impl Report {
                 }
             }
         }
-        self.hung += outcome.hung.len();
         self.ignored.extend(outcome.ignored.iter().map(|name| format!("{unit}: {name}")));
         self.rows.push(Row {
             unit: unit.to_owned(),
@@ -164,6 +169,19 @@ mod tests {
         report.add("unit/x", &outcome, Some(&baseline), &Known::default());
         assert_eq!(report.totals(), (2, 2));
         assert!(!report.is_acceptable());
+    }
+
+    #[test]
+    fn a_hang_is_a_failure_of_which_something_may_be_known() {
+        let known = Known::parse("slow | fails: it is").unwrap();
+        let check = |name: &str, is_known| {
+            let outcome = Outcome { hung: vec![name.to_owned()], ..Outcome::default() };
+            let mut report = Report::default();
+            report.add("unit/x", &outcome, None, &known);
+            assert_eq!((report.totals(), report.is_as_known()), ((0, 1), is_known), "{name}");
+        };
+        check("slow", true);
+        check("another", false);
     }
 
     #[test]
