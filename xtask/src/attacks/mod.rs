@@ -18,6 +18,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -123,23 +124,28 @@ fn check(servers: &[Server; 2], speech: Speech, row: &Row, folder: &Path, is_opt
     elsewhere.end()?;
     let (resident, cpu) = (server.resident_bytes()?, server.cpu_seconds()?);
     server.forget_peak()?;
-    let (honest, elsewhere) = (Honest::start(addr, speech, folder), Honest::start(other, speech, folder));
-    let began = Instant::now();
     let is_over = &AtomicBool::new(false);
-    let seen: Vec<Result<Result<String, String>>> = thread::scope(|scope| {
+    // Attackers get ready before honest clients ask, and begin when those do.
+    let together = &Barrier::new(ATTACKERS as usize + 1);
+    let (seen, honest, elsewhere, began) = thread::scope(|scope| {
         let attacks = || {
-            if is_optimized {
-                give_way()?;
-            }
-            (row.attack)(addr)
+            let is_ready = if is_optimized { give_way() } else { Ok(()) };
+            together.wait();
+            together.wait();
+            is_ready.and_then(|()| (row.attack)(addr))
         };
         let attackers: Vec<_> = (0..ATTACKERS).map(|_| scope.spawn(attacks)).collect();
+        together.wait();
+        let (honest, elsewhere) = (Honest::start(addr, speech, folder), Honest::start(other, speech, folder));
+        let began = Instant::now();
+        together.wait();
         if let Some(request) = &row.beside {
             scope.spawn(move || attacker::repeat(addr, request, is_over));
         }
-        let seen = attackers.into_iter().map(|attacker| attacker.join().expect("an attacker does not panic")).collect();
+        let seen: Vec<_> =
+            attackers.into_iter().map(|attacker| attacker.join().expect("an attacker does not panic")).collect();
         is_over.store(true, Relaxed);
-        seen
+        (seen, honest, elsewhere, began)
     });
     let took = began.elapsed();
     let more = server.peak_bytes()?.saturating_sub(resident) / (1024 * 1024);
