@@ -20,6 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::sync::watch;
 
 mod asides;
+mod bodies;
 
 use crate::support::{PATIENCE, Server, router, tls_options, until};
 

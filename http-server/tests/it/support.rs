@@ -99,6 +99,7 @@ pub(crate) fn router() -> Router {
         .route("/t/nap", get(nap))
         .route("/t/nap-apart", get(nap).layer(http_server::BlockingLayer))
         .route("/t/count", post(count))
+        .route("/t/pieces", post(pieces))
         .route("/t/ignore", post(|| async { "ignored" }))
         .route("/t/stream", get(|| async { stream() }))
         .route("/t/big", get(|| async { vec![b'x'; 8 * 1024 * 1024] }))
@@ -137,6 +138,15 @@ async fn count(request: Request) -> Result<String, String> {
         count += frame.map_err(|error| error.to_string())?.into_data().map_or(0, |data| data.len());
     }
     Ok(count.to_string())
+}
+
+/// Reads piece by piece; their number.
+async fn pieces(request: Request) -> String {
+    let (mut body, mut pieces) = (request.into_body(), 0);
+    while let Some(Ok(_)) = body.frame().await {
+        pieces += 1;
+    }
+    pieces.to_string()
 }
 
 /// A body of unknown length.
