@@ -42,6 +42,9 @@ pub const TURN_BATCHES: usize = 4;
 /// them in the smallest chunks has each looked at. Two full reads, some 30 microseconds; a turn that ends costs a fraction of one.
 pub const TURN_BYTES: usize = 2 * READ_BUFFER;
 
+/// Bytes from which on a turn was long: the next one waits until others have had theirs, as it would had it all come at once.
+pub const LONG_TURN: usize = READ_BUFFER / 2;
+
 /// Bytes of a turn for each byte between the data of a chunked body: a chunk costs ten nanoseconds, however few bytes are in it.
 pub const CHUNK_COST: usize = 8;
 
@@ -123,6 +126,9 @@ pub const GZIP_LEVEL: u32 = 4;
 
 /// Requests at one time on an HTTP/3 connection; as over HTTP/2. quinn and quic-go 100.
 pub const H3_STREAMS: u32 = H2_STREAMS;
+
+/// Requests that a connection begins before others have their turn: each is a task, and takes some 30 µs at once.
+pub const H3_TURN_REQUESTS: u32 = 4;
 
 /// Streams beside requests that a client may have open. It needs three (control, QPACK's two); RFC 9114 wants room for more.
 pub const H3_ASIDE_STREAMS: u32 = 16;

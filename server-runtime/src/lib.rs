@@ -41,5 +41,5 @@ pub use signals::{Signals, shutdown_on_signals};
 pub use stream::{Connection, Peer, Routes, Stream};
 pub use tcp::Tcp;
 pub use timers::sleep;
-pub use turns::end_turn;
+pub use turns::{end_turn, others};
 pub use workers::Service;

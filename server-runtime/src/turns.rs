@@ -37,8 +37,8 @@ pub fn end_turn(cx: &Context<'_>) {
     }
 }
 
-/// Waits until others have had their turn.
-pub(crate) async fn others() {
+/// Waits until others have had their turn. For tasks of a worker alone.
+pub async fn others() {
     let mut have_had_theirs = false;
     poll_fn(|cx| {
         if mem::replace(&mut have_had_theirs, true) {

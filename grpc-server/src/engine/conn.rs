@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use http2::shared::{Answers, Ended, Link, Requests, Shared};
+use http2::shared::{Answers, Ended, Link, Requests, Shared, TURN_TASKS};
 use http2::{Config, Connection as Engine, Error, Event, Reason};
 use server_runtime::{Connection, Stream};
 use tokio::time::Instant;
@@ -72,7 +72,8 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
     });
     let ended = ended.await;
     drop(conn);
-    let _ = tokio::time::timeout(tuning::LINGER, link.close(ended, tuning::READ_BUFFER)).await;
+    let closed = link.close(ended, tuning::READ_BUFFER, |cx| server_runtime::end_turn(cx));
+    let _ = tokio::time::timeout(tuning::LINGER, closed).await;
 }
 
 fn config(options: &Options) -> Config {
@@ -157,15 +158,22 @@ impl Answers for Conn<'_> {
     }
 
     fn answer(&mut self, _cx: &mut Context<'_>) {
-        // Nobody has the others while one is answered.
-        let mut calls = std::iter::from_fn(|| self.origin.worker.buffers.arrivals().pop(&self.shared)).peekable();
-        if calls.peek().is_none() {
+        let buffers = &self.origin.worker.buffers;
+        if buffers.arrivals().is_empty() {
             return;
         }
         let now = Instant::now();
         self.watch.active = now;
-        for (stream, request) in calls {
-            self.finished.extend(call::start(self.origin, &self.shared, stream, request.map(Into::into), now));
+        let mut tasks = 0;
+        // Nobody has the others while one is answered.
+        let next = || buffers.arrivals().pop(&self.shared);
+        while tasks < TURN_TASKS
+            && let Some((stream, request)) = next()
+        {
+            match call::start(self.origin, &self.shared, stream, request.map(Into::into), now) {
+                Some(method) => self.finished.push(method),
+                None => tasks += 1,
+            }
         }
         if !self.finished.is_empty() {
             // One look at the clock for all: each has waited for those before it.

@@ -39,7 +39,7 @@ use crate::compress;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
 use crate::tuning::{
-    CHUNK_COST, GATHER_MAX, LINGER_BYTES, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
+    CHUNK_COST, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
 };
 
 /// What a connection takes along to another worker.
@@ -69,6 +69,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         input,
         searched: 0,
         turn: 0,
+        was_long: false,
         later: Queue::new(&worker),
         output: Output::default(),
         state: State::Waiting,
@@ -122,6 +123,8 @@ struct Conn {
     searched: usize,
     /// Bytes that may be read before others have their turn.
     turn: usize,
+    /// Whether the last turn was a long one, and ended because nothing more had come.
+    was_long: bool,
     /// Requests whose answers come later, all of them before what is in `input`.
     later: Queue,
     output: Output,
@@ -190,6 +193,11 @@ enum Step {
 impl Conn {
     /// Works until there is nothing to be done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
+        if mem::take(&mut self.was_long) {
+            // Who sends much, bit by bit, stands in the queue as those do who send it at once.
+            end_turn(cx);
+            return Poll::Pending;
+        }
         let worker = Rc::clone(&self.worker);
         let mut scratch = worker.scratch.borrow_mut();
         if self.input.capacity() == 0 {
@@ -198,6 +206,7 @@ impl Conn {
         // What a client was not sent, because its connection ended, is not for the next one, who shares the buffer.
         scratch.out.clear();
         let polled = self.work(cx, &mut scratch);
+        self.was_long = (1..TURN_BYTES - LONG_TURN).contains(&self.turn);
         self.give_back(&mut scratch);
         polled
     }

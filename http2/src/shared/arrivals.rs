@@ -100,6 +100,12 @@ impl Arrivals {
         Some((arrival.stream, arrival.request.map(|()| body)))
     }
 
+    /// Whether all are answered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Forgets them: who has broken the protocol gets no answer.
     pub fn clear(&mut self) {
         self.0.clear();

@@ -157,16 +157,20 @@ impl Shared {
         }
     }
 
-    /// The connection is gone, and with it all its requests.
-    pub(super) fn end(&self) {
+    /// The connection is gone, and with it all its requests. So many of their tasks at most hear of it now; whether those are all.
+    pub(super) fn end(&self, most: usize) -> bool {
         self.engine().close(Reason::NO_ERROR);
-        let streams = std::mem::take(&mut *self.streams.borrow_mut());
-        for entry in streams {
+        let mut streams = self.streams.borrow_mut();
+        let rest = streams.len().saturating_sub(most);
+        let ended = streams.split_off(rest);
+        drop(streams);
+        for entry in ended {
             if let Some(pipe) = &entry.pipe {
                 pipe.detach();
             }
             entry.waker.into_iter().for_each(Waker::wake);
         }
+        rest == 0
     }
 
     /// Ready when nobody waits for an answer any more. Until then, whoever polls is woken when there is room for more of it.

@@ -3,6 +3,7 @@
 use std::cell::{RefCell, RefMut};
 use std::future::poll_fn;
 use std::io;
+use std::mem;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -22,6 +23,12 @@ const TURN_READS: usize = 4;
 /// requests are less, and the smallest frames, of which these are hundreds, take some 30 µs. Longer frames come as they are.
 const TURN_BYTES: usize = 4 * 1024;
 
+/// Requests of a turn that go on as tasks: beginning one takes many times what it takes to answer a short one at once.
+pub const TURN_TASKS: usize = 8;
+
+/// Requests of a connection that has ended whose tasks hear of it in a turn.
+const TURN_ENDED: usize = 16;
+
 /// Who answers a connection's requests.
 pub trait Answers {
     /// Takes what has come, by [`Connection::next`].
@@ -33,7 +40,7 @@ pub trait Answers {
     /// The client has broken the protocol: what was taken is not worth an answer.
     fn forget(&mut self, error: Error);
 
-    /// Answers what was taken.
+    /// Answers what was taken, or as much of it as a turn is long: what is left in [`Buffers::arrivals`] comes first in the next one.
     fn answer(&mut self, cx: &mut Context<'_>);
 
     /// Something was read.
@@ -99,12 +106,17 @@ pub struct Link<S> {
     socket: S,
     /// What was read and not used, between turns.
     unread: Vec<u8>,
+    /// What was taken and not answered, between turns.
+    unanswered: Arrivals,
+    /// Whether the last turn was as long as one may be, and ended because nothing more had come.
+    was_long: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// A link of which `read` was read already.
     pub fn new(engine: Connection, socket: S, read: Vec<u8>) -> Self {
-        Self { shared: Rc::new(Shared::new(engine)), socket, unread: read }
+        let shared = Rc::new(Shared::new(engine));
+        Self { shared, socket, unread: read, unanswered: Arrivals::default(), was_long: false }
     }
 
     /// What its requests' tasks need of it.
@@ -114,6 +126,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 
     /// Reads, answers and writes until there is nothing more to do. Ready at the end of the connection.
     pub fn poll(&mut self, cx: &mut Context<'_>, buffers: &Buffers, answers: &mut impl Answers) -> Poll<Ended> {
+        if mem::take(&mut self.was_long) {
+            // Who sends much, bit by bit, stands in the queue as those do who send it at once.
+            answers.end_turn(cx);
+            return Poll::Pending;
+        }
         let mut input = buffers.input.borrow_mut();
         let shared = Rc::clone(&self.shared);
         shared.turn(cx, &mut buffers.output.borrow_mut(), |cx| {
@@ -124,7 +141,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
             input[unused.clone()].copy_from_slice(&self.unread);
             self.unread = Vec::new();
-            let ended = self.turn(cx, &mut input, &mut unused, answers);
+            if !self.unanswered.is_empty() {
+                *buffers.arrivals() = mem::take(&mut self.unanswered);
+            }
+            let ended = self.turn(cx, &mut input, &mut unused, buffers, answers);
+            let mut arrivals = buffers.arrivals();
+            if !arrivals.is_empty() {
+                self.unanswered = mem::take(&mut arrivals);
+            }
             self.unread.extend_from_slice(&input[unused]);
             ended
         })
@@ -135,11 +159,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         cx: &mut Context<'_>,
         input: &mut [u8],
         unused: &mut Range<usize>,
+        buffers: &Buffers,
         answers: &mut impl Answers,
     ) -> Poll<Ended> {
+        let mut spent = 0;
         for _ in 0..TURN_READS {
             self.shared.release();
-            let taken = take(input, unused, answers);
+            let unspent = unused.len();
+            let taken = if buffers.arrivals().is_empty() { take(input, unused, answers) } else { Ok(Taken::Part) };
+            spent += unspent - unused.len();
             let is_held = unused.start < unused.end && self.shared.engine().is_full();
             answers.answer(cx);
             let Ok(is_written) = self.write(cx, answers) else { return Poll::Ready(Ended::Lost) };
@@ -156,6 +184,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if self.shared.engine().is_full() {
                 return Poll::Pending;
             }
+            if !buffers.arrivals().is_empty() {
+                break;
+            }
             if is_held {
                 // What had to wait for room comes before what is read.
                 continue;
@@ -166,12 +197,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             input.copy_within(unused.clone(), 0);
             *unused = 0..unused.len();
             let mut room = ReadBuf::new(&mut input[unused.end..]);
-            match ready!(Pin::new(&mut self.socket).poll_read(cx, &mut room)) {
-                Ok(()) if !room.filled().is_empty() => {
+            match Pin::new(&mut self.socket).poll_read(cx, &mut room) {
+                Poll::Ready(Ok(())) if !room.filled().is_empty() => {
                     unused.end += room.filled().len();
                     answers.has_read();
                 }
-                Ok(()) | Err(_) => return Poll::Ready(Ended::Lost),
+                Poll::Ready(Ok(()) | Err(_)) => return Poll::Ready(Ended::Lost),
+                Poll::Pending => {
+                    self.was_long = spent >= TURN_BYTES;
+                    return Poll::Pending;
+                }
             }
         }
         answers.end_turn(cx);
@@ -200,13 +235,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(is_written)
     }
 
-    /// Ends the connection. What a client has sent that nobody reads would be answered by a reset, which may overtake the reason
-    /// that it was told: one that has broken the protocol is listened to for `most` bytes, or until it closes.
+    /// Ends the connection, and its requests a few at a time: `end_turn` is that of [`Answers`]. What a client has sent that nobody
+    /// reads would be answered by a reset, which may overtake the reason that it was told: one that has broken the protocol is
+    /// listened to for `most` bytes, or until it closes.
     ///
     /// # Errors
     /// Of the socket.
-    pub async fn close(mut self, ended: Ended, most: usize) -> io::Result<()> {
-        self.shared.end();
+    pub async fn close(mut self, ended: Ended, most: usize, end_turn: impl Fn(&mut Context<'_>)) -> io::Result<()> {
+        poll_fn(|cx| {
+            if self.shared.end(TURN_ENDED) {
+                return Poll::Ready(());
+            }
+            end_turn(cx);
+            Poll::Pending
+        })
+        .await;
         if ended == Ended::Lost {
             return Ok(());
         }
@@ -224,6 +267,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             left = if count == 0 { 0 } else { left.saturating_sub(count) };
         }
         Ok(())
+    }
+}
+
+impl<S> Drop for Link<S> {
+    /// Whoever is left hears of the end.
+    fn drop(&mut self) {
+        self.shared.end(usize::MAX);
     }
 }
 

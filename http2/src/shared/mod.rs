@@ -8,9 +8,11 @@ mod body;
 mod connection;
 mod link;
 mod requests;
+#[cfg(test)]
+mod tests;
 
 pub use arrivals::Arrivals;
 pub use body::{BodyError, Incoming, Pieces};
 pub use connection::Shared;
-pub use link::{Answers, Buffers, Ended, Link};
+pub use link::{Answers, Buffers, Ended, Link, TURN_TASKS};
 pub use requests::{Requests, fields};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h3::error::{Code, ConnectionError};
 use h3::server::RequestResolver;
-use server_runtime::Shutdown;
+use server_runtime::{Shutdown, others};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{sleep, timeout};
 
@@ -20,7 +20,7 @@ use super::stream;
 use super::wire::{Intake, Shared, Wire};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::{Drain, Worker};
-use crate::tuning::{H3_ABANDONED, H3_STREAMS, HEAD_TIMEOUT, LINGER_TIMEOUT};
+use crate::tuning::{H3_ABANDONED, H3_STREAMS, H3_TURN_REQUESTS, HEAD_TIMEOUT, LINGER_TIMEOUT};
 
 /// For a handshake, if TLS has no time-out for it.
 const HANDSHAKE_TIMEOUT: Duration = HEAD_TIMEOUT;
@@ -113,7 +113,7 @@ async fn talk(worker: &Rc<Worker>, quic: &quinn::Connection, shared: &Arc<Shared
     let wire = Wire::new(Arc::clone(shared), Rc::clone(&intake));
     let mut h3 = in_time(worker, builder.build::<_, Bytes>(wire)).await?;
     let state = Rc::new(State::new(worker));
-    let (mut end, mut requests) = (End::No, 0_u64);
+    let (mut end, mut requests, mut at_once) = (End::No, 0_u64, 0);
     loop {
         let turn = {
             let mut accept = pin!(h3.accept());
@@ -124,7 +124,7 @@ async fn talk(worker: &Rc<Worker>, quic: &quinn::Connection, shared: &Arc<Shared
                     // The client has said that it is done, and all its requests are.
                     Poll::Ready(Ok(None)) => return Poll::Ready(Ok(Turn::Over)),
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => {}
+                    Poll::Pending => at_once = 0,
                 }
                 look_at_the_clock(worker, &state, end).map(Ok)
             })
@@ -144,6 +144,11 @@ async fn talk(worker: &Rc<Worker>, quic: &quinn::Connection, shared: &Arc<Shared
                     running,
                 ));
                 if requests < limits.requests || limits.requests == 0 {
+                    at_once += 1;
+                    if at_once == H3_TURN_REQUESTS {
+                        at_once = 0;
+                        others().await;
+                    }
                     continue;
                 }
                 end = End::Closing;

@@ -1,0 +1,163 @@
+//! Turns of connections that have much to do.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Instant;
+
+use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
+
+use super::{Answers, Buffers, Ended, Link, Requests, Shared, TURN_TASKS};
+use crate::frame::{self, END_HEADERS, END_STREAM, Kind};
+use crate::hpack::{Encoder, Field};
+use crate::{Config, Connection, Error, Event, PREFACE};
+
+/// Tasks that were woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// All of its requests go on as tasks, which wait.
+struct Waiting {
+    shared: Rc<Shared>,
+    buffers: Rc<Buffers>,
+    requests: Requests,
+    /// The paths of those that have begun.
+    begun: Vec<String>,
+    tasks: Arc<Woken>,
+    /// How often it has let others go on.
+    ended_turns: usize,
+}
+
+impl Answers for Waiting {
+    fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
+        let shared = Rc::clone(&self.shared);
+        let mut engine = shared.engine();
+        while let Some(event) = engine.next(input, Instant::now())? {
+            if let Event::Request { stream, head, end } = event {
+                assert!(self.buffers.arrivals().request(&mut self.requests, stream, head, end));
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn answer(&mut self, _: &mut Context<'_>) {
+        for _ in 0..TURN_TASKS {
+            let next = self.buffers.arrivals().pop(&self.shared);
+            let Some((stream, request)) = next else { return };
+            let waker = Waker::from(Arc::clone(&self.tasks));
+            assert!(self.shared.poll_gone(stream, &Context::from_waker(&waker)).is_pending());
+            self.begun.push(request.uri().path().to_owned());
+        }
+    }
+
+    fn end_turn(&mut self, _: &mut Context<'_>) {
+        self.ended_turns += 1;
+    }
+}
+
+/// A connection and its client.
+struct Bench {
+    client: DuplexStream,
+    link: Link<DuplexStream>,
+    answers: Waiting,
+    sent: u32,
+}
+
+impl Bench {
+    async fn open() -> Self {
+        let (mut client, server) = duplex(64 * 1024);
+        let link = Link::new(Connection::new(&Config::default(), Instant::now()), server, Vec::new());
+        let answers = Waiting {
+            shared: Rc::clone(link.shared()),
+            buffers: Rc::new(Buffers::new(64 * 1024)),
+            requests: Requests::default(),
+            begun: Vec::new(),
+            tasks: Arc::default(),
+            ended_turns: 0,
+        };
+        let mut opening = PREFACE.to_vec();
+        frame::put(&mut opening, Kind::Settings, 0, 0, &[]);
+        client.write_all(&opening).await.unwrap();
+        Self { client, link, answers, sent: 0 }
+    }
+
+    /// So many requests, whose paths are their numbers.
+    async fn request(&mut self, count: u32) {
+        let mut frames = Vec::new();
+        for number in self.sent..self.sent + count {
+            let (mut block, path) = (Vec::new(), format!("/{number}"));
+            let fields = [(":method", "GET"), (":scheme", "http"), (":path", &path), (":authority", "a")];
+            let fields = fields.into_iter().map(|(name, value)| Field::once(name.as_bytes(), value.as_bytes()));
+            Encoder::new().encode(fields, &mut block);
+            frame::put(&mut frames, Kind::Headers, END_HEADERS | END_STREAM, 1 + 2 * number, &block);
+        }
+        self.sent += count;
+        self.client.write_all(&frames).await.unwrap();
+    }
+
+    /// A turn; how many requests have begun by then, and how many turns have ended before all was done.
+    fn turn(&mut self) -> (usize, usize) {
+        let buffers = Rc::clone(&self.answers.buffers);
+        let mut cx = Context::from_waker(Waker::noop());
+        assert_eq!(self.link.poll(&mut cx, &buffers, &mut self.answers), Poll::Pending);
+        assert!(buffers.arrivals().is_empty(), "they are another connection's now");
+        (self.answers.begun.len(), self.answers.ended_turns)
+    }
+}
+
+#[tokio::test]
+async fn few_tasks_begin_in_a_turn() {
+    let mut bench = Bench::open().await;
+    bench.request(20).await;
+    assert_eq!([bench.turn(), bench.turn(), bench.turn(), bench.turn()], [(8, 1), (16, 2), (20, 3), (20, 3)]);
+    bench.request(8).await;
+    assert_eq!([bench.turn(), bench.turn()], [(28, 3), (28, 3)]);
+    assert!((0..28).map(|number| format!("/{number}")).eq(bench.answers.begun));
+}
+
+#[tokio::test]
+async fn after_a_long_turn_others_have_theirs() {
+    let mut bench = Bench::open().await;
+    // Frames that mean nothing, and the turns with which the request behind them begins.
+    for (length, turns) in [(4000_u16, &[(1, 0)][..]), (5000, &[(1, 1), (2, 1)])] {
+        let [high, low] = length.to_be_bytes();
+        let unknown = [&[0, high, low, 0xfa, 0, 0, 0, 0, 0][..], &vec![0; length.into()]].concat();
+        bench.client.write_all(&unknown).await.unwrap();
+        bench.turn();
+        bench.request(1).await;
+        for expected in turns {
+            assert_eq!(bench.turn(), *expected, "{length}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tasks_hear_of_the_end_a_few_at_a_time() {
+    for is_dropped in [false, true] {
+        let mut bench = Bench::open().await;
+        bench.request(40).await;
+        while bench.turn().0 < 40 {}
+        let Bench { client: _client, link, answers, .. } = bench;
+        let mut closing = Box::pin(link.close(Ended::Lost, 0, |_| {}));
+        let mut step = || closing.as_mut().poll(&mut Context::from_waker(Waker::noop())).map(Result::unwrap);
+        let woken = || answers.tasks.0.load(Relaxed);
+        assert_eq!((step(), woken()), (Poll::Pending, 16));
+        if !is_dropped {
+            assert_eq!((step(), woken()), (Poll::Pending, 32));
+            assert_eq!((step(), woken()), (Poll::Ready(()), 40));
+        }
+        drop(closing);
+        assert_eq!(woken(), 40);
+    }
+}
