@@ -34,6 +34,9 @@ const SUITES: [(&str, &[&str]); 6] = [
     ("the suite's Sentinels, every second server genuine", &["--sentinel", "--mixed"]),
 ];
 
+/// The first of them that is about Sentinels.
+const SENTINELS_FROM: usize = 4;
+
 /// Unit tests that tests leave out because they take minutes.
 const SIMULATIONS: [&str; 3] = ["simulation::ten_thousand", "simulation::moves", "machine::tests::mutation"];
 
@@ -94,9 +97,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             suites.push(((*name).to_owned(), xtask.task(&[&["suite"], *arguments].concat())));
         }
     }
-    // Suites wait most of the time: the processors are for what computes, and gives way to them.
+    // Suites wait most of the time: the processors are for what computes, and gives way to them. Sentinels' come behind that, beside
+    // clusters.
     if options.full {
-        told(&in_lanes([suites, computations(&xtask)])?);
+        let sentinels = suites.split_off(suites.len().min(SENTINELS_FROM));
+        told(&in_lanes([suites, computations(&xtask).into_iter().chain(sentinels).collect()])?);
         // It tells times, so nothing runs beside it.
         gate("failovers", failovers(&xtask))?.lines().for_each(|line| println!("{line}"));
     } else {

@@ -71,7 +71,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PROGRAM")]
     ours: Option<PathBuf>,
     /// Files that are run at the same time.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(LANES_MAX)))]
     jobs: u32,
     /// Seconds for one file, all its retries included.
     #[arg(long, default_value_t = 600)]
@@ -89,6 +89,9 @@ impl Options {
     }
 }
 
+/// Most files that are run at the same time.
+const LANES_MAX: u32 = 4;
+
 /// Runs the suite and prints its table.
 ///
 /// # Errors
@@ -102,7 +105,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let subject = Subject::new(options, &tree, cache.clone())?;
     let lanes = if options.port.is_some() || options.nodes().is_some() { 1 } else { options.jobs };
     let lane = |number| Lane::new(&tree, &cache, &subject, options, number);
-    let lanes = (0..lanes).map(lane).collect::<Result<Vec<_>>>()?;
+    // Sentinels' files may be run beside all others.
+    let first = if options.sentinel { LANES_MAX } else { 0 };
+    let lanes = (first..first + lanes).map(lane).collect::<Result<Vec<_>>>()?;
     // The genuine server supports everything: it runs them all.
     let left_out = if options.genuine { Vec::new() } else { known.waiting() };
     let next = AtomicUsize::new(0);
@@ -166,13 +171,16 @@ impl Lane {
         let runner = |name: &str, program: &Path| {
             let place = cache.join(format!("{name}-{number}"));
             let copy = source::copy(options.of, tree, &place, program)?;
+            if options.sentinel {
+                nodes::move_ports(&copy)?;
+            }
             anyhow::Ok(Runner::new(copy, cache.to_owned(), options.time_limit, number))
         };
         let genuine_program = options.of.genuine(tree);
         let genuine = runner("genuine", &genuine_program)?;
         let mut program = subject.program();
         if options.mixed {
-            program = nodes::mixed(cache, &program)?;
+            program = nodes::mixed(cache, &program, number)?;
         }
         Ok(Self { genuine, genuine_program, subject: runner("subject", &program)? })
     }

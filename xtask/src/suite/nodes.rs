@@ -56,12 +56,12 @@ pub(super) fn command(nodes: Nodes, file: &str) -> Command {
     command
 }
 
-/// A program below `cache` that starts `ours` for nodes with an odd port, and the genuine server for the others.
+/// A program below `cache`, one for each lane, that starts `ours` for nodes with an odd port, and the genuine server for the others.
 ///
 /// # Errors
 /// It cannot be written.
-pub(super) fn mixed(cache: &Path, ours: &Path) -> Result<PathBuf> {
-    let program = cache.join("every-second-node");
+pub(super) fn mixed(cache: &Path, ours: &Path, lane: u32) -> Result<PathBuf> {
+    let program = cache.join(format!("every-second-node-{lane}"));
     let script = format!(
         "#!/bin/sh\ncase $(sed -n 's/^port //p' \"$1\" | tail -n 1) in\n*[13579]) exec {} \"$@\" ;;\n*) exec {} \"$@\" ;;\nesac\n",
         ours.display(),
@@ -70,6 +70,20 @@ pub(super) fn mixed(cache: &Path, ours: &Path) -> Result<PathBuf> {
     fs::write(&program, script)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     Ok(program)
+}
+
+/// Moves the servers of a tree to other ports, so that another tree may run clusters beside.
+///
+/// # Errors
+/// They are not where they were.
+pub(super) fn move_ports(tree: &Path) -> Result<()> {
+    const USUAL: &str = "set ::redis_base_port 30000\n";
+    let file = tree.join("tests/instances.tcl");
+    let text = fs::read_to_string(&file)?;
+    if !text.contains(USUAL) {
+        bail!("{}: no `{}`", file.display(), USUAL.trim_end());
+    }
+    Ok(fs::write(file, text.replace(USUAL, "set ::redis_base_port 31500\n"))?)
 }
 
 /// What the suite prints behind the name of a test that has passed.

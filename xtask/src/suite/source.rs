@@ -30,16 +30,17 @@ impl Of {
         }
     }
 
-    /// Programs that the suite calls as `src/NAME`; the installed ones are linked there.
-    fn programs(self) -> &'static [&'static str] {
+    /// Programs that the suite calls as `src/NAME`, and the installed ones that are linked there. A Sentinel is a server by another name,
+    /// which Debian has in a package of its own.
+    fn programs(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Redis => &[
-                "redis-server",
-                "redis-sentinel",
-                "redis-cli",
-                "redis-benchmark",
-                "redis-check-aof",
-                "redis-check-rdb",
+                ("redis-server", "redis-server"),
+                ("redis-sentinel", "redis-server"),
+                ("redis-cli", "redis-cli"),
+                ("redis-benchmark", "redis-benchmark"),
+                ("redis-check-aof", "redis-check-aof"),
+                ("redis-check-rdb", "redis-check-rdb"),
             ],
             Self::Valkey => &[],
         }
@@ -87,6 +88,7 @@ pub(super) fn fetch(of: Of, cache: &Path) -> Result<PathBuf> {
     let tree = cache.join(of.package());
     let complete = cache.join("unpacked");
     if complete.exists() {
+        link_programs(of, &tree)?;
         return Ok(tree);
     }
     let apt = cache.join("apt");
@@ -221,8 +223,8 @@ fn from_stanza(stanza: &str) -> String {
 }
 
 fn link_programs(of: Of, tree: &Path) -> Result<()> {
-    for program in of.programs() {
-        let link = tree.join("src").join(program);
+    for (name, program) in of.programs() {
+        let link = tree.join("src").join(name);
         let installed = Path::new("/usr/bin").join(program);
         if installed.exists() && !link.exists() {
             symlink(installed, link)?;
