@@ -34,9 +34,6 @@ const SUITES: [(&str, &[&str]); 6] = [
     ("the suite's Sentinels, every second server genuine", &["--sentinel", "--mixed"]),
 ];
 
-/// The first of them that is about Sentinels.
-const SENTINELS_FROM: usize = 4;
-
 /// Unit tests that tests leave out because they take minutes.
 const SIMULATIONS: [&str; 3] = ["simulation::ten_thousand", "simulation::moves", "machine::tests::mutation"];
 
@@ -89,18 +86,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut deploy = xtask.task(&["deploy", "--programs"]);
     deploy.arg(crate::target_dir().join("debug"));
     gate("what operators get", deploy)?.lines().for_each(|line| println!("{line}"));
-    let mut suites = Vec::new();
+    let (mut suites, mut sentinels) = (Vec::new(), Vec::new());
     if options.no_suite {
         println!("skipped: Redis' own suite (--no-suite)");
     } else {
         for (name, arguments) in &SUITES[..if options.full { SUITES.len() } else { 1 }] {
+            let suites = if arguments.contains(&"--sentinel") { &mut sentinels } else { &mut suites };
             suites.push(((*name).to_owned(), xtask.task(&[&["suite"], *arguments].concat())));
         }
     }
     // Suites wait most of the time: the processors are for what computes, and gives way to them. Sentinels' come behind that, beside
     // clusters.
     if options.full {
-        let sentinels = suites.split_off(suites.len().min(SENTINELS_FROM));
         told(&in_lanes([suites, computations(&xtask).into_iter().chain(sentinels).collect()])?);
         // It tells times, so nothing runs beside it.
         gate("failovers", failovers(&xtask))?.lines().for_each(|line| println!("{line}"));
