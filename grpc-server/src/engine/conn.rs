@@ -72,7 +72,7 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
     });
     let ended = ended.await;
     drop(conn);
-    let closed = link.close(ended, tuning::READ_BUFFER, |cx| server_runtime::end_turn(cx));
+    let closed = link.close(ended, tuning::READ_BUFFER, server_runtime::end_turn);
     let _ = tokio::time::timeout(tuning::LINGER, closed).await;
 }
 

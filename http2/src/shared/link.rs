@@ -241,7 +241,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     ///
     /// # Errors
     /// Of the socket.
-    pub async fn close(mut self, ended: Ended, most: usize, end_turn: impl Fn(&mut Context<'_>)) -> io::Result<()> {
+    pub async fn close(mut self, ended: Ended, most: usize, end_turn: impl Fn(&Context<'_>)) -> io::Result<()> {
         poll_fn(|cx| {
             if self.shared.end(TURN_ENDED) {
                 return Poll::Ready(());

@@ -9,7 +9,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderName, UPGRADE};
 use http::{Request, Version};
-use http2::shared::{Answers, Ended, Link, Requests, Shared, TURN_TASKS};
+use http2::shared::{Answers, Ended, Link, Requests, Shared};
 use http2::{Config, Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
 use server_runtime::{Place, Stream};
 
@@ -91,7 +91,7 @@ pub(in crate::engine) async fn serve(
     });
     let ended = ended.await;
     drop(conn);
-    let closed = link.close(ended, LINGER_BYTES, |cx| server_runtime::end_turn(cx));
+    let closed = link.close(ended, LINGER_BYTES, server_runtime::end_turn);
     let _ = tokio::time::timeout(worker.settings.options.timeouts.linger, closed).await;
     drop(place);
 }
@@ -234,13 +234,8 @@ impl Answers for Conn {
 
     fn answer(&mut self, cx: &mut Context<'_>) {
         // Nobody has the others while one is answered.
-        let next = || self.worker.h2.buffers.arrivals().pop(&self.shared);
-        let mut tasks = 0;
-        while tasks < TURN_TASKS
-            && let Some((stream, request)) = next()
-        {
-            let is_task = stream::begin(&self.worker, &self.shared, &self.origin, stream, request);
-            tasks += usize::from(is_task);
+        for (stream, request) in std::iter::from_fn(|| self.worker.h2.buffers.arrivals().pop(&self.shared)) {
+            stream::begin(&self.worker, &self.shared, &self.origin, stream, request);
         }
         self.laters.answer(cx, &self.shared, &mut self.rests);
         for (stream, rest) in self.rests.drain(..) {
