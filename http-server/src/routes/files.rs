@@ -1,7 +1,9 @@
 //! The files of a directory, by tower-http's `ServeDir`, which is asked only for what a stranger may have.
 
-use std::io;
-use std::path::{Path, PathBuf};
+mod disk;
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,40 +13,33 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use tower_http::services::ServeDir;
+use tower_http::services::fs::DefaultServeDirFallback;
+
+use disk::Disk;
 
 /// Bytes of the longest name of a file on Linux.
 const NAME_MAX: usize = 255;
-
-/// What stands behind the name of a file that is packed already.
-const PACKED: [&str; 3] = ["br", "zst", "gz"];
 
 /// The one name with a dot in front that is meant for everybody (RFC 8615).
 const WELL_KNOWN: &[u8] = b".well-known";
 
 /// A directory whose files are served.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
-    root: PathBuf,
-    files: ServeDir,
-}
+pub(super) struct Files(ServeDir<DefaultServeDirFallback, Disk>);
 
 impl Files {
     /// # Errors
     /// When there is no such directory.
     pub(super) fn of(root: &Path) -> io::Result<Self> {
         if !std::fs::metadata(root)?.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
+            return Err(ErrorKind::NotADirectory.into());
         }
-        let files = ServeDir::new(root).precompressed_br().precompressed_zstd().precompressed_gzip();
-        Ok(Self { root: root.to_owned(), files })
+        let files = ServeDir::with_backend(root, Disk);
+        Ok(Self(files.precompressed_br().precompressed_zstd().precompressed_gzip()))
     }
 
     pub(super) async fn answer(self, mut request: Request<Body>) -> Response {
-        let Some(path) = relative(request.uri().path()) else { return StatusCode::NOT_FOUND.into_response() };
-        let full = self.root.join(path);
-        // To look at a name may wait for a disk.
-        let is_served = tokio::task::spawn_blocking(move || is_served(&full)).await;
-        if !matches!(is_served, Ok(true)) {
+        if !is_name(request.uri().path()) {
             return StatusCode::NOT_FOUND.into_response();
         }
         if !one_range(request.method(), request.headers()) {
@@ -68,14 +63,22 @@ impl Files {
     }
 
     async fn ask(&self, request: Request<Body>) -> Response {
-        match self.files.clone().try_call(request).await {
+        match self.0.clone().try_call(request).await {
             Ok(response) => response.map(Body::new),
-            // A name that no file can have is none of ours; so is one beside it with the suffix of a packed file.
-            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => StatusCode::NOT_FOUND.into_response(),
-            Err(error) => {
-                tracing::warn!("a file could not be served: {error}");
-                StatusCode::INTERNAL_SERVER_ERROR.into_response()
-            }
+            Err(error) => refused(&error).into_response(),
+        }
+    }
+}
+
+/// What is said of a file that cannot be opened.
+fn refused(error: &io::Error) -> StatusCode {
+    match error.kind() {
+        // A name that no file can have is none of ours; so is one beside it with the suffix of a packed file.
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => StatusCode::NOT_FOUND,
+        ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        _ => {
+            tracing::warn!("a file could not be served: {error}");
+            StatusCode::INTERNAL_SERVER_ERROR
         }
     }
 }
@@ -92,40 +95,22 @@ fn whole(request: &Request<Body>) -> Request<Body> {
     whole
 }
 
-/// A request's path below the root, if it is one that may be there. Nothing of it begins with a dot, and nothing is empty:
-/// `//host` would be another server where a redirect repeats it.
-fn relative(path: &str) -> Option<PathBuf> {
-    let decoded: Vec<u8> = percent_decode_str(path.strip_prefix('/')?).collect();
-    let decoded = String::from_utf8(decoded).ok()?;
+/// Whether a request's path is one that a file or directory below the root may have. Nothing of it begins with a dot, and nothing
+/// is empty: `//host` would be another server where a redirect repeats it.
+fn is_name(path: &str) -> bool {
+    let Some(path) = path.strip_prefix('/') else { return false };
+    let Ok(decoded) = percent_decode_str(path).decode_utf8() else { return false };
     let mut names = decoded.split('/').peekable();
-    let mut relative = PathBuf::new();
     while let Some(name) = names.next() {
         // Behind the last slash there is the directory itself.
         let is_fine = !name.is_empty() || names.peek().is_none();
         let is_seen = !name.starts_with('.') || name.as_bytes() == WELL_KNOWN;
         if !is_fine || !is_seen || name.len() > NAME_MAX || name.contains('\0') {
-            return None;
+            return false;
         }
-        relative.push(name);
     }
     // A slash within a name was no separator in the request.
-    (decoded.matches('/').count() == path[1..].matches('/').count()).then_some(relative)
-}
-
-/// Whether this is a file or a directory, and so is what may be sent in its place. To open a pipe would wait for somebody who
-/// writes to it.
-fn is_served(path: &Path) -> bool {
-    let Ok(found) = std::fs::metadata(path) else { return false };
-    let index = path.join("index.html");
-    let path = if found.is_dir() { index.as_path() } else { path };
-    let is_odd = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
-    let packed = |suffix: &&str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".");
-        name.push(suffix);
-        is_odd(Path::new(&name))
-    };
-    (found.is_dir() || found.is_file()) && !is_odd(path) && !PACKED.iter().any(packed)
+    decoded.matches('/').count() == path.matches('/').count()
 }
 
 /// Whether exactly one range of bytes is asked for. Several would be answered in one message each; a server may send the

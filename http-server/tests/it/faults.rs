@@ -228,6 +228,41 @@ fn a_crowd_that_wants_compression() {
     assert!(most < 150, "{most} threads for two workers");
 }
 
+/// What the kernel has in its caches needs no threads that wait for a disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_crowd_that_wants_files() {
+    let root = crate::support::folder("cached");
+    let content = "0123456789abcdef".repeat(20_000);
+    std::fs::write(root.join("big.txt"), &content).unwrap();
+    if let Err(error) = read_if_cached(&root.join("big.txt")) {
+        eprintln!("the file system does not say what it has in its caches: {error}");
+        return;
+    }
+    let server = Process::start(&["--workers", "2", "--root", root.to_str().unwrap()]);
+    let before = server.status("Threads:");
+    let clients: Vec<_> = (0..200)
+        .map(|_| {
+            let mut client = Client::connect(server.1);
+            client.send("GET /big.txt HTTP/1.1\r\nHost: h\r\n\r\n");
+            client
+        })
+        .collect();
+    for mut client in clients {
+        assert!(client.answer().unwrap().text() == content);
+    }
+    let after = server.status("Threads:");
+    // A look at a name that is being changed is made once more by a thread.
+    assert!(after <= before + 8, "{before} threads, then {after}");
+}
+
+#[cfg(target_os = "linux")]
+fn read_if_cached(path: &std::path::Path) -> std::io::Result<usize> {
+    use rustix::io::{ReadWriteFlags, preadv2};
+    let (file, mut bytes) = (std::fs::File::open(path)?, [0; 16]);
+    Ok(preadv2(file, &mut [std::io::IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT)?)
+}
+
 #[test]
 fn ten_thousand_idle_connections() {
     const COUNT: usize = 10_000;

@@ -178,7 +178,12 @@ fn what_is_no_file() {
         let answer = site.get(path, "");
         assert_eq!((answer.status, answer.header("location")), (404, None), "{path}");
     }
-    site.check("/piped.css", "Accept-Encoding: zstd\r\n", 404, "");
+    fs::create_dir_all(site.root.join("odd/index.html")).unwrap();
+    site.check("/odd/", "", 404, "");
+    site.check("/digits.txt/", "", 404, "");
+    site.check("/digits.txt/below", "", 404, "");
+    // A pipe is no packed file: the plain one is there.
+    site.check("/piped.css", "Accept-Encoding: zstd\r\n", 200, "plain");
     site.check("/.well-known/security.txt", "", 200, "contact");
     assert_eq!(site.get("/sub", "").header("location"), Some("/sub/"));
     site.end();

@@ -62,7 +62,7 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/redis/mux.rs",
     "http-server/src/redis/session.rs",
     "http-server/src/redis/subscribe.rs",
-    "http-server/src/routes/files.rs",
+    "http-server/src/routes/files/disk.rs",
     // Where the engine meets the crates of others, behind a feature.
     "http2/src/shared/",
     "loadgen/src/blocking.rs",
