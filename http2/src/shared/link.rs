@@ -170,6 +170,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             spent += unspent - unused.len();
             let is_held = unused.start < unused.end && self.shared.engine().is_full();
             answers.answer(cx);
+            if !buffers.arrivals().is_empty() {
+                // Before all have begun nobody's turn to send comes, or those that begin later would have theirs first.
+                break;
+            }
             let Ok(is_written) = self.write(cx, answers) else { return Poll::Ready(Ended::Lost) };
             match taken {
                 // Who floods would go on doing so.
@@ -183,9 +187,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
             if self.shared.engine().is_full() {
                 return Poll::Pending;
-            }
-            if !buffers.arrivals().is_empty() {
-                break;
             }
             if is_held {
                 // What had to wait for room comes before what is read.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
-use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
 use super::{Answers, Buffers, Ended, Link, Requests, Shared, TURN_TASKS};
 use crate::frame::{self, END_HEADERS, END_STREAM, Kind};
@@ -124,6 +124,23 @@ async fn few_tasks_begin_in_a_turn() {
     bench.request(8).await;
     assert_eq!([bench.turn(), bench.turn()], [(28, 3), (28, 3)]);
     assert!((0..28).map(|number| format!("/{number}")).eq(bench.answers.begun));
+}
+
+#[tokio::test]
+async fn nothing_is_written_before_all_have_begun() {
+    let mut bench = Bench::open().await;
+    bench.turn();
+    bench.client.read_buf(&mut Vec::with_capacity(1000)).await.unwrap();
+    bench.request(20).await;
+    let mut read = Vec::with_capacity(1000);
+    for begun in [8, 16] {
+        assert_eq!(bench.turn().0, begun);
+        bench.link.shared().sending().ping(*b"waiting!");
+        let reading = std::pin::pin!(bench.client.read_buf(&mut read));
+        assert!(reading.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    assert_eq!(bench.turn().0, 20);
+    assert_eq!(bench.client.read_buf(&mut read).await.unwrap(), 2 * 17);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderName, UPGRADE};
 use http::{Request, Version};
-use http2::shared::{Answers, Ended, Link, Requests, Shared};
+use http2::shared::{Answers, Ended, Link, Requests, Shared, TURN_TASKS};
 use http2::{Config, Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
 use server_runtime::{Place, Stream};
 
@@ -234,8 +234,13 @@ impl Answers for Conn {
 
     fn answer(&mut self, cx: &mut Context<'_>) {
         // Nobody has the others while one is answered.
-        for (stream, request) in std::iter::from_fn(|| self.worker.h2.buffers.arrivals().pop(&self.shared)) {
-            stream::begin(&self.worker, &self.shared, &self.origin, stream, request);
+        let next = || self.worker.h2.buffers.arrivals().pop(&self.shared);
+        let mut tasks = 0;
+        while tasks < TURN_TASKS
+            && let Some((stream, request)) = next()
+        {
+            let is_task = stream::begin(&self.worker, &self.shared, &self.origin, stream, request);
+            tasks += usize::from(is_task);
         }
         self.laters.answer(cx, &self.shared, &mut self.rests);
         for (stream, rest) in self.rests.drain(..) {

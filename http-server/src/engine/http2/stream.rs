@@ -24,14 +24,20 @@ use crate::engine::sending::on_stream;
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::Worker;
 
-/// Begins to answer a request. What is ready at once is sent when this returns; the rest goes on as a task.
-pub(super) fn begin<B>(worker: &Rc<Worker>, shared: &Rc<Shared>, origin: &Origin, stream: StreamId, request: Request<B>)
+/// Begins to answer a request. What is ready at once is sent when this returns; the rest goes on as a task. Whether there is one.
+pub(super) fn begin<B>(
+    worker: &Rc<Worker>,
+    shared: &Rc<Shared>,
+    origin: &Origin,
+    stream: StreamId,
+    request: Request<B>,
+) -> bool
 where
     B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
     let is_head = request.method() == Method::HEAD;
     let response = guarded(Rc::clone(worker), request, origin.clone());
-    run(worker, Open::new(worker, shared, stream).answer(response, is_head));
+    run(worker, Open::new(worker, shared, stream).answer(response, is_head))
 }
 
 /// Sends an answer that needs no router, when it is ready.
@@ -49,16 +55,21 @@ pub(super) fn send_rest(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: Stream
     run(worker, Open::new(worker, shared, stream).finish(rest));
 }
 
-fn run(worker: &Worker, work: impl Future<Output = ()> + 'static) {
+/// Polls this once; whether it goes on as a task.
+fn run(worker: &Worker, work: impl Future<Output = ()> + 'static) -> bool {
     let mut work = Box::pin(work);
     // What this poll registers is not needed: what is not ready is polled again, by its task.
     let mut cx = Context::from_waker(Waker::noop());
     // A body that panics ends its stream and nothing else.
     match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut cx))) {
+        Ok(Poll::Pending) => {
+            drop(tokio::task::spawn_local(work));
+            return true;
+        }
         Ok(Poll::Ready(())) => {}
-        Ok(Poll::Pending) => drop(tokio::task::spawn_local(work)),
         Err(_) => worker.stats().panics.add(1),
     }
+    false
 }
 
 /// A stream that is being answered. When it is dropped before that is done, it is reset.
