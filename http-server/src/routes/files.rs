@@ -34,7 +34,7 @@ impl Files {
         if !std::fs::metadata(root)?.is_dir() {
             return Err(ErrorKind::NotADirectory.into());
         }
-        let files = ServeDir::with_backend(root, Disk);
+        let files = ServeDir::with_backend(root, Disk::default());
         Ok(Self(files.precompressed_br().precompressed_zstd().precompressed_gzip()))
     }
 

@@ -5,10 +5,10 @@ use std::fs::{self, Metadata};
 use std::future;
 use std::io::{self, SeekFrom};
 use std::mem;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
@@ -16,8 +16,12 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tower_http::services::fs::{Backend, File};
 
 /// Directories and regular files. Nothing else is found: to open a pipe or a device is to do something with it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Disk;
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disk {
+    /// Device numbers, and whether those are file systems of which this machine knows all: it would have to ask another one, or
+    /// another program, to open what it has in its caches.
+    devices: Arc<RwLock<Vec<(u64, bool)>>>,
+}
 
 impl Backend for Disk {
     type File = Opened;
@@ -26,11 +30,11 @@ impl Backend for Disk {
     type MetadataFuture = LookUp<Metadata>;
 
     fn open(&self, path: PathBuf) -> LookUp<Opened> {
-        look_up(path, open)
+        self.look_up(path, Self::open)
     }
 
     fn metadata(&self, path: PathBuf) -> LookUp<Metadata> {
-        look_up(path, metadata)
+        self.look_up(path, Self::metadata)
     }
 }
 
@@ -43,34 +47,53 @@ enum Reach {
     Disk,
 }
 
-fn look_up<T: Send + 'static>(path: PathBuf, look: fn(&Path, Reach) -> io::Result<T>) -> LookUp<T> {
-    Box::pin(async move {
-        match look(&path, Reach::Caches) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                spawn_blocking(move || look(&path, Reach::Disk)).await.unwrap_or_else(ended)
+impl Disk {
+    fn look_up<T: Send + 'static>(&self, path: PathBuf, look: fn(&Self, &Path, Reach) -> io::Result<T>) -> LookUp<T> {
+        let disk = self.clone();
+        Box::pin(async move {
+            match look(&disk, &path, Reach::Caches) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    spawn_blocking(move || look(&disk, &path, Reach::Disk)).await.unwrap_or_else(ended)
+                }
+                known => known,
             }
-            known => known,
-        }
-    })
-}
-
-fn metadata(path: &Path, reach: Reach) -> io::Result<Metadata> {
-    let found = match reach {
-        Reach::Caches => cached::metadata(path)?,
-        Reach::Disk => fs::metadata(path)?,
-    };
-    if found.is_file() || found.is_dir() { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
-}
-
-fn open(path: &Path, reach: Reach) -> io::Result<Opened> {
-    if !metadata(path, reach)?.is_file() {
-        return Err(io::ErrorKind::NotFound.into());
+        })
     }
-    let file = match reach {
-        Reach::Caches => cached::open(path)?,
-        Reach::Disk => fs::File::open(path)?,
-    };
-    Opened::new(file)
+
+    fn metadata(&self, path: &Path, reach: Reach) -> io::Result<Metadata> {
+        let found = match reach {
+            Reach::Caches => cached::metadata(path, |device| self.is_local(device) == Some(true))?,
+            Reach::Disk => fs::metadata(path)?,
+        };
+        if self.is_local(found.dev()).is_none() {
+            self.learn(found.dev(), cached::is_local(path).unwrap_or(false));
+        }
+        if found.is_file() || found.is_dir() { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn open(&self, path: &Path, reach: Reach) -> io::Result<Opened> {
+        if !self.metadata(path, reach)?.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let file = match reach {
+            Reach::Caches => cached::open(path)?,
+            Reach::Disk => fs::File::open(path)?,
+        };
+        Opened::new(file)
+    }
+
+    fn learn(&self, device: u64, is_local: bool) {
+        let mut devices = self.devices.write().unwrap_or_else(PoisonError::into_inner);
+        if devices.iter().all(|(known, _)| *known != device) {
+            devices.push((device, is_local));
+        }
+    }
+
+    /// `None` if nobody has asked yet.
+    fn is_local(&self, device: u64) -> Option<bool> {
+        let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
+        devices.iter().find(|(known, _)| *known == device).map(|(_, is_local)| *is_local)
+    }
 }
 
 fn ended<T>(error: JoinError) -> io::Result<T> {
@@ -178,15 +201,47 @@ mod cached {
     use std::io::{self, IoSliceMut};
     use std::path::Path;
 
-    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, makedev, openat2, statfs, statx};
     use rustix::io::{ReadWriteFlags, preadv2};
+
+    /// File systems that ask another machine or another program, by the numbers that statfs(2) tells: 9P, AFS (twice), Ceph, CIFS, SMB
+    /// (twice), Coda, FUSE, GFS2, Lustre, NFS, OCFS2, OrangeFS and VirtualBox' folders.
+    const REMOTE: [u32; 15] = [
+        0x0102_1997,
+        0x5346_414f,
+        0x6b41_4653,
+        0x00c3_6400,
+        0xff53_4d42,
+        0xfe53_4d42,
+        0x517b,
+        0x7375_7245,
+        0x6573_5546,
+        0x0116_1970,
+        0x0bd0_0bd0,
+        0x6969,
+        0x7461_636f,
+        0x2003_0528,
+        0x786f_4256,
+    ];
+
+    /// Whether a path is on a file system that is this kernel's alone. May wait.
+    pub(super) fn is_local(path: &Path) -> io::Result<bool> {
+        Ok(!REMOTE.contains(&(statfs(path)?.f_type as u32)))
+    }
 
     fn open_as(path: &Path, flags: OFlags) -> io::Result<File> {
         Ok(openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::CACHED)?.into())
     }
 
-    pub(super) fn metadata(path: &Path) -> io::Result<Metadata> {
-        open_as(path, OFlags::PATH)?.metadata()
+    /// What is known of a path, if it is on a device that may be asked.
+    pub(super) fn metadata(path: &Path, may_ask: impl Fn(u64) -> bool) -> io::Result<Metadata> {
+        let place = open_as(path, OFlags::PATH)?;
+        let found = statx(&place, c"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty())?;
+        if may_ask(makedev(found.stx_dev_major, found.stx_dev_minor)) {
+            place.metadata()
+        } else {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
     }
 
     pub(super) fn open(path: &Path) -> io::Result<File> {
@@ -204,7 +259,11 @@ mod cached {
     use std::io;
     use std::path::Path;
 
-    pub(super) fn metadata(_path: &Path) -> io::Result<Metadata> {
+    pub(super) fn is_local(_path: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    pub(super) fn metadata(_path: &Path, _may_ask: impl Fn(u64) -> bool) -> io::Result<Metadata> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -251,10 +310,11 @@ mod tests {
     #[tokio::test]
     async fn a_file_is_the_same_from_the_caches_and_from_the_disk() {
         let (path, content) = file("same");
+        let disk = Disk::default();
         for begin in [0, 1, 299_999, 300_000, 300_001] {
-            let mut cached = Disk.open(path.clone()).await.unwrap();
+            let mut cached = Backend::open(&disk, path.clone()).await.unwrap();
             Pin::new(&mut cached).start_seek(SeekFrom::Start(begin)).unwrap();
-            let mut opened = open(&path, Reach::Disk).unwrap();
+            let mut opened = disk.open(&path, Reach::Disk).unwrap();
             Pin::new(&mut opened).start_seek(SeekFrom::Start(begin)).unwrap();
             // A buffer that is smaller than what the thread has read takes what it has room for.
             opened.reading = (begin < 300_000).then(|| opened.read_from_disk(70_000));
@@ -268,10 +328,11 @@ mod tests {
     #[tokio::test]
     async fn what_grows_or_shrinks_is_read_up_to_where_it_ended() {
         let (path, content) = file("grows");
-        let mut opened = Disk.open(path.clone()).await.unwrap();
+        let disk = Disk::default();
+        let mut opened = Backend::open(&disk, path.clone()).await.unwrap();
         fs::write(&path, [&content[..], b"more"].concat()).unwrap();
         assert!(rest(&mut opened, 100_000).await.0 == content);
-        let mut opened = Disk.open(path.clone()).await.unwrap();
+        let mut opened = Backend::open(&disk, path.clone()).await.unwrap();
         fs::write(&path, "short").unwrap();
         assert_eq!(rest(&mut opened, 100_000).await.0, b"short");
         fs::remove_file(path).unwrap();
@@ -280,7 +341,7 @@ mod tests {
     #[tokio::test]
     async fn others_have_their_turn_between_pieces() {
         let (path, _) = file("turns");
-        let mut opened = Disk.open(path.clone()).await.unwrap();
+        let mut opened = Backend::open(&Disk::default(), path.clone()).await.unwrap();
         let (_, turns) = rest(&mut opened, 100_000).await;
         assert!(turns >= 2, "{turns} turns of others between three pieces");
         fs::remove_file(path).unwrap();
@@ -288,16 +349,33 @@ mod tests {
 
     #[tokio::test]
     async fn only_files_and_directories_are_found() {
-        let folder = std::env::temp_dir();
-        assert!(Disk.metadata(folder.clone()).await.unwrap().is_dir());
+        let (disk, folder) = (Disk::default(), std::env::temp_dir());
+        assert!(Backend::metadata(&disk, folder.clone()).await.unwrap().is_dir());
         for (path, kind) in [
             (folder.clone(), io::ErrorKind::NotFound),
             (PathBuf::from("/dev/null"), io::ErrorKind::NotFound),
             (folder.join("there is no such file"), io::ErrorKind::NotFound),
             (folder.join("n".repeat(300)), io::ErrorKind::InvalidFilename),
         ] {
-            assert_eq!(Disk.open(path.clone()).await.map(|_| ()).unwrap_err().kind(), kind, "{path:?}");
+            assert_eq!(Backend::open(&disk, path.clone()).await.map(|_| ()).unwrap_err().kind(), kind, "{path:?}");
         }
-        assert_eq!(Disk.metadata("/dev/null".into()).await.unwrap_err().kind(), io::ErrorKind::NotFound);
+        let found = Backend::metadata(&disk, "/dev/null".into()).await;
+        assert_eq!(found.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn only_devices_that_are_known_to_be_local_are_asked_without_waiting() {
+        let (disk, (path, _)) = (Disk::default(), file("local"));
+        let kind = || disk.metadata(&path, Reach::Caches).map(|_| ()).map_err(|error| error.kind());
+        assert_eq!(kind(), Err(io::ErrorKind::WouldBlock));
+        let device = disk.metadata(&path, Reach::Disk).unwrap().dev();
+        let is_local = cached::is_local(&path).unwrap();
+        assert_eq!(*disk.devices.read().unwrap(), [(device, is_local)]);
+        assert_eq!(kind(), if is_local { Ok(()) } else { Err(io::ErrorKind::WouldBlock) });
+        disk.devices.write().unwrap()[0].1 = false;
+        assert_eq!(kind(), Err(io::ErrorKind::WouldBlock));
+        assert!(disk.open(&path, Reach::Caches).is_err() && disk.open(&path, Reach::Disk).is_ok());
+        fs::remove_file(path).unwrap();
     }
 }
