@@ -31,10 +31,7 @@ impl Files {
     /// # Errors
     /// When there is no such directory.
     pub(super) fn of(root: &Path) -> io::Result<Self> {
-        if !std::fs::metadata(root)?.is_dir() {
-            return Err(ErrorKind::NotADirectory.into());
-        }
-        let files = ServeDir::with_backend(root, Disk::default());
+        let files = ServeDir::with_backend(root, Disk::of(root)?);
         Ok(Self(files.precompressed_br().precompressed_zstd().precompressed_gzip()))
     }
 

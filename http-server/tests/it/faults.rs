@@ -240,6 +240,8 @@ fn a_crowd_that_wants_files() {
         return;
     }
     let server = Process::start(&["--workers", "2", "--root", root.to_str().unwrap()]);
+    let mut first = Client::connect(server.1);
+    assert!(first.get("/big.txt").unwrap().text() == content);
     let before = server.status("Threads:");
     let clients: Vec<_> = (0..200)
         .map(|_| {

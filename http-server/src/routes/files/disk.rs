@@ -18,8 +18,8 @@ use tower_http::services::fs::{Backend, File};
 /// Directories and regular files. Nothing else is found: to open a pipe or a device is to do something with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk {
-    /// Device numbers, and whether those are file systems of which this machine knows all: it would have to ask another one, or
-    /// another program, to open what it has in its caches.
+    /// Device numbers, and whether their file systems are the kernel's alone. Others ask another machine or another program before
+    /// they open what is in the caches.
     devices: Arc<RwLock<Vec<(u64, bool)>>>,
 }
 
@@ -48,6 +48,15 @@ enum Reach {
 }
 
 impl Disk {
+    /// The one that a directory is on is known then.
+    ///
+    /// # Errors
+    /// When there is no such directory.
+    pub(super) fn of(root: &Path) -> io::Result<Self> {
+        let disk = Self::default();
+        if disk.metadata(root, Reach::Disk)?.is_dir() { Ok(disk) } else { Err(io::ErrorKind::NotADirectory.into()) }
+    }
+
     fn look_up<T: Send + 'static>(&self, path: PathBuf, look: fn(&Self, &Path, Reach) -> io::Result<T>) -> LookUp<T> {
         let disk = self.clone();
         Box::pin(async move {
