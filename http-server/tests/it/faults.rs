@@ -212,13 +212,7 @@ fn a_crowd_that_wants_compression() {
     let text: String = (0..6_000_u32).map(|number| format!("{} ", number.wrapping_mul(2_654_435_761))).collect();
     std::fs::write(root.join("big.txt"), text).unwrap();
     let server = Process::start(&["--workers", "2", "--root", root.to_str().unwrap()]);
-    let clients: Vec<_> = (0..300)
-        .map(|_| {
-            let mut client = Client::connect(server.1);
-            client.send("GET /big.txt HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br\r\n\r\n");
-            client
-        })
-        .collect();
+    let clients = crowd(server.1, 300, "GET /big.txt HTTP/1.1\r\nHost: h\r\nAccept-Encoding: br\r\n\r\n");
     let mut most = 0;
     for mut client in clients {
         most = most.max(server.status("Threads:"));
@@ -226,6 +220,16 @@ fn a_crowd_that_wants_compression() {
     }
     eprintln!("{most} threads");
     assert!(most < 150, "{most} threads for two workers");
+}
+
+/// So many clients, each of which has sent this.
+fn crowd(addr: SocketAddr, count: usize, request: &str) -> Vec<Client> {
+    let clients = (0..count).map(|_| {
+        let mut client = Client::connect(addr);
+        client.send(request);
+        client
+    });
+    clients.collect()
 }
 
 /// What the kernel has in its caches needs no threads that wait for a disk.
@@ -243,14 +247,7 @@ fn a_crowd_that_wants_files() {
     let mut first = Client::connect(server.1);
     assert!(first.get("/big.txt").unwrap().text() == content);
     let before = server.status("Threads:");
-    let clients: Vec<_> = (0..200)
-        .map(|_| {
-            let mut client = Client::connect(server.1);
-            client.send("GET /big.txt HTTP/1.1\r\nHost: h\r\n\r\n");
-            client
-        })
-        .collect();
-    for mut client in clients {
+    for mut client in crowd(server.1, 200, "GET /big.txt HTTP/1.1\r\nHost: h\r\n\r\n") {
         assert!(client.answer().unwrap().text() == content);
     }
     let after = server.status("Threads:");

@@ -72,11 +72,12 @@ impl Disk {
     fn metadata(&self, path: &Path, reach: Reach) -> io::Result<Metadata> {
         let found = match reach {
             Reach::Caches => cached::metadata(path, |device| self.is_local(device) == Some(true))?,
-            Reach::Disk => fs::metadata(path)?,
+            Reach::Disk => {
+                let found = fs::metadata(path)?;
+                self.learn(found.dev(), path);
+                found
+            }
         };
-        if self.is_local(found.dev()).is_none() {
-            self.learn(found.dev(), cached::is_local(path).unwrap_or(false));
-        }
         if found.is_file() || found.is_dir() { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
@@ -91,8 +92,14 @@ impl Disk {
         Opened::new(file)
     }
 
-    fn learn(&self, device: u64, is_local: bool) {
+    /// Remembers what kind of device a path is on.
+    fn learn(&self, device: u64, path: &Path) {
+        if self.is_local(device).is_some() {
+            return;
+        }
+        let is_local = cached::is_local(path).unwrap_or(false);
         let mut devices = self.devices.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have looked meanwhile.
         if devices.iter().all(|(known, _)| *known != device) {
             devices.push((device, is_local));
         }
@@ -213,24 +220,23 @@ mod cached {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, makedev, openat2, statfs, statx};
     use rustix::io::{ReadWriteFlags, preadv2};
 
-    /// File systems that ask another machine or another program, by the numbers that statfs(2) tells: 9P, AFS (twice), Ceph, CIFS, SMB
-    /// (twice), Coda, FUSE, GFS2, Lustre, NFS, OCFS2, OrangeFS and VirtualBox' folders.
+    /// File systems that ask another machine or another program, by the numbers that statfs(2) tells.
     const REMOTE: [u32; 15] = [
-        0x0102_1997,
-        0x5346_414f,
-        0x6b41_4653,
-        0x00c3_6400,
-        0xff53_4d42,
-        0xfe53_4d42,
-        0x517b,
-        0x7375_7245,
-        0x6573_5546,
-        0x0116_1970,
-        0x0bd0_0bd0,
-        0x6969,
-        0x7461_636f,
-        0x2003_0528,
-        0x786f_4256,
+        0x0102_1997, // 9P
+        0x5346_414f, // AFS
+        0x6b41_4653, // AFS in the kernel
+        0x00c3_6400, // Ceph
+        0xff53_4d42, // CIFS
+        0xfe53_4d42, // SMB 2
+        0x517b,      // SMB
+        0x7375_7245, // Coda
+        0x6573_5546, // FUSE
+        0x0116_1970, // GFS2
+        0x0bd0_0bd0, // Lustre
+        0x6969,      // NFS
+        0x7461_636f, // OCFS2
+        0x2003_0528, // OrangeFS
+        0x786f_4256, // VirtualBox' folders
     ];
 
     /// Whether a path is on a file system that is this kernel's alone. May wait.
