@@ -111,13 +111,13 @@ impl Drop for Told {
     }
 }
 
-/// Threads of one worker for `spawn_blocking`, which reads files above all. tokio's default is 512 for each runtime, and so
+/// Threads of one worker for `spawn_blocking`: for handlers that block, and files that have to come from a disk. tokio's default is 512 for each runtime, and so
 /// for each worker here; what finds none waits for one.
 const BLOCKING_THREADS: usize = 64;
 
 /// Tasks that are polled between two looks at the sockets: tokio's default is 61. A look costs less than half a microsecond, a
 /// task some, or tens where it reads a file: so many of them keep others waiting.
-const TURN_TASKS: u32 = 16;
+const EVENT_INTERVAL: u32 = 16;
 
 /// A runtime for one thread, all of whose tasks stay there.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
@@ -128,7 +128,7 @@ pub(crate) fn runtime() -> io::Result<LocalRuntime> {
 fn runtime_at(home: Option<Home>, keeps_time: bool) -> io::Result<LocalRuntime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.max_blocking_threads(BLOCKING_THREADS);
-    builder.event_interval(TURN_TASKS);
+    builder.event_interval(EVENT_INTERVAL);
     if let Some(home) = home {
         builder.on_thread_start(move || home.leave());
     }
