@@ -59,6 +59,10 @@ impl Decoder {
         let mut may_resize = true;
         let mut is_whole = true;
         while let Some(&first) = input.0.first() {
+            if !is_whole && input.skip_indexed(self.table.len()) {
+                // They are not wanted any more, and change nothing.
+                continue;
+            }
             let start = fields.text.len();
             if first & pattern::INDEXED != 0 {
                 let (name, value) = self.table.get(input.integer(7)?).ok_or(Malformed)?;
@@ -145,6 +149,15 @@ impl Input<'_> {
                 return Err(Malformed);
             }
         }
+    }
+
+    /// Skips fields that are a byte each, which stands for one of so many in both tables; whether there were any.
+    fn skip_indexed(&mut self, known: usize) -> bool {
+        // The next one says that more bytes follow.
+        let last = pattern::INDEXED | u8::try_from(known).map_or(0x7e, |known| known.min(0x7e));
+        let count = self.0.iter().take_while(|byte| (pattern::INDEXED + 1..=last).contains(*byte)).count();
+        self.0 = &self.0[count..];
+        count > 0
     }
 
     /// A string (RFC 7541 section 5.2).

@@ -60,6 +60,11 @@ impl Table {
         }
     }
 
+    /// The last index of both tables.
+    pub(super) fn len(&self) -> usize {
+        STATIC.len() + self.entries.len()
+    }
+
     /// The field at an index of both tables, which begins at 1.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
