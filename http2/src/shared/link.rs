@@ -20,7 +20,8 @@ use crate::{Connection, Error, Reason};
 const TURN_READS: usize = 4;
 
 /// Bytes of which frames are taken and answered together; what has come beyond them waits for the next turn. An ordinary client's hundred
-/// requests are less, and the smallest frames, of which these are hundreds, take some 30 µs. Longer frames come as they are.
+/// requests are less, and the smallest frames, of which these are hundreds, take some 30 µs. Longer frames come as they are, but no more is
+/// read in that turn.
 const TURN_BYTES: usize = 4 * 1024;
 
 /// Requests of a turn that go on as tasks: beginning one takes many times what it takes to answer a short one at once.
@@ -108,15 +109,13 @@ pub struct Link<S> {
     unread: Vec<u8>,
     /// What was taken and not answered, between turns.
     unanswered: Arrivals,
-    /// Whether the last turn was as long as one may be, and ended because nothing more had come.
-    was_long: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// A link of which `read` was read already.
     pub fn new(engine: Connection, socket: S, read: Vec<u8>) -> Self {
         let shared = Rc::new(Shared::new(engine));
-        Self { shared, socket, unread: read, unanswered: Arrivals::default(), was_long: false }
+        Self { shared, socket, unread: read, unanswered: Arrivals::default() }
     }
 
     /// What its requests' tasks need of it.
@@ -126,11 +125,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 
     /// Reads, answers and writes until there is nothing more to do. Ready at the end of the connection.
     pub fn poll(&mut self, cx: &mut Context<'_>, buffers: &Buffers, answers: &mut impl Answers) -> Poll<Ended> {
-        if mem::take(&mut self.was_long) {
-            // Who sends much, bit by bit, stands in the queue as those do who send it at once.
-            answers.end_turn(cx);
-            return Poll::Pending;
-        }
         let mut input = buffers.input.borrow_mut();
         let shared = Rc::clone(&self.shared);
         shared.turn(cx, &mut buffers.output.borrow_mut(), |cx| {
@@ -192,7 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 // What had to wait for room comes before what is read.
                 continue;
             }
-            if taken == Ok(Taken::Part) {
+            if taken == Ok(Taken::Part) || spent >= TURN_BYTES {
                 break;
             }
             input.copy_within(unused.clone(), 0);
@@ -204,10 +198,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     answers.has_read();
                 }
                 Poll::Ready(Ok(()) | Err(_)) => return Poll::Ready(Ended::Lost),
-                Poll::Pending => {
-                    self.was_long = spent >= TURN_BYTES;
-                    return Poll::Pending;
-                }
+                Poll::Pending => return Poll::Pending,
             }
         }
         answers.end_turn(cx);

@@ -76,11 +76,16 @@ struct Bench {
 
 impl Bench {
     async fn open() -> Self {
+        Self::reading(64 * 1024).await
+    }
+
+    /// One of which so many bytes are read at once.
+    async fn reading(size: usize) -> Self {
         let (mut client, server) = duplex(64 * 1024);
         let link = Link::new(Connection::new(&Config::default(), Instant::now()), server, Vec::new());
         let answers = Waiting {
             shared: Rc::clone(link.shared()),
-            buffers: Rc::new(Buffers::new(64 * 1024)),
+            buffers: Rc::new(Buffers::new(size)),
             requests: Requests::default(),
             begun: Vec::new(),
             tasks: Arc::default(),
@@ -146,17 +151,24 @@ async fn nothing_is_written_before_all_have_begun() {
 #[tokio::test]
 async fn after_a_long_turn_others_have_theirs() {
     let mut bench = Bench::open().await;
-    // Frames that mean nothing, and the turns with which the request behind them begins.
-    for (length, turns) in [(4000_u16, &[(1, 0)][..]), (5000, &[(1, 1), (2, 1)])] {
+    // Frames that mean nothing before a request; how many have begun by then, and how many turns have ended before all was done.
+    for (length, expected) in [(4000_u16, (1, 0)), (5000, (2, 1))] {
         let [high, low] = length.to_be_bytes();
         let unknown = [&[0, high, low, 0xfa, 0, 0, 0, 0, 0][..], &vec![0; length.into()]].concat();
         bench.client.write_all(&unknown).await.unwrap();
-        bench.turn();
         bench.request(1).await;
-        for expected in turns {
-            assert_eq!(bench.turn(), *expected, "{length}");
-        }
+        assert_eq!([bench.turn(), bench.turn()], [expected; 2], "{length}");
     }
+}
+
+#[tokio::test]
+async fn a_turn_of_long_frames_is_one_read() {
+    let mut bench = Bench::reading(8 * 1024).await;
+    bench.turn();
+    let unknown = [&[0, 0x13, 0x88, 0xfa, 0, 0, 0, 0, 0][..], &[0; 5000]].concat();
+    bench.client.write_all(&unknown.repeat(3)).await.unwrap();
+    bench.request(1).await;
+    assert_eq!([bench.turn(), bench.turn(), bench.turn()], [(0, 1), (0, 2), (1, 3)]);
 }
 
 #[tokio::test]
