@@ -94,7 +94,7 @@ fn bombs(speech: Speech) -> Vec<Attack> {
     let block = call(speech);
     // A field of 4,000 bytes for the header table, and then a byte for each time that it is there again: 40 MB.
     let mut bomb = block.clone();
-    bomb.extend_from_slice(&[0x40, 1, b'x', 0x7f, 0x81, 0x1e]);
+    bomb.extend_from_slice(&[0x40, 1, b'x', 0x7f, 0xa1, 0x1e]);
     bomb.extend_from_slice(&[b'y'; 4000]);
     bomb.extend_from_slice(&[0xbe; 10_000]);
     let field = [0x00, 1, b'x', 1, b'y'].repeat(2000);
