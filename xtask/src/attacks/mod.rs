@@ -57,7 +57,7 @@ impl Options {
     }
 
     fn runs(&self) -> u16 {
-        self.runs.unwrap_or(if self.is_optimized() { 3 } else { 1 })
+        self.runs.unwrap_or_else(|| if self.is_optimized() { 3 } else { 1 })
     }
 }
 
