@@ -59,7 +59,7 @@ impl Decoder {
         let mut may_resize = true;
         let mut is_whole = true;
         while let Some(&first) = input.0.first() {
-            if !is_whole && input.skip_indexed(self.table.len()) {
+            if !is_whole && input.skip_indexed(self.table.last_index()) {
                 // They are not wanted any more, and change nothing.
                 continue;
             }

@@ -61,7 +61,7 @@ impl Table {
     }
 
     /// The last index of both tables.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn last_index(&self) -> usize {
         STATIC.len() + self.entries.len()
     }
 

@@ -29,6 +29,7 @@ use clap::Args;
 
 use self::attacker::{Attack, Row};
 use self::honest::{Honest, Speech};
+use crate::compare::stats::median;
 use crate::process::Server;
 
 /// Options of `cargo xtask attacks`.
@@ -165,9 +166,7 @@ impl Found {
 
     fn print(&self, name: &str, speech: Speech) {
         let ends: Vec<_> = self.ends.iter().map(String::as_str).collect();
-        let [cpu, before, during, elsewhere] =
-            [self.cpu, self.honest.before, self.honest.during, self.honest.elsewhere]
-                .map(|time| time.as_secs_f64() * 1e3);
+        let (cpu, Waits { before, during, elsewhere }) = (millis(self.cpu), self.honest);
         println!(
             "| {name} | {speech} | {} | {} | {cpu:.1} | {before:.2}, {during:.2}, {elsewhere:.2} |",
             ends.join(", "),
@@ -176,23 +175,23 @@ impl Found {
     }
 }
 
-/// The 99th percentiles of honest clients' times.
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// The 99th percentiles of honest clients' times, in milliseconds.
 #[derive(Clone, Copy)]
 struct Waits {
     /// Before the attack.
-    before: Duration,
-    during: Duration,
+    before: f64,
+    during: f64,
     /// At a second server, which nobody attacks, meanwhile.
-    elsewhere: Duration,
+    elsewhere: f64,
 }
 
 impl Waits {
     fn medians(runs: &[Self]) -> Self {
-        let median = |of: fn(&Self) -> Duration| {
-            let mut times: Vec<_> = runs.iter().map(of).collect();
-            times.sort();
-            times[times.len() / 2]
-        };
+        let median = |of: fn(&Self) -> f64| median(&runs.iter().map(of).collect::<Vec<_>>());
         Self {
             before: median(|run| run.before),
             during: median(|run| run.during),
@@ -203,7 +202,7 @@ impl Waits {
     /// Whether an attack makes honest clients wait for no more than twice as long as they do without it: either without attackers, or
     /// where those take this machine's cores alone.
     fn are_short(&self) -> bool {
-        self.during <= 2 * self.before.max(self.elsewhere)
+        self.during <= 2.0 * self.before.max(self.elsewhere)
     }
 }
 
@@ -248,7 +247,7 @@ fn check(servers: &[Server; 2], speech: Speech, row: &Row, folder: &Path, is_opt
     if is_optimized {
         thread::sleep(QUIET.saturating_sub(took));
     }
-    let (during, elsewhere) = (honest.end()?, elsewhere.end()?);
+    let [before, during, elsewhere] = [before, honest.end()?, elsewhere.end()?].map(millis);
     let (mut failures, mut ends) = (BTreeSet::new(), BTreeSet::new());
     for seen in seen {
         match seen? {
