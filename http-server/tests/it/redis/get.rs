@@ -98,7 +98,8 @@ fn http2_answers_alike() {
     }
 }
 
-/// The answers to these, asked for at once on one connection.
+/// The answers to these, asked for at once on one connection, and read as they come: all share the connection's window, and whoever
+/// reads one after another waits for ever when the window is full of what comes later (RFC 9113 section 5.2.2).
 async fn over_http2(front: &Front, paths: &[String], window: u32, id: &str) -> Vec<Answer> {
     let socket = tokio::net::TcpStream::connect(front.addr).await.unwrap();
     let mut builder = h2::client::Builder::new();
@@ -111,24 +112,30 @@ async fn over_http2(front: &Front, paths: &[String], window: u32, id: &str) -> V
         if !id.is_empty() {
             request = request.header("x-request-id", id);
         }
-        waiting.push(requests.send_request(request.body(()).unwrap(), true).unwrap().0);
+        let answer = requests.send_request(request.body(()).unwrap(), true).unwrap().0;
+        waiting.push(tokio::spawn(whole(answer)));
     }
     let mut answers = Vec::new();
     for answer in waiting {
-        let (parts, mut stream) = answer.await.unwrap().into_parts();
-        let fields = parts.headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap()));
-        let head = format!("HTTP/2 {}\r\n{}", parts.status, fields.collect::<String>());
-        let mut body = Vec::new();
-        while let Some(piece) = stream.data().await {
-            let piece: bytes::Bytes = piece.unwrap();
-            stream.flow_control().release_capacity(piece.len()).unwrap();
-            body.extend_from_slice(&piece);
-        }
-        answers.push(Answer { status: parts.status.as_u16(), head, body });
+        answers.push(answer.await.unwrap());
     }
     drop(requests);
     connection.await.unwrap().unwrap();
     answers
+}
+
+/// An answer to its end.
+async fn whole(answer: h2::client::ResponseFuture) -> Answer {
+    let (parts, mut stream) = answer.await.unwrap().into_parts();
+    let fields = parts.headers.iter().map(|(name, value)| format!("{name}: {}\r\n", value.to_str().unwrap()));
+    let head = format!("HTTP/2 {}\r\n{}", parts.status, fields.collect::<String>());
+    let mut body = Vec::new();
+    while let Some(piece) = stream.data().await {
+        let piece = piece.unwrap();
+        stream.flow_control().release_capacity(piece.len()).unwrap();
+        body.extend_from_slice(&piece);
+    }
+    Answer { status: parts.status.as_u16(), head, body }
 }
 
 #[test]
