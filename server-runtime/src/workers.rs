@@ -14,13 +14,14 @@ use tokio::task::spawn_local;
 use tracing::{debug, warn};
 
 use crate::counters::{Counters, Place};
-use crate::listen::{Accepted, Arriving, Dealer, Incoming, Listener, Transport};
+use crate::listen::{Accepted, Arriving, Dealer, Incoming, Listener, TURN_ACCEPTS, Transport};
 use crate::pin::Home;
 use crate::shutdown::{Shutdown, Stop};
 use crate::stream::{Connection, Peer, Routes, Stream};
 use crate::tcp::Tcp;
 use crate::timers::{self, Timers};
 use crate::tls;
+use crate::turns;
 
 /// What a server does with a connection. One value is shared by all workers.
 pub trait Service: Send + Sync + 'static {
@@ -172,10 +173,17 @@ impl<S: Service> Worker<S> {
             let worker = Rc::new(self);
             accepting.into_iter().for_each(|accepting| worker.start_accepting(&state, accepting));
             let mut triggered = pin!(worker.shutdown.triggered());
+            let mut served = 0_usize;
             loop {
                 tokio::select! {
                     biased;
-                    Some(accepted) = arrivals.recv() => worker.serve(&state, accepted),
+                    Some(accepted) = arrivals.recv() => {
+                        worker.serve(&state, accepted);
+                        served += 1;
+                        if served.is_multiple_of(TURN_ACCEPTS) {
+                            turns::others().await;
+                        }
+                    }
                     () = &mut triggered => break,
                     () = worker.counters.answer(worker.index) => {}
                 }

@@ -2,11 +2,13 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use server_runtime::{Options, start};
+use server_runtime::{Connection, Options, Service, start};
 use socket2::SockRef;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::{Wanderer, alone, alone_after, ask, connect, end, options, serve, until};
 
@@ -90,6 +92,65 @@ fn who_connects_while_a_worker_is_held_up_is_served_by_others() {
         });
         drop(streams);
         end(running);
+    }
+}
+
+/// Whether it is the worker that accepts or another, to which all are sent that are dealt to it.
+#[test]
+fn who_was_there_is_answered_before_most_of_a_crowd_that_comes() {
+    for crowded in 0..2 {
+        let log = Arc::new(Log { crowded, lines: Mutex::default() });
+        let running = start(options(), Arc::clone(&log)).unwrap();
+        let addr = running.local_addrs()[0];
+        // Two for each worker.
+        let mut there: Vec<_> = (0..4).map(|_| connect(addr)).collect();
+        let places: Vec<_> = there.iter_mut().map(|stream| ask(stream, "where")).collect();
+        let at: Vec<_> = (0..4).filter(|at| places[*at] == crowded.to_string()).collect();
+        log.lines.lock().unwrap().clear();
+        there[at[0]].write_all(b"stall").unwrap();
+        until("the worker is held up", || !log.lines.lock().unwrap().is_empty());
+        let crowd: Vec<_> = (0..100).map(|_| connect(addr)).collect();
+        until("the first comes", || log.lines.lock().unwrap().len() > 1);
+        there[at[1]].write_all(b"here").unwrap();
+        let place = || log.lines.lock().unwrap().iter().position(|line| line == "here");
+        until("it is answered", || place().is_some());
+        let before = place().unwrap();
+        assert!(before <= 25, "{before} before who was there");
+        drop((there, crowd));
+        end(running);
+    }
+}
+
+/// Notes what a worker does: who comes, and what was there says.
+struct Log {
+    crowded: usize,
+    lines: Mutex<Vec<String>>,
+}
+
+impl Service for Log {
+    type Worker = usize;
+    type Carried = ();
+
+    fn worker(self: &Arc<Self>, index: usize) -> usize {
+        index
+    }
+
+    async fn serve(self: Arc<Self>, worker: Rc<usize>, connection: Connection) {
+        let Connection { mut stream, place: _place, .. } = connection;
+        let note = |line: &str, takes: u64| {
+            if *worker == self.crowded {
+                self.lines.lock().unwrap().push(line.to_owned());
+                std::thread::sleep(Duration::from_millis(takes));
+            }
+        };
+        note("comes", 3);
+        let mut bytes = [0; 16];
+        while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+            let said = String::from_utf8_lossy(&bytes[..count]);
+            // A stall is shorter than one after which others are served elsewhere.
+            note(&said, if said == "stall" { 80 } else { 0 });
+            stream.write_all(worker.to_string().as_bytes()).await.unwrap();
+        }
     }
 }
 
