@@ -147,6 +147,10 @@ pub const H3_SEND_WINDOW: u64 = 1024 * 1024;
 /// what [`BODY_RATE`] asks of one that sends.
 pub const H3_PIECE: usize = 16 * 1024;
 
+/// Requests that a client may give up within a second of their beginning, on one connection; beyond, they have to be half of its requests
+/// at most. Envoy: 500.
+pub const H3_RESETS: u32 = 1000;
+
 /// Requests given up within their heads, of which h3 remembers each: after so many a connection ends in good order.
 pub const H3_ABANDONED: u32 = 5000;
 

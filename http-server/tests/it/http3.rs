@@ -512,6 +512,38 @@ fn requests_that_are_none() {
     });
 }
 
+/// Who gives up most requests as soon as they have begun does not go on for long, however slowly; who waits for half of the answers does.
+#[test]
+fn most_requests_are_meant() {
+    let peer = Peer::with(|options| options.runtime.metrics_listen = Some("127.0.0.1:0".parse().unwrap()));
+    let given_up = async |raw: &Raw, bytes: &[u8]| {
+        let (mut send, mut receive) = raw.conn.open_bi().await.ok()?;
+        send.write_all(bytes).await.ok()?;
+        let code = VarInt::from_u32(REQUEST_CANCELLED);
+        // The answer may have come already.
+        let _ = receive.stop(code);
+        send.reset(code).ok()
+    };
+    run(async {
+        for begun in [vec![1], get_of("/t/slow", &[])] {
+            let raw = peer.raw().await;
+            let mut count = 0;
+            while given_up(&raw, &begun).await.is_some() {
+                count += 1;
+                assert!(count < 3000, "a connection goes on");
+            }
+            assert_eq!(raw.closed().await, EXCESSIVE_LOAD, "after {count} requests like {begun:?}");
+        }
+        let raw = peer.raw().await;
+        for _ in 0..1200 {
+            assert!(raw.get("/").await.is_ok());
+            given_up(&raw, &get_of("/t/slow", &[])).await.unwrap();
+        }
+        assert!(raw.get("/").await.is_ok());
+    });
+    until(|| peer.metric("http_floods_total") == 2);
+}
+
 /// What means nothing is no part of a request, and a request that breaks off within a frame is none.
 #[test]
 fn frames_that_mean_nothing() {

@@ -73,6 +73,9 @@ impl End {
 /// Who is too slow for a flood has sent all of it, or is not listened to any more and ends as who is silent does.
 const FLOODED: &[End] = &[End::Closed(EXCESSIVE_LOAD), End::Closed(NO_ERROR), End::Gone];
 
+/// Resets are counted, not timed.
+const RESET: &[End] = &[End::Closed(EXCESSIVE_LOAD)];
+
 /// Who is too slow for a flood in a body is told that the body is.
 const FLOODED_BODY: &[End] = &[End::Closed(EXCESSIVE_LOAD), End::Answered, End::Gone];
 
@@ -86,8 +89,8 @@ pub(super) fn rows(folder: &Path) -> Vec<Row> {
         row("empty DATA", FLOODED_BODY, |conn| Box::pin(body(conn, frame(DATA, b"")))),
         row("DATA of a byte", FLOODED_BODY, |conn| Box::pin(body(conn, frame(DATA, b"x")))),
         row("streams that nobody knows", FLOODED, |conn| Box::pin(streams(conn))),
-        row("rapid reset", FLOODED, |conn| Box::pin(resets(conn, get("/healthz")))),
-        row("resets within a head", FLOODED, |conn| Box::pin(resets(conn, vec![1]))),
+        row("rapid reset", RESET, |conn| Box::pin(resets(conn, get("/healthz")))),
+        row("resets within a head", RESET, |conn| Box::pin(resets(conn, vec![1]))),
         row("a head of a gigabyte", &[End::Reset(REQUEST_CANCELLED as u64)], |conn| {
             Box::pin(request(conn, [&number(HEADERS)[..], &number(1 << 30), &[0; 1000]].concat()))
         }),

@@ -5,7 +5,8 @@
 //! those that mean something are handed on.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use h3::error::Code;
@@ -69,14 +70,12 @@ pub(super) struct Budget {
     most: u32,
     second: AtomicU64,
     spent: AtomicU32,
-    is_exceeded: AtomicBool,
 }
 
 impl Budget {
     /// 0 is no limit.
     pub(super) fn new(most: u32) -> Self {
-        let spent = AtomicU32::new(0);
-        Self { most, second: AtomicU64::new(0), spent, is_exceeded: AtomicBool::new(false) }
+        Self { most, second: AtomicU64::new(0), spent: AtomicU32::new(0) }
     }
 
     /// Whether that is still allowed in this second of whatever clock. What is spent at the same time elsewhere may be counted to
@@ -88,15 +87,39 @@ impl Budget {
         if self.second.swap(second, Relaxed) != second {
             self.spent.store(0, Relaxed);
         }
-        let is_fine = self.spent.fetch_add(cost, Relaxed).saturating_add(cost) <= self.most;
-        if !is_fine {
-            self.is_exceeded.store(true, Relaxed);
-        }
-        is_fine
+        self.spent.fetch_add(cost, Relaxed).saturating_add(cost) <= self.most
+    }
+}
+
+/// At this age a request that is given up was meant when it began.
+const MEANT: Duration = Duration::from_secs(1);
+
+/// How many of its requests a client gives up as soon as they have begun.
+#[derive(Debug)]
+pub(super) struct Resets {
+    most: u64,
+    begun: AtomicU64,
+    early: AtomicU64,
+}
+
+impl Resets {
+    /// So many of them are allowed, and then half of all requests.
+    pub(super) fn new(most: u64) -> Self {
+        Self { most, begun: AtomicU64::new(0), early: AtomicU64::new(0) }
     }
 
-    pub(super) fn is_exceeded(&self) -> bool {
-        self.is_exceeded.load(Relaxed)
+    /// A request begins.
+    pub(super) fn begin(&self) {
+        self.begun.fetch_add(1, Relaxed);
+    }
+
+    /// A request of this age is given up; whether that is still allowed.
+    pub(super) fn give_up(&self, age: Duration) -> bool {
+        if age >= MEANT {
+            return true;
+        }
+        let early = self.early.fetch_add(1, Relaxed) + 1;
+        early <= self.most || 2 * early <= self.begun.load(Relaxed)
     }
 }
 
@@ -425,9 +448,25 @@ mod tests {
     #[test]
     fn a_budget_is_for_a_second() {
         let budget = Budget::new(3);
-        assert!(budget.spend(2, 7) && budget.spend(1, 7) && !budget.is_exceeded());
+        assert!(budget.spend(2, 7) && budget.spend(1, 7));
         assert!(budget.spend(3, 8));
-        assert!(!budget.spend(1, 8) && budget.is_exceeded());
+        assert!(!budget.spend(1, 8));
         assert!(Budget::new(0).spend(u32::MAX, 1));
+    }
+
+    #[test]
+    fn half_of_many_requests_may_be_given_up() {
+        let resets = Resets::new(3);
+        let round = |begun, age| {
+            (0..begun).for_each(|_| resets.begin());
+            resets.give_up(age)
+        };
+        // Three whatever comes, then half.
+        assert_eq!(
+            [1, 1, 1, 4, 3, 1].map(|begun| round(begun, Duration::ZERO)),
+            [true, true, true, false, true, false]
+        );
+        assert!(round(1, MEANT) && round(0, MEANT));
+        assert!(!round(0, MEANT - Duration::from_nanos(1)));
     }
 }

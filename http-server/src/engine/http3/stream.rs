@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -40,10 +41,6 @@ const OF_CONNECTIONS: [HeaderName; 5] = [
     UPGRADE,
 ];
 
-/// What a client is charged that gives up a request before it has a head, and one that gives up an answer, as with HTTP/2.
-const ABANDONED: u32 = 2;
-const GIVEN_UP: u32 = 1;
-
 /// Answers a request to its end.
 pub(super) async fn answer(
     worker: Rc<Worker>,
@@ -54,6 +51,8 @@ pub(super) async fn answer(
     running: Running,
 ) {
     let Some(mut gone) = gone else { return };
+    let began = Instant::now();
+    shared.begin();
     let resolved = timeout(worker.settings.options.timeouts.head, resolver.resolve_request()).await;
     let (request, stream) = match resolved {
         Ok(Ok(resolved)) => resolved,
@@ -63,7 +62,7 @@ pub(super) async fn answer(
                 worker.stats().refused.add(1);
                 worker.stats().response(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
             } else {
-                shared.spend(ABANDONED);
+                shared.give_up(began.elapsed());
                 running.abandon();
             }
             return tracing::debug!(peer = %quic.remote_address(), "HTTP/3: {error}");
@@ -103,7 +102,7 @@ pub(super) async fn answer(
         None => Err(Unsent::Gone),
     };
     if let Err(Unsent::Gone) = sent {
-        shared.spend(GIVEN_UP);
+        shared.give_up(began.elapsed());
     }
     let is_sent = sent.is_ok();
     open.end(sent);

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use h3::error::Code;
@@ -15,9 +16,9 @@ use h3::quic::{
 use quinn::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
 
 use super::aside::{Asides, CONTROL};
-use super::bounds::{Budget, Fault, Sieve};
+use super::bounds::{Budget, Fault, Resets, Sieve};
 use super::congestion;
-use crate::tuning::H3_ASIDES;
+use crate::tuning::{H3_ASIDES, H3_RESETS};
 
 pub(super) type Wait<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Pair = (quinn::SendStream, quinn::RecvStream);
@@ -65,6 +66,9 @@ pub(super) struct Shared {
     /// For requests, and for what is beside them.
     budget: Budget,
     asides: Budget,
+    resets: Resets,
+    /// Whether the client has sent more than one of them allows.
+    is_flooded: AtomicBool,
     /// Bytes of a request's head as it is sent.
     head: u64,
     began: Instant,
@@ -72,8 +76,28 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(conn: quinn::Connection, head: u64, frames: u32) -> Arc<Self> {
-        let (budget, asides) = (Budget::new(frames), Budget::new(frames.min(H3_ASIDES)));
-        Arc::new(Self { conn, budget, asides, head, began: Instant::now() })
+        let resets = if frames == 0 { u64::MAX } else { frames.min(H3_RESETS).into() };
+        Arc::new(Self {
+            conn,
+            budget: Budget::new(frames),
+            asides: Budget::new(frames.min(H3_ASIDES)),
+            resets: Resets::new(resets),
+            is_flooded: AtomicBool::new(false),
+            head,
+            began: Instant::now(),
+        })
+    }
+
+    /// A request begins.
+    pub(super) fn begin(&self) {
+        self.resets.begin();
+    }
+
+    /// A request of this age is given up; if the client does that to most of them, the connection ends.
+    pub(super) fn give_up(&self, age: Duration) {
+        if !self.resets.give_up(age) {
+            self.flood();
+        }
     }
 
     /// Whether that much of what carries nothing is still allowed; if not, the connection ends.
@@ -89,9 +113,14 @@ impl Shared {
     fn spend_of(&self, budget: &Budget, cost: u32) -> bool {
         let is_fine = budget.spend(cost, self.began.elapsed().as_secs());
         if !is_fine {
-            self.close(Code::H3_EXCESSIVE_LOAD, b"");
+            self.flood();
         }
         is_fine
+    }
+
+    fn flood(&self) {
+        self.is_flooded.store(true, Relaxed);
+        self.close(Code::H3_EXCESSIVE_LOAD, b"");
     }
 
     /// Ends the connection, and tells the client why, however full the way there is.
@@ -101,7 +130,7 @@ impl Shared {
     }
 
     pub(super) fn is_flooded(&self) -> bool {
-        self.budget.is_exceeded() || self.asides.is_exceeded()
+        self.is_flooded.load(Relaxed)
     }
 }
 
