@@ -109,13 +109,16 @@ pub struct Link<S> {
     unread: Vec<u8>,
     /// What was taken and not answered, between turns.
     unanswered: Arrivals,
+    /// Whether nothing was read or written yet.
+    is_new: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// A link of which `read` was read already.
     pub fn new(engine: Connection, socket: S, read: Vec<u8>) -> Self {
         let shared = Rc::new(Shared::new(engine));
-        Self { shared, socket, unread: read, unanswered: Arrivals::default() }
+        let is_new = read.is_empty();
+        Self { shared, socket, unread: read, unanswered: Arrivals::default(), is_new }
     }
 
     /// What its requests' tasks need of it.
@@ -156,6 +159,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         buffers: &Buffers,
         answers: &mut impl Answers,
     ) -> Poll<Ended> {
+        // A client has spoken by now, as a rule, or is gone: what we have to say leaves with the first answers.
+        if self.is_new
+            && let Poll::Ready(Err(ended)) = self.read(cx, input, unused, answers)
+        {
+            return Poll::Ready(ended);
+        }
         let mut spent = 0;
         for _ in 0..TURN_READS {
             self.shared.release();
@@ -189,20 +198,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if taken == Ok(Taken::Part) || spent >= TURN_BYTES {
                 break;
             }
-            input.copy_within(unused.clone(), 0);
-            *unused = 0..unused.len();
-            let mut room = ReadBuf::new(&mut input[unused.end..]);
-            match Pin::new(&mut self.socket).poll_read(cx, &mut room) {
-                Poll::Ready(Ok(())) if !room.filled().is_empty() => {
-                    unused.end += room.filled().len();
-                    answers.has_read();
-                }
-                Poll::Ready(Ok(()) | Err(_)) => return Poll::Ready(Ended::Lost),
-                Poll::Pending => return Poll::Pending,
+            if let Err(ended) = ready!(self.read(cx, input, unused, answers)) {
+                return Poll::Ready(ended);
             }
         }
         answers.end_turn(cx);
         Poll::Pending
+    }
+
+    /// Reads what has come, behind what is unused.
+    fn read(
+        &mut self,
+        cx: &mut Context<'_>,
+        input: &mut [u8],
+        unused: &mut Range<usize>,
+        answers: &mut impl Answers,
+    ) -> Poll<Result<(), Ended>> {
+        input.copy_within(unused.clone(), 0);
+        *unused = 0..unused.len();
+        let mut room = ReadBuf::new(&mut input[unused.end..]);
+        match ready!(Pin::new(&mut self.socket).poll_read(cx, &mut room)) {
+            Ok(()) if !room.filled().is_empty() => {
+                self.is_new = false;
+                unused.end += room.filled().len();
+                answers.has_read();
+                Poll::Ready(Ok(()))
+            }
+            Ok(()) | Err(_) => Poll::Ready(Err(Ended::Lost)),
+        }
     }
 
     /// Writes what there is; whether that is all.
@@ -223,6 +246,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 Poll::Pending => break false,
             }
         };
+        self.is_new &= sent == 0;
         answers.has_written(sent > 0, is_written);
         Ok(is_written)
     }

@@ -1,12 +1,15 @@
 //! Turns of connections that have much to do.
 
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf, duplex};
 
 use super::{Answers, Buffers, Ended, Link, Requests, Shared, TURN_TASKS};
 use crate::frame::{self, END_HEADERS, END_STREAM, Kind};
@@ -20,6 +23,33 @@ struct Woken(AtomicUsize);
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// A socket that counts what is written at once.
+struct Socket {
+    stream: DuplexStream,
+    writes: Rc<Cell<usize>>,
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.writes.update(|count| count + 1);
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 
@@ -69,9 +99,10 @@ impl Answers for Waiting {
 /// A connection and its client.
 struct Bench {
     client: DuplexStream,
-    link: Link<DuplexStream>,
+    link: Link<Socket>,
     answers: Waiting,
     sent: u32,
+    writes: Rc<Cell<usize>>,
 }
 
 impl Bench {
@@ -81,7 +112,9 @@ impl Bench {
 
     /// One of which so many bytes are read at once.
     async fn reading(size: usize) -> Self {
-        let (mut client, server) = duplex(64 * 1024);
+        let (mut client, stream) = duplex(64 * 1024);
+        let writes = Rc::default();
+        let server = Socket { stream, writes: Rc::clone(&writes) };
         let link = Link::new(Connection::new(&Config::default(), Instant::now()), server, Vec::new());
         let answers = Waiting {
             shared: Rc::clone(link.shared()),
@@ -94,7 +127,7 @@ impl Bench {
         let mut opening = PREFACE.to_vec();
         frame::put(&mut opening, Kind::Settings, 0, 0, &[]);
         client.write_all(&opening).await.unwrap();
-        Self { client, link, answers, sent: 0 }
+        Self { client, link, answers, sent: 0, writes }
     }
 
     /// So many requests, whose paths are their numbers.
@@ -119,6 +152,17 @@ impl Bench {
         assert!(buffers.arrivals().is_empty(), "they are another connection's now");
         (self.answers.begun.len(), self.answers.ended_turns)
     }
+}
+
+/// The client has spoken when its connection is first looked at, as a rule.
+#[tokio::test]
+async fn settings_leave_with_the_first_answers() {
+    let mut bench = Bench::open().await;
+    bench.turn();
+    let mut read = Vec::with_capacity(1000);
+    bench.client.read_buf(&mut read).await.unwrap();
+    assert!(read.ends_with(&[0, 0, 0, 4, 1, 0, 0, 0, 0]), "the client's were taken: {read:?}");
+    assert_eq!(bench.writes.get(), 1);
 }
 
 #[tokio::test]
