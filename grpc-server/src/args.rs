@@ -123,8 +123,9 @@ impl Args {
     pub fn options(&self) -> Result<Options, Error> {
         let default: Listen = LISTEN.parse().expect("a constant address");
         let grpc = &self.grpc;
+        let pin_workers = self.runtime.pin_workers.unwrap_or(tuning::PIN_WORKERS);
         Ok(Options {
-            runtime: self.runtime.options(default)?,
+            runtime: server_runtime::Options { pin_workers, ..self.runtime.options(default)? },
             limits: Limits {
                 streams: grpc.max_streams,
                 headers: grpc.max_headers,
