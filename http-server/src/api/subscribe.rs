@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{self, CloseFrame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request};
 use axum::response::Response;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use super::answer::Refusal;
 use super::format::{Format, json_bytes};
 use super::{Api, cors};
 use crate::Endless;
-use crate::redis::{Event, Subscription, Topic};
+use crate::redis::{Event, Message, Subscription, Topic};
 
 /// How often a silent connection is told that it lives, and a dead one is found: below the idle time-outs of usual proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -161,16 +161,26 @@ fn put_event(out: &mut Vec<u8>, event: &Event) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name(event).as_bytes());
     out.extend_from_slice(b"\ndata: ");
-    put_json(out, event);
+    out.extend_from_slice(&json(event));
     out.extend_from_slice(b"\n\n");
 }
 
 fn name(event: &Event) -> &'static str {
     match event {
         Event::Subscribed(_) => "subscribed",
-        Event::Message { .. } => "message",
+        Event::Message(_) => "message",
         Event::Lost(_) => "lost",
     }
+}
+
+/// An event as JSON; a message is made so once, however many hear it.
+fn json(event: &Event) -> Bytes {
+    let make = || {
+        let mut out = Vec::new();
+        put_json(&mut out, event);
+        Bytes::from(out)
+    };
+    if let Event::Message(message) = event { message.json(make) } else { make() }
 }
 
 fn put_json(out: &mut Vec<u8>, event: &Event) {
@@ -183,7 +193,7 @@ fn put_json(out: &mut Vec<u8>, event: &Event) {
     field("event", name(event).as_bytes());
     match event {
         Event::Subscribed(topic) => field(if topic.is_pattern { "pattern" } else { "channel" }, &topic.name),
-        Event::Message { pattern, channel, message } => {
+        Event::Message(Message { pattern, channel, message, .. }) => {
             if let Some(pattern) = pattern {
                 field("pattern", pattern);
             }
@@ -202,14 +212,10 @@ async fn over_socket(mut socket: WebSocket, mut subscription: Subscription) {
     loop {
         let message = tokio::select! {
             event = subscription.next() => match event {
-                Some(event) => {
-                    let mut out = Vec::new();
-                    put_json(&mut out, &event);
-                    Message::Text(String::from_utf8(out).expect("JSON is UTF-8").into())
-                }
+                Some(event) => ws::Message::Text(Utf8Bytes::try_from(json(&event)).expect("JSON is UTF-8")),
                 None => return overflow(socket).await,
             },
-            _ = alive.tick() => Message::Ping(Bytes::new()),
+            _ = alive.tick() => ws::Message::Ping(Bytes::new()),
             // Pings and a close are answered by what reads them; whatever else a client says has no meaning here.
             from_client = socket.recv() => match from_client {
                 Some(Err(_)) | None => return,
@@ -225,7 +231,7 @@ async fn over_socket(mut socket: WebSocket, mut subscription: Subscription) {
 /// Tells a listener that did not keep up, with the last of what it is sent.
 async fn overflow(mut socket: WebSocket) {
     let frame = CloseFrame { code: close_code::AGAIN, reason: "overflow".into() };
-    for message in [Message::Text(OVERFLOW.into()), Message::Close(Some(frame))] {
+    for message in [ws::Message::Text(OVERFLOW.into()), ws::Message::Close(Some(frame))] {
         if socket.send(message).await.is_err() {
             return;
         }
@@ -245,7 +251,7 @@ mod tests {
         }
         let topic = Topic { is_pattern: true, name: "n*".into() };
         check(&Event::Subscribed(topic), "event: subscribed\ndata: {\"event\":\"subscribed\",\"pattern\":\"n*\"}\n\n");
-        let message = |text: &'static [u8]| Event::Message { pattern: None, channel: "c".into(), message: text.into() };
+        let message = |text: &'static [u8]| Event::Message(Message::new(None, "c".into(), text.into()));
         check(
             &message(b"a\n\nevent: x\r\"\xe2\x82\xac"),
             "event: message\ndata: {\"event\":\"message\",\"channel\":\"c\",\"message\":\"a\\n\\nevent: x\\r\\\"€\"}\n\n",
@@ -256,6 +262,20 @@ mod tests {
         );
         let lost = "event: lost\ndata: {\"event\":\"lost\",\"error\":\"the connection to Redis ended\"}\n\n";
         check(&Event::Lost("gone".into()), lost);
+    }
+
+    #[test]
+    fn a_message_is_made_json_once() {
+        let is_shared = |said: &str| {
+            let event = Event::Message(Message::new(None, "c".into(), said.to_owned().into()));
+            let (one, other) = (json(&event), json(&event.clone()));
+            assert_eq!(one, other);
+            one.as_ptr() == other.as_ptr()
+        };
+        assert!(is_shared("x"));
+        assert!(is_shared(&"\"".repeat(1000)));
+        // Six bytes for each of its own.
+        assert!(!is_shared(&"\x01".repeat(1000)));
     }
 
     #[test]

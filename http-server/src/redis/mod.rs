@@ -24,4 +24,4 @@ pub use connect::TlsError;
 pub use failure::Failure;
 pub(crate) use mux::{Come, Ticket};
 pub use settings::{ParseTargetError, Place, Server, Settings, Target};
-pub use subscribe::{Event, Subscription, Topic};
+pub use subscribe::{Event, Message, Subscription, Topic};

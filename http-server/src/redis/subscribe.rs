@@ -6,8 +6,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -28,6 +28,9 @@ const MAX_EVENTS: usize = 1024;
 
 /// Most bytes of messages that wait for one listener, 8 MiB: Redis' soft limit for a subscriber.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of a message as JSON beyond twice what it says, up to which it is kept: names of fields, and characters that are escaped.
+const SHORT_JSON: usize = 256;
 
 /// Bytes of subscriptions that wait for Redis to read them; beyond, the connection is made anew, which asks for those alone
 /// that somebody still listens to.
@@ -56,23 +59,62 @@ pub enum Event {
     /// From here on, no message of this topic is missed.
     Subscribed(Topic),
     /// A message.
-    Message {
-        /// The pattern that its channel matches, if the listener asked for one.
-        pattern: Option<Bytes>,
-        /// Its channel.
-        channel: Bytes,
-        /// What it says.
-        message: Bytes,
-    },
+    Message(Message),
     /// The connection is lost, and messages with it until [`Event::Subscribed`] comes again.
     Lost(Arc<str>),
 }
+
+/// A message that was published.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Message {
+    /// The pattern that its channel matches, if the listener asked for one.
+    pub pattern: Option<Bytes>,
+    /// Its channel.
+    pub channel: Bytes,
+    /// What it says.
+    pub message: Bytes,
+    /// It as JSON, once a listener has needed it.
+    json: Arc<OnceLock<Bytes>>,
+}
+
+impl Message {
+    pub(crate) fn new(pattern: Option<Bytes>, channel: Bytes, message: Bytes) -> Self {
+        Self { pattern, channel, message, json: Arc::default() }
+    }
+
+    fn len(&self) -> usize {
+        self.channel.len() + self.message.len()
+    }
+
+    /// It as JSON, which is made once for all who hear it. Where it is much longer so, it is made again rather than kept for those who do
+    /// not keep up: what waits for them is counted as it was said.
+    pub(crate) fn json(&self, make: impl FnOnce() -> Bytes) -> Bytes {
+        if let Some(json) = self.json.get() {
+            return json.clone();
+        }
+        let json = make();
+        if json.len() <= 2 * self.len() + SHORT_JSON {
+            // Who comes first has made the same.
+            let _ = self.json.set(json.clone());
+        }
+        json
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.pattern, &self.channel, &self.message) == (&other.pattern, &other.channel, &other.message)
+    }
+}
+
+impl Eq for Message {}
 
 impl Event {
     fn len(&self) -> usize {
         match self {
             Self::Subscribed(topic) => topic.name.len(),
-            Self::Message { channel, message, .. } => channel.len() + message.len(),
+            Self::Message(message) => message.len(),
             Self::Lost(why) => why.len(),
         }
     }
@@ -257,12 +299,12 @@ impl Hub {
             b"message" => {
                 let (channel, message) = (next(), next());
                 let topic = Topic { is_pattern: false, name: channel.clone() };
-                self.publish(&topic, &Event::Message { pattern: None, channel, message });
+                self.publish(&topic, &Event::Message(Message::new(None, channel, message)));
             }
             b"pmessage" => {
                 let (pattern, channel, message) = (next(), next(), next());
                 let topic = Topic { is_pattern: true, name: pattern.clone() };
-                self.publish(&topic, &Event::Message { pattern: Some(pattern), channel, message });
+                self.publish(&topic, &Event::Message(Message::new(Some(pattern), channel, message)));
             }
             b"subscribe" | b"psubscribe" => self.confirmed(Topic { is_pattern: kind[0] == b'p', name: next() }),
             b"unsubscribe" | b"punsubscribe" => {
