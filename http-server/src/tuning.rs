@@ -148,7 +148,7 @@ pub const H3_SEND_WINDOW: u64 = 1024 * 1024;
 pub const H3_PIECE: usize = 16 * 1024;
 
 /// Requests that a client may give up within a second of their beginning, on one connection; beyond, they have to be half of its requests
-/// at most. Envoy: 500.
+/// at most. Envoy: 500. Where fewer control frames are allowed in a second ([`CONTROL_FRAMES`]) it is as few, and where those have no limit, none.
 pub const H3_RESETS: u32 = 1000;
 
 /// Requests given up within their heads, of which h3 remembers each: after so many a connection ends in good order.

@@ -8,6 +8,16 @@ use quinn::{TransportConfig, VarInt};
 use super::{EXCESSIVE_LOAD, NO_ERROR, Peer, REQUEST_CANCELLED, Raw, endpoint, frame, get_of, post_of, run};
 use crate::support::until;
 
+/// Begins a request by this and gives it up; `None` when the connection has ended.
+async fn give_up(raw: &Raw, begun: &[u8]) -> Option<()> {
+    let (mut send, mut receive) = raw.conn.open_bi().await.ok()?;
+    send.write_all(begun).await.ok()?;
+    let code = VarInt::from_u32(REQUEST_CANCELLED);
+    // The answer may have come already.
+    let _ = receive.stop(code);
+    send.reset(code).ok()
+}
+
 /// Frames that carry nothing: the connection ends, and nobody else's does.
 #[test]
 fn frames_and_streams() {
@@ -38,11 +48,7 @@ fn frames_and_streams() {
         assert_eq!(raw.closed().await, EXCESSIVE_LOAD, "by streams");
         // Requests that are given up before they are any.
         let raw = peer.raw().await;
-        while let Ok((mut send, _)) = raw.conn.open_bi().await {
-            if send.write_all(&[1]).await.is_err() || send.reset(VarInt::from_u32(REQUEST_CANCELLED)).is_err() {
-                break;
-            }
-        }
+        while give_up(&raw, &[1]).await.is_some() {}
         assert_eq!(raw.closed().await, EXCESSIVE_LOAD, "by resets");
         assert_eq!(honest.get("/").await.0, 200);
     });
@@ -53,19 +59,11 @@ fn frames_and_streams() {
 #[test]
 fn most_requests_are_meant() {
     let peer = Peer::with(|options| options.runtime.metrics_listen = Some("127.0.0.1:0".parse().unwrap()));
-    let given_up = async |raw: &Raw, bytes: &[u8]| {
-        let (mut send, mut receive) = raw.conn.open_bi().await.ok()?;
-        send.write_all(bytes).await.ok()?;
-        let code = VarInt::from_u32(REQUEST_CANCELLED);
-        // The answer may have come already.
-        let _ = receive.stop(code);
-        send.reset(code).ok()
-    };
     run(async {
         for begun in [vec![1], get_of("/t/slow", &[])] {
             let raw = peer.raw().await;
             let mut count = 0;
-            while given_up(&raw, &begun).await.is_some() {
+            while give_up(&raw, &begun).await.is_some() {
                 count += 1;
                 assert!(count < 3000, "a connection goes on");
             }
@@ -74,7 +72,7 @@ fn most_requests_are_meant() {
         let raw = peer.raw().await;
         for _ in 0..1200 {
             assert!(raw.get("/").await.is_ok());
-            given_up(&raw, &get_of("/t/slow", &[])).await.unwrap();
+            give_up(&raw, &get_of("/t/slow", &[])).await.unwrap();
         }
         assert!(raw.get("/").await.is_ok());
     });
@@ -88,11 +86,7 @@ fn requests_that_are_none() {
     run(async {
         let raw = peer.raw().await;
         let _control = raw.control(b"").await;
-        while let Ok((mut send, _)) = raw.conn.open_bi().await {
-            if send.write_all(&[1]).await.is_err() || send.reset(VarInt::from_u32(REQUEST_CANCELLED)).is_err() {
-                break;
-            }
-        }
+        while give_up(&raw, &[1]).await.is_some() {}
         assert_eq!(raw.closed().await, NO_ERROR);
     });
 }
