@@ -53,7 +53,7 @@ pub(crate) struct Options {
 /// With the lines that differ, and when rustdoc fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = document()?;
-    let lists = crate::root().join("xtask/api");
+    let lists = crate::workspace::root().join("xtask/api");
     fs::create_dir_all(&lists)?;
     let mut differences = Vec::new();
     for (package, part) in CRATES {
@@ -81,7 +81,7 @@ const RENEW: &str = "if that is meant, `cargo xtask api --renew`, and a line in 
 /// Has rustdoc write down all libraries for programs; the folder where that is. With the features that the gate's documents have, so
 /// that both need the same of the libraries.
 fn document() -> Result<PathBuf> {
-    let target = crate::target_dir();
+    let target = crate::workspace::target_dir();
     let rustdoc = target.join("tmp/rustdoc-for-programs");
     fs::create_dir_all(target.join("tmp"))?;
     fs::write(&rustdoc, RUSTDOC)?;

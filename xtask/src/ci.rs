@@ -1,6 +1,7 @@
 //! Every gate, quiet where all is well.
 
 mod second_try;
+mod selection;
 
 use std::collections::VecDeque;
 use std::env;
@@ -16,23 +17,27 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use self::second_try::SecondTry;
+use self::selection::Selection;
 
 /// Inputs of a fuzz target in the gate: most have run them within two seconds.
 const FUZZ_RUNS: &str = "-runs=20000";
 
 /// What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command. The alias
 /// `cargo everything` names them, too.
-const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
+pub(crate) const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
 
 /// Redis' own suite, and the parts of it that full runs have besides.
 const SUITES: [(&str, &[&str]); 6] = [
-    ("Redis' own suite", &[]),
-    ("the suite with servers that it starts", &["--spawn"]),
-    ("the suite's clusters", &["--cluster"]),
-    ("the suite's clusters, every second node genuine", &["--cluster", "--mixed"]),
-    ("the suite's Sentinels", &["--sentinel"]),
-    ("the suite's Sentinels, every second server genuine", &["--sentinel", "--mixed"]),
+    ("suite", &[]),
+    ("suite-spawn", &["--spawn"]),
+    ("suite-cluster", &["--cluster"]),
+    ("suite-cluster-mixed", &["--cluster", "--mixed"]),
+    ("suite-sentinel", &["--sentinel"]),
+    ("suite-sentinel-mixed", &["--sentinel", "--mixed"]),
 ];
+
+/// A gate's name and its command.
+type Gate = (String, Command);
 
 /// Unit tests that tests leave out because they take minutes.
 const SIMULATIONS: [&str; 3] = ["simulation::ten_thousand", "simulation::moves", "machine::tests::mutation"];
@@ -50,70 +55,130 @@ pub(crate) struct Options {
     /// Seconds for each fuzz target at most; 0 leaves them out.
     #[arg(long, default_value_t = 10)]
     fuzz_seconds: u32,
+    /// Run this gate alone; may be repeated. A gate that needs programs takes those that are built.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Print the names of the gates in their order, and run none.
+    #[arg(long)]
+    list: bool,
 }
 
 /// Runs the gates and ends with the summary lines of the tests.
 ///
 /// # Errors
-/// At the first gate that fails, after its whole output was printed.
+/// At the first gate that fails, after its whole output was printed. A name of `--only` that no gate has.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let xtask = Xtask(env::current_exe().context("this program has no path")?);
-    gate("format", cargo(&["fmt", "--all", "--check"]))?;
-    gate("lints", cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
-    // With the examples, so that what the lints have built of the libraries serves here too: their tests' features are on.
-    let targets = ["--lib", "--bins", "--examples"];
-    let doc = ["doc", "--workspace", "--all-features", "--no-deps", "--document-private-items"];
-    let mut doc = cargo(&[&doc[..], &targets].concat());
-    doc.env("RUSTDOCFLAGS", "-Dwarnings");
-    gate("docs", doc)?;
-    crate::tidy::run()?;
-    // In full each is built from its tarball, which takes minutes.
-    let package = ["package", "--build"];
-    gate("tarballs", xtask.task(&package[..if options.full { 2 } else { 1 }]))?
-        .lines()
-        .for_each(|line| println!("{line}"));
+    let gates = Gates {
+        options,
+        selection: Selection::new(&options.only, options.list),
+        xtask: Xtask(env::current_exe().context("this program has no path")?),
+    };
+    gates.static_checks()?;
     let fuzzer = Fuzzer::find(options)?;
-    told(&beside(builds(&xtask, fuzzer.as_ref()))?);
-    let tests = tests(options)?;
-    // By the programs that the tests have built, with what http-server has beside its defaults: HTTP/3, too.
-    let mut attacks = xtask.task(&["attacks", "--short", "--programs"]);
-    attacks.arg(crate::target_dir().join("debug"));
-    gate("attacks", attacks)?.lines().last().into_iter().for_each(|line| println!("{line}"));
-    // By the same programs, and the peers that the tests have fetched.
-    let mut readme = xtask.task(&["readme", "--programs"]);
-    readme.arg(crate::target_dir().join("debug")).arg("--redis-server").arg(crate::release_server());
-    gate("commands of the READMEs", readme)?.lines().for_each(|line| println!("{line}"));
-    let mut deploy = xtask.task(&["deploy", "--programs"]);
-    deploy.arg(crate::target_dir().join("debug"));
-    gate("what operators get", deploy)?.lines().for_each(|line| println!("{line}"));
-    let (mut suites, mut sentinels) = (Vec::new(), Vec::new());
-    if options.no_suite {
-        println!("skipped: Redis' own suite (--no-suite)");
-    } else {
-        for (name, arguments) in &SUITES[..if options.full { SUITES.len() } else { 1 }] {
-            let suites = if arguments.contains(&"--sentinel") { &mut sentinels } else { &mut suites };
-            suites.push(((*name).to_owned(), xtask.task(&[&["suite"], *arguments].concat())));
-        }
-    }
-    // Suites wait most of the time: the processors are for what computes, and gives way to them. Sentinels' come behind that, beside
-    // clusters.
-    if options.full {
-        told(&in_lanes([suites, computations(&xtask).into_iter().chain(sentinels).collect()])?);
-        // It tells times, so nothing runs beside it.
-        gate("failovers", failovers(&xtask))?.lines().for_each(|line| println!("{line}"));
-    } else {
-        told(&in_lanes([suites])?);
-    }
+    told(&beside(gates.selection.of(builds(&gates.xtask, fuzzer.as_ref())))?);
+    let tests = if gates.selection.includes("tests") { tests(options)? } else { String::new() };
+    gates.programs()?;
+    gates.suites()?;
     // Neither looks at the time.
-    let mut gates: Vec<_> = differ(&xtask, options.full)?.into_iter().collect();
-    if let Some(fuzzer) = &fuzzer {
-        gates.extend(fuzzer.runs(options)?);
+    let mut last = Vec::new();
+    if gates.selection.includes("differ") {
+        last.extend(differ(&gates.xtask, options.full)?);
     }
-    told(&beside(gates)?);
-    // Last, so that whoever reads only the end sees how many tests ran; binaries without tests have no say.
+    if let Some(fuzzer) = &fuzzer {
+        last.extend(gates.selection.of(fuzzer.runs(options)?));
+    }
+    told(&beside(last)?);
+    gates.selection.finish()?;
+    // Last, so that the end of the output shows how many tests ran; binaries without tests are left out.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
     summaries.for_each(|line| println!("{line}"));
     Ok(())
+}
+
+/// The gates in groups, in the order of the cheapest failure.
+struct Gates<'a> {
+    options: &'a Options,
+    selection: Selection,
+    xtask: Xtask,
+}
+
+impl Gates<'_> {
+    /// What needs no program: the sources and the tarballs.
+    fn static_checks(&self) -> Result<()> {
+        self.alone("format", || cargo(&["fmt", "--all", "--check"]))?;
+        let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+        self.alone("lints", || cargo(&lints))?;
+        self.alone("docs", || {
+            // With the examples, so that what the lints have built of the libraries serves here too: their tests' features are on.
+            let targets = ["--lib", "--bins", "--examples"];
+            let doc = ["doc", "--workspace", "--all-features", "--no-deps", "--document-private-items"];
+            let mut doc = cargo(&[&doc[..], &targets].concat());
+            doc.env("RUSTDOCFLAGS", "-Dwarnings");
+            doc
+        })?;
+        if self.selection.includes("tidy") {
+            crate::tidy::run()?;
+        }
+        // In full each is built from its tarball, which takes minutes.
+        let package = ["package", "--build"];
+        let package = &package[..if self.options.full { 2 } else { 1 }];
+        print_lines(&self.alone("tarballs", || self.xtask.task(package))?);
+        Ok(())
+    }
+
+    /// What calls the programs that the tests have built, with what http-server has beside its defaults: HTTP/3, too.
+    fn programs(&self) -> Result<()> {
+        let programs = crate::workspace::target_dir().join("debug");
+        let task = |arguments: &[&str]| {
+            let mut task = self.xtask.task(arguments);
+            task.arg("--programs").arg(&programs);
+            task
+        };
+        let attacks = self.alone("attacks", || task(&["attacks", "--short"]))?;
+        attacks.lines().last().into_iter().for_each(|line| println!("{line}"));
+        // Also by the peers that the tests have fetched.
+        print_lines(&self.alone("readme", || {
+            let mut readme = task(&["readme"]);
+            readme.arg("--redis-server").arg(crate::workspace::release_server());
+            readme
+        })?);
+        print_lines(&self.alone("deploy", || task(&["deploy"]))?);
+        Ok(())
+    }
+
+    /// Redis' suites, and in full runs what computes for long beside them, then failovers.
+    fn suites(&self) -> Result<()> {
+        let (mut suites, mut sentinels) = (Vec::new(), Vec::new());
+        if self.options.no_suite {
+            println!("skipped: Redis' own suite (--no-suite)");
+        } else {
+            for (name, arguments) in &SUITES[..if self.options.full { SUITES.len() } else { 1 }] {
+                let suites = if arguments.contains(&"--sentinel") { &mut sentinels } else { &mut suites };
+                let command = || self.xtask.task(&[&["suite"], *arguments].concat());
+                suites.extend(self.selection.one(name, command));
+            }
+        }
+        if !self.options.full {
+            told(&in_lanes([suites])?);
+            return Ok(());
+        }
+        // Suites wait most of the time: the processors are for what computes, and gives way to them. Sentinels' come behind that, beside
+        // clusters.
+        let computations = self.selection.of(computations(&self.xtask));
+        told(&in_lanes([suites, computations.into_iter().chain(sentinels).collect()])?);
+        // Failovers are timed, so nothing runs beside them.
+        print_lines(&self.alone("failovers", || failovers(&self.xtask))?);
+        Ok(())
+    }
+
+    /// Runs a gate beside which no other runs; its output, or nothing if the gate is not selected.
+    fn alone(&self, name: &'static str, command: impl FnOnce() -> Command) -> Result<String> {
+        self.selection.one(name, command).map_or_else(|| Ok(String::new()), |(name, command)| gate(&name, command))
+    }
+}
+
+fn print_lines(text: &str) {
+    text.lines().for_each(|line| println!("{line}"));
 }
 
 /// Prints what gates have to tell beside that they hold.
@@ -126,19 +191,19 @@ fn told(outputs: &[String]) {
 /// Kills and cuts under clients that keep account.
 fn failovers(xtask: &Xtask) -> Command {
     let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
-    failovers.arg(crate::target_dir().join("debug/redis-server"));
+    failovers.arg(crate::workspace::target_dir().join("debug/redis-server"));
     failovers
 }
 
 /// What computes for long, the longest first.
-fn computations(xtask: &Xtask) -> Vec<(String, Command)> {
+fn computations(xtask: &Xtask) -> Vec<Gate> {
     let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
     let computations = [
-        ("faults picked by hand", xtask.task(&["mutants"])),
-        ("clusters and moves in virtual time, damaged packets", simulations),
-        ("tests under Miri", xtask.task(&["miri", "--seeds", "4"])),
+        ("mutants", xtask.task(&["mutants"])),
+        ("simulations", simulations),
+        ("miri", xtask.task(&["miri", "--seeds", "4"])),
     ];
     computations.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
 }
@@ -146,7 +211,7 @@ fn computations(xtask: &Xtask) -> Vec<(String, Command)> {
 /// The same, with what others leave of the processors.
 fn giving_way(command: &Command) -> Command {
     let mut nice = Command::new("nice");
-    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).current_dir(crate::root());
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).current_dir(crate::workspace::root());
     command.get_envs().for_each(|(name, value)| match value {
         Some(value) => _ = nice.env(name, value),
         None => _ = nice.env_remove(name),
@@ -157,18 +222,18 @@ fn giving_way(command: &Command) -> Command {
 /// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests, which
 /// come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what runs
 /// beside it.
-fn builds(xtask: &Xtask, fuzzer: Option<&Fuzzer>) -> Vec<(String, Command)> {
+fn builds(xtask: &Xtask, fuzzer: Option<&Fuzzer>) -> Vec<Gate> {
     let tests = ["test", "--workspace", "--no-run", "--features", FEATURES];
     let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
-    let fuzz = fuzzer.map(|_| ("build of fuzz targets", Fuzzer::build()));
+    let fuzz = fuzzer.map(|_| ("fuzz-build", Fuzzer::build()));
     let others = [
         // Instructions are counted by one thread, which counts the same whatever runs beside it.
-        ("release build, instructions of hot paths", xtask.task(&["paths"])),
-        ("public items", xtask.task(&["api"])),
-        ("build of tests", cargo(&tests)),
-        ("echonet-lite on other systems", xtask.task(&["systems"])),
-        ("bare-metal light", xtask.task(&["bare"])),
-        ("models of synchronisation", cargo(&models)),
+        ("paths", xtask.task(&["paths"])),
+        ("api", xtask.task(&["api"])),
+        ("test-build", cargo(&tests)),
+        ("systems", xtask.task(&["systems"])),
+        ("bare", xtask.task(&["bare"])),
+        ("models", cargo(&models)),
     ];
     fuzz.into_iter().chain(others).map(|(name, command)| (name.to_owned(), command)).collect()
 }
@@ -205,9 +270,9 @@ fn tests(options: &Options) -> Result<String> {
 }
 
 /// Random commands to ours and a genuine server, where one is installed.
-fn differ(xtask: &Xtask, full: bool) -> Result<Option<(String, Command)>> {
+fn differ(xtask: &Xtask, full: bool) -> Result<Option<Gate>> {
     if Command::new("redis-server").arg("--version").output().is_err() {
-        if requires_peers() {
+        if crate::workspace::requires_peers() {
             bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
         }
         println!("skipped: random commands (no redis-server is installed to compare with)");
@@ -216,7 +281,7 @@ fn differ(xtask: &Xtask, full: bool) -> Result<Option<(String, Command)>> {
     // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
     let task = ["differ", "--commands", "500000", "--seconds", "120"];
     let again: &[&str] = if full { &["--reload-each", "10", "--replicate-each", "10"] } else { &[] };
-    Ok(Some(("random commands".to_owned(), xtask.task(&[&task[..], again].concat()))))
+    Ok(Some(("differ".to_owned(), xtask.task(&[&task[..], again].concat()))))
 }
 
 /// What builds every fuzz target, with the nightly tools, and runs it for a short while.
@@ -233,7 +298,7 @@ impl Fuzzer {
         }
         let list = Self::cargo().arg("list").output().ok().filter(|output| output.status.success());
         let Some(list) = list else {
-            if requires_peers() {
+            if crate::workspace::requires_peers() {
                 bail!("REQUIRE_PEERS=1, and no nightly Rust with cargo-fuzz is installed to build the fuzz targets");
             }
             println!("skipped: fuzz targets (nightly Rust with cargo-fuzz is not installed)");
@@ -245,7 +310,7 @@ impl Fuzzer {
 
     fn cargo() -> Command {
         let mut command = Command::new("cargo");
-        command.args(["+nightly", "fuzz"]).current_dir(crate::root());
+        command.args(["+nightly", "fuzz"]).current_dir(crate::workspace::root());
         command
     }
 
@@ -256,7 +321,7 @@ impl Fuzzer {
 
     /// Apart from where developers build, who want to see lines of sources.
     fn folder() -> PathBuf {
-        crate::target_dir().join("fuzz")
+        crate::workspace::target_dir().join("fuzz")
     }
 
     /// Builds all targets without lines of sources for debuggers and the sanitizer, which are most of them: a panic says where it was without,
@@ -269,10 +334,10 @@ impl Fuzzer {
     }
 
     /// A run of each: of the programs themselves, as cargo-fuzz would look each time whether they are built.
-    fn runs(&self, options: &Options) -> Result<Vec<(String, Command)>> {
+    fn runs(&self, options: &Options) -> Result<Vec<Gate>> {
         let built = Self::folder().join(Self::host()).join("release");
         let run = |target: &String| {
-            let folder = |name: &str| crate::root().join("fuzz").join(name).join(target);
+            let folder = |name: &str| crate::workspace::root().join("fuzz").join(name).join(target);
             let (corpus, artifacts) = (folder("corpus"), folder("artifacts"));
             fs::create_dir_all(&corpus)?;
             fs::create_dir_all(&artifacts)?;
@@ -283,16 +348,11 @@ impl Fuzzer {
             if !options.full {
                 run.args(["-seed=1", FUZZ_RUNS]);
             }
-            run.arg(corpus).current_dir(crate::root()).env("ASAN_OPTIONS", "detect_odr_violation=0");
-            Ok((format!("fuzz target {target}"), run))
+            run.arg(corpus).current_dir(crate::workspace::root()).env("ASAN_OPTIONS", "detect_odr_violation=0");
+            Ok((format!("fuzz-{target}"), run))
         };
         self.targets.iter().map(run).collect()
     }
-}
-
-/// Whether the absence of what the gate needs is a failure, not a note.
-pub(crate) fn requires_peers() -> bool {
-    env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1")
 }
 
 /// This program, which does other tasks as processes of their own.
@@ -301,7 +361,7 @@ struct Xtask(PathBuf);
 impl Xtask {
     fn task(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.0);
-        command.args(arguments).current_dir(crate::root());
+        command.args(arguments).current_dir(crate::workspace::root());
         command
     }
 }
@@ -313,7 +373,10 @@ fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Runs one gate; prints one line when it holds, everything when it does not.
-fn gate(name: &str, mut command: Command) -> Result<String> {
+///
+/// # Errors
+/// A command that cannot be started, or that fails.
+pub(crate) fn gate(name: &str, mut command: Command) -> Result<String> {
     let start = Instant::now();
     let output = output(&mut command)?;
     judge(name, &command, &output, start)
@@ -330,7 +393,7 @@ fn judge(name: &str, command: &Command, output: &Output, start: Instant) -> Resu
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
         // Whoever reads only the end sees what it was, and whether the machine was the cause.
         panics(&text).iter().for_each(|panic| eprintln!("{panic}"));
-        let free = [crate::target_dir(), env::temp_dir()].map(|folder| free_megabytes(&folder));
+        let free = [crate::workspace::target_dir(), env::temp_dir()].map(|folder| free_megabytes(&folder));
         bail!("{name}: {command:?} failed ({}); MB free for target/ and temporary files: {free:?}", output.status);
     }
     println!("ok: {name} ({} s)", start.elapsed().as_secs());
@@ -351,18 +414,18 @@ fn free_megabytes(folder: &Path) -> Option<u64> {
 }
 
 /// Runs gates two at a time, in their order; what each has printed, as they ended. No further one begins when one has failed.
-fn beside(gates: Vec<(String, Command)>) -> Result<Vec<String>> {
+fn beside(gates: Vec<Gate>) -> Result<Vec<String>> {
     let queue = Mutex::new(VecDeque::from(gates));
     in_turn(&[&queue, &queue])
 }
 
 /// The same by lanes, in each of which one runs at a time.
-fn in_lanes<const LANES: usize>(lanes: [Vec<(String, Command)>; LANES]) -> Result<Vec<String>> {
+fn in_lanes<const LANES: usize>(lanes: [Vec<Gate>; LANES]) -> Result<Vec<String>> {
     let lanes = lanes.map(|lane| Mutex::new(VecDeque::from(lane)));
     in_turn(&lanes.each_ref())
 }
 
-type Queue = Mutex<VecDeque<(String, Command)>>;
+type Queue = Mutex<VecDeque<Gate>>;
 
 /// Has each queue emptied, by one who takes one gate after the other.
 fn in_turn(queues: &[&Queue]) -> Result<Vec<String>> {
@@ -400,7 +463,7 @@ mod tests {
         };
         assert_eq!(gates(&[]), Ok(Vec::new()));
         assert_eq!(gates(&["printf a", "printf b", "printf c"]), Ok(["a", "b", "c"].map(str::to_owned).to_vec()));
-        let folder = crate::target_dir().join("tmp/beside");
+        let folder = crate::workspace::target_dir().join("tmp/beside");
         fs::create_dir_all(&folder).unwrap();
         let (first, second, never) = (folder.join("first"), folder.join("second"), folder.join("never"));
         [&first, &second, &never].into_iter().for_each(|file| _ = fs::remove_file(file));
@@ -422,7 +485,7 @@ mod tests {
             command.args(["-c", &script]);
             (script, command)
         };
-        let folder = crate::target_dir().join("tmp/lanes");
+        let folder = crate::workspace::target_dir().join("tmp/lanes");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         // The first of a lane waits for the second of the other, which could not come before it in one queue.
@@ -450,7 +513,7 @@ mod tests {
 
     #[test]
     fn the_alias_has_the_features_of_the_tests() {
-        let config = std::fs::read_to_string(crate::root().join(".cargo/config.toml")).unwrap();
+        let config = std::fs::read_to_string(crate::workspace::root().join(".cargo/config.toml")).unwrap();
         let config: toml::Table = toml::from_str(&config).unwrap();
         let alias = config["alias"]["everything"].as_str().unwrap();
         assert!(alias.ends_with(&format!(" --features {FEATURES}")), "{alias}");

@@ -5,6 +5,7 @@
 mod api;
 mod attacks;
 mod bare;
+mod check;
 mod ci;
 mod clusters;
 mod compare;
@@ -31,8 +32,8 @@ mod scaling;
 mod suite;
 mod systems;
 mod tidy;
+mod workspace;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -48,6 +49,8 @@ struct Cli {
 enum Task {
     /// Every gate in the order of the cheapest failure: format, lints, docs, tidy, tests, suite, fuzz.
     Ci(ci::Options),
+    /// The gates of the crates that a change touches and of those that depend on them.
+    Check(check::Options),
     /// The house rules that no compiler checks.
     Tidy,
     /// The commands of every README, run as they are printed.
@@ -97,6 +100,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Task::Ci(options) => ci::run(&options),
+        Task::Check(options) => check::run(&options),
         Task::Tidy => tidy::run(),
         Task::Readme(options) => readme::run(&options),
         Task::Deploy(options) => deploy::run(&options),
@@ -128,19 +132,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The root of the workspace.
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
-}
-
-/// Where build output goes, and with it everything that this program makes.
-fn target_dir() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
-}
-
-/// The server as `cargo build --release -p redis-server` leaves it.
-fn release_server() -> PathBuf {
-    target_dir().join("release/redis-server")
 }

@@ -49,10 +49,11 @@ pub(crate) struct Options {
 /// # Errors
 /// With what Miri says of them; when they take too long, and when Miri is missing though peers are required.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let is_there = Command::new("cargo").args(["+nightly", "miri", "--version"]).current_dir(crate::root()).output();
+    let is_there =
+        Command::new("cargo").args(["+nightly", "miri", "--version"]).current_dir(crate::workspace::root()).output();
     if !is_there.is_ok_and(|output| output.status.success()) {
         let remedy = "install it by `rustup component add --toolchain nightly miri rust-src`";
-        ensure!(!crate::ci::requires_peers(), "REQUIRE_PEERS=1, and nightly Rust has no Miri: {remedy}");
+        ensure!(!crate::workspace::requires_peers(), "REQUIRE_PEERS=1, and nightly Rust has no Miri: {remedy}");
         println!("skipped: tests under Miri (nightly Rust has none: {remedy})");
         return Ok(());
     }
@@ -60,8 +61,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     // A folder of its own, as its compiler and its flags are others.
     let mut miri = Command::new("timeout");
     miri.args([LIMIT, "cargo", "+nightly", "miri", "test", "--package", "redis-server", "--lib", "--"]).args(TESTS);
-    miri.env("CARGO_TARGET_DIR", crate::target_dir().join("miri")).env_remove("CARGO_BUILD_BUILD_DIR");
-    miri.env("MIRIFLAGS", format!("{FLAGS} -Zmiri-many-seeds=0..{}", options.seeds)).current_dir(crate::root());
+    miri.env("CARGO_TARGET_DIR", crate::workspace::target_dir().join("miri")).env_remove("CARGO_BUILD_BUILD_DIR");
+    miri.env("MIRIFLAGS", format!("{FLAGS} -Zmiri-many-seeds=0..{}", options.seeds))
+        .current_dir(crate::workspace::root());
     let output = miri.stdin(Stdio::null()).output().context("cannot start `timeout`")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
@@ -105,7 +107,7 @@ mod tests {
         for name in TESTS {
             let module = name.split("::tests").next().expect("a text has a beginning");
             let path = module.trim_end_matches("::").replace("::", "/");
-            let source = crate::root().join("redis-server/src").join(path);
+            let source = crate::workspace::root().join("redis-server/src").join(path);
             let is_there = source.with_extension("rs").is_file() || source.join("mod.rs").is_file();
             assert!(is_there, "{name}: there is no {}", source.display());
         }

@@ -68,7 +68,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let faults = faults()?;
     let faults: Vec<_> = faults.iter().filter(|fault| fault.is_meant(&options.only)).collect();
     for fault in &faults {
-        fault.changed(&fs::read_to_string(crate::root().join(&fault.file)).with_context(|| fault.file.clone())?)?;
+        fault.changed(
+            &fs::read_to_string(crate::workspace::root().join(&fault.file)).with_context(|| fault.file.clone())?,
+        )?;
     }
     let tree = Tree::new()?;
     let mut limits = HashMap::new();
@@ -101,7 +103,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The list.
 fn faults() -> Result<Vec<Fault>> {
-    let list = fs::read_to_string(crate::root().join(LIST))?;
+    let list = fs::read_to_string(crate::workspace::root().join(LIST))?;
     let List { faults } = toml::from_str(&list).context(LIST)?;
     Ok(faults)
 }
@@ -146,12 +148,13 @@ struct Tree {
 
 impl Tree {
     fn new() -> Result<Self> {
-        let parent = crate::target_dir().join("mutants");
+        let parent = crate::workspace::target_dir().join("mutants");
         let tree = Self { folder: parent.join("tree"), target: parent.join("target") };
         let mut list = Command::new("git");
-        list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(crate::root());
+        list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .current_dir(crate::workspace::root());
         for name in run_quietly(&mut list)?.split('\0').filter(|name| !name.is_empty()) {
-            let source = crate::root().join(name);
+            let source = crate::workspace::root().join(name);
             if source.is_file() {
                 write_if_other(&tree.folder.join(name), &fs::read(source)?)?;
             }
@@ -214,7 +217,7 @@ mod tests {
     fn every_fault_is_in_its_place() {
         let faults = faults().unwrap();
         for fault in &faults {
-            let text = fs::read_to_string(crate::root().join(&fault.file)).unwrap();
+            let text = fs::read_to_string(crate::workspace::root().join(&fault.file)).unwrap();
             let changed = fault.changed(&text).unwrap_or_else(|error| panic!("{error}"));
             assert_ne!(changed, text, "{}", fault.name);
         }
@@ -230,7 +233,8 @@ mod tests {
                 Some(binary) => format!("{}/tests/{binary}", fault.package),
                 None => format!("{}/src", fault.package),
             };
-            let tests = known.entry(folder).or_insert_with_key(|folder| tests_in(&crate::root().join(folder)));
+            let tests =
+                known.entry(folder).or_insert_with_key(|folder| tests_in(&crate::workspace::root().join(folder)));
             assert!(
                 tests.iter().any(|test| test.contains(&fault.tests)),
                 "{}: no test of {} is called `{}`",

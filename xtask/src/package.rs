@@ -60,13 +60,13 @@ struct Package {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let packages = packages()?;
     let mut faults: Vec<String> = packages.values().flat_map(faults_of_manifest).collect();
-    let folder = crate::target_dir().join("package");
+    let folder = crate::workspace::target_dir().join("package");
     let mut package = crate::programs::cargo();
     package.args(["package", "--allow-dirty", "--offline", "--quiet"]);
     package.args(CRATES.iter().flat_map(|name| ["--package", name]));
     if options.build {
         // Built together with what README's crates outside of the workspace need, by the same profile.
-        let target = crate::target_dir().join("tmp/outside-target");
+        let target = crate::workspace::target_dir().join("tmp/outside-target");
         package.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_BUILD_BUILD_DIR", &target);
         forget(&cargo_home()?.join("registry/src"), &target.join("debug/.fingerprint"))?;
     } else {
@@ -166,7 +166,7 @@ fn faults_of_tarball(tarball: &Path, package: &Package) -> Result<Vec<String>> {
     faults.extend(missing.map(|file| format!("{name}: has no {file}")));
     for file in LICENSES.iter().filter(|file| list.contains(**file)) {
         let text = run_quietly(Command::new("tar").arg("xzOf").arg(tarball).arg(format!("{top}/{file}")))?;
-        if text != fs::read_to_string(crate::root().join(file))? {
+        if text != fs::read_to_string(crate::workspace::root().join(file))? {
             faults.push(format!("{name}: {file} is not the workspace's"));
         }
     }

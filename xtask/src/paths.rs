@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("skipped: instructions of hot paths (valgrind is not installed)");
         return Ok(());
     }
-    let program = crate::target_dir().join("release/turns");
+    let program = crate::workspace::target_dir().join("release/turns");
     let list = Command::new(&program).output().context("the paths cannot be listed")?;
     let list = String::from_utf8(list.stdout)?;
     let counts = list
@@ -95,7 +95,7 @@ fn executed(program: &Path, name: &str, turns: u64) -> Result<u64> {
 }
 
 fn baseline_path() -> PathBuf {
-    crate::root().join("xtask/record/paths.txt")
+    crate::workspace::root().join("xtask/record/paths.txt")
 }
 
 fn baseline_text(counts: &[(&str, u64)]) -> String {

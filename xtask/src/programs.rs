@@ -63,7 +63,7 @@ pub(crate) fn cargo() -> Command {
             command.env_remove(name);
         }
     }
-    command.current_dir(crate::root());
+    command.current_dir(crate::workspace::root());
     command
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn ours_with(package: &str, features: &[&str]) -> Result<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--release", "--package", package, "--bin", package]);
     run_quietly(build.args(["--features", &features.join(",")]))?;
-    Ok(crate::target_dir().join("release").join(package))
+    Ok(crate::workspace::target_dir().join("release").join(package))
 }
 
 /// Builds or fetches a peer; where it is.
@@ -94,9 +94,9 @@ pub(crate) fn ours_with(package: &str, features: &[&str]) -> Result<PathBuf> {
 /// # Errors
 /// When it cannot be had; the text says why.
 pub(crate) fn peer(name: &str) -> Result<PathBuf> {
-    run_quietly(Command::new(crate::root().join("benches/peers/install")).arg(name))?;
+    run_quietly(Command::new(crate::workspace::root().join("benches/peers/install")).arg(name))?;
     // The script knows its own place, and no other target folder.
-    let program = crate::root().join("target/peers/bin").join(name);
+    let program = crate::workspace::root().join("target/peers/bin").join(name);
     // Measured is the program itself, and not a link to it.
     program.canonicalize().with_context(|| program.display().to_string())
 }

@@ -71,18 +71,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Cargo with a folder and flags of its own, so that the workspace's is neither locked nor built anew.
 fn cargo(folder: &str, flags: &str) -> Command {
     let mut command = crate::programs::cargo();
-    command.env("CARGO_TARGET_DIR", crate::target_dir().join(folder)).env_remove("CARGO_BUILD_BUILD_DIR");
+    command.env("CARGO_TARGET_DIR", crate::workspace::target_dir().join(folder)).env_remove("CARGO_BUILD_BUILD_DIR");
     command.env("RUSTFLAGS", flags).env_remove("CARGO_ENCODED_RUSTFLAGS");
     // Nobody works on what is built here: what makes the next build quicker would be half of the folder.
     command.env("CARGO_INCREMENTAL", "0");
-    command.current_dir(crate::root().join("echonet-lite"));
+    command.current_dir(crate::workspace::root().join("echonet-lite"));
     command
 }
 
 /// Whether the workspace's compiler can build for a target.
 fn has_standard_library(target: &str) -> bool {
     let mut rustc = Command::new("rustc");
-    rustc.args(["--print", "target-libdir", "--target", target]).current_dir(crate::root());
+    rustc.args(["--print", "target-libdir", "--target", target]).current_dir(crate::workspace::root());
     let output = rustc.output().ok().filter(|output| output.status.success());
     output.is_some_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists())
 }

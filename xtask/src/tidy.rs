@@ -92,7 +92,7 @@ const MACHINE_PATHS: &[&str] =
 /// # Errors
 /// When a rule is broken; each breach is printed on a line of its own.
 pub(crate) fn run() -> Result<()> {
-    let tree = Tree::read(crate::root())?;
+    let tree = Tree::read(crate::workspace::root())?;
     let breaches = tree.breaches();
     for breach in &breaches {
         eprintln!("{breach}");
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_workspace_itself_is_tidy() {
-        let tree = Tree::read(crate::root()).unwrap();
+        let tree = Tree::read(crate::workspace::root()).unwrap();
         assert_eq!(tree.breaches(), Vec::<String>::new());
     }
 }

@@ -275,8 +275,9 @@ struct Setting {
 
 impl Setting {
     fn new(programs: Option<&Path>) -> Result<Self> {
-        let programs = programs.map_or_else(|| Ok(crate::target_dir().join("release")), Path::canonicalize)?;
-        let folder = crate::target_dir().join("attacks");
+        let programs =
+            programs.map_or_else(|| Ok(crate::workspace::target_dir().join("release")), Path::canonicalize)?;
+        let folder = crate::workspace::target_dir().join("attacks");
         let root = folder.join("root");
         fs::create_dir_all(&root)?;
         fs::write(root.join("big"), vec![b'x'; 64 * 1024 * 1024])?;

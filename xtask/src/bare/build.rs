@@ -69,7 +69,7 @@ impl Toolchain {
     /// # Errors
     /// With the compiler's output.
     pub(super) fn build(&self, binary: &Binary) -> Result<PathBuf> {
-        let folder = crate::root().join("echonet-lite/examples-bare/light-node");
+        let folder = crate::workspace::root().join("echonet-lite/examples-bare/light-node");
         let mut command = self.cargo();
         command.args(["build", "--release", "--target", TARGET, "--bin", binary.name]).args(binary.features);
         command.current_dir(folder);
@@ -94,7 +94,7 @@ impl Toolchain {
                 "--features",
                 "skstack,serde,defmt",
             ]);
-            command.args(["--target", target]).current_dir(crate::root());
+            command.args(["--target", target]).current_dir(crate::workspace::root());
             self.finish(command)
         };
         check(TARGET, "build")?;
@@ -130,7 +130,7 @@ impl Toolchain {
 
 /// Apart from the workspace's, which is locked while a test of the workspace builds here.
 pub(super) fn target_dir() -> PathBuf {
-    crate::target_dir().join("bare")
+    crate::workspace::target_dir().join("bare")
 }
 
 /// The linker that rustup brings with every toolchain; Debian's compiler has none for this target.
@@ -141,6 +141,6 @@ fn linker() -> Option<PathBuf> {
 
 /// What the workspace's compiler answers.
 fn ask_rustc(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("rustc").args(arguments).current_dir(crate::root()).output().ok()?;
+    let output = Command::new("rustc").args(arguments).current_dir(crate::workspace::root()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -149,7 +149,7 @@ fn measure(subject: &str, server: &Server, fields: usize) -> Result<Row> {
     let removed = fields - last.0;
     let removal = spent * 1e6 / removed.max(1) as f64;
     let within = last.1.as_secs_f64();
-    let (commit, machine) = (loadgen::compare::commit(crate::root()), Some(Machine::this()));
+    let (commit, machine) = (loadgen::compare::commit(crate::workspace::root()), Some(Machine::this()));
     let subject = subject.to_owned();
     Ok(Row { subject, fields, plain, timed, set, removal, removed, within, quiet, beside, commit, machine })
 }

@@ -52,7 +52,7 @@ pub(crate) struct Options {
 /// # Errors
 /// When a server cannot be started, or answers wrongly.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let folder = crate::target_dir().join("compare");
+    let folder = crate::workspace::target_dir().join("compare");
     fs::create_dir_all(&folder)?;
     if options.memory {
         return memory::run(options, &folder);

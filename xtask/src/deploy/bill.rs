@@ -53,7 +53,7 @@ struct Tree {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn lock() -> Result<Lock> {
-    let text = std::fs::read_to_string(crate::root().join("Cargo.lock"))?;
+    let text = std::fs::read_to_string(crate::workspace::root().join("Cargo.lock"))?;
     toml::from_str(&text).context("Cargo.lock")
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(folder) => fs::canonicalize(folder).with_context(|| folder.display().to_string())?,
         None => build()?,
     };
-    let folder = crate::target_dir().join("deploy");
+    let folder = crate::workspace::target_dir().join("deploy");
     for name in ["man", "completions", "systemd", "sbom", "bin"] {
         fs::create_dir_all(folder.join(name))?;
     }
@@ -75,8 +75,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     write_pages(&programs, &folder.join("man"))?;
     let units = check_units(&folder.join("systemd"), &programs)?;
-    let dockerfile = fs::read_to_string(crate::root().join("deploy/Dockerfile"))?;
-    let toolchain = fs::read_to_string(crate::root().join("rust-toolchain.toml"))?;
+    let dockerfile = fs::read_to_string(crate::workspace::root().join("deploy/Dockerfile"))?;
+    let toolchain = fs::read_to_string(crate::workspace::root().join("rust-toolchain.toml"))?;
     check_image(&dockerfile, &toolchain)?;
     check_dependencies()?;
     let programs = PROGRAMS.len();
@@ -114,7 +114,7 @@ fn build() -> Result<PathBuf> {
     build.args(PROGRAMS.iter().flat_map(|(_, package, _)| ["--package", package]));
     build.args(PROGRAMS.iter().flat_map(|(program, ..)| ["--bin", program]));
     run_quietly(&mut build)?;
-    Ok(crate::target_dir().join("release"))
+    Ok(crate::workspace::target_dir().join("release"))
 }
 
 /// Formats a page; groff has nothing to say about it.
@@ -133,7 +133,7 @@ fn check_page(page: &Path) -> Result<()> {
 /// The units are as systemd wants them, and take from a process what it does not need; how many there are.
 fn check_units(copies: &Path, programs: &Path) -> Result<usize> {
     let mut units = Vec::new();
-    for entry in fs::read_dir(crate::root().join("deploy/systemd"))? {
+    for entry in fs::read_dir(crate::workspace::root().join("deploy/systemd"))? {
         let path = entry?.path();
         let text = fs::read_to_string(&path)?;
         let copy = copies.join(path.file_name().context("a file has a name")?);
@@ -184,7 +184,7 @@ fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
 /// Licences, bans and sources as deny.toml has them; advisories need a database that is fetched, where it can be.
 fn check_dependencies() -> Result<()> {
     if run_quietly(crate::programs::cargo().args(["deny", "--version"])).is_err() {
-        if crate::ci::requires_peers() {
+        if crate::workspace::requires_peers() {
             bail!("REQUIRE_PEERS=1, and cargo-deny is not installed to look at what dependencies may be");
         }
         println!("skipped: deny.toml (cargo-deny is not installed)");

@@ -56,7 +56,7 @@ mod tests {
             println!("skipped: no objcopy");
             return;
         }
-        let folder = crate::target_dir().join("tmp/split");
+        let folder = crate::workspace::target_dir().join("tmp/split");
         fs::create_dir_all(&folder).unwrap();
         let said = |program: &str| split(Path::new(program), &folder).map(drop).unwrap_err().to_string();
         assert!(said("/nowhere/nothing").contains("--only-keep-debug"));

@@ -84,14 +84,14 @@ pub(crate) struct Options {
 impl Options {
     /// Our server.
     fn ours(&self) -> Program {
-        Program::ours(self.ours.clone().unwrap_or_else(crate::release_server), self.valkey)
+        Program::ours(self.ours.clone().unwrap_or_else(crate::workspace::release_server), self.valkey)
     }
 
     /// The genuine server.
     fn genuine(&self) -> Program {
         let is_default = self.genuine.as_os_str() == "redis-server";
         if self.valkey && is_default {
-            return Program::genuine(crate::target_dir().join("suite-valkey/valkey/src/valkey-server"));
+            return Program::genuine(crate::workspace::target_dir().join("suite-valkey/valkey/src/valkey-server"));
         }
         Program::genuine(self.genuine.clone())
     }

@@ -92,7 +92,7 @@ pub(super) fn command(program: &Program, more: &[&str]) -> Result<(Vec<String>, 
 /// When it cannot be started.
 pub(super) fn start(program: &Program, more: &[&str]) -> Result<Server> {
     let (command, port) = command(program, more)?;
-    Server::start(&command, port, &crate::target_dir().join("differ"))
+    Server::start(&command, port, &crate::workspace::target_dir().join("differ"))
 }
 
 impl Pair {

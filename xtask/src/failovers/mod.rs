@@ -170,7 +170,7 @@ fn run_inside(options: &Options) -> Result<()> {
     ];
     for (what, is_there) in needs {
         if is_there.is_err() {
-            ensure!(!crate::ci::requires_peers(), "REQUIRE_PEERS=1, and there are no {what}");
+            ensure!(!crate::workspace::requires_peers(), "REQUIRE_PEERS=1, and there are no {what}");
             println!("skipped: failovers (they need {what})");
             return Ok(());
         }
@@ -179,7 +179,7 @@ fn run_inside(options: &Options) -> Result<()> {
     command.arg(env::current_exe()?).args(env::args_os().skip(1)).arg("--inside");
     if options.ours.is_none() {
         run_quietly(cargo().args(["build", "--quiet", "--package", "redis-server", "--bin", "redis-server"]))?;
-        command.arg("--ours").arg(crate::target_dir().join("debug/redis-server"));
+        command.arg("--ours").arg(crate::workspace::target_dir().join("debug/redis-server"));
     }
     let status = command.status().context("cannot start unshare")?;
     ensure!(status.success(), "failovers end with {status}");
@@ -194,7 +194,7 @@ fn measure(kind: Kind, programs: &[&Path], options: &Options) -> Result<Row> {
     for (number, program) in programs.iter().enumerate() {
         // Not the file that a link leads to: Debian's looks at its own name.
         let program = std::path::absolute(program)?;
-        let root = crate::target_dir().join("failovers").join(format!("{kind}-{number}"));
+        let root = crate::workspace::target_dir().join("failovers").join(format!("{kind}-{number}"));
         let port = 26400 + 10 * u16::try_from(number)?;
         let started = Deployment::start(kind.setup, &program, &options.genuine, &root, port);
         subjects.push(Subject::new(

@@ -65,7 +65,7 @@ const CONNECTIONS: u64 = 20;
 /// When valgrind is missing, or the server does not run under it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.depth > 0 && options.requests >= options.depth, "at least one full batch of requests is needed");
-    let folder = crate::target_dir().join("instructions");
+    let folder = crate::workspace::target_dir().join("instructions");
     fs::create_dir_all(&folder)?;
     if options.http {
         return http(options, &folder);
@@ -74,7 +74,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return grpc::run(options, &folder);
     }
     let port = free_port()?;
-    let server_command = options.server.clone().unwrap_or_else(|| crate::release_server().display().to_string());
+    let server_command =
+        options.server.clone().unwrap_or_else(|| crate::workspace::release_server().display().to_string());
     let (output, mut command) = callgrind(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));

@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return record::render();
     }
     let (ours, loadgen) = (options.programs.ours()?, options.programs.loadgen()?);
-    let folder = crate::target_dir().join("isolation");
+    let folder = crate::workspace::target_dir().join("isolation");
     let [our_name, their_name] = record::SERVERS;
     let mut subjects = vec![(our_name, command(&ours, &["--workers", "2"])?)];
     if !options.ours_only {
@@ -173,7 +173,7 @@ fn measure(
         rate: figure("per_second")?,
         rounds,
         seconds: options.seconds,
-        commit: loadgen::compare::commit(crate::root()),
+        commit: loadgen::compare::commit(crate::workspace::root()),
     })
 }
 

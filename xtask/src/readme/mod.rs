@@ -58,12 +58,20 @@ pub(crate) struct Options {
     show: bool,
 }
 
+impl Options {
+    /// Blocks in the files of this folder, by the programs that are built.
+    pub(crate) fn of_built(folder: &str) -> Self {
+        let programs = Some(crate::workspace::target_dir().join("debug"));
+        Self { only: folder.to_owned(), programs, redis_server: None, list: false, show: false }
+    }
+}
+
 /// Runs them.
 ///
 /// # Errors
 /// When a command fails; each is named with README, line and output. When a line of known.toml fits no command.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let known = Known::read(&crate::root().join("xtask/readme/known.toml"))?;
+    let known = Known::read(&crate::workspace::root().join("xtask/readme/known.toml"))?;
     let blocks = all_blocks()?;
     known.check_used(&blocks)?;
     if options.list {
@@ -71,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     if let Err(error) = run_quietly(crate::network::unshare().arg("true")) {
-        if crate::ci::requires_peers() {
+        if crate::workspace::requires_peers() {
             return Err(error
                 .context("REQUIRE_PEERS=1, and there are no network namespaces: they need root, or user namespaces"));
         }
@@ -82,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         run_quietly(crate::programs::cargo().arg("everything"))?;
     }
     let whole = |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
-    let programs = whole(&options.programs.clone().unwrap_or_else(|| crate::target_dir().join("debug")))?;
+    let programs = whole(&options.programs.clone().unwrap_or_else(|| crate::workspace::target_dir().join("debug")))?;
     let packages = Packages::read()?;
     let place = Place::new(programs, &packages, &known)?;
     if let Some(program) = &options.redis_server {
@@ -123,7 +131,7 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
         failures.extend(done.failure);
         missing.extend(done.missing);
     }
-    if !missing.is_empty() && crate::ci::requires_peers() {
+    if !missing.is_empty() && crate::workspace::requires_peers() {
         failures.extend(missing.iter().map(|missing| format!("REQUIRE_PEERS=1, and {missing}")));
     }
     missing.iter().for_each(|missing| println!("skipped: {missing}"));
@@ -138,10 +146,11 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
 fn all_blocks() -> Result<Vec<Block>> {
     let mut list = Command::new("git");
     list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "*REDIS.md"])
-        .current_dir(crate::root());
+        .current_dir(crate::workspace::root());
     let mut blocks = Vec::new();
     for name in run_quietly(&mut list)?.lines() {
-        let text = fs::read_to_string(crate::root().join(Path::new(name))).with_context(|| name.to_owned())?;
+        let text =
+            fs::read_to_string(crate::workspace::root().join(Path::new(name))).with_context(|| name.to_owned())?;
         blocks.extend(blocks::blocks(name, &text)?);
     }
     Ok(blocks)

@@ -86,7 +86,7 @@ impl Place {
     pub(super) fn new(programs: PathBuf, packages: &Packages, known: &Known) -> Result<Self> {
         // In memory, where nothing waits for a disk: moving a slot of a cluster is twenty fsyncs.
         let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory.to_owned() } else { crate::target_dir() };
+        let parent = if memory.is_dir() { memory.to_owned() } else { crate::workspace::target_dir() };
         let folder = parent.join(format!("readme-{}", process::id()));
         let links = folder.join("bin");
         fs::create_dir_all(&links)?;
@@ -94,7 +94,7 @@ impl Place {
             symlink(programs.join(name), links.join(name))?;
         }
         for (name, path) in &known.peers {
-            let path = crate::target_dir().join("tmp/peers").join(path);
+            let path = crate::workspace::target_dir().join("tmp/peers").join(path);
             if path.exists() {
                 symlink(path, links.join(name))?;
             }
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn what_a_session_finds() {
         let place = Place {
-            folder: crate::target_dir().join("readme"),
+            folder: crate::workspace::target_dir().join("readme"),
             programs: PathBuf::from("/nowhere"),
             path: env::var("PATH").unwrap(),
         };

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn cargo_run_is_the_program_that_it_would_build() {
-        let folder = crate::target_dir().join("readme-substitute");
+        let folder = crate::workspace::target_dir().join("readme-substitute");
         fs::create_dir_all(folder.join("examples")).unwrap();
         for name in ["redis-server", "grpc-server", "grpc-client", "echonet", "examples/light"] {
             fs::write(folder.join(name), "").unwrap();

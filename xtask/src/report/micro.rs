@@ -90,7 +90,7 @@ const MEASURE: &str = "cargo bench -p benches --features echonet";
 
 /// Takes the estimates of the last `cargo bench` into the record; older ones of other benchmarks stay.
 pub(super) fn keep() -> Result<()> {
-    let folder = crate::target_dir().join("criterion");
+    let folder = crate::workspace::target_dir().join("criterion");
     let mut fresh = Vec::new();
     collect(&folder, &mut fresh).with_context(|| format!("in {}: `{MEASURE}` comes first", folder.display()))?;
     ensure!(!fresh.is_empty(), "{} holds no estimates: `{MEASURE}` comes first", folder.display());
@@ -142,7 +142,7 @@ fn read_estimates() -> Result<BTreeMap<String, Estimate>> {
 impl Causes {
     /// Reads hypotheses and record.
     pub(super) fn read() -> Result<Self> {
-        let path = crate::root().join("benches/scenarios/hypotheses.toml");
+        let path = crate::workspace::root().join("benches/scenarios/hypotheses.toml");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let file: File = toml::from_str(&text).with_context(|| path.display().to_string())?;
         Ok(Self { hypotheses: file.hypotheses, estimates: read_estimates()? })
@@ -294,7 +294,7 @@ fn weight(share: &Share) -> &'static str {
 }
 
 fn source(file: &str) -> PathBuf {
-    crate::root().join("benches/micro").join(file)
+    crate::workspace::root().join("benches/micro").join(file)
 }
 
 /// The comment at the head of a hypothesis' file, without its marks.
@@ -389,7 +389,7 @@ mod tests {
             assert!(field(&head, "Hypothesis").is_some() && field(&head, "Claim").is_some(), "{}", hypothesis.file);
             assert!(!hypothesis.compare.is_empty());
         }
-        let files = fs::read_dir(crate::root().join("benches/micro")).unwrap();
+        let files = fs::read_dir(crate::workspace::root().join("benches/micro")).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         // These hold no hypothesis of their own.
         let known = ["main.rs", "own_path.rs", "system_allocator.rs"];

@@ -110,8 +110,8 @@ fn render(all: &Findings) -> Result<()> {
     for (path, text) in files(&document)? {
         fs::write(path, text)?;
     }
-    let page = crate::target_dir().join("report/report.html");
-    fs::create_dir_all(page.parent().unwrap_or_else(|| crate::root()))?;
+    let page = crate::workspace::target_dir().join("report/report.html");
+    fs::create_dir_all(page.parent().unwrap_or_else(|| crate::workspace::root()))?;
     fs::write(&page, page::render(&document))?;
     println!("written: REPORT.md, {}", page.display());
     Ok(())
@@ -125,6 +125,6 @@ fn files(document: &Document) -> Result<Vec<(PathBuf, String)>> {
             None
         }
     };
-    let report = (crate::root().join("REPORT.md"), markdown::render(document));
+    let report = (crate::workspace::root().join("REPORT.md"), markdown::render(document));
     Ok(document.blocks.iter().filter_map(figure).chain([report]).chain(readme::rendered()?).collect())
 }

@@ -127,7 +127,7 @@ fn build(findings: &[&Finding], interrupt: &Interrupt) -> Result<()> {
         }
     }
     eprintln!("building {}", wanted.join(", "));
-    quietly(&words, crate::root(), interrupt)
+    quietly(&words, crate::workspace::root(), interrupt)
 }
 
 /// Runs a command to its end, or to the user's; nobody of its process group outlives that.
@@ -137,7 +137,7 @@ fn quietly(words: &[String], folder: &Path, interrupt: &Interrupt) -> Result<()>
 
 /// The commit, with `+` behind it if there are changes other than a report's own.
 fn commit() -> Option<String> {
-    let git = |words: &[&str]| run_quietly(Command::new("git").args(words).current_dir(crate::root())).ok();
+    let git = |words: &[&str]| run_quietly(Command::new("git").args(words).current_dir(crate::workspace::root())).ok();
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
     let made = [":!REPORT.md", ":!benches/record", ":!benches/micro"];
     let changed = git(&[&["status", "--porcelain", "--untracked-files=no", "--", "."], &made[..]].concat())?;
@@ -179,7 +179,7 @@ impl<'a> Work<'a> {
         let began = Instant::now();
         install(plan, interrupt)?;
         let installing = began.elapsed();
-        let folder = crate::target_dir().join("report");
+        let folder = crate::workspace::target_dir().join("report");
         fs::create_dir_all(&folder)?;
         let output = folder.join(finding.record());
         // An older one must not pass for this one's.
@@ -199,7 +199,7 @@ impl<'a> Work<'a> {
     /// `loadgen compare` for a finding.
     fn compare(&self, output: &Path) -> Command {
         let Self { finding, plan, .. } = self;
-        let loadgen = crate::target_dir().join("release/loadgen");
+        let loadgen = crate::workspace::target_dir().join("release/loadgen");
         let mut command = if finding.network.is_empty() {
             Command::new(&loadgen)
         } else {
@@ -210,7 +210,7 @@ impl<'a> Work<'a> {
         };
         let file = format!("benches/scenarios/{}.toml", finding.record());
         // Who could not be installed fails once more, and tells the record why.
-        command.current_dir(crate::root()).args(["compare", &file, "--install", "--output"]).arg(output);
+        command.current_dir(crate::workspace::root()).args(["compare", &file, "--install", "--output"]).arg(output);
         command.args(["--rounds", &self.rounds.to_string()]);
         if self.quick {
             for scenario in &plan.scenarios {
@@ -228,7 +228,7 @@ impl<'a> Work<'a> {
 
 /// Installs what a plan says how to; who cannot be had is recorded as absent later.
 fn install(plan: &Plan, interrupt: &Interrupt) -> Result<()> {
-    let here = crate::root().join("benches/scenarios");
+    let here = crate::workspace::root().join("benches/scenarios");
     // Ours were built before.
     for subject in plan.subjects.iter().filter(|subject| !subject.name.starts_with(OURS)) {
         let Some(words) = &subject.install else { continue };
@@ -293,6 +293,6 @@ fn keep(mut record: Record, path: &Path, commit: Option<&str>) -> Result<usize> 
     record.write(path)?;
     // Where the workspace lies is nobody's business.
     let text = fs::read_to_string(path)?;
-    fs::write(path, text.replace(&format!("{}/", crate::root().display()), ""))?;
+    fs::write(path, text.replace(&format!("{}/", crate::workspace::root().display()), ""))?;
     Ok(record.runs.len())
 }

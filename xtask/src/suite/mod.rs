@@ -97,11 +97,11 @@ const LANES_MAX: u32 = 4;
 /// # Errors
 /// When a test hangs, or fewer than 97 % of the tests that concern supported commands pass.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let cache = crate::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
+    let cache = crate::workspace::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
     fs::create_dir_all(&cache)?;
     let tree = source::fetch(options.of, &cache)?;
     let units = units_of(options, &tree)?;
-    let known = Known::read(&crate::root().join(options.of.known()))?;
+    let known = Known::read(&crate::workspace::root().join(options.of.known()))?;
     let subject = Subject::new(options, &tree, cache.clone())?;
     let lanes = if options.port.is_some() || options.nodes().is_some() { 1 } else { options.jobs };
     let lane = |number| Lane::new(&tree, &cache, &subject, options, number);
@@ -214,7 +214,7 @@ impl Subject {
             _ if options.genuine => options.of.genuine(tree),
             // It is started in other folders than this one.
             Some(program) => std::path::absolute(program)?,
-            None => crate::release_server(),
+            None => crate::workspace::release_server(),
         };
         if !program.exists() {
             bail!("no {}: `cargo build --release -p redis-server` first", program.display());
@@ -242,7 +242,7 @@ impl Subject {
     /// The program, for files that start it.
     fn program(&self) -> PathBuf {
         match self {
-            Self::Running(_) => crate::release_server(),
+            Self::Running(_) => crate::workspace::release_server(),
             Self::Fresh { program, .. } => program.clone(),
         }
     }
