@@ -8,7 +8,6 @@ mod echonet_class;
 mod echonet_codec;
 mod echonet_controller;
 mod flush;
-mod frame_copy;
 mod grpc_encode;
 mod hasher;
 mod json;
@@ -17,7 +16,6 @@ mod map_contention;
 mod observer;
 mod own_path;
 mod reply_encode;
-mod resp_parse;
 mod routing;
 #[path = "../settings.rs"]
 mod settings;
@@ -29,7 +27,6 @@ criterion_main!(
     echonet_codec::group,
     echonet_controller::group,
     flush::group,
-    frame_copy::group,
     grpc_encode::group,
     hasher::group,
     json::group,
@@ -38,7 +35,6 @@ criterion_main!(
     observer::group,
     own_path::group,
     reply_encode::group,
-    resp_parse::group,
     routing::group,
     system_allocator::group,
     udp_socket::group,

@@ -86,7 +86,8 @@ fn record() -> PathBuf {
 }
 
 /// What measures both sides of every comparison.
-const MEASURE: &str = "cargo bench -p benches --features echonet";
+const MEASURE: &str =
+    "cargo bench -p benches; cargo bench --manifest-path benches/peers/micro-rust/Cargo.toml --target-dir target";
 
 /// Takes the estimates of the last `cargo bench` into the record; older ones of other benchmarks stay.
 pub(super) fn keep() -> Result<()> {
@@ -293,8 +294,13 @@ fn weight(share: &Share) -> &'static str {
     }
 }
 
+/// The folders of hypotheses: those that need no peer's code, and the others.
+const FOLDERS: [&str; 2] = ["benches/micro", "benches/peers/micro-rust/benches"];
+
+/// The file of a hypothesis; in the first folder if there is none.
 fn source(file: &str) -> PathBuf {
-    crate::workspace::root().join("benches/micro").join(file)
+    let mut places = FOLDERS.iter().map(|folder| crate::workspace::root().join(folder).join(file));
+    places.clone().find(|place| place.exists()).or_else(|| places.next()).expect("there are folders")
 }
 
 /// The comment at the head of a hypothesis' file, without its marks.
@@ -389,7 +395,7 @@ mod tests {
             assert!(field(&head, "Hypothesis").is_some() && field(&head, "Claim").is_some(), "{}", hypothesis.file);
             assert!(!hypothesis.compare.is_empty());
         }
-        let files = fs::read_dir(crate::workspace::root().join("benches/micro")).unwrap();
+        let files = FOLDERS.iter().flat_map(|folder| fs::read_dir(crate::workspace::root().join(folder)).unwrap());
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         // These hold no hypothesis of their own.
         let known = ["main.rs", "own_path.rs", "system_allocator.rs"];

@@ -60,8 +60,8 @@ pub(crate) struct Options {
     /// Measure nothing: keep a compact form of this record of `loadgen compare` in benches/record, and write the tables of READMEs.
     #[arg(long, value_name = "NAME.jsonl", conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro", "readme"])]
     keep: Option<PathBuf>,
-    /// Measure nothing: take the outcomes of hypotheses from the last
-    /// `cargo bench -p benches --features echonet`, and render.
+    /// Measure nothing: take the outcomes of hypotheses from the last run of the microbenchmarks
+    /// (CONTRIBUTING.md, "Measuring"), and render.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
     micro: bool,
 }

@@ -2,8 +2,7 @@
 //! **Source**: "Rust vs Go vs C, database and IoT" (ECHONET Lite).
 //! **Hypothesis**: copying a frame costs some hundred nanoseconds, a fraction of the 2 µs of its system calls.
 //! **Compared**: a frame that asks for 12 properties, looked through in place and taken apart into owned properties (both by
-//! echonet-lite), and into owned messages (by the crate `echonet`, the published subject's successor, which takes minutes to
-//! build: `cargo bench -p benches --features echonet --bench micro -- frame`).
+//! echonet-lite), and into owned messages (by the crate `echonet`, the published subject's successor).
 
 use std::hint::black_box;
 
@@ -27,7 +26,6 @@ fn owned(bytes: &[u8]) -> u32 {
     black_box(&properties).iter().map(|(epc, _)| u32::from(*epc)).sum()
 }
 
-#[cfg(feature = "echonet")]
 fn copied(bytes: &[u8]) -> u32 {
     let mut message = echonet::protocol::Message::new();
     assert!(message.parse(bytes), "a frame");
@@ -38,13 +36,11 @@ fn frame_copy(c: &mut Criterion) {
     let sum: u32 = GET_OF_12[12..].chunks(2).map(|property| u32::from(property[0])).sum();
     assert_eq!(borrowed(GET_OF_12), sum, "every property is found");
     assert_eq!(owned(GET_OF_12), sum, "every property is found");
-    #[cfg(feature = "echonet")]
     assert_eq!(copied(GET_OF_12), sum, "every property is found");
     let mut group = c.benchmark_group("ECHONET frame of 12 properties");
     group.throughput(Throughput::Elements(1));
     group.bench_function("borrowed, echonet-lite", |b| b.iter(|| borrowed(black_box(GET_OF_12))));
     group.bench_function("copied, echonet-lite", |b| b.iter(|| owned(black_box(GET_OF_12))));
-    #[cfg(feature = "echonet")]
     group.bench_function("copied, echonet", |b| b.iter(|| copied(black_box(GET_OF_12))));
     group.finish();
 }
