@@ -1,4 +1,4 @@
-//! The commands of every README, run as they are printed.
+//! The commands of every README and of the documents in docs/, run as they are printed.
 //!
 //! Each fenced block of language `sh` or `console` is a session of its own, in an empty folder and a network of its own, so that the
 //! printed ports are free: `eth0` there has the address 192.0.2.2. What differs from a reader's terminal:
@@ -145,7 +145,7 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
 /// The blocks of every README, and of what stands in the place of a part of one.
 fn all_blocks() -> Result<Vec<Block>> {
     let mut list = Command::new("git");
-    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "*REDIS.md"])
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "*REDIS.md", "docs/*.md"])
         .current_dir(crate::workspace::root());
     let mut blocks = Vec::new();
     for name in run_quietly(&mut list)?.lines() {
