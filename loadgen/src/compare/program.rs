@@ -88,6 +88,7 @@ impl ProgramRun {
             bytes_sent: 0,
             deliveries: None,
             redirects: None,
+            openings: None,
             fairness: Fairness::default(),
             generator: Generator { cpu: other, busiest_thread, resident_bytes: 0 },
             server: Some(server),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::objective::Verdict;
-use crate::record::{Latencies, Outcome};
+use crate::record::{Latencies, Openings, Outcome};
 
 /// The result as JSON: the [`Outcome`] itself, with complete histograms, and a `summary` of the usual figures, so that nobody
 /// has to decode histograms for a percentile. Times are seconds.
@@ -36,17 +36,37 @@ fn summary(outcome: &Outcome) -> Value {
         "all": figures(&outcome.latencies(), outcome.seconds),
         "operations": operations.collect::<Vec<_>>(),
         "deliveries": deliveries.map(|deliveries| figures(&deliveries.latencies, outcome.seconds)),
+        "openings": outcome.openings.as_ref().map(|openings| openings_of(openings)),
         "failed": outcome.failed(),
         "server_cpu_micros_per_answer": outcome.server_cpu_micros(),
         "generator_cpu_micros_per_answer": outcome.generator_cpu_micros(),
     })
 }
 
+/// By part of the opening; a part that did not happen (TLS) is absent.
+fn openings_of(openings: &Openings) -> Value {
+    let parts = openings.parts().map(|(name, latencies)| {
+        let mut figures = latency_figures(latencies);
+        figures["connections"] = json!(latencies.count());
+        (name.to_lowercase().replace(' ', "_"), figures)
+    });
+    Value::Object(parts.collect())
+}
+
 fn figures(latencies: &Latencies, seconds: f64) -> Value {
-    let percentile = |percent: f64| latencies.percentile(percent).as_secs_f64();
-    json!({
+    let mut figures = json!({
         "answers": latencies.count(),
         "per_second": if seconds > 0.0 { latencies.count() as f64 / seconds } else { 0.0 },
+    });
+    if let (Value::Object(figures), Value::Object(more)) = (&mut figures, latency_figures(latencies)) {
+        figures.extend(more);
+    }
+    figures
+}
+
+fn latency_figures(latencies: &Latencies) -> Value {
+    let percentile = |percent: f64| latencies.percentile(percent).as_secs_f64();
+    json!({
         "min": latencies.min().as_secs_f64(),
         "mean": latencies.mean().as_secs_f64(),
         "deviation": latencies.deviation().as_secs_f64(),

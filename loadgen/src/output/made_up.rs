@@ -40,6 +40,7 @@ pub(crate) fn outcome() -> Outcome {
         bytes_sent: 300_000,
         deliveries: None,
         redirects: None,
+        openings: None,
         fairness: Fairness { least: 58, most: 61 },
         generator: Generator {
             cpu: Cpu { user: 0.006, system: 0.012 },

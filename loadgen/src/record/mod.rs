@@ -4,11 +4,13 @@
 
 mod failure;
 mod histogram;
+mod openings;
 mod outcome;
 mod tally;
 
 pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::Latencies;
+pub use openings::{OpeningPart, Openings};
 pub use outcome::{
     Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
     Told,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, FailureCount, Latencies};
+use super::{Failure, FailureCount, Latencies, Openings};
 
 /// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Outcome {
     /// How often servers sent requests on to others, where each request has its own server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
+    /// How long connections took to open, up to the first byte of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openings: Option<Box<Openings>>,
     /// How evenly the connections were served.
     pub fairness: Fairness,
     /// What the generator itself used.

@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Deliveries, Failure, Failures, Latencies, Redirects};
+use super::{Deliveries, Failure, Failures, Latencies, OpeningPart, Openings, Redirects};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -34,6 +34,7 @@ pub struct Tally {
     unexpected: u64,
     redirects: Redirects,
     deliveries: Deliveries,
+    openings: Openings,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -53,6 +54,7 @@ impl Tally {
             unexpected: 0,
             redirects: Redirects::default(),
             deliveries: Deliveries::default(),
+            openings: Openings::default(),
             ended: 0,
         }
     }
@@ -99,6 +101,11 @@ impl Tally {
     /// A connection could not be opened, or was lost: counted whatever the window, because no request stands for it.
     pub fn connection_failed(&mut self, failure: Failure, example: impl FnOnce() -> String) {
         self.failures.add(failure, example);
+    }
+
+    /// A part of a connection's opening took so long; counted whatever the window.
+    pub fn opened(&mut self, part: OpeningPart, nanos: Nanos) {
+        self.openings.record(part, nanos);
     }
 
     /// Bytes came in.
@@ -154,6 +161,12 @@ impl Tally {
     #[must_use]
     pub fn deliveries(&self) -> &Deliveries {
         &self.deliveries
+    }
+
+    /// How long connections took to open since the last [`drain_into`](Self::drain_into).
+    #[must_use]
+    pub fn openings(&self) -> &Openings {
+        &self.openings
     }
 
     /// How often requests were sent on.
@@ -214,6 +227,7 @@ impl Tally {
         }
         other.deliveries.promised += std::mem::take(&mut self.deliveries.promised);
         other.deliveries.arrived += std::mem::take(&mut self.deliveries.arrived);
+        other.openings.take(&mut self.openings);
         other.ended += std::mem::take(&mut self.ended);
     }
 

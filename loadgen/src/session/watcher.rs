@@ -379,6 +379,8 @@ impl<'a> Watcher<'a> {
         let is_behind = self.is_behind();
         let ending = self.ending();
         let (redirects, deliveries) = (self.redirects(), self.deliveries().cloned().map(Box::new));
+        let openings = Some(self.total.openings()).filter(|openings| openings.parts().next().is_some());
+        let openings = openings.cloned().map(Box::new);
         let failures = self.failures(&ending);
         let length = |from: Nanos, until: Nanos| until.saturating_sub(from) as f64 / 1e9;
         let window = self.window.map_or(0.0, |(from, until)| match self.load.length {
@@ -426,6 +428,7 @@ impl<'a> Watcher<'a> {
             bytes_sent,
             deliveries,
             redirects,
+            openings,
             fairness: Fairness {
                 least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),
                 most: answers.map(|(_, most)| most).max().unwrap_or_default(),

@@ -274,6 +274,10 @@ impl Protocol for Http1 {
         }
     }
 
+    fn requests_per_connection(&self) -> Option<usize> {
+        self.connection_per_request.then_some(1)
+    }
+
     fn in_flight(&self, connection: &Http1Connection) -> usize {
         connection.in_flight.len()
     }

@@ -48,6 +48,9 @@ pub(super) struct Worker<'a, P: Protocol> {
     open: usize,
     open_at_end: Option<usize>,
     tally: Tally,
+    /// When the turn under way began: a closed loop's next request is due when the last answer was accounted, so that no
+    /// time lies between two latencies.
+    turn: Nanos,
     source: Source,
     /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
     gaps: Source,
@@ -92,6 +95,9 @@ struct Connection<P: Protocol> {
     client: usize,
     /// The number of its server, where there are several.
     server: usize,
+    /// Requests that wait for it to open, by their intended times.
+    waiting: Vec<Nanos>,
+    opening: Opening,
     link: Option<Link>,
     state: State,
     /// Until then it may take to be open, and prepared.
@@ -121,6 +127,8 @@ impl<P: Protocol> Connection<P> {
             seat,
             client,
             server,
+            waiting: Vec::new(),
+            opening: Opening::default(),
             link: None,
             state: State::Down(0),
             deadline: 0,
@@ -137,12 +145,32 @@ impl<P: Protocol> Connection<P> {
     }
 }
 
+/// When the steps of a connection's opening began.
+#[derive(Clone, Copy, Default)]
+struct Opening {
+    /// `connect` was called.
+    began: Nanos,
+    /// The transport is connected; 0 before.
+    connected: Nanos,
+    /// The first request was sent and nothing has come since; 0 otherwise.
+    asked: Nanos,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// Closed as agreed, or lost; the next request opens it.
+    Idle,
     Opening,
     Open,
     /// Not to be opened before.
     Down(Nanos),
+}
+
+impl<P: Protocol> Connection<P> {
+    /// Whether requests wait for it to open.
+    fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
 }
 
 impl<'a, P: Protocol> Worker<'a, P> {
@@ -172,6 +200,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connections,
             clients,
             tally: Tally::new(protocol.operations().len()),
+            turn: 0,
             source: Source::new(load.seed, index, threads),
             gaps: Source::new(!load.seed, index, threads),
             phase: Phase::Opening,
@@ -205,7 +234,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let mut next_tick = self.shared.clock.now();
         for place in 0..self.connections.len() {
             self.tally.set_now(self.shared.clock.now());
-            self.open(poller, place);
+            self.prepare(poller, place);
         }
         loop {
             events.clear();
@@ -214,7 +243,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
-            self.tally.set_now(self.shared.clock.now());
+            self.turn = self.shared.clock.now();
+            self.tally.set_now(self.turn);
             if P::TOGETHER {
                 // What another thread has begun may be answered here before this one has seen that the load begins.
                 self.enter_phase();
@@ -225,7 +255,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             for event in &events {
                 self.react(poller, event.data.u64() as usize, event.flags);
             }
-            // What is sent from here on is intended now: reading took its time.
+            // An open loop's requests have become due, and phases have ended, while answers were read.
             self.tally.set_now(self.shared.clock.now());
             self.enter_phase();
             self.feed(poller);
@@ -296,8 +326,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     }
                 };
                 self.phase = Phase::Loading { from, until, schedule };
+                self.turn = now;
                 for place in 0..self.connections.len() {
-                    self.list(place);
+                    self.enter_load(place);
                 }
             }
             Phase::Loading { from, until, .. } => {
@@ -309,7 +340,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     // An open loop's last requests may have become due since the last turn.
                     self.take_due();
                     let limit = now.saturating_add(nanos(self.load.timeout));
-                    self.open_at_end = Some(self.open);
+                    self.open_at_end = Some(self.usable());
                     self.phase = Phase::Draining { from, limit };
                 }
             }
@@ -335,7 +366,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
 
     /// Whether nothing is under way.
     fn is_idle(&self) -> bool {
-        let waits = |connection: &Connection<P>| self.protocol.in_flight(&connection.codec) > 0;
+        let waits = |connection: &Connection<P>| self.protocol.in_flight(&connection.codec) > 0 || connection.waits();
         self.backlog.is_empty() && !self.connections.iter().any(waits)
     }
 
@@ -343,8 +374,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
     fn finish(&mut self) {
         self.tally.set_now(self.shared.clock.now());
         if !self.shared.is_stopped() {
-            for connection in &mut self.connections {
-                self.protocol.abandon(&mut connection.codec, Failure::TimedOut, &mut self.tally);
+            for place in 0..self.connections.len() {
+                self.abandon(place, Failure::TimedOut);
             }
         }
         for intended in self.backlog.drain(..) {
@@ -382,6 +413,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let now = self.tally.now();
         let before = now.saturating_sub(nanos(self.load.timeout));
         for place in 0..self.connections.len() {
+            self.expire_waiting(poller, place, before);
             let is_late = now >= self.connections[place].deadline;
             match self.connections[place].state {
                 State::Open if is_late && !self.connections[place].is_tried => {
@@ -402,8 +434,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     let example = format!("no connection within {:?}", self.load.timeout);
                     self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
                 }
-                State::Down(until) if now >= until && self.is_wanted(place) => self.open(poller, place),
-                State::Opening | State::Down(_) => {}
+                State::Down(until) if now >= until && self.is_wanted(place) => self.open_again(poller, place),
+                State::Idle | State::Opening | State::Down(_) => {}
             }
             if P::ROUTED && self.connections[place].state != State::Open {
                 // What waits for a server that does not come must not wait for ever.
