@@ -197,6 +197,10 @@ impl Protocol for Grpc {
         false
     }
 
+    fn take_back(&self, connection: &mut GrpcConnection, waiting: &mut Vec<Nanos>) {
+        connection.connection.take_back(waiting);
+    }
+
     fn abandon(&self, connection: &mut GrpcConnection, failure: Failure, tally: &mut Tally) {
         connection.connection.abandon(failure, tally);
     }

@@ -207,6 +207,10 @@ impl Protocol for Http2 {
         false
     }
 
+    fn take_back(&self, connection: &mut Http2Connection, waiting: &mut Vec<Nanos>) {
+        connection.connection.take_back(waiting);
+    }
+
     fn abandon(&self, connection: &mut Http2Connection, failure: Failure, tally: &mut Tally) {
         connection.connection.abandon(failure, tally);
     }
