@@ -32,8 +32,13 @@ pub(crate) fn outcome() -> Outcome {
         ],
         told: None,
         failures: vec![
-            FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["no answer for 10 s".to_owned()] },
-            FailureCount { kind: Failure::Rejected, count: 1, examples: vec!["-ERR no".to_owned()] },
+            FailureCount {
+                kind: Failure::TimedOut,
+                count: 2,
+                examples: vec!["no answer for 10 s".to_owned()],
+                latencies: None,
+            },
+            FailureCount { kind: Failure::Rejected, count: 1, examples: vec!["-ERR no".to_owned()], latencies: None },
         ],
         offered_per_second: Some(1001.0),
         bytes_received: 3 << 20,
@@ -71,6 +76,7 @@ pub(crate) fn refused() -> Outcome {
             kind: Failure::Refused,
             count: 50,
             examples: vec!["127.0.0.1:6379: connection refused".to_owned()],
+            latencies: None,
         }],
         offered_per_second: None,
         server: None,
@@ -87,7 +93,8 @@ pub(crate) fn run_of(answers: u64, nanos: u64) -> Outcome {
     for index in 0..answers {
         latencies.record(nanos + nanos * 10 * (index * index) / (answers * answers).max(1));
     }
-    let failure = FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["after 1 s".to_owned()] };
+    let failure =
+        FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["after 1 s".to_owned()], latencies: None };
     let server = ServerUse {
         pid: 1,
         others: 0,

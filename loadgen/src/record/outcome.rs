@@ -1,5 +1,7 @@
 //! The result of a run, as it is kept in records and shown to people.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, FailureCount, Latencies, Openings};
@@ -215,6 +217,27 @@ impl Outcome {
     #[must_use]
     pub fn main_latencies(&self) -> Latencies {
         self.deliveries.as_ref().map_or_else(|| self.latencies(), |deliveries| deliveries.latencies.clone())
+    }
+
+    /// How long the requests took that failed, until they did.
+    #[must_use]
+    pub fn failed_latencies(&self) -> Latencies {
+        let mut all = Latencies::new();
+        for latencies in self.failures.iter().filter_map(|failure| failure.latencies.as_ref()) {
+            all.merge(latencies);
+        }
+        all
+    }
+
+    /// The latency that `percent` of all requests do not exceed, where a request that failed is slower than every answer;
+    /// nothing where that one failed, or there was none.
+    #[must_use]
+    pub fn percentile_of_all(&self, percent: f64) -> Option<Duration> {
+        let latencies = self.main_latencies();
+        let answers = latencies.count();
+        let all = answers + self.failed_latencies().count() + self.failures_of(Failure::Undelivered);
+        let rank = ((percent / 100.0 * all as f64).ceil() as u64).clamp(1, all.max(1));
+        (rank <= answers).then(|| latencies.percentile(100.0 * (rank as f64 - 0.5) / answers as f64))
     }
 
     /// Right answers.

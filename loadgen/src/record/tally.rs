@@ -25,6 +25,8 @@ pub enum Window {
 pub struct Tally {
     now: Nanos,
     window: Window,
+    /// What a request that has timed out took at least.
+    timeout: Nanos,
     /// By operation, since the last [`drain_into`](Self::drain_into).
     latencies: Vec<Latencies>,
     failures: Failures,
@@ -46,6 +48,7 @@ impl Tally {
         Self {
             now: 0,
             window: Window::Closed,
+            timeout: 0,
             latencies: vec![Latencies::new(); operations],
             failures: Failures::default(),
             last_answer: 0,
@@ -70,6 +73,11 @@ impl Tally {
         self.now
     }
 
+    /// Sets how long a request may take.
+    pub fn set_timeout(&mut self, timeout: Nanos) {
+        self.timeout = timeout;
+    }
+
     /// Sets which requests count from here on.
     pub fn set_window(&mut self, window: Window) {
         self.window = window;
@@ -89,7 +97,10 @@ impl Tally {
     pub fn failed(&mut self, intended: Nanos, failure: Failure, example: impl FnOnce() -> String) {
         self.ended += 1;
         if self.counts(intended) {
-            self.failures.add(failure, example);
+            let taken = self.now.saturating_sub(intended);
+            // A connection is given up as a whole: those behind the oldest request had waited for less.
+            let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+            self.failures.add_request(failure, taken.max(least), example);
         }
     }
 

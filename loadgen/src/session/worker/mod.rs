@@ -189,6 +189,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connections
                 .extend(servers.map(|server| Connection::new(seat, client, server, protocol.connect_to(seat, server))));
         }
+        let mut tally = Tally::new(protocol.operations().len());
+        tally.set_timeout(nanos(load.timeout));
         Self {
             protocol,
             load,
@@ -199,7 +201,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             open_at_end: None,
             connections,
             clients,
-            tally: Tally::new(protocol.operations().len()),
+            tally,
             turn: 0,
             source: Source::new(load.seed, index, threads),
             gaps: Source::new(!load.seed, index, threads),
