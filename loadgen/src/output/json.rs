@@ -39,6 +39,7 @@ fn summary(outcome: &Outcome) -> Value {
         "operations": operations.collect::<Vec<_>>(),
         "deliveries": deliveries.map(|deliveries| figures(&deliveries.latencies, outcome.seconds)),
         "openings": outcome.openings.as_ref().map(|openings| openings_of(openings)),
+        "stalled": outcome.is_stalled(),
         "failed": outcome.failed(),
         "failures": outcome.failures.iter().map(failure_of).collect::<Vec<_>>(),
         "server_cpu_micros_per_answer": outcome.server_cpu_micros(),

@@ -40,6 +40,7 @@ pub(crate) fn outcome() -> Outcome {
             },
             FailureCount { kind: Failure::Rejected, count: 1, examples: vec!["-ERR no".to_owned()], latencies: None },
         ],
+        statuses: Vec::new(),
         offered_per_second: Some(1001.0),
         bytes_received: 3 << 20,
         bytes_sent: 300_000,
@@ -51,6 +52,7 @@ pub(crate) fn outcome() -> Outcome {
             cpu: Cpu { user: 0.006, system: 0.012 },
             busiest_thread: 0.942,
             resident_bytes: 5 << 20,
+            ..Generator::default()
         },
         server: Some(ServerUse {
             pid: 4711,
@@ -110,7 +112,12 @@ pub(crate) fn run_of(answers: u64, nanos: u64) -> Outcome {
         operations: vec![Operation { name: "GET".to_owned(), latencies }],
         failures: if answers > 0 { vec![failure] } else { Vec::new() },
         offered_per_second: None,
-        generator: Generator { cpu: Cpu { user: 0.5, system: 0.5 }, busiest_thread: 0.5, resident_bytes: 1_000_000 },
+        generator: Generator {
+            cpu: Cpu { user: 0.5, system: 0.5 },
+            busiest_thread: 0.5,
+            resident_bytes: 1_000_000,
+            ..Generator::default()
+        },
         server: Some(server),
         notes: vec!["made up".to_owned()],
         ..outcome()

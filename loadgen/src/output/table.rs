@@ -155,6 +155,10 @@ fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if outcome.answers() == 0 {
         return lines;
     }
+    if outcome.statuses.iter().any(|status| status.status != 200) {
+        let statuses = outcome.statuses.iter().map(|one| format!("{}: {}", one.status, number::thousands(one.count)));
+        lines.push(("Statuses", statuses.collect::<Vec<_>>().join("; ")));
+    }
     if let Some(deliveries) = &outcome.deliveries {
         let [arrived, promised] = [deliveries.arrived, deliveries.promised].map(number::thousands);
         lines.push(("Deliveries", format!("{arrived} of {promised} that the server promised")));

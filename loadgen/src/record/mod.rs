@@ -13,6 +13,6 @@ pub use histogram::Latencies;
 pub use openings::{OpeningPart, Openings};
 pub use outcome::{
     Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
-    Told,
+    Stalls, StatusCount, Told,
 };
-pub use tally::{Tally, Window};
+pub use tally::{Parts, Tally, Window};

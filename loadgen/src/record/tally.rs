@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Deliveries, Failure, Failures, Latencies, OpeningPart, Openings, Redirects};
+use super::{Deliveries, Failure, Failures, Latencies, OpeningPart, Openings, Redirects, StatusCount};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -20,6 +20,18 @@ pub enum Window {
     },
 }
 
+/// Answers that lie on an edge of the window, each by the part of its time that lies on the edge's other side.
+///
+/// A closed loop's answers in the window are those that count, less `after`, and `before`: an exact rate even where an
+/// answer takes longer than the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// The parts within the window of requests that were intended before it.
+    pub before: f64,
+    /// The parts behind the window of requests that were intended in it.
+    pub after: f64,
+}
+
 /// One thread's account: what was answered since the last time somebody looked, and how.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -31,6 +43,8 @@ pub struct Tally {
     latencies: Vec<Latencies>,
     failures: Failures,
     last_answer: Nanos,
+    parts: Parts,
+    statuses: Vec<StatusCount>,
     bytes_received: u64,
     bytes_sent: u64,
     unexpected: u64,
@@ -52,6 +66,8 @@ impl Tally {
             latencies: vec![Latencies::new(); operations],
             failures: Failures::default(),
             last_answer: 0,
+            parts: Parts::default(),
+            statuses: Vec::new(),
             bytes_received: 0,
             bytes_sent: 0,
             unexpected: 0,
@@ -87,9 +103,30 @@ impl Tally {
     #[inline]
     pub fn finished(&mut self, operation: usize, intended: Nanos) {
         self.ended += 1;
-        if self.counts(intended) {
+        let taken = self.now.saturating_sub(intended);
+        let Window::Open { from, until } = self.window else {
+            return;
+        };
+        if (from..until).contains(&intended) {
             self.last_answer = self.now;
-            self.latencies[operation].record(self.now.saturating_sub(intended));
+            self.latencies[operation].record(taken);
+            if self.now > until {
+                self.parts.after += (self.now - until) as f64 / taken as f64;
+            }
+        } else if intended < from && self.now > from {
+            self.parts.before += (self.now - from) as f64 / taken as f64;
+        }
+    }
+
+    /// A request was answered with this status; counted if the request is.
+    #[inline]
+    pub fn status(&mut self, intended: Nanos, status: u16) {
+        if !self.counts(intended) {
+            return;
+        }
+        match self.statuses.iter_mut().find(|known| known.status == status) {
+            Some(known) => known.count += 1,
+            None => self.statuses.push(StatusCount { status, count: 1 }),
         }
     }
 
@@ -100,6 +137,9 @@ impl Tally {
             let taken = self.now.saturating_sub(intended);
             // A connection is given up as a whole: those behind the oldest request had waited for less.
             let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+            if matches!(failure, Failure::Rejected | Failure::Wrong) {
+                self.last_answer = self.now;
+            }
             self.failures.add_request(failure, taken.max(least), example);
         }
     }
@@ -198,7 +238,19 @@ impl Tally {
         self.ended
     }
 
-    /// When the last counted answer came.
+    /// The parts of answers' times that lie on the other side of the window's edges.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        self.parts
+    }
+
+    /// How often each status was answered.
+    #[must_use]
+    pub fn statuses(&self) -> &[StatusCount] {
+        &self.statuses
+    }
+
+    /// When the last counted answer came, right or not.
     #[must_use]
     pub fn last_answer(&self) -> Nanos {
         self.last_answer
@@ -238,6 +290,17 @@ impl Tally {
         }
         other.deliveries.promised += std::mem::take(&mut self.deliveries.promised);
         other.deliveries.arrived += std::mem::take(&mut self.deliveries.arrived);
+        let Parts { before, after } = std::mem::take(&mut self.parts);
+        other.parts.before += before;
+        other.parts.after += after;
+        for StatusCount { status, count } in &mut self.statuses {
+            match other.statuses.iter_mut().find(|known| known.status == *status) {
+                Some(known) => known.count += *count,
+                None => other.statuses.push(StatusCount { status: *status, count: *count }),
+            }
+            // What was answered once is likely to be answered again: its place stays.
+            *count = 0;
+        }
         other.openings.take(&mut self.openings);
         other.ended += std::mem::take(&mut self.ended);
     }
@@ -259,6 +322,18 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_on_an_edge_count_by_their_parts() {
+        let mut tally = Tally::new(1);
+        tally.set_window(Window::Open { from: 10, until: 20 });
+        for (intended, answered) in [(2, 9), (0, 40), (12, 18), (16, 24), (22, 30)] {
+            tally.set_now(answered);
+            tally.finished(0, intended);
+        }
+        assert_eq!(tally.latencies()[0].count(), 2);
+        assert_eq!(tally.parts(), Parts { before: 0.75, after: 0.5 });
+    }
 
     #[test]
     fn the_window_says_what_counts() {

@@ -227,6 +227,7 @@ impl Http1 {
         };
         let operation = asked.operation as usize;
         let request = &self.requests[operation];
+        tally.status(asked.intended, connection.status);
         if connection.status >= 400 {
             return tally.failed(asked.intended, Failure::Rejected, || {
                 format!("{}: status {}", request.name(), connection.status)

@@ -138,6 +138,7 @@ impl Judge for Http2 {
     fn complete(&self, exchange: &mut HttpExchange, intended: Nanos, tally: &mut Tally) {
         let operation = exchange.operation as usize;
         let request = &self.requests[operation];
+        tally.status(intended, exchange.status);
         if exchange.status >= 400 {
             let status = exchange.status;
             return tally.failed(intended, Failure::Rejected, || format!("{}: status {status}", request.name));

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::cpu::ThreadCpu;
 use super::link::{Link, Lost};
 use super::shared::{SeatEnding, Shared};
+use super::stalls::StallWatch;
 use crate::clock::{Nanos, nanos};
 use crate::codec::{Drawn, Protocol};
 use crate::load::Load;
@@ -55,6 +56,8 @@ pub(super) struct Worker<'a, P: Protocol> {
     /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
     gaps: Source,
     phase: Phase,
+    stalls: StallWatch,
+    first: First,
     /// Connections to be given requests in this turn.
     dirty: Vec<u32>,
     /// Connections that were not read to their end in this turn.
@@ -76,6 +79,16 @@ enum Phase {
     Loading { from: Nanos, until: Nanos, schedule: Option<Schedule> },
     /// The last answers are awaited, until then at most.
     Draining { from: Nanos, limit: Nanos },
+}
+
+/// When a thread began to answer what is counted.
+#[derive(Default)]
+struct First {
+    /// The last answer before the first counted one: from then on the server worked on what is counted.
+    began: Option<Nanos>,
+    /// The last answer that is not counted, and how many there were in the tally.
+    before: Nanos,
+    ended: u64,
 }
 
 /// One of the load's clients, which has a connection to each of several servers.
@@ -206,6 +219,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             source: Source::new(load.seed, index, threads),
             gaps: Source::new(!load.seed, index, threads),
             phase: Phase::Opening,
+            stalls: StallWatch::new(shared.clock.now()),
+            first: First::default(),
             dirty: Vec::new(),
             unfinished: Vec::new(),
             backlog: VecDeque::new(),
@@ -240,13 +255,14 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         loop {
             events.clear();
-            let timeout = self.timeout(next_tick);
+            let wait = self.timeout(next_tick);
+            let timeout = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
             match epoll::wait(poller, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
-            self.turn = self.shared.clock.now();
-            self.tally.set_now(self.turn);
+            self.look_at_clock(wait);
+            self.turn = self.tally.now();
             if P::TOGETHER {
                 // What another thread has begun may be answered here before this one has seen that the load begins.
                 self.enter_phase();
@@ -258,7 +274,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 self.react(poller, event.data.u64() as usize, event.flags);
             }
             // An open loop's requests have become due, and phases have ended, while answers were read.
-            self.tally.set_now(self.shared.clock.now());
+            self.look_at_clock(0);
+            if self.first.began.is_none() {
+                self.look_for_first();
+            }
             self.enter_phase();
             self.feed(poller);
             if self.tally.now() >= next_tick {
@@ -271,10 +290,32 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
     }
 
+    /// Reads the clock, after a wait of at most `allowed`.
+    fn look_at_clock(&mut self, allowed: Nanos) {
+        let now = self.shared.clock.now();
+        let counts = match self.phase {
+            Phase::Opening => false,
+            Phase::Loading { from, .. } => now > from,
+            Phase::Draining { .. } => true,
+        };
+        self.stalls.look(now, allowed, counts);
+        self.tally.set_now(now);
+    }
+
+    /// Looks whether a counted answer has come.
+    fn look_for_first(&mut self) {
+        if self.tally.last_answer() > 0 {
+            self.first.began = Some(self.first.before);
+        } else if self.tally.ended() != self.first.ended {
+            self.first.ended = self.tally.ended();
+            self.first.before = self.turn;
+        }
+    }
+
     /// How long to wait for sockets: until the next tick, the next intended request, or the next phase.
-    fn timeout(&self, next_tick: Nanos) -> Timespec {
+    fn timeout(&self, next_tick: Nanos) -> Nanos {
         if !self.dirty.is_empty() || !self.unfinished.is_empty() {
-            return Timespec { tv_sec: 0, tv_nsec: 0 };
+            return 0;
         }
         let now = self.shared.clock.now();
         let mut until = next_tick;
@@ -294,8 +335,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         // While connections open, the beginning of the load is looked for often.
         let longest = if matches!(self.phase, Phase::Opening) { TICK / 50 } else { TICK };
-        let wait = until.saturating_sub(now).min(longest);
-        Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
+        until.saturating_sub(now).min(longest)
     }
 
     /// Ticks are parts of the window's seconds.
@@ -390,6 +430,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             cpu,
             wall,
             answers: answers.iter().min().copied().zip(answers.iter().max().copied()),
+            first: self.first.began,
+            stalls: self.stalls.stalls(),
             last_answer: self.tally.last_answer(),
             open_at_end: self.open_at_end,
             resident_bytes: resident_bytes(),
@@ -453,6 +495,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
         seat.open_connections.store(self.open, Ordering::Relaxed);
         seat.ready.store(self.opening == 0, Ordering::Release);
         self.tally.drain_into(&mut seat.tally());
+        self.first.ended = 0;
+        self.stalls.tick();
     }
 }
 
