@@ -162,6 +162,10 @@ impl Protocol for Grpc {
         connection.connection.room()
     }
 
+    fn is_prepared(&self, connection: &GrpcConnection) -> bool {
+        connection.connection.is_prepared()
+    }
+
     fn in_flight(&self, connection: &GrpcConnection) -> usize {
         connection.connection.in_flight()
     }

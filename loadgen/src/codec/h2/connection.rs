@@ -119,6 +119,12 @@ impl<E: Default> Connection<E> {
         }
     }
 
+    /// Whether the server has said who it is.
+    #[must_use]
+    pub fn is_prepared(&self) -> bool {
+        self.stage != Stage::Opening
+    }
+
     /// How many more requests the server takes now.
     #[inline]
     #[must_use]

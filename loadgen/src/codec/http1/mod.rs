@@ -1,6 +1,6 @@
 //! HTTP/1.1 (RFC 9112): pipelined on kept connections, or a connection per request.
 
-mod head;
+pub(super) mod head;
 mod request;
 
 pub use request::HttpRequest;
@@ -125,7 +125,7 @@ impl Http1 {
             self.enter(connection, head)?;
             return Ok(Some(length));
         }
-        let Some(length) = memchr::memmem::find(input, b"\r\n\r\n").map(|end| end + 4) else {
+        let Some(length) = head::length(input) else {
             if input.len() > LONGEST_HEAD || !b"HTTP/1.".starts_with(&input[..input.len().min(7)]) {
                 return Err(unexpected("a response of HTTP/1.1", input));
             }

@@ -178,6 +178,10 @@ impl Protocol for Http2 {
         connection.connection.room()
     }
 
+    fn is_prepared(&self, connection: &Http2Connection) -> bool {
+        connection.connection.is_prepared()
+    }
+
     fn in_flight(&self, connection: &Http2Connection) -> usize {
         connection.connection.in_flight()
     }

@@ -187,6 +187,10 @@ impl Protocol for Redis {
         if connection.login_left == 0 && !is_spent { usize::MAX } else { 0 }
     }
 
+    fn is_prepared(&self, connection: &RedisConnection) -> bool {
+        connection.login_left == 0
+    }
+
     fn requests_per_connection(&self) -> Option<usize> {
         // A batch, which the load's depth limits.
         self.connection_per_batch.then_some(usize::MAX)
