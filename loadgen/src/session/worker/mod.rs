@@ -122,6 +122,9 @@ struct Connection<P: Protocol> {
     answered: u64,
     /// Requests since it was opened.
     begun: u64,
+    /// Which of the target's addresses is used, and how many did not accept since one did.
+    address: usize,
+    tried: usize,
     /// Attempts to open it since it last answered.
     attempts: u32,
     /// Whether it has been opened and prepared, or failed to, at least once.
@@ -149,6 +152,8 @@ impl<P: Protocol> Connection<P> {
             unread: Vec::new(),
             answered: 0,
             begun: 0,
+            address: 0,
+            tried: 0,
             attempts: 0,
             is_tried: false,
             is_listed: false,
@@ -476,6 +481,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 }
                 State::Opening if is_late => {
                     let example = format!("no connection within {:?}", self.load.timeout);
+                    self.connections[place].address = self.connections[place].address.wrapping_add(1);
                     self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
                 }
                 State::Down(until) if now >= until && self.is_wanted(place) => self.open_again(poller, place),

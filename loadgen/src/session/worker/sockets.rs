@@ -72,10 +72,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
     pub(super) fn open(&mut self, poller: &OwnedFd, place: usize) {
         let endpoint = self.endpoint(place);
         let connection = &mut self.connections[place];
-        let attempt = connection.attempts as usize;
+        let address = connection.address;
         connection.attempts = connection.attempts.saturating_add(1);
         connection.opening = Opening { began: self.shared.clock.now(), ..Opening::default() };
-        let opened = Link::open(&endpoint, self.load.local, connection.seat, attempt).and_then(|link| {
+        let opened = Link::open(&endpoint, self.load.local, connection.seat, address).and_then(|link| {
             let flags = EDGES | epoll::EventFlags::OUT;
             epoll::add(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags)
                 .map_err(|error| Lost { failure: Failure::Resources, example: format!("epoll: {error}") })?;
@@ -91,8 +91,23 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 // A datagram socket, or a Unix one, is connected at once.
                 self.advance(poller, place);
             }
-            Err(lost) => self.lose(poller, place, lost),
+            Err(lost) => self.lose_unconnected(poller, place, lost),
         }
+    }
+
+    /// An address of the target does not accept: tries the next one, until all have been tried.
+    fn lose_unconnected(&mut self, poller: &OwnedFd, place: usize, lost: Lost) {
+        let addresses = self.endpoint(place).addresses().len();
+        let connection = &mut self.connections[place];
+        connection.address = connection.address.wrapping_add(1);
+        connection.tried += 1;
+        if connection.tried < addresses {
+            connection.link = None;
+            connection.attempts -= 1;
+            return self.open(poller, place);
+        }
+        connection.tried = 0;
+        self.lose(poller, place, lost);
     }
 
     /// Where a connection leads.
@@ -137,6 +152,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         };
         let advanced = link.advance(&endpoint);
         if !P::DATAGRAM && link.is_connected() && connection.opening.connected == 0 {
+            connection.tried = 0;
             connection.opening.connected = self.shared.clock.now();
             let nanos = connection.opening.connected.saturating_sub(connection.opening.began);
             self.tally.opened(OpeningPart::Connect, nanos);
@@ -160,6 +176,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 // While TLS shakes hands, only what it could not send waits for room.
                 self.await_write(poller, place);
             }
+            Err(lost) if connection.opening.connected == 0 => self.lose_unconnected(poller, place, lost),
             Err(lost) => self.lose(poller, place, lost),
         }
     }
