@@ -3,8 +3,11 @@
 //!
 //! Bounds of times are lower ones, so that a busy machine changes no verdict, unless an upper one follows from counts.
 
+mod answers;
+mod objectives;
 mod openings;
 mod server;
+mod times;
 
 use std::process::Output;
 use std::sync::Mutex;

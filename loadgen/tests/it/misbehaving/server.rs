@@ -13,12 +13,11 @@ use crate::target::{Certificate, serve_tls};
 /// What a row's server does with one connection; an error ends the connection.
 pub(super) type Play = fn(&mut Conversation) -> io::Result<()>;
 
-/// A connection, and what it is: the `number`th that the server has accepted, from 0.
+/// A connection.
 pub(super) struct Conversation {
     stream: Box<dyn Stream>,
     socket: TcpStream,
     unread: Vec<u8>,
-    pub(super) number: usize,
 }
 
 trait Stream: Read + Write {}
@@ -39,7 +38,7 @@ fn start(play: Play, tls: Option<(Duration, Certificate)>) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let tls = Arc::new(tls);
     thread::spawn(move || {
-        for (number, socket) in listener.incoming().flatten().enumerate() {
+        for socket in listener.incoming().flatten() {
             let tls = Arc::clone(&tls);
             thread::spawn(move || {
                 socket.set_nodelay(true).unwrap();
@@ -51,7 +50,7 @@ fn start(play: Play, tls: Option<(Duration, Certificate)>) -> SocketAddr {
                     None => Box::new(socket.try_clone().unwrap()),
                 };
                 // The peer may end at any time; that is its right.
-                let _ = play(&mut Conversation { stream, socket, unread: Vec::new(), number });
+                let _ = play(&mut Conversation { stream, socket, unread: Vec::new() });
             });
         }
     });
@@ -80,6 +79,18 @@ impl Conversation {
             self.receive()?;
         }
         Ok(self.unread.drain(..count).collect())
+    }
+
+    /// Reads one command of Redis.
+    pub(super) fn command(&mut self) -> io::Result<()> {
+        let head = self.read_to(b"\r\n")?;
+        let words: usize = String::from_utf8_lossy(&head).trim_start_matches('*').trim().parse().unwrap_or(0);
+        for _ in 0..words {
+            let head = self.read_to(b"\r\n")?;
+            let length: usize = String::from_utf8_lossy(&head).trim_start_matches('$').trim().parse().unwrap();
+            self.take(length + 2)?;
+        }
+        Ok(())
     }
 
     fn receive(&mut self) -> io::Result<()> {
