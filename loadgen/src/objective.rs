@@ -10,6 +10,9 @@ use crate::number;
 use crate::record::Outcome;
 
 /// One condition on a run's result. Latencies are those of deliveries where there are some (pub/sub).
+///
+/// A request that failed is no fast one: in percentiles and the maximum it is slower than every answer, and the mean counts
+/// the time until it failed (a time-out at least the time-out).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     /// This percentile (0 to 100) is at most so long.
@@ -28,12 +31,11 @@ impl Objective {
     /// Whether a result meets it. Without a single answer no latency does.
     #[must_use]
     pub fn is_met(&self, outcome: &Outcome) -> bool {
-        let latencies = outcome.main_latencies();
-        let answered = latencies.count() > 0;
+        let percentile = |percent: f64| outcome.percentile_of_all(percent);
         match *self {
-            Self::Percentile(percent, most) => answered && latencies.percentile(percent) <= most,
-            Self::Max(most) => answered && latencies.max() <= most,
-            Self::Mean(most) => answered && latencies.mean() <= most,
+            Self::Percentile(percent, most) => percentile(percent).is_some_and(|found| found <= most),
+            Self::Max(most) => percentile(100.0).is_some_and(|found| found <= most),
+            Self::Mean(most) => outcome.main_latencies().count() > 0 && mean_of_all(outcome) <= most,
             Self::Errors(most) => failed_share(outcome) <= most,
             Self::Rate(least) => outcome.per_second() >= least,
         }
@@ -46,10 +48,17 @@ impl Objective {
         if latencies.count() == 0 && !matches!(self, Self::Errors(_)) {
             return "no answers".to_owned();
         }
+        let share = || number::share(failed_share(outcome));
         match *self {
-            Self::Percentile(percent, _) => format!("p{percent} {}", number::latency(latencies.percentile(percent))),
-            Self::Max(_) => format!("max {}", number::latency(latencies.max())),
-            Self::Mean(_) => format!("mean {}", number::latency(latencies.mean())),
+            Self::Percentile(percent, _) => match outcome.percentile_of_all(percent) {
+                Some(found) => format!("p{percent} {}", number::latency(found)),
+                None => format!("p{percent} is no answer, {} failed", share()),
+            },
+            Self::Max(_) => match outcome.percentile_of_all(100.0) {
+                Some(found) => format!("max {}", number::latency(found)),
+                None => format!("max is no answer, {} failed", share()),
+            },
+            Self::Mean(_) => format!("mean {}", number::latency(mean_of_all(outcome))),
             Self::Errors(_) => format!("errors {}", number::share(failed_share(outcome))),
             Self::Rate(_) => format!("rate {}/s", number::rate(outcome.per_second())),
         }
@@ -92,6 +101,13 @@ impl Serialize for Verdict {
         fields.serialize_field("found", &self.found)?;
         fields.end()
     }
+}
+
+/// The mean of all requests, those that failed with the time until they did.
+fn mean_of_all(outcome: &Outcome) -> Duration {
+    let mut all = outcome.main_latencies();
+    all.merge(&outcome.failed_latencies());
+    all.mean()
 }
 
 /// The share of all requests that failed.

@@ -55,12 +55,12 @@ impl Rate {
 
 impl Rate {
     /// How many nanoseconds after `elapsed` another `requests` are due: the time over which the rate's integral is that.
-    fn gap(self, elapsed: Nanos, requests: f64) -> f64 {
-        let now = self.at(elapsed) / 1e9;
+    fn gap(self, elapsed: f64, requests: f64) -> f64 {
+        let now = self.at(elapsed as Nanos) / 1e9;
         let Self::Ramp { from, to, over } = self else {
             return requests / now;
         };
-        let left = nanos(over).saturating_sub(elapsed) as f64;
+        let left = (nanos(over) as f64 - elapsed).max(0.0);
         let (end, slope) = (to / 1e9, (to - from) / 1e9 / nanos(over).max(1) as f64);
         let within = (now + end) / 2.0 * left;
         if within <= requests {
@@ -130,8 +130,13 @@ pub struct Schedule {
     recorded: Option<(Arc<Recorded>, u64)>,
     rate: Rate,
     arrivals: Arrivals,
+    thread: f64,
     threads: f64,
     began: Nanos,
+    /// How many were taken.
+    taken: u64,
+    /// When the next one is due, in nanoseconds since the load began: fractions add up over a run.
+    elapsed: f64,
     next: Nanos,
 }
 
@@ -140,9 +145,10 @@ impl Schedule {
     /// interleave.
     #[must_use]
     pub fn new(rate: Rate, arrivals: Arrivals, thread: usize, threads: usize, began: Nanos) -> Self {
-        let threads = threads.max(1) as f64;
-        let first = rate.gap(0, thread as f64).clamp(0.0, LONGEST_GAP);
-        Self { recorded: None, rate, arrivals, threads, began, next: began + first as Nanos }
+        let (thread, threads) = (thread as f64, threads.max(1) as f64);
+        let elapsed = rate.gap(0.0, thread).clamp(0.0, LONGEST_GAP);
+        let next = began + elapsed.round() as Nanos;
+        Self { recorded: None, rate, arrivals, thread, threads, began, taken: 0, elapsed, next }
     }
 
     /// The same thread's schedule of recorded times, which the threads have in turns.
@@ -173,10 +179,18 @@ impl Schedule {
             Arrivals::Constant => 1.0,
             Arrivals::Poisson => source.rng.sample(Exp1),
         };
-        let gap = self.rate.gap(intended.saturating_sub(self.began), requests * self.threads);
+        self.taken += 1;
+        let gap = self.rate.gap(self.elapsed, requests * self.threads);
         // A rate of next to nothing must not overflow the clock.
         let gap = gap.clamp(1.0, LONGEST_GAP);
-        self.next = intended + gap as Nanos;
+        self.elapsed = match (self.rate, self.arrivals) {
+            // By its number, so that not even rounding adds up.
+            (Rate::Fixed(rate), Arrivals::Constant) if gap < LONGEST_GAP => {
+                (self.thread + self.taken as f64 * self.threads) * 1e9 / rate
+            }
+            _ => self.elapsed + gap,
+        };
+        self.next = self.began.saturating_add(self.elapsed.round() as Nanos).max(intended);
         Some(intended)
     }
 }
@@ -209,6 +223,22 @@ mod tests {
         assert_eq!((schedule(0), schedule(1)), (vec![100, 1_100, 4_100], vec![1_100, 3_100]));
         // What has no length is repeated after a second.
         assert_eq!((Recorded::new(&[0], 1.0).rate(), Recorded::new(&[0, 0], 4.0).rate()), (1.0, 2.0));
+    }
+
+    #[test]
+    fn a_constant_rate_is_exact() {
+        #[track_caller]
+        fn check(rate: f64, threads: usize, seconds: u64) {
+            let expected = (rate * seconds as f64).round() as usize;
+            assert_eq!(count(Rate::Fixed(rate), Arrivals::Constant, threads, seconds), expected, "{rate} {threads}");
+        }
+        // Gaps that are no whole number of nanoseconds.
+        check(30_000.0, 1, 10);
+        check(30_000.0, 7, 10);
+        check(333_333.0, 2, 3);
+        check(1.0, 1, 3);
+        check(3.0, 2, 3);
+        check(0.5, 1, 4);
     }
 
     #[test]

@@ -53,10 +53,8 @@ fn latency_bound(load: &Load, outcome: &Outcome) -> Option<String> {
     let server = outcome.server.filter(|_| outcome.seconds > 0.0)?;
     let is_idle = outcome.generator.busiest_thread < IDLE && server.cpu.total() / outcome.seconds < IDLE;
     let is_bound = is_idle && load.pace == Pace::Closed && outcome.answers() > 0;
-    is_bound.then(|| {
-        "latency-bound: neither server nor generator was busy; the rate is what is in flight by the mean latency"
-            .to_owned()
-    })
+    is_bound
+        .then(|| "latency-bound: neither side was saturated: throughput equals concurrency ÷ mean latency".to_owned())
 }
 
 /// What is asked of a server, whatever the protocol.

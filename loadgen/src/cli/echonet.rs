@@ -45,6 +45,7 @@ impl Drive for Echonet {
     }
 
     fn scenario(&self) -> Result<Scenario, Invalid> {
+        self.load.target.without_login()?;
         let operations = self.operations()?;
         let transport = Transport { port: PORT, datagrams: !self.tcp, ..Transport::default() };
         let mut load = self.load.load(transport)?;
@@ -111,6 +112,10 @@ mod tests {
         check(
             "echonet 127.0.0.1 --window 20000",
             Err("--window is `20000`, expected at most 16384: a TID has 16 bits"),
+        );
+        check(
+            "echonet a:b@127.0.0.1",
+            Err("TARGET's user is `a`, expected none: this protocol has no place for a user and a password"),
         );
         check("echonet 127.0.0.1 put", Err("`put` is not a request, expected get, set or setget"));
     }

@@ -148,6 +148,10 @@ impl HttpArgs {
     fn requests(&self, method: &str, body: Option<&[u8]>, port: u16) -> Result<Vec<(HttpRequest, u32)>, Invalid> {
         let mut requests = Vec::new();
         for WeightedPath { weight, path } in self.paths() {
+            if let Some(place) = Template::unknown_place(&path) {
+                let expected = "{key}, {value}, {random} or {sequence}; %7B and %7D stand for braces";
+                return Err(Invalid::new("the path's place", place, expected));
+            }
             let mut request = HttpRequest::new(method, &path).map_err(Invalid::because)?;
             for Header { name, value } in self.all_headers(port) {
                 request = request.header(&name, &value).map_err(Invalid::because)?;
@@ -187,6 +191,11 @@ impl HttpArgs {
             let value = if port == default_port { host } else { format!("{host}:{port}") };
             headers.insert(0, Header { name: "Host".to_owned(), value });
         }
+        if let Some(value) = target.basic_authorization()
+            && !headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization"))
+        {
+            headers.push(Header { name: "Authorization".to_owned(), value });
+        }
         headers
     }
 
@@ -220,6 +229,13 @@ mod tests {
             &["127.0.0.1/x", "-X", "PUT", "--no-keep-alive"],
             Ok(&format!("{common}: PUT /x, a connection per request")),
         );
+        check(
+            &["127.0.0.1/users/{id}"],
+            Err(
+                "the path's place is `{id}`, expected {key}, {value}, {random} or {sequence}; %7B and %7D stand for braces",
+            ),
+        );
+        check(&["127.0.0.1/{key}?{value}{}{ }"], Ok(&format!("{common}: GET /{{key}}?{{value}}{{}}{{ }}")));
         check(&["127.0.0.1", "--http2"], Ok(&format!("{common}: GET /, HTTP/2")));
         check(&["redis://127.0.0.1"], Err("TARGET's scheme is `redis`, expected http:// or https://"));
         check(&["127.0.0.1", "-X", "G T"], Err("the method is `G T`, expected a word such as GET"));

@@ -5,6 +5,9 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::Invalid;
 
 /// A target as it was given.
@@ -129,6 +132,26 @@ fn percent_decoded(text: &str) -> String {
 }
 
 impl Target {
+    /// The `Authorization` of its user and password (RFC 7617), as browsers and curl send it.
+    #[must_use]
+    pub fn basic_authorization(&self) -> Option<String> {
+        let (user, password) = self.login.as_ref()?;
+        Some(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+    }
+
+    /// That it has no user and password, for protocols that have no place for them.
+    ///
+    /// # Errors
+    /// When it has.
+    pub(super) fn without_login(&self) -> Result<(), Invalid> {
+        match &self.login {
+            Some((user, _)) => {
+                Err(Invalid::new("TARGET's user", user, "none: this protocol has no place for a user and a password"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Its host name, for TLS and for HTTP's `Host`; `localhost` for a Unix socket.
     #[must_use]
     pub fn host(&self) -> &str {

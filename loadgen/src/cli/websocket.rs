@@ -55,7 +55,12 @@ impl Drive for WebSocketArgs {
             query if query.starts_with('?') => format!("/{query}"),
             path => path.to_owned(),
         };
-        let headers: Vec<_> = self.headers.iter().map(|field| (field.name.clone(), field.value.clone())).collect();
+        let mut headers: Vec<_> = self.headers.iter().map(|field| (field.name.clone(), field.value.clone())).collect();
+        if let Some(value) = target.basic_authorization()
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        {
+            headers.push(("Authorization".to_owned(), value));
+        }
         let websocket = WebSocket::new(
             &target.authority(port),
             &path,

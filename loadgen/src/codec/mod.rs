@@ -98,6 +98,18 @@ pub trait Protocol: Send + Sync {
         true
     }
 
+    /// How many requests a connection is for, where the protocol closes it behind them: such a connection is opened by the
+    /// request that needs it, and its opening is a part of that request's latency.
+    fn requests_per_connection(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether a connection is needed without a request, as that of a subscriber: it is opened again as soon as it is lost.
+    fn listens(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        false
+    }
+
     /// How many requests have no answer yet.
     fn in_flight(&self, connection: &Self::Connection) -> usize;
 
@@ -121,6 +133,12 @@ pub trait Protocol: Send + Sync {
     /// Gives whether the connection must be closed, because late answers could be taken for others.
     fn expire(&self, connection: &mut Self::Connection, before: Nanos, tally: &mut Tally) -> bool;
 
+    /// Moves the intended times of requests that the server has said it did not process to `waiting`: they are begun again on
+    /// another connection. The session calls it before it closes a connection.
+    fn take_back(&self, connection: &mut Self::Connection, waiting: &mut Vec<Nanos>) {
+        let _ = (connection, waiting);
+    }
+
     /// The connection is lost: accounts everything in flight as `failure`.
     fn abandon(&self, connection: &mut Self::Connection, failure: Failure, tally: &mut Tally);
 }
@@ -131,7 +149,7 @@ pub struct Received {
     /// How many bytes of the input are done with; the rest comes again, with more behind it.
     pub consumed: usize,
     /// Whether the protocol wants the connection closed now, as agreed (a connection per request, `Connection: close`,
-    /// GOAWAY). Requests still in flight are begun anew by nobody: the codec accounts them before.
+    /// GOAWAY). Requests still in flight are accounted by the codec before, or [taken back](Protocol::take_back).
     pub close: bool,
 }
 

@@ -132,7 +132,7 @@ fn failures(own: &BTreeMap<usize, &Outcome>) -> Vec<FailureCount> {
     for failure in own.values().flat_map(|outcome| &outcome.failures) {
         match all.iter_mut().find(|known| known.kind == failure.kind) {
             Some(known) => known.count += failure.count,
-            None => all.push(failure.clone()),
+            None => all.push(FailureCount { latencies: None, ..failure.clone() }),
         }
     }
     all.sort_by_key(|failure| failure.kind);

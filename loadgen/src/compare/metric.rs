@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::number;
-use crate::record::Outcome;
+use crate::record::{Latencies, Outcome};
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +76,9 @@ impl Metric {
         if answers == 0 {
             return None;
         }
-        let percentile = |percent: f64| Some(outcome.latencies().percentile(percent).as_secs_f64());
+        let latencies = outcome.main_latencies();
+        let percentile =
+            |percent: f64| enough(&latencies, percent).then(|| latencies.percentile(percent).as_secs_f64());
         if let Some(told) = outcome.told {
             match self {
                 Self::P50 => return told.p50,
@@ -88,7 +90,13 @@ impl Metric {
         // Of a program that was started for the run only its CPU time is known.
         let watched = outcome.server.filter(|server| server.peak_resident_bytes > 0);
         match self {
-            Self::Throughput => Some(outcome.per_second()),
+            // What pub/sub is for is what arrives.
+            Self::Throughput => match &outcome.deliveries {
+                Some(deliveries) if outcome.seconds > 0.0 => {
+                    Some(deliveries.latencies.count() as f64 / outcome.seconds)
+                }
+                _ => Some(outcome.per_second()),
+            },
             Self::Cpu => outcome.server_cpu_micros(),
             Self::P50 => percentile(50.0),
             Self::P99 => percentile(99.0),
@@ -125,6 +133,11 @@ impl FromStr for Metric {
             .find(|metric| metric.name() == text)
             .ok_or_else(|| format!("the metric is `{text}`, expected one of: {names}"))
     }
+}
+
+/// Whether a percentile has at least one value beyond it on average: else it is the maximum by another name.
+fn enough(latencies: &Latencies, percent: f64) -> bool {
+    latencies.count() as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9
 }
 
 #[cfg(test)]

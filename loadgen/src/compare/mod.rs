@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod server;
 pub mod stats;
+mod steady;
 mod usage;
 mod validity;
 mod verdict;

@@ -124,7 +124,8 @@ pub(super) fn figures(line: &str) -> Option<Vec<f64>> {
 
 fn counted(all: &[(Failure, u64)]) -> Vec<FailureCount> {
     let some = all.iter().filter(|(_, count)| *count > 0);
-    some.map(|(kind, count)| FailureCount { kind: *kind, count: *count, examples: Vec::new() }).collect()
+    some.map(|(kind, count)| FailureCount { kind: *kind, count: *count, examples: Vec::new(), latencies: None })
+        .collect()
 }
 
 /// The first number behind a word.

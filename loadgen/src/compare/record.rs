@@ -32,6 +32,17 @@ pub enum Line {
     End(End),
 }
 
+impl Line {
+    /// Gives a result another round.
+    pub(super) fn set_round(&mut self, number: usize) {
+        match self {
+            Self::Run(run) => run.round = number,
+            Self::Failed(failed) => failed.round = Some(number),
+            Self::Comparison(_) | Self::Rate(_) | Self::End(_) => {}
+        }
+    }
+}
+
 /// What was compared, where and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {

@@ -12,6 +12,7 @@ use super::plan::{Load, Plan, Servers, Subject};
 use super::program;
 use super::record::{End, FORMAT, FailedRun, Header, Line, Run, ScenarioHeader, SubjectHeader, Writer};
 use super::server::{self, Server};
+use super::steady::{MOST_COLD, cold};
 use super::usage::Usage;
 use super::words::Words;
 use crate::record::{Ending, Outcome};
@@ -48,10 +49,7 @@ pub fn run(plan: &Plan, here: &Path, install: bool, writer: &mut Writer, around:
     // First what shows capacities, then what is offered a share of them.
     for of_capacity in [false, true] {
         let loads = comparison.loads(of_capacity)?;
-        for round in 0..plan.warm_up_rounds + plan.rounds {
-            let recorded = round.checked_sub(plan.warm_up_rounds);
-            comparison.round(&loads, round, recorded, &present, around)?;
-        }
+        comparison.rounds(&loads, &present, around)?;
     }
     let complete = !around.interrupted();
     // Servers end before it is said that all has ended.
@@ -97,6 +95,45 @@ impl<'a> Comparison<'a> {
         Ok(loads)
     }
 
+    /// The warm-up's rounds, and those that are recorded. The first one that is recorded is held back until the next one has
+    /// shown that it was not a part of the warm-up.
+    fn rounds(&mut self, loads: &[Offered<'a>], present: &[bool], around: &mut dyn Surroundings) -> Result<()> {
+        let plan = self.plan;
+        for round in 0..plan.warm_up_rounds {
+            for line in self.round(loads, round, None, present, around)? {
+                self.write(line)?;
+            }
+        }
+        let (mut held, mut thrown_away) = (Vec::new(), 0);
+        let mut recorded = 0;
+        while recorded < plan.rounds {
+            let round = plan.warm_up_rounds + thrown_away + recorded;
+            let mut lines = self.round(loads, round, Some(recorded), present, around)?;
+            let may_be_cold = recorded == 1 && plan.servers == Servers::Kept && thrown_away < MOST_COLD;
+            if let Some(cold) = may_be_cold.then(|| cold(&held, &lines)).flatten() {
+                around.say(&format!("the first round is thrown away: {cold}"));
+                thrown_away += 1;
+                recorded = 0;
+                lines.iter_mut().for_each(|line| line.set_round(0));
+                held.retain(|line| matches!(line, Line::Failed(_)));
+            }
+            for line in std::mem::replace(&mut held, lines) {
+                self.write(line)?;
+            }
+            recorded += 1;
+        }
+        held.into_iter().try_for_each(|line| self.write(line))
+    }
+
+    /// Keeps what a run has shown.
+    fn write(&mut self, line: Line) -> Result<()> {
+        if let Line::Run(run) = &line {
+            self.known.add(&run.scenario, &run.subject, run.outcome.per_second());
+        }
+        self.writer.write(&line)
+    }
+
+    /// One round, and what is to be recorded of it.
     fn round(
         &mut self,
         loads: &[Offered<'a>],
@@ -104,8 +141,9 @@ impl<'a> Comparison<'a> {
         recorded: Option<usize>,
         present: &[bool],
         around: &mut dyn Surroundings,
-    ) -> Result<()> {
+    ) -> Result<Vec<Line>> {
         let plan = self.plan;
+        let mut lines = Vec::new();
         for (place, (scenario, rate)) in loads.iter().enumerate() {
             // Another order for each scenario.
             let seed = (plan.seed as u64) << 8 ^ place as u64;
@@ -117,19 +155,14 @@ impl<'a> Comparison<'a> {
                 let name = recorded
                     .map_or_else(|| "warm-up".to_owned(), |round| format!("round {}/{}", round + 1, plan.rounds));
                 let result = self.one(index, scenario, rate.as_deref(), around);
-                if let (Ok(outcome), Some(_)) = (&result, recorded) {
-                    self.known.add(&scenario.name, &subject.name, outcome.per_second());
-                }
                 if plan.servers == Servers::Anew || result.is_err() {
                     self.servers[index] = None;
                 }
                 around.say(&format!("{name}: {}: {}: {}", scenario.name, subject.name, in_words(scenario, &result)));
-                if let Some(line) = line(scenario, subject, recorded, result, around.interrupted()) {
-                    self.writer.write(&line)?;
-                }
+                lines.extend(line(scenario, subject, recorded, result, around.interrupted()));
             }
         }
-        Ok(())
+        Ok(lines)
     }
 
     /// One run of a scenario by or against a subject.
@@ -339,6 +372,10 @@ mod tests {
         /// Interrupted after so many runs.
         last: Option<usize>,
         said: Vec<String>,
+        /// Which runs of `load s` are cold.
+        cold: Vec<usize>,
+        /// Whether each run is warmer than the one before.
+        falling: bool,
     }
 
     impl Surroundings for Made {
@@ -350,7 +387,17 @@ mod tests {
             if words[0] == "broken" {
                 return Err("no such load".to_owned());
             }
-            Ok(Outcome { failures: Vec::new(), ..made_up::run_of(100, 1000) })
+            let own = self.runs.iter().filter(|(words, _)| words == "load s").count();
+            let is_cold =
+                words[0] == "load" && words.last().is_some_and(|word| word == "s") && self.cold.contains(&(own - 1));
+            let answers = if self.falling {
+                100 << (own / 2).min(12)
+            } else if is_cold {
+                50
+            } else {
+                100
+            };
+            Ok(Outcome { failures: Vec::new(), ..made_up::run_of(answers, 1000) })
         }
 
         fn interrupted(&self) -> bool {
@@ -427,6 +474,22 @@ mod tests {
             "{:?}",
             around.said
         );
+    }
+
+    #[test]
+    fn cold_rounds_are_no_results() {
+        // The third and fourth run of `load s` are the first recorded round: one of them is cold, and so is its successor.
+        let mut around = Made { cold: vec![3, 5], ..Made::default() };
+        let record = compare(PLAN, &mut around);
+        assert_eq!(record.runs.len(), 6, "{:?}", recorded(&record));
+        assert!(record.runs.iter().all(|run| run.outcome.answers() == 100), "{:?}", recorded(&record));
+        assert_eq!(
+            around.said.iter().filter(|text| text.starts_with("the first round is thrown away: s: ")).count(),
+            2
+        );
+        // What never becomes warm is recorded after all.
+        let mut around = Made { cold: (0..).step_by(2).take(40).collect(), falling: true, ..Made::default() };
+        assert_eq!(compare(PLAN, &mut around).runs.len(), 6);
     }
 
     #[test]

@@ -11,10 +11,10 @@ const GENERATOR_BOUND: &str = "generator-bound";
 /// Above this share of a processor the generator's busiest thread is the limit.
 const BUSY: f64 = 0.9;
 
-/// Whether other programs, or other machines, used the processors. Such a run decides nothing.
+/// Whether other programs, or other machines, used the processors, or the generator was stopped. Such a run decides nothing.
 #[must_use]
 pub fn is_disturbed(outcome: &Outcome) -> bool {
-    outcome.notes.iter().any(|note| note.starts_with(DISTURBED))
+    outcome.is_stalled() || outcome.notes.iter().any(|note| note.starts_with(DISTURBED))
 }
 
 /// Whether the generator was the limit: then rate and latencies are its own, and only the server's CPU time is the server's.

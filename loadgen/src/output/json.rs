@@ -1,10 +1,12 @@
 //! The result for programs.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::objective::Verdict;
-use crate::record::{Latencies, Outcome};
+use crate::record::{FailureCount, Latencies, Openings, Outcome};
 
 /// The result as JSON: the [`Outcome`] itself, with complete histograms, and a `summary` of the usual figures, so that nobody
 /// has to decode histograms for a percentile. Times are seconds.
@@ -36,20 +38,52 @@ fn summary(outcome: &Outcome) -> Value {
         "all": figures(&outcome.latencies(), outcome.seconds),
         "operations": operations.collect::<Vec<_>>(),
         "deliveries": deliveries.map(|deliveries| figures(&deliveries.latencies, outcome.seconds)),
+        "openings": outcome.openings.as_ref().map(|openings| openings_of(openings)),
+        "stalled": outcome.is_stalled(),
         "failed": outcome.failed(),
+        "failures": outcome.failures.iter().map(failure_of).collect::<Vec<_>>(),
         "server_cpu_micros_per_answer": outcome.server_cpu_micros(),
         "generator_cpu_micros_per_answer": outcome.generator_cpu_micros(),
     })
 }
 
+/// By part of the opening; a part that did not happen (TLS) is absent.
+fn openings_of(openings: &Openings) -> Value {
+    let parts = openings.parts().map(|(name, latencies)| {
+        let mut figures = latency_figures(latencies);
+        figures["connections"] = json!(latencies.count());
+        (name.to_lowercase().replace(' ', "_"), figures)
+    });
+    Value::Object(parts.collect())
+}
+
+/// The times until requests failed; null where none of them was a request.
+fn failure_of(failure: &FailureCount) -> Value {
+    let mut figures = latency_figures(failure.latencies.as_ref().unwrap_or(&Latencies::new()));
+    figures["kind"] = json!(failure.kind);
+    figures["count"] = json!(failure.count);
+    figures
+}
+
 fn figures(latencies: &Latencies, seconds: f64) -> Value {
-    let percentile = |percent: f64| latencies.percentile(percent).as_secs_f64();
-    json!({
+    let mut figures = json!({
         "answers": latencies.count(),
         "per_second": if seconds > 0.0 { latencies.count() as f64 / seconds } else { 0.0 },
-        "min": latencies.min().as_secs_f64(),
-        "mean": latencies.mean().as_secs_f64(),
-        "deviation": latencies.deviation().as_secs_f64(),
+    });
+    if let (Value::Object(figures), Value::Object(more)) = (&mut figures, latency_figures(latencies)) {
+        figures.extend(more);
+    }
+    figures
+}
+
+fn latency_figures(latencies: &Latencies) -> Value {
+    // Where nothing was measured, no figure is known: 0 would be the best one.
+    let known = |time: Duration| (latencies.count() > 0).then(|| time.as_secs_f64());
+    let percentile = |percent: f64| known(latencies.percentile(percent));
+    json!({
+        "min": known(latencies.min()),
+        "mean": known(latencies.mean()),
+        "deviation": known(latencies.deviation()),
         "p50": percentile(50.0),
         "p75": percentile(75.0),
         "p90": percentile(90.0),
@@ -57,7 +91,7 @@ fn figures(latencies: &Latencies, seconds: f64) -> Value {
         "p99": percentile(99.0),
         "p99.9": percentile(99.9),
         "p99.99": percentile(99.99),
-        "max": latencies.max().as_secs_f64(),
+        "max": known(latencies.max()),
     })
 }
 

@@ -32,19 +32,27 @@ pub(crate) fn outcome() -> Outcome {
         ],
         told: None,
         failures: vec![
-            FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["no answer for 10 s".to_owned()] },
-            FailureCount { kind: Failure::Rejected, count: 1, examples: vec!["-ERR no".to_owned()] },
+            FailureCount {
+                kind: Failure::TimedOut,
+                count: 2,
+                examples: vec!["no answer for 10 s".to_owned()],
+                latencies: None,
+            },
+            FailureCount { kind: Failure::Rejected, count: 1, examples: vec!["-ERR no".to_owned()], latencies: None },
         ],
+        statuses: Vec::new(),
         offered_per_second: Some(1001.0),
         bytes_received: 3 << 20,
         bytes_sent: 300_000,
         deliveries: None,
         redirects: None,
+        openings: None,
         fairness: Fairness { least: 58, most: 61 },
         generator: Generator {
             cpu: Cpu { user: 0.006, system: 0.012 },
             busiest_thread: 0.942,
             resident_bytes: 5 << 20,
+            ..Generator::default()
         },
         server: Some(ServerUse {
             pid: 4711,
@@ -70,6 +78,7 @@ pub(crate) fn refused() -> Outcome {
             kind: Failure::Refused,
             count: 50,
             examples: vec!["127.0.0.1:6379: connection refused".to_owned()],
+            latencies: None,
         }],
         offered_per_second: None,
         server: None,
@@ -86,7 +95,8 @@ pub(crate) fn run_of(answers: u64, nanos: u64) -> Outcome {
     for index in 0..answers {
         latencies.record(nanos + nanos * 10 * (index * index) / (answers * answers).max(1));
     }
-    let failure = FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["after 1 s".to_owned()] };
+    let failure =
+        FailureCount { kind: Failure::TimedOut, count: 2, examples: vec!["after 1 s".to_owned()], latencies: None };
     let server = ServerUse {
         pid: 1,
         others: 0,
@@ -102,7 +112,12 @@ pub(crate) fn run_of(answers: u64, nanos: u64) -> Outcome {
         operations: vec![Operation { name: "GET".to_owned(), latencies }],
         failures: if answers > 0 { vec![failure] } else { Vec::new() },
         offered_per_second: None,
-        generator: Generator { cpu: Cpu { user: 0.5, system: 0.5 }, busiest_thread: 0.5, resident_bytes: 1_000_000 },
+        generator: Generator {
+            cpu: Cpu { user: 0.5, system: 0.5 },
+            busiest_thread: 0.5,
+            resident_bytes: 1_000_000,
+            ..Generator::default()
+        },
         server: Some(server),
         notes: vec!["made up".to_owned()],
         ..outcome()

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Latencies;
+use crate::clock::Nanos;
+
 /// Why a request, or a connection's opening, failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -77,11 +80,19 @@ pub struct Failures {
 #[derive(Clone, Debug, Default)]
 struct FailureSlot {
     count: u64,
+    /// How long the requests took until they failed; a histogram is large, and most kinds never occur.
+    latencies: Option<Box<Latencies>>,
     examples: Vec<String>,
 }
 
 impl Failures {
-    /// Counts one; `example` is asked for as long as examples of its kind are few. An empty one is left out.
+    /// Counts a request that failed after so long; `example` is asked for as long as examples of its kind are few.
+    pub fn add_request(&mut self, failure: Failure, nanos: Nanos, example: impl FnOnce() -> String) {
+        self.counts[failure as usize].latencies.get_or_insert_default().record(nanos);
+        self.add(failure, example);
+    }
+
+    /// Counts one that is no request: a connection, a delivery. An empty example is left out.
     pub fn add(&mut self, failure: Failure, example: impl FnOnce() -> String) {
         self.counts[failure as usize].count += 1;
         self.explain(failure, example);
@@ -107,6 +118,9 @@ impl Failures {
     pub fn merge(&mut self, other: &Self) {
         for (slot, theirs) in self.counts.iter_mut().zip(&other.counts) {
             slot.count += theirs.count;
+            if let Some(latencies) = &theirs.latencies {
+                slot.latencies.get_or_insert_default().merge(latencies);
+            }
             for example in &theirs.examples {
                 if slot.examples.len() < EXAMPLES && !slot.examples.contains(example) {
                     slot.examples.push(example.clone());
@@ -132,13 +146,18 @@ impl Failures {
     pub fn list(&self) -> Vec<FailureCount> {
         let occurred = Failure::ALL.iter().zip(&self.counts).filter(|(_, slot)| slot.count > 0);
         occurred
-            .map(|(kind, slot)| FailureCount { kind: *kind, count: slot.count, examples: slot.examples.clone() })
+            .map(|(kind, slot)| FailureCount {
+                kind: *kind,
+                count: slot.count,
+                examples: slot.examples.clone(),
+                latencies: slot.latencies.as_deref().cloned(),
+            })
             .collect()
     }
 }
 
 /// The failures of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureCount {
     /// The kind.
     pub kind: Failure,
@@ -146,4 +165,8 @@ pub struct FailureCount {
     pub count: u64,
     /// The first few different ones, for people.
     pub examples: Vec<String>,
+    /// How long the requests among them took until they failed: time-outs at least the time-out. Absent where none was a
+    /// request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latencies: Option<Latencies>,
 }

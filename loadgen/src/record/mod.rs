@@ -4,13 +4,15 @@
 
 mod failure;
 mod histogram;
+mod openings;
 mod outcome;
 mod tally;
 
 pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::Latencies;
+pub use openings::{OpeningPart, Openings};
 pub use outcome::{
     Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
-    Told,
+    Stalls, StatusCount, Told,
 };
-pub use tally::{Tally, Window};
+pub use tally::{Parts, Tally, Window};

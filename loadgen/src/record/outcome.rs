@@ -1,8 +1,10 @@
 //! The result of a run, as it is kept in records and shown to people.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, FailureCount, Latencies};
+use super::{Failure, FailureCount, Latencies, Openings};
 
 /// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +16,8 @@ pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
     /// How long was measured: from the end of the warm-up to the end of the window; to the last answer if the run was
-    /// a number of requests, or an open loop that the server could not keep up with.
+    /// a number of requests, or an open loop that the server could not keep up with; the time that the counted answers stand
+    /// for if a closed loop's answers took long beside the window.
     pub seconds: f64,
     /// By operation, in the order of the mix.
     pub operations: Vec<Operation>,
@@ -23,6 +26,9 @@ pub struct Outcome {
     pub told: Option<Told>,
     /// The kinds of failures that occurred.
     pub failures: Vec<FailureCount>,
+    /// How often each status was answered, in HTTP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<StatusCount>,
     /// How many requests per second were to be sent, in an open loop.
     pub offered_per_second: Option<f64>,
     /// Bytes read and written, with the warm-up's.
@@ -35,6 +41,9 @@ pub struct Outcome {
     /// How often servers sent requests on to others, where each request has its own server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
+    /// How long connections took to open, up to the first byte of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openings: Option<Box<Openings>>,
     /// How evenly the connections were served.
     pub fairness: Fairness,
     /// What the generator itself used.
@@ -45,6 +54,15 @@ pub struct Outcome {
     pub timeline: Vec<Interval>,
     /// What a reader must know: "generator-bound", "server process not found", …
     pub notes: Vec<String>,
+}
+
+/// Answers of one status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusCount {
+    /// HTTP's status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
 }
 
 /// How a run ended.
@@ -146,6 +164,45 @@ pub struct Generator {
     pub busiest_thread: f64,
     /// Resident memory at the end, bytes.
     pub resident_bytes: u64,
+    /// When its threads were not let run, though they had something to do.
+    #[serde(default, skip_serializing_if = "Stalls::is_none")]
+    pub stalls: Stalls,
+}
+
+/// Times in which the generator was stopped: by a signal, by the hypervisor, by a limit of its control group, or by other
+/// programs on its processors. Latencies of such a time are the generator's, not the server's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// How many, in the thread that had the most.
+    pub count: u64,
+    /// How long they were together, in the thread that was stopped longest.
+    pub seconds: f64,
+    /// The longest one.
+    pub longest: f64,
+}
+
+impl Stalls {
+    /// Adds one.
+    pub(crate) fn add(&mut self, seconds: f64) {
+        self.count += 1;
+        self.seconds += seconds;
+        self.longest = self.longest.max(seconds);
+    }
+
+    /// The worst of two threads.
+    pub(crate) fn worst(self, other: Self) -> Self {
+        Self {
+            count: self.count.max(other.count),
+            seconds: self.seconds.max(other.seconds),
+            longest: self.longest.max(other.longest),
+        }
+    }
+
+    /// Whether there was none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// What the server's process used while it was measured.
@@ -214,6 +271,27 @@ impl Outcome {
         self.deliveries.as_ref().map_or_else(|| self.latencies(), |deliveries| deliveries.latencies.clone())
     }
 
+    /// How long the requests took that failed, until they did.
+    #[must_use]
+    pub fn failed_latencies(&self) -> Latencies {
+        let mut all = Latencies::new();
+        for latencies in self.failures.iter().filter_map(|failure| failure.latencies.as_ref()) {
+            all.merge(latencies);
+        }
+        all
+    }
+
+    /// The latency that `percent` of all requests do not exceed, where a request that failed is slower than every answer;
+    /// nothing where that one failed, or there was none.
+    #[must_use]
+    pub fn percentile_of_all(&self, percent: f64) -> Option<Duration> {
+        let latencies = self.main_latencies();
+        let answers = latencies.count();
+        let all = answers + self.failed_latencies().count() + self.failures_of(Failure::Undelivered);
+        let rank = ((percent / 100.0 * all as f64).ceil() as u64).clamp(1, all.max(1));
+        (rank <= answers).then(|| latencies.percentile(100.0 * (rank as f64 - 0.5) / answers as f64))
+    }
+
     /// Right answers.
     #[must_use]
     pub fn answers(&self) -> u64 {
@@ -225,6 +303,14 @@ impl Outcome {
     #[must_use]
     pub fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.answers() as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// Whether the generator was stopped for so long that the run's latencies are not the server's: a tenth of a second at
+    /// once, or a hundredth of the measurement.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        let Stalls { seconds, longest, .. } = self.generator.stalls;
+        longest >= 0.1 || (seconds > 0.0 && seconds >= 0.01 * self.seconds)
     }
 
     /// Failures of all kinds.

@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Deliveries, Failure, Failures, Latencies, Redirects};
+use super::{Deliveries, Failure, Failures, Latencies, OpeningPart, Openings, Redirects, StatusCount};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -20,20 +20,37 @@ pub enum Window {
     },
 }
 
+/// Answers that lie on an edge of the window, each by the part of its time that lies on the edge's other side.
+///
+/// A closed loop's answers in the window are those that count, less `after`, and `before`: an exact rate even where an
+/// answer takes longer than the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// The parts within the window of requests that were intended before it.
+    pub before: f64,
+    /// The parts behind the window of requests that were intended in it.
+    pub after: f64,
+}
+
 /// One thread's account: what was answered since the last time somebody looked, and how.
 #[derive(Clone, Debug)]
 pub struct Tally {
     now: Nanos,
     window: Window,
+    /// What a request that has timed out took at least.
+    timeout: Nanos,
     /// By operation, since the last [`drain_into`](Self::drain_into).
     latencies: Vec<Latencies>,
     failures: Failures,
     last_answer: Nanos,
+    parts: Parts,
+    statuses: Vec<StatusCount>,
     bytes_received: u64,
     bytes_sent: u64,
     unexpected: u64,
     redirects: Redirects,
     deliveries: Deliveries,
+    openings: Openings,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -45,14 +62,18 @@ impl Tally {
         Self {
             now: 0,
             window: Window::Closed,
+            timeout: 0,
             latencies: vec![Latencies::new(); operations],
             failures: Failures::default(),
             last_answer: 0,
+            parts: Parts::default(),
+            statuses: Vec::new(),
             bytes_received: 0,
             bytes_sent: 0,
             unexpected: 0,
             redirects: Redirects::default(),
             deliveries: Deliveries::default(),
+            openings: Openings::default(),
             ended: 0,
         }
     }
@@ -68,6 +89,11 @@ impl Tally {
         self.now
     }
 
+    /// Sets how long a request may take.
+    pub fn set_timeout(&mut self, timeout: Nanos) {
+        self.timeout = timeout;
+    }
+
     /// Sets which requests count from here on.
     pub fn set_window(&mut self, window: Window) {
         self.window = window;
@@ -77,9 +103,30 @@ impl Tally {
     #[inline]
     pub fn finished(&mut self, operation: usize, intended: Nanos) {
         self.ended += 1;
-        if self.counts(intended) {
+        let taken = self.now.saturating_sub(intended);
+        let Window::Open { from, until } = self.window else {
+            return;
+        };
+        if (from..until).contains(&intended) {
             self.last_answer = self.now;
-            self.latencies[operation].record(self.now.saturating_sub(intended));
+            self.latencies[operation].record(taken);
+            if self.now > until {
+                self.parts.after += (self.now - until) as f64 / taken as f64;
+            }
+        } else if intended < from && self.now > from {
+            self.parts.before += (self.now - from) as f64 / taken as f64;
+        }
+    }
+
+    /// A request was answered with this status; counted if the request is.
+    #[inline]
+    pub fn status(&mut self, intended: Nanos, status: u16) {
+        if !self.counts(intended) {
+            return;
+        }
+        match self.statuses.iter_mut().find(|known| known.status == status) {
+            Some(known) => known.count += 1,
+            None => self.statuses.push(StatusCount { status, count: 1 }),
         }
     }
 
@@ -87,7 +134,13 @@ impl Tally {
     pub fn failed(&mut self, intended: Nanos, failure: Failure, example: impl FnOnce() -> String) {
         self.ended += 1;
         if self.counts(intended) {
-            self.failures.add(failure, example);
+            let taken = self.now.saturating_sub(intended);
+            // A connection is given up as a whole: those behind the oldest request had waited for less.
+            let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+            if matches!(failure, Failure::Rejected | Failure::Wrong) {
+                self.last_answer = self.now;
+            }
+            self.failures.add_request(failure, taken.max(least), example);
         }
     }
 
@@ -99,6 +152,11 @@ impl Tally {
     /// A connection could not be opened, or was lost: counted whatever the window, because no request stands for it.
     pub fn connection_failed(&mut self, failure: Failure, example: impl FnOnce() -> String) {
         self.failures.add(failure, example);
+    }
+
+    /// A part of a connection's opening took so long; counted whatever the window.
+    pub fn opened(&mut self, part: OpeningPart, nanos: Nanos) {
+        self.openings.record(part, nanos);
     }
 
     /// Bytes came in.
@@ -156,6 +214,12 @@ impl Tally {
         &self.deliveries
     }
 
+    /// How long connections took to open since the last [`drain_into`](Self::drain_into).
+    #[must_use]
+    pub fn openings(&self) -> &Openings {
+        &self.openings
+    }
+
     /// How often requests were sent on.
     #[must_use]
     pub fn redirects(&self) -> Redirects {
@@ -174,7 +238,19 @@ impl Tally {
         self.ended
     }
 
-    /// When the last counted answer came.
+    /// The parts of answers' times that lie on the other side of the window's edges.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        self.parts
+    }
+
+    /// How often each status was answered.
+    #[must_use]
+    pub fn statuses(&self) -> &[StatusCount] {
+        &self.statuses
+    }
+
+    /// When the last counted answer came, right or not.
     #[must_use]
     pub fn last_answer(&self) -> Nanos {
         self.last_answer
@@ -214,6 +290,18 @@ impl Tally {
         }
         other.deliveries.promised += std::mem::take(&mut self.deliveries.promised);
         other.deliveries.arrived += std::mem::take(&mut self.deliveries.arrived);
+        let Parts { before, after } = std::mem::take(&mut self.parts);
+        other.parts.before += before;
+        other.parts.after += after;
+        for StatusCount { status, count } in &mut self.statuses {
+            match other.statuses.iter_mut().find(|known| known.status == *status) {
+                Some(known) => known.count += *count,
+                None => other.statuses.push(StatusCount { status: *status, count: *count }),
+            }
+            // What was answered once is likely to be answered again: its place stays.
+            *count = 0;
+        }
+        other.openings.take(&mut self.openings);
         other.ended += std::mem::take(&mut self.ended);
     }
 
@@ -234,6 +322,18 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_on_an_edge_count_by_their_parts() {
+        let mut tally = Tally::new(1);
+        tally.set_window(Window::Open { from: 10, until: 20 });
+        for (intended, answered) in [(2, 9), (0, 40), (12, 18), (16, 24), (22, 30)] {
+            tally.set_now(answered);
+            tally.finished(0, intended);
+        }
+        assert_eq!(tally.latencies()[0].count(), 2);
+        assert_eq!(tally.parts(), Parts { before: 0.75, after: 0.5 });
+    }
 
     #[test]
     fn the_window_says_what_counts() {

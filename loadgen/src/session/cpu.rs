@@ -34,7 +34,7 @@ impl ThreadCpu {
     }
 }
 
-fn thread_nanos() -> Nanos {
+pub(super) fn thread_nanos() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -92,6 +92,11 @@ impl Link {
         Ok(true)
     }
 
+    /// Whether the transport is connected; TLS may still be shaking hands.
+    pub(super) fn is_connected(&self) -> bool {
+        self.opened
+    }
+
     pub(super) fn is_tls(&self) -> bool {
         self.tls.is_some()
     }

@@ -9,6 +9,7 @@ mod cpu;
 mod link;
 mod sampler;
 mod shared;
+mod stalls;
 mod watcher;
 mod worker;
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Clock, Nanos, nanos};
 use crate::load::{Length, Load};
-use crate::record::{Cpu, Tally};
+use crate::record::{Cpu, Stalls, Tally};
 
 /// Not yet.
 const NEVER: Nanos = Nanos::MAX;
@@ -47,6 +47,9 @@ pub(super) struct SeatEnding {
     pub(super) wall: Nanos,
     /// Answers of the least and the best served connection.
     pub(super) answers: Option<(u64, u64)>,
+    /// When the thread began with what is counted: the time of its last answer before the first counted one.
+    pub(super) first: Option<Nanos>,
+    pub(super) stalls: Stalls,
     /// When the last counted answer came.
     pub(super) last_answer: Nanos,
     /// How many of its connections were open when the window ended.

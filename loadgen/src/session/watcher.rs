@@ -15,7 +15,7 @@ use crate::pace::Pace;
 use crate::process::Sample;
 use crate::record::{
     Cpu, Deliveries, Ending, Failure, FailureCount, Fairness, Generator, Interval, Latencies, Operation, Outcome,
-    Redirects, ServerInterval, ServerUse, Tally,
+    Parts, Redirects, ServerInterval, ServerUse, Stalls, Tally,
 };
 use crate::watch::{Phase, Progress, Watch};
 
@@ -34,6 +34,13 @@ const GENERATOR_BOUND: f64 = 0.9;
 /// An open loop is behind its schedule when more than this share of its requests has not ended with the window: then the rate is
 /// that of the answers until the last one, however long that took.
 const BEHIND: f64 = 0.02;
+
+/// A closed loop's answers take long beside the window when the parts of them that lie outside are more than this share.
+const UNEVEN: f64 = 0.02;
+
+/// Why a run fails in which no request was due.
+const NOTHING: &str =
+    "nothing was measured: no request began in the window; measure for longer, or begin without a warm-up";
 
 /// A shorter piece of the timeline belongs to the one before: what is counted in a few milliseconds is no rate.
 const SHORTEST: Nanos = SECOND / 2;
@@ -67,8 +74,8 @@ pub(super) struct Watcher<'a> {
     window: Option<(Nanos, Nanos)>,
     began: Option<Sample>,
     ended: Option<Sample>,
-    /// When the first counted answer was seen.
-    first: Option<(Nanos, Option<Sample>)>,
+    /// The server when the first counted answers had been seen, and how many there were.
+    first: Option<(Sample, u64)>,
     /// How many counted requests had ended with the window.
     in_time: Option<u64>,
     /// Why nobody can answer any more.
@@ -153,7 +160,7 @@ impl<'a> Watcher<'a> {
         }
         self.collect();
         if self.first.is_none() && self.all.count() > 0 {
-            self.first = Some((now, self.sample()));
+            self.first = self.sample().map(|sample| (sample, self.all.count()));
         }
         if self.in_time.is_none() && now >= until.saturating_add(HAND_OVER) {
             self.in_time = Some(self.counted());
@@ -368,6 +375,7 @@ impl<'a> Watcher<'a> {
             (Some(reason), _) => Ending::Failed(reason),
             (None, _) if self.interrupted => Ending::Interrupted,
             (None, Some(reason)) => Ending::Failed(reason.clone()),
+            (None, None) if self.counted() == 0 => Ending::Failed(NOTHING.to_owned()),
             (None, None) => Ending::Complete,
         }
     }
@@ -379,28 +387,39 @@ impl<'a> Watcher<'a> {
         let is_behind = self.is_behind();
         let ending = self.ending();
         let (redirects, deliveries) = (self.redirects(), self.deliveries().cloned().map(Box::new));
+        let openings = Some(self.total.openings()).filter(|openings| openings.parts().next().is_some());
+        let openings = openings.cloned().map(Box::new);
         let failures = self.failures(&ending);
         let length = |from: Nanos, until: Nanos| until.saturating_sub(from) as f64 / 1e9;
         let window = self.window.map_or(0.0, |(from, until)| match self.load.length {
             Length::Requests(_) => length(from, last_answer),
             Length::Duration(_) => length(from, until),
         });
-        // Answers to requests of the warm-up came before the first one, too.
-        let first = self.first.filter(|_| is_behind && last_answer > 0);
-        let seconds = first.map_or(window, |(first, _)| length(first, last_answer.max(first)).max(window));
+        // A server that is behind answered requests of the warm-up before.
+        let from = self.window.map_or(0, |(from, _)| from);
+        let first = endings.iter().filter_map(|ending| ending.first).min().map(|first| first.max(from));
+        let first = first.filter(|_| is_behind && last_answer > 0);
         let mut notes = self.notes;
+        let seconds = match (first, self.load.pace) {
+            (Some(first), _) => length(first, last_answer.max(first)).max(window),
+            (None, Pace::Open { .. }) => window,
+            (None, Pace::Closed) => stood_for(self.all.count(), self.total.parts(), window, &mut notes),
+        };
         if is_behind {
             notes.push(
                 "the server could not keep up with the offered rate: what was achieved counts until the last answer"
                     .to_owned(),
             );
         }
-        let began = first.and_then(|(_, sample)| sample).or(self.began);
+        // What was used for the answers before the sample is not known: they had the same share as the others.
+        let late = self.first.filter(|(_, seen)| first.is_some() && *seen < self.all.count());
+        let scale = late.map_or(1.0, |(_, seen)| self.all.count() as f64 / (self.all.count() - seen) as f64);
+        let began = late.map(|(sample, _)| sample).or(self.began);
         let (pid, others) = self.sampler.pids();
         let server = began.zip(self.ended).map(|(began, ended)| ServerUse {
             pid,
             others,
-            ..use_of(&ended.since(&began), self.peak_resident_bytes)
+            ..use_of(&ended.since(&began), self.peak_resident_bytes, scale)
         });
         let busiest_thread = endings
             .iter()
@@ -410,10 +429,13 @@ impl<'a> Watcher<'a> {
         if busiest_thread > GENERATOR_BOUND {
             notes.push(format!("generator-bound: a thread of the generator was {:.0} % busy", busiest_thread * 100.0));
         }
+        let stalls = endings.iter().fold(Stalls::default(), |worst, ending| worst.worst(ending.stalls));
         let (bytes_received, bytes_sent) = self.total.bytes();
         let operations = self.names.into_iter().zip(self.total.latencies());
         let answers = endings.iter().filter_map(|ending| ending.answers);
-        Outcome {
+        let mut statuses = self.total.statuses().to_vec();
+        statuses.sort_by_key(|status| status.status);
+        let mut outcome = Outcome {
             description: String::new(),
             settings: Map::new(),
             ending,
@@ -421,11 +443,13 @@ impl<'a> Watcher<'a> {
             operations: operations.map(|(name, latencies)| Operation { name, latencies: latencies.clone() }).collect(),
             told: None,
             failures,
+            statuses,
             offered_per_second: offered(self.load, window),
             bytes_received,
             bytes_sent,
             deliveries,
             redirects,
+            openings,
             fairness: Fairness {
                 least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),
                 most: answers.map(|(_, most)| most).max().unwrap_or_default(),
@@ -437,21 +461,53 @@ impl<'a> Watcher<'a> {
                 }),
                 busiest_thread,
                 resident_bytes: endings.iter().map(|ending| ending.resident_bytes).max().unwrap_or_default(),
+                stalls,
             },
             server,
             timeline: self.timeline,
             notes,
-        }
+        };
+        outcome.notes.extend(stalled(&outcome));
+        outcome
     }
 }
 
-fn use_of(used: &Sample, peak_resident_bytes: u64) -> ServerUse {
+/// How the note of a run begins whose generator was stopped.
+const STALLED: &str = "generator stalled: ";
+
+fn stalled(outcome: &Outcome) -> Option<String> {
+    let Stalls { count, seconds, longest } = outcome.generator.stalls;
+    let times = if count == 1 { "once" } else { "at most" };
+    outcome.is_stalled().then(|| {
+        format!(
+            "{STALLED}it could not run for {seconds:.2} s, {times} for {longest:.2} s (stopped, throttled, or too few \
+             processors): latencies of that time are its own, not the server's"
+        )
+    })
+}
+
+/// How long a closed loop's counted answers would have taken at the rate that it had: the window, unless answers take long
+/// beside it. Then how many requests begin in it is a matter of chance, and the rate is that of their parts in the window.
+fn stood_for(answers: u64, parts: Parts, window: f64, notes: &mut Vec<String>) -> f64 {
+    let share = (answers as f64 + parts.before - parts.after) / answers.max(1) as f64;
+    if answers == 0 || (share - 1.0).abs() <= UNEVEN {
+        return window;
+    }
+    notes.push(
+        "answers took long beside the window: the rate counts each by the part of its time that lies in the window"
+            .to_owned(),
+    );
+    window / share
+}
+
+fn use_of(used: &Sample, peak_resident_bytes: u64, scale: f64) -> ServerUse {
+    let scaled = |count: u64| (count as f64 * scale) as u64;
     ServerUse {
-        cpu: used.cpu,
+        cpu: Cpu { user: used.cpu.user * scale, system: used.cpu.system * scale },
         resident_bytes: used.resident_bytes,
         peak_resident_bytes,
-        voluntary_switches: used.voluntary_switches,
-        involuntary_switches: used.involuntary_switches,
+        voluntary_switches: scaled(used.voluntary_switches),
+        involuntary_switches: scaled(used.involuntary_switches),
         ..ServerUse::default()
     }
 }

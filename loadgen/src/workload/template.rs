@@ -72,6 +72,18 @@ impl Template {
         Self { parts }
     }
 
+    /// The first word in braces that is no place: most likely a mistake where braces are not text of their own.
+    #[must_use]
+    pub fn unknown_place(text: &str) -> Option<&str> {
+        let starts = text.match_indices('{').map(|(start, _)| start);
+        let words = starts.filter_map(|start| Some(&text[start..start + text[start..].find('}')? + 1]));
+        let is_word = |word: &&str| {
+            let name = &word[1..word.len() - 1];
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        words.filter(is_word).find(|word| !PLACES.iter().any(|(place, _)| *place == word.as_bytes()))
+    }
+
     /// Text without places, whatever braces are in it.
     #[must_use]
     pub fn text(text: &[u8]) -> Self {

@@ -9,6 +9,7 @@ mod drop_in;
 mod faults;
 mod grpc;
 mod many;
+mod misbehaving;
 mod pubsub;
 mod replay;
 mod scenarios;

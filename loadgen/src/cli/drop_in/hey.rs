@@ -9,11 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 
-use super::{Words, bars, run};
+use super::{Words, answered, answered_latencies, bars, run};
 use crate::cli::Invalid;
 use crate::front::Exit;
 use crate::number;
-use crate::record::{Latencies, Outcome};
+use crate::record::{Failure, Latencies, Outcome};
 
 /// Run a command line of hey.
 ///
@@ -167,15 +167,16 @@ impl Hey {
 }
 
 fn render(outcome: &Outcome) -> String {
-    let latencies = outcome.latencies();
-    let answers = outcome.answers().max(1);
+    let latencies = answered_latencies(outcome);
+    let answers = answered(outcome).max(1);
+    let per_second = if outcome.seconds > 0.0 { answered(outcome) as f64 / outcome.seconds } else { 0.0 };
     let mut text = String::new();
     let mut push = |line: String| writeln!(text, "{line}").expect("a string takes all");
     push(format!("\nSummary:\n  Total:\t{:.4} secs", outcome.seconds));
     push(format!("  Slowest:\t{:.4} secs", latencies.max().as_secs_f64()));
     push(format!("  Fastest:\t{:.4} secs", latencies.min().as_secs_f64()));
     push(format!("  Average:\t{:.4} secs", latencies.mean().as_secs_f64()));
-    push(format!("  Requests/sec:\t{:.4}\n", outcome.per_second()));
+    push(format!("  Requests/sec:\t{:.4}\n", per_second));
     push(format!("  Total data:\t{} bytes", outcome.bytes_received));
     push(format!("  Size/request:\t{} bytes\n", outcome.bytes_received / answers));
     push(format!("Response time histogram:\n{}", histogram(&latencies)));
@@ -183,11 +184,16 @@ fn render(outcome: &Outcome) -> String {
     for percent in [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0] {
         push(format!("  {percent}% in {:.4} secs", latencies.percentile(percent).as_secs_f64()));
     }
-    push(format!("\nStatus code distribution:\n  [below 400]\t{} responses", outcome.answers()));
-    if !outcome.failures.is_empty() {
+    push("\nStatus code distribution:".to_owned());
+    for status in &outcome.statuses {
+        push(format!("  [{}]\t{} responses", status.status, status.count));
+    }
+    // An answer with an error is an answer.
+    let mut errors = outcome.failures.iter().filter(|failure| failure.kind != Failure::Rejected).peekable();
+    if errors.peek().is_some() {
         push("\nError distribution:".to_owned());
     }
-    for failure in &outcome.failures {
+    for failure in errors {
         let example = failure.examples.first().map(|example| format!(": {example}")).unwrap_or_default();
         push(format!("  [{}]\t{}{example}", failure.count, failure.kind.words()));
     }

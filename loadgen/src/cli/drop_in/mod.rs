@@ -14,6 +14,8 @@ pub(super) use hey::{Hey, with_two_dashes};
 pub(super) use redis_benchmark::RedisBenchmark;
 pub(super) use wrk::Wrk;
 
+use std::cell::Cell;
+
 use super::scenario;
 use crate::front::{self, Exit, Show, Wanted};
 use crate::output::Outputs;
@@ -34,18 +36,34 @@ fn run_and_write(words: &[String], outputs: Outputs, render: &dyn Fn(&Outcome) -
         }
     };
     let wanted = Wanted { outputs, show: Show::OnTerminal, metrics: None };
-    front::run(scenario, &wanted, &|outcome, _| match &outcome.ending {
-        Ending::Failed(reason) if outcome.answers() == 0 => {
-            eprintln!("error: {reason}");
-            String::new()
+    let is_answered = Cell::new(false);
+    let exit = front::run(scenario, &wanted, &|outcome, _| {
+        is_answered.set(outcome.ending == Ending::Complete && answered(outcome) > 0);
+        match &outcome.ending {
+            Ending::Failed(reason) if outcome.answers() == 0 => {
+                eprintln!("error: {reason}");
+                String::new()
+            }
+            Ending::Complete | Ending::Interrupted | Ending::Failed(_) => render(outcome),
         }
-        Ending::Complete | Ending::Interrupted | Ending::Failed(_) => render(outcome),
-    })
+    });
+    // To the other tools an answer is an answer, whatever it says.
+    if exit == Exit::Failed && is_answered.get() { Exit::Fine } else { exit }
 }
 
 /// Answers of any content: right ones, those with an error, and wrong ones.
 fn answered(outcome: &Outcome) -> u64 {
     outcome.answers() + outcome.failures_of(Failure::Rejected) + outcome.failures_of(Failure::Wrong)
+}
+
+/// The latencies of all [`answered`].
+fn answered_latencies(outcome: &Outcome) -> Latencies {
+    let mut all = outcome.latencies();
+    let failed = outcome.failures.iter().filter(|failure| matches!(failure.kind, Failure::Rejected | Failure::Wrong));
+    for latencies in failed.filter_map(|failure| failure.latencies.as_ref()) {
+        all.merge(latencies);
+    }
+    all
 }
 
 /// The failures on standard error, for tools whose output has no place for them.

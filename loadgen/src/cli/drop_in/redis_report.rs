@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{answered, millis};
+use super::{answered, answered_latencies, millis};
 use crate::record::{Latencies, Outcome};
 
 /// The head of `--csv`.
@@ -36,7 +36,7 @@ impl Run<'_> {
     /// The line of `--csv`.
     pub(super) fn csv(&self, outcome: &Outcome) -> String {
         let mut text = format!("\"{}\",\"{:.2}\"", self.title, per_second(outcome));
-        for figure in figures(&outcome.latencies()) {
+        for figure in figures(&answered_latencies(outcome)) {
             write!(text, ",\"{figure:.3}\"").expect("a string takes all");
         }
         text.push('\n');
@@ -45,7 +45,7 @@ impl Run<'_> {
 
     /// The line of `-q`.
     pub(super) fn line(&self, outcome: &Outcome) -> String {
-        let p50 = millis(&outcome.latencies(), 50.0);
+        let p50 = millis(&answered_latencies(outcome), 50.0);
         format!("{}: {:.2} requests per second, p50={p50:.3} msec\n", self.title, per_second(outcome))
     }
 
@@ -61,7 +61,7 @@ impl Run<'_> {
             Some(threads) => push(format!("  multi-thread: yes\n  threads: {threads}")),
             None => push("  multi-thread: no".to_owned()),
         }
-        let latencies = outcome.latencies();
+        let latencies = answered_latencies(outcome);
         push("\nLatency by percentile distribution:".to_owned());
         push(self.percentiles(&latencies));
         push("Cumulative distribution of latencies:".to_owned());

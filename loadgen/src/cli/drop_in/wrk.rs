@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Words, answered, run};
+use super::{Words, answered, answered_latencies, run};
 use crate::cli::Invalid;
 use crate::front::Exit;
 use crate::number;
 use crate::output;
-use crate::record::{Failure, Latencies, Outcome};
+use crate::record::{Failure, Interval, Latencies, Outcome};
 
 /// Run a command line of wrk or wrk2.
 ///
@@ -119,7 +119,7 @@ impl Wrk {
     }
 
     fn render(&self, outcome: &Outcome) -> String {
-        let latencies = outcome.latencies();
+        let latencies = answered_latencies(outcome);
         let mut text = String::from("  Thread Stats   Avg      Stdev     Max   +/- Stdev\n");
         let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
         text.push_str(&stats_line(
@@ -167,7 +167,10 @@ impl Wrk {
     /// What each thread did in each second, on average over the threads.
     fn thread_rates(&self, outcome: &Outcome) -> Vec<f64> {
         let whole = outcome.timeline.iter().filter(|interval| interval.seconds > 0.0);
-        whole.map(|interval| interval.latencies.count() as f64 / interval.seconds / self.threads as f64).collect()
+        // The timeline does not tell failures apart: an error answers as often in each second as in the whole run.
+        let answers = (answered(outcome) - outcome.answers()) as f64 / outcome.failed().max(1) as f64;
+        let count = |interval: &Interval| interval.latencies.count() as f64 + answers * interval.failures as f64;
+        whole.map(|interval| count(interval) / interval.seconds / self.threads as f64).collect()
     }
 }
 

@@ -162,6 +162,10 @@ impl Protocol for Grpc {
         connection.connection.room()
     }
 
+    fn is_prepared(&self, connection: &GrpcConnection) -> bool {
+        connection.connection.is_prepared()
+    }
+
     fn in_flight(&self, connection: &GrpcConnection) -> usize {
         connection.connection.in_flight()
     }
@@ -195,6 +199,10 @@ impl Protocol for Grpc {
     fn expire(&self, connection: &mut GrpcConnection, before: Nanos, tally: &mut Tally) -> bool {
         connection.connection.expire(before, tally);
         false
+    }
+
+    fn take_back(&self, connection: &mut GrpcConnection, waiting: &mut Vec<Nanos>) {
+        connection.connection.take_back(waiting);
     }
 
     fn abandon(&self, connection: &mut GrpcConnection, failure: Failure, tally: &mut Tally) {

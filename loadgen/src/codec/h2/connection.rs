@@ -31,6 +31,8 @@ pub struct Connection<E> {
     pub(super) continued: Option<Box<super::receive::Continued>>,
     /// How many bytes came since the server's window was last made larger.
     pub(super) received: usize,
+    /// Requests that the server has not processed before its GOAWAY, by their intended times.
+    pub(super) unprocessed: Vec<Nanos>,
     /// Streams of which the server's windows keep something back, in the order of their beginning.
     blocked: Vec<u32>,
     /// How many bytes the server takes on all streams.
@@ -103,6 +105,7 @@ impl<E: Default> Connection<E> {
             greeted: false,
             continued: None,
             received: 0,
+            unprocessed: Vec::new(),
             blocked: Vec::new(),
             window: DEFAULT_WINDOW,
             server: Server {
@@ -114,6 +117,12 @@ impl<E: Default> Connection<E> {
             },
             table: Table::Empty,
         }
+    }
+
+    /// Whether the server has said who it is.
+    #[must_use]
+    pub fn is_prepared(&self) -> bool {
+        self.stage != Stage::Opening
     }
 
     /// How many more requests the server takes now.
@@ -130,7 +139,7 @@ impl<E: Default> Connection<E> {
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.streams.len()
+        self.streams.len() + self.unprocessed.len()
     }
 
     /// Appends what the protocol itself has to say, and bodies that the server's windows had kept back.
@@ -250,6 +259,19 @@ impl<E: Default> Connection<E> {
             }
             late
         });
+        self.unprocessed.retain(|intended| {
+            let late = *intended < before;
+            if late {
+                tally.failed(*intended, Failure::TimedOut, || "not processed before GOAWAY, and then late".to_owned());
+            }
+            !late
+        });
+    }
+
+    /// Moves the intended times of the requests that the server has not processed to `waiting` (RFC 9113, 6.8: they can be
+    /// sent again safely).
+    pub fn take_back(&mut self, waiting: &mut Vec<Nanos>) {
+        waiting.append(&mut self.unprocessed);
     }
 
     /// Accounts all requests as failed: the connection is lost.
@@ -258,6 +280,9 @@ impl<E: Default> Connection<E> {
             tally.failed(stream.intended, failure, || failure.words().to_owned());
             true
         });
+        for intended in self.unprocessed.drain(..) {
+            tally.failed(intended, failure, || failure.words().to_owned());
+        }
     }
 
     /// Whether nothing more will come of this connection.

@@ -84,7 +84,7 @@ impl<E: Default> Connection<E> {
             kind::RST_STREAM => self.reset(head, payload, tally),
             kind::SETTINGS => self.settings(head, payload),
             kind::PING => self.ping(head, payload),
-            kind::GOAWAY => self.goaway(payload, tally),
+            kind::GOAWAY => self.goaway(payload),
             kind::CONTINUATION => self.continuation(judge, head, payload, tally),
             kind::PUSH_PROMISE => Err(broken("PUSH_PROMISE, which was forbidden")),
             kind::PRIORITY if head.length != 5 => Err(broken("PRIORITY of a wrong length")),
@@ -323,21 +323,23 @@ impl<E: Default> Connection<E> {
         Ok(())
     }
 
-    fn goaway(&mut self, payload: &[u8], tally: &mut Tally) -> Outcome {
+    /// The server takes no more streams. Those behind the last one that it looks at are sent again elsewhere.
+    fn goaway(&mut self, payload: &[u8]) -> Outcome {
         let Some((fixed, text)) = payload.split_at_checked(8) else {
             return Err(broken("GOAWAY that is cut off"));
         };
         let number = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let (last, code) = (number(0) & 0x7fff_ffff, number(4));
-        let example = || format!("GOAWAY {} {}", frame::error_name(code), String::from_utf8_lossy(text));
         if code != error::NO_ERROR {
-            return Err(Broken { failure: Failure::Closed, example: example() });
+            let example = format!("GOAWAY {} {}", frame::error_name(code), String::from_utf8_lossy(text));
+            return Err(Broken { failure: Failure::Closed, example });
         }
         self.stage = Stage::Leaving;
+        let unprocessed = &mut self.unprocessed;
         self.streams.close_where(|stream| {
             let unseen = stream.id > last;
             if unseen {
-                tally.failed(stream.intended, Failure::Closed, || format!("{}: not looked at", example().trim_end()));
+                unprocessed.push(stream.intended);
             }
             unseen
         });

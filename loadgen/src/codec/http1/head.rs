@@ -1,5 +1,7 @@
 //! What a response's head says.
 
+use std::borrow::Cow;
+
 /// The part of a head that matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
@@ -20,9 +22,44 @@ pub(super) enum Framing {
     UntilEnd,
 }
 
+/// How long the head is at the beginning of `input`, with the empty line at its end; nothing if it is not complete.
+///
+/// A line may end with LF alone (RFC 9112, 2.2).
+pub(in crate::codec) fn length(input: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'\n', input).find_map(|end| match input[end + 1..] {
+        [b'\n', ..] => Some(end + 2),
+        [b'\r', b'\n', ..] => Some(end + 3),
+        _ => None,
+    })
+}
+
+/// The head with the lines that continue a field (obs-fold) joined to it: a user agent must take them so (RFC 9112, 5.2).
+pub(in crate::codec) fn unfolded(head: &[u8]) -> Cow<'_, [u8]> {
+    let is_fold = |end: usize| matches!(head.get(end + 1), Some(b' ' | b'\t'));
+    if !memchr::memchr_iter(b'\n', head).any(is_fold) {
+        return Cow::Borrowed(head);
+    }
+    let mut joined = Vec::with_capacity(head.len());
+    for (number, line) in head.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        // What stands between the status line and the first field is no fold.
+        if number > 1 && line.starts_with(b" ") || number > 1 && line.starts_with(b"\t") {
+            joined.truncate(joined.trim_ascii_end().len());
+            joined.push(b' ');
+            joined.extend_from_slice(line.trim_ascii_start());
+            if line.trim_ascii().is_empty() {
+                joined.extend_from_slice(b"\r\n");
+            }
+        } else {
+            joined.extend_from_slice(line);
+        }
+    }
+    Cow::Owned(joined)
+}
+
 impl Head {
     /// Reads a head, with the empty line at its end. The error says what was expected.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
+        let bytes = unfolded(bytes);
         let mut lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let status_line = lines.next().unwrap_or_default();
         let (minor, status) = status_line

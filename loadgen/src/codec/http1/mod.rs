@@ -1,6 +1,6 @@
 //! HTTP/1.1 (RFC 9112): pipelined on kept connections, or a connection per request.
 
-mod head;
+pub(super) mod head;
 mod request;
 
 pub use request::HttpRequest;
@@ -125,7 +125,7 @@ impl Http1 {
             self.enter(connection, head)?;
             return Ok(Some(length));
         }
-        let Some(length) = memchr::memmem::find(input, b"\r\n\r\n").map(|end| end + 4) else {
+        let Some(length) = head::length(input) else {
             if input.len() > LONGEST_HEAD || !b"HTTP/1.".starts_with(&input[..input.len().min(7)]) {
                 return Err(unexpected("a response of HTTP/1.1", input));
             }
@@ -227,6 +227,7 @@ impl Http1 {
         };
         let operation = asked.operation as usize;
         let request = &self.requests[operation];
+        tally.status(asked.intended, connection.status);
         if connection.status >= 400 {
             return tally.failed(asked.intended, Failure::Rejected, || {
                 format!("{}: status {}", request.name(), connection.status)
@@ -272,6 +273,10 @@ impl Protocol for Http1 {
             (true, 0) => 1,
             (true, _) => 0,
         }
+    }
+
+    fn requests_per_connection(&self) -> Option<usize> {
+        self.connection_per_request.then_some(1)
     }
 
     fn in_flight(&self, connection: &Http1Connection) -> usize {

@@ -138,6 +138,7 @@ impl Judge for Http2 {
     fn complete(&self, exchange: &mut HttpExchange, intended: Nanos, tally: &mut Tally) {
         let operation = exchange.operation as usize;
         let request = &self.requests[operation];
+        tally.status(intended, exchange.status);
         if exchange.status >= 400 {
             let status = exchange.status;
             return tally.failed(intended, Failure::Rejected, || format!("{}: status {status}", request.name));
@@ -177,6 +178,10 @@ impl Protocol for Http2 {
         connection.connection.room()
     }
 
+    fn is_prepared(&self, connection: &Http2Connection) -> bool {
+        connection.connection.is_prepared()
+    }
+
     fn in_flight(&self, connection: &Http2Connection) -> usize {
         connection.connection.in_flight()
     }
@@ -205,6 +210,10 @@ impl Protocol for Http2 {
     fn expire(&self, connection: &mut Http2Connection, before: Nanos, tally: &mut Tally) -> bool {
         connection.connection.expire(before, tally);
         false
+    }
+
+    fn take_back(&self, connection: &mut Http2Connection, waiting: &mut Vec<Nanos>) {
+        connection.connection.take_back(waiting);
     }
 
     fn abandon(&self, connection: &mut Http2Connection, failure: Failure, tally: &mut Tally) {

@@ -187,6 +187,15 @@ impl Protocol for Redis {
         if connection.login_left == 0 && !is_spent { usize::MAX } else { 0 }
     }
 
+    fn is_prepared(&self, connection: &RedisConnection) -> bool {
+        connection.login_left == 0
+    }
+
+    fn requests_per_connection(&self) -> Option<usize> {
+        // A batch, which the load's depth limits.
+        self.connection_per_batch.then_some(usize::MAX)
+    }
+
     fn in_flight(&self, connection: &RedisConnection) -> usize {
         connection.in_flight.len()
     }
@@ -312,6 +321,14 @@ mod tests {
         check(get, false, "%1\r\n+a\r\n~1\r\n:1\r\n_\r\n#t\r\n", 3, &[]);
         check(get, false, ",1.5\r\n(123\r\n=7\r\ntxt:abc\r\n", 3, &[]);
         check(get, false, ">2\r\n+message\r\n+x\r\n|1\r\n+a\r\n+b\r\n+OK\r\n", 1, &[]);
+        check(get, false, "*?\r\n:1\r\n*?\r\n+a\r\n.\r\n$1\r\nb\r\n.\r\n+OK\r\n%?\r\n+a\r\n:1\r\n.\r\n", 3, &[]);
+        check(
+            get,
+            false,
+            "$?\r\n;4\r\nHell\r\n;1\r\no\r\n;0\r\n*2\r\n$?\r\n;0\r\n:1\r\n>?\r\n+x\r\n.\r\n+OK\r\n",
+            3,
+            &[],
+        );
         check(get, false, "-ERR no\r\n!5\r\nERR x\r\n+OK\r\n", 1, &["ERR no", "ERR x"]);
     }
 
@@ -362,6 +379,10 @@ mod tests {
         }
         check("HTTP/1.1 400\r\n", "expected a reply of RESP, read `HTTP/1.1 400`");
         check("$x\r\n", "expected a length, read `$x`");
+        check(".\r\n", "expected a reply of RESP, read `.`");
+        check(";1\r\n", "expected a reply of RESP, read `;1`");
+        check("$?\r\n+OK\r\n", "expected a chunk of a string, read `+OK`");
+        check(&"*?\r\n".repeat(65), "expected a reply of RESP, read `*?`");
         check("$-2\r\n", "expected a length, read `$-2`");
         check("*99999999999999999999\r\n", "expected a length, read `*99999999999999999999`");
         check("$3\r\nabcde", "expected the end of a bulk string, read `de`");

@@ -222,6 +222,10 @@ impl Protocol for PubSub {
         !matches!(connection.role, Role::Subscriber { unconfirmed: 1.., .. })
     }
 
+    fn listens(&self, connection: &PubSubConnection) -> bool {
+        matches!(connection.role, Role::Subscriber { .. })
+    }
+
     fn in_flight(&self, connection: &PubSubConnection) -> usize {
         match &connection.role {
             Role::Publisher { in_flight, .. } => in_flight.len(),

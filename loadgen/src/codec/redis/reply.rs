@@ -27,9 +27,19 @@ pub(super) enum Reply<'a> {
     Other,
 }
 
+/// The deepest nesting of streamed aggregates.
+const DEEPEST: usize = 64;
+
+/// Elements of a streamed aggregate: they end with its end, not with a count.
+const STREAMED: u64 = 1 << 62;
+
 /// The state between reads.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
+    /// Elements that are still to come behind each streamed aggregate that is open, from the outermost.
+    streamed: Vec<u64>,
+    /// Whether the chunks of a streamed string are read.
+    is_chunked: bool,
     /// Bytes of a bulk string, with its line end, that are still to come.
     skip: u64,
     /// Elements of the reply that are still to come, nested ones included.
@@ -53,7 +63,10 @@ impl Reader {
                 if self.skip > 0 {
                     return Ok((at, None));
                 }
-                if let Some(reply) = self.element(Reply::Other) {
+                // A chunk is no element: the string ends with an empty one.
+                if !self.is_chunked
+                    && let Some(reply) = self.element(Reply::Other)
+                {
                     return Ok((at, Some(reply)));
                 }
             }
@@ -62,11 +75,19 @@ impl Reader {
             };
             let begins = self.elements == 0;
             let rest = at + length;
+            if self.is_chunked && line[0] != b';' {
+                return Err(unexpected("a chunk of a string", line));
+            }
             let reply = match line[0] {
                 b'+' | b':' | b',' | b'#' | b'(' => Reply::Line(line[0], &line[1..]),
                 b'-' => Reply::Error(&line[1..]),
                 b'_' => Reply::Nil,
                 b'$' | b'=' | b'!' => match self.bulk(line, &input[rest..], begins && (whole || line[0] == b'!'))? {
+                    Bulk::Streamed => {
+                        self.streamed(line)?;
+                        at = rest;
+                        continue;
+                    }
                     Bulk::Nil => Reply::Nil,
                     Bulk::Whole(bytes) => {
                         at += bytes.len() + 2;
@@ -78,6 +99,13 @@ impl Reader {
                         continue;
                     }
                 },
+                b'.' | b';' => {
+                    at = rest;
+                    match self.streamed(line)? {
+                        Some(reply) => return Ok((at, Some(reply))),
+                        None => continue,
+                    }
+                }
                 b'*' | b'~' | b'%' | b'|' | b'>' => match self.aggregate(line)? {
                     Some(reply) => reply,
                     None => {
@@ -96,6 +124,40 @@ impl Reader {
         }
     }
 
+    /// Reads what begins, continues or ends a string or an aggregate of unknown length (RESP3: streamed data types). Gives
+    /// the reply if it is complete.
+    #[cold]
+    fn streamed<'a>(&mut self, line: &[u8]) -> Result<Option<Reply<'a>>, Broken> {
+        match line {
+            b"$?" => self.is_chunked = true,
+            [b';', ..] if self.is_chunked => match length(line, LONGEST_BULK)? {
+                Some(0) => {
+                    self.is_chunked = false;
+                    return Ok(self.element(Reply::Other));
+                }
+                Some(chunk) => self.skip = chunk + 2,
+                None => return Err(unexpected("a chunk's length", line)),
+            },
+            b"." => {
+                let Some(outer) = self.streamed.pop() else {
+                    return Err(unexpected("a reply of RESP", line));
+                };
+                self.elements = outer;
+                return Ok(self.element(Reply::Other));
+            }
+            [kind, b'?'] if *kind != b'|' && self.streamed.len() < DEEPEST => {
+                if self.elements == 0 {
+                    self.is_push = *kind == b'>';
+                    self.elements = 1;
+                }
+                self.streamed.push(self.elements);
+                self.elements = STREAMED;
+            }
+            _ => return Err(unexpected("a reply of RESP", line)),
+        }
+        Ok(None)
+    }
+
     /// An element is complete. Gives the reply if it was the last, and an answer.
     #[inline]
     fn element<'a>(&mut self, reply: Reply<'a>) -> Option<Reply<'a>> {
@@ -104,8 +166,11 @@ impl Reader {
     }
 
     fn bulk<'a>(&mut self, line: &[u8], rest: &'a [u8], whole: bool) -> Result<Bulk<'a>, Broken> {
-        let Some(length) = length(line, LONGEST_BULK)? else {
-            return Ok(Bulk::Nil);
+        let length = match length(line, LONGEST_BULK) {
+            Ok(Some(length)) => length,
+            Ok(None) => return Ok(Bulk::Nil),
+            Err(_) if line == b"$?" => return Ok(Bulk::Streamed),
+            Err(broken) => return Err(broken),
         };
         let Some(end) = rest.get(length as usize..length as usize + 2) else {
             if whole {
@@ -122,8 +187,11 @@ impl Reader {
 
     /// Counts an aggregate's elements in. Gives the reply if it has none.
     fn aggregate(&mut self, line: &[u8]) -> Result<Option<Reply<'static>>, Broken> {
-        let Some(length) = length(line, MOST_ELEMENTS)? else {
-            return Ok(Some(Reply::Nil));
+        let length = match length(line, MOST_ELEMENTS) {
+            Ok(Some(length)) => length,
+            Ok(None) => return Ok(Some(Reply::Nil)),
+            Err(_) if line[1..] == *b"?" => return self.streamed(line).map(|_| None),
+            Err(broken) => return Err(broken),
         };
         // An attribute stands before the reply that it describes, a push message stands for itself.
         let is_attribute = line[0] == b'|';
@@ -146,6 +214,8 @@ impl Reader {
 /// What came of a bulk string.
 enum Bulk<'a> {
     Nil,
+    /// Its length is not known: chunks follow.
+    Streamed,
     Whole(&'a [u8]),
     /// It is not there as a whole, and must be.
     Incomplete,

@@ -8,6 +8,7 @@ use rand::Rng as _;
 
 use self::frame::{Header, OPCODE_BINARY, OPCODE_CLOSE, OPCODE_CONTINUATION, OPCODE_PING, OPCODE_PONG, OPCODE_TEXT};
 use super::fifo::{Asked, InFlight};
+use super::http1::head;
 use super::{Broken, Protocol, Received, shown};
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
@@ -103,14 +104,15 @@ impl WebSocket {
 
     /// Reads the handshake's answer, if it is complete, and gives its length.
     fn greet(&self, connection: &mut WebSocketConnection, input: &[u8]) -> Result<usize, Broken> {
-        let Some(length) = memchr::memmem::find(input, b"\r\n\r\n").map(|end| end + 4) else {
+        let Some(length) = head::length(input) else {
             if input.len() > LONGEST_HEAD || !b"HTTP/1.".starts_with(&input[..input.len().min(7)]) {
                 return Err(unexpected("an answer to the handshake", input));
             }
             return Ok(0);
         };
-        let head = String::from_utf8_lossy(&input[..length]);
-        let mut lines = head.split("\r\n");
+        let head = head::unfolded(&input[..length]);
+        let head = String::from_utf8_lossy(&head);
+        let mut lines = head.lines();
         let status = lines.next().unwrap_or_default();
         if status.split(' ').nth(1) != Some("101") {
             return Err(Broken {
@@ -261,6 +263,10 @@ impl Protocol for WebSocket {
             State::Frames | State::Payload => usize::MAX,
             State::New | State::Greeting | State::Closing => 0,
         }
+    }
+
+    fn is_prepared(&self, connection: &WebSocketConnection) -> bool {
+        matches!(connection.state, State::Frames | State::Payload)
     }
 
     fn in_flight(&self, connection: &WebSocketConnection) -> usize {

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::cpu::ThreadCpu;
 use super::link::{Link, Lost};
 use super::shared::{SeatEnding, Shared};
+use super::stalls::StallWatch;
 use crate::clock::{Nanos, nanos};
 use crate::codec::{Drawn, Protocol};
 use crate::load::Load;
@@ -48,10 +49,15 @@ pub(super) struct Worker<'a, P: Protocol> {
     open: usize,
     open_at_end: Option<usize>,
     tally: Tally,
+    /// When the turn under way began: a closed loop's next request is due when the last answer was accounted, so that no
+    /// time lies between two latencies.
+    turn: Nanos,
     source: Source,
     /// Where the gaps of Poisson arrivals come from: how many are drawn before a request's own choices is a matter of time.
     gaps: Source,
     phase: Phase,
+    stalls: StallWatch,
+    first: First,
     /// Connections to be given requests in this turn.
     dirty: Vec<u32>,
     /// Connections that were not read to their end in this turn.
@@ -75,6 +81,16 @@ enum Phase {
     Draining { from: Nanos, limit: Nanos },
 }
 
+/// When a thread began to answer what is counted.
+#[derive(Default)]
+struct First {
+    /// The last answer before the first counted one: from then on the server worked on what is counted.
+    began: Option<Nanos>,
+    /// The last answer that is not counted, and how many there were in the tally.
+    before: Nanos,
+    ended: u64,
+}
+
 /// One of the load's clients, which has a connection to each of several servers.
 #[derive(Default)]
 struct Client {
@@ -92,6 +108,9 @@ struct Connection<P: Protocol> {
     client: usize,
     /// The number of its server, where there are several.
     server: usize,
+    /// Requests that wait for it to open, by their intended times.
+    waiting: Vec<Nanos>,
+    opening: Opening,
     link: Option<Link>,
     state: State,
     /// Until then it may take to be open, and prepared.
@@ -103,6 +122,9 @@ struct Connection<P: Protocol> {
     answered: u64,
     /// Requests since it was opened.
     begun: u64,
+    /// Which of the target's addresses is used, and how many did not accept since one did.
+    address: usize,
+    tried: usize,
     /// Attempts to open it since it last answered.
     attempts: u32,
     /// Whether it has been opened and prepared, or failed to, at least once.
@@ -121,6 +143,8 @@ impl<P: Protocol> Connection<P> {
             seat,
             client,
             server,
+            waiting: Vec::new(),
+            opening: Opening::default(),
             link: None,
             state: State::Down(0),
             deadline: 0,
@@ -128,6 +152,8 @@ impl<P: Protocol> Connection<P> {
             unread: Vec::new(),
             answered: 0,
             begun: 0,
+            address: 0,
+            tried: 0,
             attempts: 0,
             is_tried: false,
             is_listed: false,
@@ -137,12 +163,32 @@ impl<P: Protocol> Connection<P> {
     }
 }
 
+/// When the steps of a connection's opening began.
+#[derive(Clone, Copy, Default)]
+struct Opening {
+    /// `connect` was called.
+    began: Nanos,
+    /// The transport is connected; 0 before.
+    connected: Nanos,
+    /// The first request was sent and nothing has come since; 0 otherwise.
+    asked: Nanos,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
+    /// Closed as agreed, or lost; the next request opens it.
+    Idle,
     Opening,
     Open,
     /// Not to be opened before.
     Down(Nanos),
+}
+
+impl<P: Protocol> Connection<P> {
+    /// Whether requests wait for it to open.
+    fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
 }
 
 impl<'a, P: Protocol> Worker<'a, P> {
@@ -161,6 +207,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connections
                 .extend(servers.map(|server| Connection::new(seat, client, server, protocol.connect_to(seat, server))));
         }
+        let mut tally = Tally::new(protocol.operations().len());
+        tally.set_timeout(nanos(load.timeout));
         Self {
             protocol,
             load,
@@ -171,10 +219,13 @@ impl<'a, P: Protocol> Worker<'a, P> {
             open_at_end: None,
             connections,
             clients,
-            tally: Tally::new(protocol.operations().len()),
+            tally,
+            turn: 0,
             source: Source::new(load.seed, index, threads),
             gaps: Source::new(!load.seed, index, threads),
             phase: Phase::Opening,
+            stalls: StallWatch::new(shared.clock.now()),
+            first: First::default(),
             dirty: Vec::new(),
             unfinished: Vec::new(),
             backlog: VecDeque::new(),
@@ -205,16 +256,18 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let mut next_tick = self.shared.clock.now();
         for place in 0..self.connections.len() {
             self.tally.set_now(self.shared.clock.now());
-            self.open(poller, place);
+            self.prepare(poller, place);
         }
         loop {
             events.clear();
-            let timeout = self.timeout(next_tick);
+            let wait = self.timeout(next_tick);
+            let timeout = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
             match epoll::wait(poller, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
-            self.tally.set_now(self.shared.clock.now());
+            self.look_at_clock(wait);
+            self.turn = self.tally.now();
             if P::TOGETHER {
                 // What another thread has begun may be answered here before this one has seen that the load begins.
                 self.enter_phase();
@@ -225,8 +278,11 @@ impl<'a, P: Protocol> Worker<'a, P> {
             for event in &events {
                 self.react(poller, event.data.u64() as usize, event.flags);
             }
-            // What is sent from here on is intended now: reading took its time.
-            self.tally.set_now(self.shared.clock.now());
+            // An open loop's requests have become due, and phases have ended, while answers were read.
+            self.look_at_clock(0);
+            if self.first.began.is_none() {
+                self.look_for_first();
+            }
             self.enter_phase();
             self.feed(poller);
             if self.tally.now() >= next_tick {
@@ -239,10 +295,32 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
     }
 
+    /// Reads the clock, after a wait of at most `allowed`.
+    fn look_at_clock(&mut self, allowed: Nanos) {
+        let now = self.shared.clock.now();
+        let counts = match self.phase {
+            Phase::Opening => false,
+            Phase::Loading { from, .. } => now > from,
+            Phase::Draining { .. } => true,
+        };
+        self.stalls.look(now, allowed, counts);
+        self.tally.set_now(now);
+    }
+
+    /// Looks whether a counted answer has come.
+    fn look_for_first(&mut self) {
+        if self.tally.last_answer() > 0 {
+            self.first.began = Some(self.first.before);
+        } else if self.tally.ended() != self.first.ended {
+            self.first.ended = self.tally.ended();
+            self.first.before = self.turn;
+        }
+    }
+
     /// How long to wait for sockets: until the next tick, the next intended request, or the next phase.
-    fn timeout(&self, next_tick: Nanos) -> Timespec {
+    fn timeout(&self, next_tick: Nanos) -> Nanos {
         if !self.dirty.is_empty() || !self.unfinished.is_empty() {
-            return Timespec { tv_sec: 0, tv_nsec: 0 };
+            return 0;
         }
         let now = self.shared.clock.now();
         let mut until = next_tick;
@@ -262,8 +340,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         // While connections open, the beginning of the load is looked for often.
         let longest = if matches!(self.phase, Phase::Opening) { TICK / 50 } else { TICK };
-        let wait = until.saturating_sub(now).min(longest);
-        Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 }
+        until.saturating_sub(now).min(longest)
     }
 
     /// Ticks are parts of the window's seconds.
@@ -296,8 +373,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     }
                 };
                 self.phase = Phase::Loading { from, until, schedule };
+                self.turn = now;
                 for place in 0..self.connections.len() {
-                    self.list(place);
+                    self.enter_load(place);
                 }
             }
             Phase::Loading { from, until, .. } => {
@@ -309,7 +387,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     // An open loop's last requests may have become due since the last turn.
                     self.take_due();
                     let limit = now.saturating_add(nanos(self.load.timeout));
-                    self.open_at_end = Some(self.open);
+                    self.open_at_end = Some(self.usable());
                     self.phase = Phase::Draining { from, limit };
                 }
             }
@@ -335,7 +413,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
 
     /// Whether nothing is under way.
     fn is_idle(&self) -> bool {
-        let waits = |connection: &Connection<P>| self.protocol.in_flight(&connection.codec) > 0;
+        let waits = |connection: &Connection<P>| self.protocol.in_flight(&connection.codec) > 0 || connection.waits();
         self.backlog.is_empty() && !self.connections.iter().any(waits)
     }
 
@@ -343,8 +421,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
     fn finish(&mut self) {
         self.tally.set_now(self.shared.clock.now());
         if !self.shared.is_stopped() {
-            for connection in &mut self.connections {
-                self.protocol.abandon(&mut connection.codec, Failure::TimedOut, &mut self.tally);
+            for place in 0..self.connections.len() {
+                self.abandon(place, Failure::TimedOut);
             }
         }
         for intended in self.backlog.drain(..) {
@@ -357,6 +435,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             cpu,
             wall,
             answers: answers.iter().min().copied().zip(answers.iter().max().copied()),
+            first: self.first.began,
+            stalls: self.stalls.stalls(),
             last_answer: self.tally.last_answer(),
             open_at_end: self.open_at_end,
             resident_bytes: resident_bytes(),
@@ -382,6 +462,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let now = self.tally.now();
         let before = now.saturating_sub(nanos(self.load.timeout));
         for place in 0..self.connections.len() {
+            self.expire_waiting(poller, place, before);
             let is_late = now >= self.connections[place].deadline;
             match self.connections[place].state {
                 State::Open if is_late && !self.connections[place].is_tried => {
@@ -400,10 +481,11 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 }
                 State::Opening if is_late => {
                     let example = format!("no connection within {:?}", self.load.timeout);
+                    self.connections[place].address = self.connections[place].address.wrapping_add(1);
                     self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
                 }
-                State::Down(until) if now >= until && self.is_wanted(place) => self.open(poller, place),
-                State::Opening | State::Down(_) => {}
+                State::Down(until) if now >= until && self.is_wanted(place) => self.open_again(poller, place),
+                State::Idle | State::Opening | State::Down(_) => {}
             }
             if P::ROUTED && self.connections[place].state != State::Open {
                 // What waits for a server that does not come must not wait for ever.
@@ -419,6 +501,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
         seat.open_connections.store(self.open, Ordering::Relaxed);
         seat.ready.store(self.opening == 0, Ordering::Release);
         self.tally.drain_into(&mut seat.tally());
+        self.first.ended = 0;
+        self.stalls.tick();
     }
 }
 

@@ -55,11 +55,16 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// A closed loop's connection gets its requests now; an open loop's one queues up for them.
     fn feed_one(&mut self, poller: &OwnedFd, place: usize) {
+        if self.connections[place].waits() {
+            self.send_waiting(poller, place);
+        }
         let is_open_loop = matches!(self.load.pace, Pace::Open { .. });
         let room = self.room(place);
+        // Another thread may have answered after this turn began.
+        let due = if P::TOGETHER { self.tally.now() } else { self.turn };
         let wanted = match &self.phase {
             Phase::Loading { from, .. } if !is_open_loop && room > 0 => {
-                if self.tally.now() < *from {
+                if due < *from {
                     room
                 } else {
                     self.shared.take(room)
@@ -67,7 +72,7 @@ impl<P: Protocol> Worker<'_, P> {
             }
             Phase::Opening | Phase::Loading { .. } | Phase::Draining { .. } => 0,
         };
-        self.send(poller, place, std::iter::repeat_n(self.tally.now(), wanted));
+        self.send(poller, place, std::iter::repeat_n(due, wanted));
         if is_open_loop {
             self.queue(place);
         }
@@ -98,9 +103,25 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
+    /// Sends the requests that have waited for a connection to open, as far as it takes them; opens it if it is closed.
+    #[cold]
+    fn send_waiting(&mut self, poller: &OwnedFd, place: usize) {
+        let mut waiting = std::mem::take(&mut self.connections[place].waiting);
+        let count = waiting.len().min(self.room(place));
+        self.send(poller, place, waiting.drain(..count));
+        // What is not sent now stands behind what has opened the connection.
+        self.connections[place].waiting.append(&mut waiting);
+    }
+
     /// How many requests a connection takes now.
     fn room(&self, place: usize) -> usize {
         let connection = &self.connections[place];
+        if connection.waits() {
+            return 0;
+        }
+        if connection.state == State::Idle {
+            return self.most_at_once();
+        }
         let can_send = connection.link.as_ref().is_some_and(|link| !link.wants_write());
         if connection.state != State::Open || !can_send {
             return 0;
@@ -117,6 +138,14 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
+    /// How many requests open a connection together.
+    fn most_at_once(&self) -> usize {
+        let by_load =
+            self.load.requests_per_connection.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let by_protocol = self.protocol.requests_per_connection().unwrap_or(usize::MAX);
+        self.load.depth.min(by_load).min(by_protocol)
+    }
+
     /// Whether a connection has had all requests that it is for, and their answers.
     pub(super) fn is_used_up(&self, place: usize) -> bool {
         let connection = &self.connections[place];
@@ -128,9 +157,14 @@ impl<P: Protocol> Worker<'_, P> {
     pub(super) fn send(&mut self, poller: &OwnedFd, place: usize, requests: impl Iterator<Item = Nanos>) {
         let connection = &mut self.connections[place];
         let Some(link) = connection.link.as_mut().filter(|_| connection.state == State::Open) else {
+            connection.waiting.extend(requests);
+            if connection.state == State::Idle && connection.waits() {
+                self.open(poller, place);
+            }
             return;
         };
         self.out.clear();
+        let is_first = connection.begun == 0;
         self.protocol.control(&mut connection.codec, &mut self.out);
         let mut result = Ok(());
         for intended in requests {
@@ -141,6 +175,9 @@ impl<P: Protocol> Worker<'_, P> {
                 self.tally.sent(self.out.len());
                 self.out.clear();
             }
+        }
+        if is_first && connection.begun > 0 {
+            connection.opening.asked = self.tally.now();
         }
         if !P::DATAGRAM && !self.out.is_empty() {
             result = link.send(&self.out);

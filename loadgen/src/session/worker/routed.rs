@@ -53,10 +53,10 @@ impl<P: Protocol> Worker<'_, P> {
             return;
         };
         let room = self.room_of(client);
-        let now = self.tally.now();
-        let wanted = if now < from || room == 0 { room } else { self.shared.take(room) };
+        let due = self.turn;
+        let wanted = if due < from || room == 0 { room } else { self.shared.take(room) };
         for _ in 0..wanted {
-            self.dispatch(poller, client, now);
+            self.dispatch(poller, client, due);
         }
     }
 

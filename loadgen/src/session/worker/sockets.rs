@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::epoll;
 
-use super::{Phase, State, Worker};
+use super::{Opening, Phase, State, Worker};
 use crate::clock::{Nanos, nanos};
 use crate::codec::{Broken, Protocol, Routes};
 use crate::load::Endpoint;
-use crate::record::Failure;
+use crate::record::{Failure, OpeningPart};
 use crate::session::link::{Arrived, Link, Lost};
 
 /// Datagrams read from one socket before others have their turn.
@@ -23,12 +23,59 @@ const FIRST_RETRY: Nanos = 10_000_000;
 const LAST_RETRY: Nanos = 1_000_000_000;
 
 impl<'a, P: Protocol> Worker<'a, P> {
+    /// Opens a connection before the load begins. Where requests open connections, only the first one to each target is
+    /// opened, to see whether the target can be reached at all.
+    pub(super) fn prepare(&mut self, poller: &OwnedFd, place: usize) {
+        if self.is_opened_by_requests(place) && self.connections[place].seat > self.load.also.len() {
+            self.connections[place].state = State::Idle;
+            return self.is_no_longer_new(place);
+        }
+        self.open(poller, place);
+    }
+
+    /// The load begins: a connection that requests open is not open yet.
+    pub(super) fn enter_load(&mut self, place: usize) {
+        if self.is_opened_by_requests(place) && self.connections[place].state == State::Open {
+            self.close(place);
+            self.connections[place].state = State::Idle;
+        }
+        self.list(place);
+    }
+
+    /// Whether a connection is for a limited number of requests, so that opening it is a part of their cost.
+    fn is_opened_by_requests(&self, place: usize) -> bool {
+        let is_limited =
+            self.load.requests_per_connection.is_some() || self.protocol.requests_per_connection().is_some();
+        is_limited && !P::ROUTED && !self.protocol.listens(&self.connections[place].codec)
+    }
+
+    /// Has a closed connection opened again: by the next request if the load has begun, else now.
+    pub(super) fn open_again(&mut self, poller: &OwnedFd, place: usize) {
+        let listens = self.protocol.listens(&self.connections[place].codec);
+        if P::ROUTED || listens || matches!(self.phase, Phase::Opening) {
+            return self.open(poller, place);
+        }
+        self.connections[place].state = State::Idle;
+        self.list(place);
+    }
+
+    /// How many connections are open, or would be if a request needed them.
+    pub(super) fn usable(&self) -> usize {
+        let is_usable = |place: &usize| match (self.connections[*place].state, self.connections[*place].attempts) {
+            (State::Open, _) | (State::Idle, 0) => true,
+            (State::Opening, 0 | 1) => self.is_opened_by_requests(*place),
+            (State::Idle | State::Opening | State::Down(_), _) => false,
+        };
+        (0..self.connections.len()).filter(is_usable).count()
+    }
+
     pub(super) fn open(&mut self, poller: &OwnedFd, place: usize) {
         let endpoint = self.endpoint(place);
         let connection = &mut self.connections[place];
-        let attempt = connection.attempts as usize;
+        let address = connection.address;
         connection.attempts = connection.attempts.saturating_add(1);
-        let opened = Link::open(&endpoint, self.load.local, connection.seat, attempt).and_then(|link| {
+        connection.opening = Opening { began: self.shared.clock.now(), ..Opening::default() };
+        let opened = Link::open(&endpoint, self.load.local, connection.seat, address).and_then(|link| {
             let flags = EDGES | epoll::EventFlags::OUT;
             epoll::add(poller, link.fd(), epoll::EventData::new_u64(place as u64), flags)
                 .map_err(|error| Lost { failure: Failure::Resources, example: format!("epoll: {error}") })?;
@@ -38,13 +85,29 @@ impl<'a, P: Protocol> Worker<'a, P> {
             Ok(link) => {
                 connection.link = Some(link);
                 connection.awaits_write = true;
-                connection.deadline = self.tally.now().saturating_add(nanos(self.load.timeout));
+                let due = connection.waiting.first().copied().unwrap_or_else(|| self.tally.now());
+                connection.deadline = due.saturating_add(nanos(self.load.timeout));
                 connection.state = State::Opening;
                 // A datagram socket, or a Unix one, is connected at once.
                 self.advance(poller, place);
             }
-            Err(lost) => self.lose(poller, place, lost),
+            Err(lost) => self.lose_unconnected(poller, place, lost),
         }
+    }
+
+    /// An address of the target does not accept: tries the next one, until all have been tried.
+    fn lose_unconnected(&mut self, poller: &OwnedFd, place: usize, lost: Lost) {
+        let addresses = self.endpoint(place).addresses().len();
+        let connection = &mut self.connections[place];
+        connection.address = connection.address.wrapping_add(1);
+        connection.tried += 1;
+        if connection.tried < addresses {
+            connection.link = None;
+            connection.attempts -= 1;
+            return self.open(poller, place);
+        }
+        connection.tried = 0;
+        self.lose(poller, place, lost);
     }
 
     /// Where a connection leads.
@@ -87,8 +150,19 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let Some(link) = &mut connection.link else {
             return;
         };
-        match link.advance(&endpoint) {
+        let advanced = link.advance(&endpoint);
+        if !P::DATAGRAM && link.is_connected() && connection.opening.connected == 0 {
+            connection.tried = 0;
+            connection.opening.connected = self.shared.clock.now();
+            let nanos = connection.opening.connected.saturating_sub(connection.opening.began);
+            self.tally.opened(OpeningPart::Connect, nanos);
+        }
+        match advanced {
             Ok(true) => {
+                if link.is_tls() {
+                    let nanos = self.shared.clock.now().saturating_sub(connection.opening.connected);
+                    self.tally.opened(OpeningPart::Tls, nanos);
+                }
                 connection.state = State::Open;
                 self.open += 1;
                 self.look_whether_prepared(place);
@@ -102,6 +176,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 // While TLS shakes hands, only what it could not send waits for room.
                 self.await_write(poller, place);
             }
+            Err(lost) if connection.opening.connected == 0 => self.lose_unconnected(poller, place, lost),
             Err(lost) => self.lose(poller, place, lost),
         }
     }
@@ -156,6 +231,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
             if P::TOGETHER {
                 // What another thread has sent since this one has looked at the clock would seem to arrive before it was sent.
                 self.tally.set_now(self.shared.clock.now());
+            }
+            if connection.opening.asked != 0 {
+                let asked = std::mem::take(&mut connection.opening.asked);
+                self.tally.opened(OpeningPart::FirstByte, self.tally.now().saturating_sub(asked));
             }
             reads += 1;
             match self.digest(place, length) {
@@ -235,38 +314,77 @@ impl<'a, P: Protocol> Worker<'a, P> {
     /// A connection is lost: accounts it, and sets when it is opened again.
     pub(super) fn lose(&mut self, poller: &OwnedFd, place: usize, lost: Lost) {
         let connection = &mut self.connections[place];
-        if self.protocol.in_flight(&connection.codec) == 0 {
+        let mut unprocessed = Vec::new();
+        self.protocol.take_back(&mut connection.codec, &mut unprocessed);
+        if self.protocol.in_flight(&connection.codec) == 0 && !connection.waits() {
             self.tally.connection_failed(lost.failure, || lost.example);
         } else {
             self.tally.explain(lost.failure, lost.example);
-            self.protocol.abandon(&mut connection.codec, lost.failure, &mut self.tally);
+            self.abandon(place, lost.failure);
         }
         self.close(place);
+        self.connections[place].waiting = unprocessed;
         self.is_no_longer_new(place);
         if let Some(routes) = self.protocol.routes() {
             routes.distrust();
             // Its client goes on with others.
             self.list(place);
         }
+        self.retry(poller, place);
+    }
+
+    /// Has a lost connection opened again, later if it has not answered since it was opened last.
+    fn retry(&mut self, poller: &OwnedFd, place: usize) {
         let connection = &mut self.connections[place];
         if connection.attempts == 0 {
-            return self.open(poller, place);
+            return self.open_again(poller, place);
         }
         let doublings = (connection.attempts - 1).min(10);
         let wait = (FIRST_RETRY << doublings).min(LAST_RETRY);
         connection.state = State::Down(self.tally.now() + wait);
     }
 
+    /// Accounts everything that a connection was asked, or was to be asked, as failed.
+    pub(super) fn abandon(&mut self, place: usize, failure: Failure) {
+        let connection = &mut self.connections[place];
+        self.protocol.abandon(&mut connection.codec, failure, &mut self.tally);
+        for intended in connection.waiting.drain(..) {
+            self.tally.failed(intended, failure, String::new);
+        }
+    }
+
+    /// Gives up requests that have waited too long for a connection; one that is being opened has a deadline of its own.
+    pub(super) fn expire_waiting(&mut self, poller: &OwnedFd, place: usize, before: Nanos) {
+        let connection = &mut self.connections[place];
+        let is_late = connection.waiting.first().is_some_and(|intended| *intended < before);
+        match connection.state {
+            State::Open if is_late => {
+                let example = format!("connected, but not ready for requests within {:?}", self.load.timeout);
+                self.lose(poller, place, Lost { failure: Failure::TimedOut, example });
+            }
+            State::Down(_) | State::Idle if is_late => {
+                self.tally.explain(Failure::TimedOut, "no connection took the request in time".to_owned());
+                self.abandon(place, Failure::TimedOut);
+            }
+            State::Opening | State::Open | State::Down(_) | State::Idle => {}
+        }
+    }
+
     /// Closes a connection that ended as agreed, or that cannot be used further, and opens it again.
     pub(super) fn reopen(&mut self, poller: &OwnedFd, place: usize) {
         let connection = &mut self.connections[place];
+        self.protocol.take_back(&mut connection.codec, &mut connection.waiting);
         // Whatever is still in flight has been accounted by the codec, or will never be answered.
         self.protocol.abandon(&mut connection.codec, Failure::Closed, &mut self.tally);
         self.close(place);
-        if matches!(self.phase, Phase::Draining { .. }) {
-            self.connections[place].state = State::Down(Nanos::MAX);
+        let connection = &mut self.connections[place];
+        if matches!(self.phase, Phase::Draining { .. }) && !connection.waits() {
+            connection.state = State::Down(Nanos::MAX);
+        } else if connection.attempts > 1 {
+            // A server that sends every connection away without an answer is asked less and less often.
+            self.retry(poller, place);
         } else {
-            self.open(poller, place);
+            self.open_again(poller, place);
         }
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) use broker::{Broker, Harm};
 pub(crate) use many::many;
 pub(crate) use protocol::Dialect;
-pub(crate) use tls::{Certificate, certificate};
+pub(crate) use tls::{Certificate, certificate, serve_tls};
 
 /// What a target does.
 #[derive(Clone, Default)]

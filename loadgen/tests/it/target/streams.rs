@@ -27,7 +27,7 @@ pub(super) fn serve(behaviour: Behaviour, record: Arc<Record>) -> SocketAddr {
                 match &behaviour.tls {
                     Some(certificate) => {
                         let socket = stream.try_clone().unwrap();
-                        let mut stream = tls::server(certificate, stream);
+                        let mut stream = tls::serve_tls(certificate, stream);
                         let _ = converse(&mut stream, &socket, &behaviour, &record, connection, &keys);
                     }
                     None => {

@@ -25,6 +25,6 @@ pub(crate) fn certificate(name: &str) -> Certificate {
     Certificate { config: Arc::new(config), pem: made.cert.pem() }
 }
 
-pub(super) fn server(certificate: &Certificate, stream: TcpStream) -> StreamOwned<ServerConnection, TcpStream> {
+pub(crate) fn serve_tls(certificate: &Certificate, stream: TcpStream) -> StreamOwned<ServerConnection, TcpStream> {
     StreamOwned::new(ServerConnection::new(certificate.config.clone()).unwrap(), stream)
 }
