@@ -197,7 +197,6 @@ impl Connection {
     /// When it is more than there is.
     pub fn advance(&mut self, count: usize) {
         self.out.advance(count);
-        self.budget.wrote(count);
     }
 
     /// Exchanges the output's buffer, if nothing is in it, so that connections that are served in turn can share one.

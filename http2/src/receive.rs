@@ -69,7 +69,7 @@ impl Connection {
             }
             let Some((payload, rest)) = rest.split_at_checked(head.length) else { return Ok(None) };
             *input = rest;
-            self.budget.weigh(head.kind);
+            self.budget.weigh(head.kind, head.length);
             let handled = match self.handle(head, payload) {
                 Err(Breach::Stream(number, reason)) => self.break_stream(number, reason),
                 handled => handled,
@@ -165,7 +165,7 @@ impl Connection {
         self.receive_window -= i64::from(length);
         let Some(id) = self.streams.find(head.stream) else {
             self.credit(length);
-            return self.on_late_data(head.stream);
+            return self.on_late_data(head.stream, data.is_empty());
         };
         match self.take_data(id, head, payload.len(), data) {
             Ok(()) => {}
@@ -210,18 +210,18 @@ impl Connection {
         Ok(())
     }
 
-    fn on_late_data<'i>(&mut self, number: u32) -> Handled<'i> {
-        self.budget.charge(2);
-        if self.is_beyond_the_end(number) {
+    /// DATA for a stream that is over. Where we ended it, the peer may have sent a window of small frames before it heard so:
+    /// they cost nothing, as DATA on a live stream does not.
+    fn on_late_data<'i>(&mut self, number: u32, is_empty: bool) -> Handled<'i> {
+        let is_late = self.is_beyond_the_end(number) || self.streams.past(number) == Past::ResetByUs;
+        self.budget.charge(if is_late && !is_empty { 1 } else { 2 });
+        if is_late {
             return Ok(None);
         }
         if !self.has_begun(number) {
             return Err(Breach::protocol("DATA for a stream that has not begun"));
         }
-        match self.streams.past(number) {
-            Past::ResetByUs => Ok(None),
-            Past::Finished | Past::ResetByPeer | Past::Unknown => Err(Breach::Stream(number, Reason::STREAM_CLOSED)),
-        }
+        Err(Breach::Stream(number, Reason::STREAM_CLOSED))
     }
 
     /// The request is complete.
@@ -236,6 +236,9 @@ impl Connection {
     fn on_reset<'i>(&mut self, head: Head, payload: &[u8]) -> Handled<'i> {
         let reason = frame::number(payload).map_err(|reason| Breach::connection(reason, "RST_STREAM"))?;
         if let Some(id) = self.streams.find(head.stream) {
+            // A head that was sent on it has not answered the request: a reset costs as much as before it.
+            let has_head = self.streams.get(id).is_some_and(|stream| stream.local != Local::Head);
+            self.budget.charge(i64::from(has_head));
             self.remove(id, Past::ResetByPeer);
             return Ok(Some(Found::Reset { stream: id, reason: Reason(reason), by_peer: true }));
         }

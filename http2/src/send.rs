@@ -48,6 +48,7 @@ impl Connection {
             encoder.encode(fields, out);
         });
         if !is_interim {
+            self.budget.sent_block();
             self.sent(stream, end);
         }
         Ok(())
@@ -61,6 +62,7 @@ impl Connection {
     pub fn send_head_block(&mut self, stream: StreamId, block: &Block, end: bool) -> Result<(), SendError> {
         self.expect(stream, Local::Head)?;
         self.put_block(stream.number, end, |encoder, out| encoder.encode_block(block, out));
+        self.budget.sent_block();
         self.sent(stream, end);
         Ok(())
     }
@@ -98,6 +100,7 @@ impl Connection {
             rest = later;
         }
         if !rest.is_empty() || ends {
+            self.budget.sent_data(count, !is_all);
             frame::put(&mut self.out.bytes, Kind::Data, if ends { END_STREAM } else { 0 }, id.number, rest);
         }
         if ends {
@@ -133,6 +136,7 @@ impl Connection {
     ) -> Result<(), SendError> {
         self.expect(stream, Local::Body)?;
         self.put_block(stream.number, true, |encoder, out| encoder.encode(fields, out));
+        self.budget.sent_block();
         self.sent(stream, true);
         Ok(())
     }
@@ -145,6 +149,7 @@ impl Connection {
     pub fn send_trailers_block(&mut self, stream: StreamId, block: &Block) -> Result<(), SendError> {
         self.expect(stream, Local::Body)?;
         self.put_block(stream.number, true, |encoder, out| encoder.encode_block(block, out));
+        self.budget.sent_block();
         self.sent(stream, true);
         Ok(())
     }
