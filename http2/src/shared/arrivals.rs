@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 
-use super::body::{Incoming, Pipe};
+use super::body::Incoming;
 use super::connection::Shared;
+use super::pipe::Pipe;
 use super::requests::{self, Requests};
 use crate::hpack::Fields;
 use crate::{Reason, RequestHead, StreamId};

@@ -7,6 +7,10 @@ mod arrivals;
 mod body;
 mod connection;
 mod link;
+#[cfg(any(test, feature = "model"))]
+#[doc(hidden)]
+pub mod model;
+mod pipe;
 mod requests;
 #[cfg(test)]
 mod tests;
