@@ -14,6 +14,7 @@ pub(crate) enum Found<'i> {
     Request { stream: StreamId, place: usize, end: bool },
     Data { stream: StreamId, data: &'i [u8], end: bool },
     Trailers { stream: StreamId },
+    TooLarge { stream: StreamId, place: Option<usize>, end: bool },
     Reset { stream: StreamId, reason: Reason, by_peer: bool },
     Pong([u8; 8]),
     GoAway { reason: Reason },
@@ -45,6 +46,9 @@ impl Connection {
             Found::Request { stream, place, end } => Event::Request { stream, head: self.heads.at(place), end },
             Found::Data { stream, data, end } => Event::Data { stream, data, end },
             Found::Trailers { stream } => Event::Trailers { stream, fields: self.heads.trailers() },
+            Found::TooLarge { stream, place, end } => {
+                Event::TooLarge { stream, head: place.map(|place| self.heads.at(place)), end }
+            }
             Found::Reset { stream, reason, by_peer } => Event::Reset { stream, reason, by_peer },
             Found::Pong(payload) => Event::Pong(payload),
             Found::GoAway { reason } => Event::GoAway { reason },
@@ -57,6 +61,8 @@ impl Connection {
             Phase::Preface(seen) => self.read_preface(seen, input)?,
             Phase::Over(error) => return Err(error),
         }
+        // What the last event showed of a large head is needed no more.
+        self.heads.trim();
         loop {
             // Who does not read what we say is not listened to, so that answers to PING and the like do not pile up.
             if self.is_full() {

@@ -170,6 +170,13 @@ impl Connection {
         None
     }
 
+    /// Answers a request whose fields are too large with status 431, and ends its stream; if the answer's head was sent already,
+    /// the stream is reset.
+    pub fn refuse_large(&mut self, stream: StreamId) {
+        let sent = self.send_head(stream, 431, std::iter::empty(), true);
+        self.reset(stream, if sent.is_ok() { Reason::NO_ERROR } else { Reason::ENHANCE_YOUR_CALM });
+    }
+
     /// Ends a stream, whatever its state; nothing, if it is over. What else comes for it is thrown away. An answer that is made
     /// before its request is complete ends so with [`Reason::NO_ERROR`] (RFC 9113 section 8.1).
     pub fn reset(&mut self, stream: StreamId, reason: Reason) {

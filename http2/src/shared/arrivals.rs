@@ -18,6 +18,11 @@ use crate::{Reason, RequestHead, StreamId};
 #[derive(Debug, Default)]
 pub struct Arrivals(VecDeque<Arrival>);
 
+/// Among a request's extensions: its fields are more than may come, and those that are here are the first of them. It is to be
+/// answered with status 431, or what its protocol has for that.
+#[derive(Clone, Copy, Debug)]
+pub struct TooLarge;
+
 #[derive(Debug)]
 struct Arrival {
     stream: StreamId,
@@ -77,6 +82,29 @@ impl Arrivals {
             pipe.finish(Some(trailers));
             shared.notify(stream);
         }
+    }
+
+    /// Takes [`Event::TooLarge`](crate::Event::TooLarge); whether it is a request that `http` knows. Another one is to be refused
+    /// by the engine. A request that begins so has [`TooLarge`] among its extensions, and so has one whose handler has not begun;
+    /// the body of another one ends with [`Reason::ENHANCE_YOUR_CALM`].
+    #[must_use]
+    pub fn too_large(&mut self, shared: &Shared, stream: StreamId, head: Option<&RequestHead>, end: bool) -> bool {
+        if let Some(head) = head {
+            let Some(mut request) = requests::once(head) else { return false };
+            request.extensions_mut().insert(TooLarge);
+            let (expected, is_complete) = (None, end);
+            self.0.push_back(Arrival { stream, request, expected, piece: None, is_complete, pipe: None });
+        } else if let Some(arrival) = self.0.iter_mut().find(|arrival| arrival.stream == stream) {
+            arrival.request.extensions_mut().insert(TooLarge);
+            arrival.is_complete = true;
+            if let Some(pipe) = &arrival.pipe {
+                pipe.fail(Reason::ENHANCE_YOUR_CALM);
+            }
+        } else if let Some(pipe) = shared.pipe(stream) {
+            pipe.fail(Reason::ENHANCE_YOUR_CALM);
+            shared.notify(stream);
+        }
+        true
     }
 
     /// Takes [`Event::Reset`](crate::Event::Reset).

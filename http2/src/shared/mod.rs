@@ -15,7 +15,7 @@ mod requests;
 #[cfg(test)]
 mod tests;
 
-pub use arrivals::Arrivals;
+pub use arrivals::{Arrivals, TooLarge};
 pub use body::{BodyError, Incoming, Pieces};
 pub use connection::Shared;
 pub use link::{Answers, Buffers, Ended, Link, TURN_TASKS};

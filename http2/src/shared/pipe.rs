@@ -164,6 +164,11 @@ impl Pipe {
         });
     }
 
+    /// The body ends with an error; its stream lives.
+    pub(super) fn fail(&self, reason: Reason) {
+        self.change(|state| state.end = state.end.or(Some(End::Reset(reason))));
+    }
+
     /// The request is over, and with it the account: the connection has got back what its stream had. A handler that still
     /// reads is told so.
     pub(super) fn detach(&self) {

@@ -57,6 +57,11 @@ impl Requests {
     }
 }
 
+/// The request of a head that is not remembered.
+pub(super) fn once(head: &RequestHead) -> Option<Request<()>> {
+    parts(head).map(request)
+}
+
 fn request(Parts { method, uri, headers }: Parts) -> Request<()> {
     let mut request = Request::new(());
     *request.method_mut() = method;

@@ -213,6 +213,11 @@ impl Answers for Conn {
                     }
                 }
                 Event::Trailers { stream, fields } => buffers.arrivals().trailers(&shared, stream, fields),
+                Event::TooLarge { stream, head, end } => {
+                    if !buffers.arrivals().too_large(&shared, stream, head, end) {
+                        engine.refuse_large(stream);
+                    }
+                }
                 Event::Reset { stream, reason, .. } => {
                     self.laters.forget(stream);
                     buffers.arrivals().reset(&shared, stream, reason);
