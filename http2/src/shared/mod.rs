@@ -19,4 +19,4 @@ pub use arrivals::{Arrivals, TooLarge};
 pub use body::{BodyError, Incoming, Pieces};
 pub use connection::Shared;
 pub use link::{Answers, Buffers, Ended, Link, TURN_TASKS};
-pub use requests::{Requests, fields};
+pub use requests::{Requests, fields, join_cookies};

@@ -15,11 +15,12 @@ use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
+    CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
     UPGRADE,
 };
 use http::{Method, Request, StatusCode};
 use http_body::Body as _;
+use http2::shared::join_cookies;
 use server_runtime::Peer;
 use tokio::time::timeout;
 
@@ -131,16 +132,6 @@ fn is_well_formed(headers: &HeaderMap) -> bool {
         && is_single(HOST)
         && is_single(CONTENT_LENGTH)
         && headers.get(CONTENT_LENGTH).is_none_or(is_length)
-}
-
-/// Cookies come one by one, so that they can be indexed; others know them in one field (RFC 9114 section 4.2.1).
-fn join_cookies(headers: &mut HeaderMap) {
-    let all: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    if all.len() < 2 {
-        return;
-    }
-    let joined = HeaderValue::from_bytes(&all.join(&b"; "[..])).expect("parts of such values and a separator");
-    headers.insert(COOKIE, joined);
 }
 
 /// Why an answer is not sent.
@@ -258,6 +249,8 @@ impl Drop for Open {
 
 #[cfg(test)]
 mod tests {
+    use http::header::COOKIE;
+
     use super::*;
 
     fn fields(fields: &[(&'static str, &'static str)]) -> HeaderMap {
