@@ -1,6 +1,9 @@
 //! HTTP/2 by the suite that is made for it.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::process::Command;
+use std::task::Poll;
 
 use axum::body::Bytes;
 use h2::client::SendRequest;
@@ -47,6 +50,35 @@ async fn connect(server: &Server) -> SendRequest<Bytes> {
     let (requests, conn) = h2::client::handshake(stream).await.unwrap();
     tokio::spawn(conn);
     requests.ready().await.unwrap()
+}
+
+/// A client that waits to be told to go on is told when the handler asks for the body, and not before.
+#[tokio::test]
+async fn who_waits_to_be_told_is_told_by_the_handler() {
+    let server = Server::start();
+    // What is told before the answer, its status, and what it says.
+    for (path, told, status, said) in
+        [("/t/echo", Some(100), 200, "hello"), ("/t/ignore", None, 200, "ignored"), ("/t/none", None, 404, "")]
+    {
+        let mut requests = connect(&server).await;
+        let request = Request::post(format!("http://test{path}")).header("expect", "100-continue").body(()).unwrap();
+        let (mut response, mut body) = requests.send_request(request, false).unwrap();
+        let mut found = None;
+        let answer = poll_fn(|cx| {
+            if let Poll::Ready(Some(interim)) = response.poll_informational(cx) {
+                found = Some(interim.unwrap().status().as_u16());
+                body.send_data("hello".into(), true).unwrap();
+            }
+            Pin::new(&mut response).poll(cx)
+        });
+        let (head, mut stream) = answer.await.unwrap().into_parts();
+        assert_eq!((found, head.status.as_u16()), (told, status), "{path}");
+        let mut text = Vec::new();
+        while let Some(Ok(piece)) = stream.data().await {
+            text.extend_from_slice(&piece);
+        }
+        assert!(text.starts_with(said.as_bytes()), "{path}");
+    }
 }
 
 /// Cookies that come one by one are one field for those who handle requests (RFC 9113 section 8.2.3), once and again.

@@ -28,6 +28,8 @@ struct Arrival {
     stream: StreamId,
     request: Request<()>,
     expected: Option<u64>,
+    /// Whether the client waits to be told to go on.
+    waits: bool,
     /// The first piece of its body.
     piece: Option<Bytes>,
     is_complete: bool,
@@ -42,7 +44,8 @@ impl Arrivals {
     pub fn request(&mut self, requests: &mut Requests, stream: StreamId, head: &RequestHead, end: bool) -> bool {
         let Some(request) = requests.make(head) else { return false };
         let expected = head.content_length();
-        self.0.push_back(Arrival { stream, request, expected, piece: None, is_complete: end, pipe: None });
+        let waits = !end && head.get(b"expect").is_some_and(|what| what.eq_ignore_ascii_case(b"100-continue"));
+        self.0.push_back(Arrival { stream, request, expected, waits, piece: None, is_complete: end, pipe: None });
         true
     }
 
@@ -92,8 +95,8 @@ impl Arrivals {
         if let Some(head) = head {
             let Some(mut request) = requests::once(head) else { return false };
             request.extensions_mut().insert(TooLarge);
-            let (expected, is_complete) = (None, end);
-            self.0.push_back(Arrival { stream, request, expected, piece: None, is_complete, pipe: None });
+            let (expected, waits, is_complete) = (None, false, end);
+            self.0.push_back(Arrival { stream, request, expected, waits, piece: None, is_complete, pipe: None });
         } else if let Some(arrival) = self.0.iter_mut().find(|arrival| arrival.stream == stream) {
             arrival.request.extensions_mut().insert(TooLarge);
             arrival.is_complete = true;
@@ -123,6 +126,9 @@ impl Arrivals {
             Incoming::whole(arrival.piece.take())
         } else {
             let pipe = arrival.pipe(shared);
+            if arrival.waits {
+                pipe.expect();
+            }
             shared.attach(arrival.stream, Arc::clone(&pipe));
             Incoming::of(&pipe)
         };

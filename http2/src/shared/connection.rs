@@ -156,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// Tells the client what handlers have read, if it is enough.
+    /// Tells the client what handlers have read, if it is enough, and to go on where they ask for a body that it holds back.
     pub(super) fn release(&self) {
         if !self.releases.are_due() {
             return;
@@ -165,6 +165,10 @@ impl Shared {
         for entry in &*self.streams.borrow() {
             if let (Some(stream), Some(pipe)) = (entry.stream, &entry.pipe) {
                 engine.release(stream, pipe.take_released());
+                if pipe.take_asked() {
+                    // An answer that has begun says as much.
+                    let _ = engine.send_head(stream, 100, std::iter::empty(), false);
+                }
             }
         }
     }

@@ -28,6 +28,8 @@ struct State {
     trailers: Option<HeaderMap>,
     end: Option<End>,
     waker: Option<Waker>,
+    /// Whether the client waits to be told to go on.
+    expectation: Expectation,
     /// Bytes that were taken, of which the connection does not know yet.
     released: usize,
     /// Whether the handler has let go of the body.
@@ -60,6 +62,18 @@ impl State {
         let gathered = &mut self.gathered;
         self.pieces.pop_front().or_else(|| (!gathered.is_empty()).then(|| std::mem::take(gathered).freeze()))
     }
+}
+
+/// Whether the client waits for a word before it sends the body: `Expect: 100-continue` (RFC 9110 section 10.1.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Expectation {
+    /// It does not, or was told.
+    #[default]
+    No,
+    /// Until a handler looks at the body.
+    Waits,
+    /// A handler has looked: the connection is to tell it.
+    Asked,
 }
 
 /// How a body ends.
@@ -122,7 +136,7 @@ impl Releases {
         }
     }
 
-    /// Whether so much was taken that the client should be told. The caller then looks at every pipe that is not detached,
+    /// Whether so much was taken that the client should be told, or it waits to be told to go on. The caller then looks at every pipe that is not detached,
     /// by [`Pipe::take_released`]. What handlers take meanwhile, of a pipe that was looked at already, wakes the connection
     /// once more: the flag is cleared before the first look.
     pub(super) fn are_due(&self) -> bool {
@@ -137,6 +151,21 @@ fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Pipe {
     pub(super) fn new(releases: &Arc<Releases>, expected: Option<u64>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), releases: Arc::clone(releases), expected })
+    }
+
+    /// The client waits to be told to go on.
+    pub(super) fn expect(&self) {
+        unpoisoned(&self.state).expectation = Expectation::Waits;
+    }
+
+    /// Whether the client is to be told to go on; once.
+    pub(super) fn take_asked(&self) -> bool {
+        let expectation = &mut unpoisoned(&self.state).expectation;
+        let is_asked = *expectation == Expectation::Asked;
+        if is_asked {
+            *expectation = Expectation::No;
+        }
+        is_asked
     }
 
     /// One piece more; nobody will take it if the handler has let go of the body.
@@ -215,6 +244,10 @@ impl Pipe {
         }
         let Some(end) = state.end else {
             state.waker = Some(cx.waker().clone());
+            if state.expectation == Expectation::Waits {
+                state.expectation = Expectation::Asked;
+                self.releases.tell();
+            }
             return Poll::Pending;
         };
         Poll::Ready(match state.trailers.take() {
