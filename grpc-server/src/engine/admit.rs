@@ -138,8 +138,10 @@ pub(super) fn not_grpc(verb: &Verb) -> Response<Body> {
     response
 }
 
-/// `application/grpc`, with a format (`+proto`) or parameters behind it.
+/// `application/grpc`, with a format that services here have (`+proto`), and parameters behind it. Another one is answered with
+/// status 415 (gRPC over HTTP/2, "Requests").
 fn is_grpc(kind: &[u8]) -> bool {
     let Some(rest) = kind.strip_prefix(b"application/grpc") else { return false };
-    matches!(rest.first(), None | Some(b'+' | b';'))
+    let rest = rest.strip_prefix(b"+proto").unwrap_or(rest);
+    matches!(rest.first(), None | Some(b';'))
 }
