@@ -1,11 +1,14 @@
 //! Rules that hold on every path: one table each, of the rule by protocol.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use bytes::Bytes;
 use grpc_server::greeter::{Greeter, pb::greeter_server::GreeterServer};
 use grpc_server::{Options, Routes, Web};
 use http::{HeaderMap, HeaderValue, Request};
 
-use crate::support::{Reply, SAY_HELLO, Server, hello, options, post, run};
+use crate::support::{PATIENCE, Reply, SAY_HELLO, Server, hello, options, post, run};
 use crate::web::http1;
 
 /// All protocols, and 16 KiB of metadata.
@@ -112,4 +115,35 @@ fn a_megabyte_of_metadata_is_taken() {
             assert_eq!(raw.call(request, hello("Ann")).await.code(), Some("0"));
         }
     });
+}
+
+/// What may not be read in two ways is answered with status 400, as by http-server, and the connection ends.
+#[test]
+fn http1_is_taken_strictly() {
+    let server = greeter(all_protocols());
+    let head = format!("POST {SAY_HELLO} HTTP/1.1\r\nContent-Type: application/json\r\n");
+    let answer = |rest: &str| {
+        let mut stream = TcpStream::connect(server.addr).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{head}{rest}").as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let (chunked, body) = ("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n");
+    let right = answer(&format!("Host: a\r\nConnection: close\r\n{chunked}\r\n{body}"));
+    assert!(right.starts_with("HTTP/1.1 200 "), "{right}");
+    for rest in [
+        format!("{chunked}\r\n{body}"),
+        format!("Host: a\r\nHost: a\r\n{chunked}\r\n{body}"),
+        "Host: a\nContent-Length: 2\r\n\r\n{}".to_owned(),
+        format!("Host: a\r\nContent-Length: 2\r\n{chunked}\r\n{body}"),
+        format!("Host: a\r\n{chunked}Content-Length: 2\r\n\r\n{body}"),
+        format!("Host: a\r\n{chunked}\r\nx\r\n{{}}\r\n0\r\n\r\n"),
+        format!("Host: a\r\n{chunked}\r\n2\n{{}}\r\n0\r\n\r\n"),
+        format!("Host: a\r\n{chunked}\r\n2\r\n{{}}x0\r\n\r\n"),
+    ] {
+        let found = answer(&rest);
+        assert!(found.starts_with("HTTP/1.1 400 "), "{rest:?}: {found}");
+    }
 }
