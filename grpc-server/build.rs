@@ -1,4 +1,4 @@
-//! Makes Rust of the service's definition, without protoc.
+//! Makes Rust of the services' definitions, without protoc.
 
 use std::path::PathBuf;
 
@@ -11,6 +11,9 @@ fn main() -> anyhow::Result<()> {
     // What reflection tells clients.
     std::fs::write(out.join("helloworld.bin"), files.encode_to_vec())?;
     tonic_prost_build::configure().emit_rerun_if_changed(false).compile_fds(files)?;
+    let files = protox::compile(["health.proto"], ["proto"])?;
+    std::fs::write(out.join("health.bin"), files.encode_to_vec())?;
+    tonic_prost_build::configure().emit_rerun_if_changed(false).build_client(false).compile_fds(files)?;
     // What tests serve besides; the crate itself has nothing of it.
     println!("cargo::rerun-if-changed=tests/proto");
     let files = protox::compile(["conformance.proto", "interop.proto", "orca.proto"], ["tests/proto"])?;

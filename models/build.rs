@@ -32,6 +32,9 @@ fn main() {
     write("draft.rs", &whole("journal/draft.rs"));
     write("stream.rs", &whole("journal/stream.rs"));
     write("encode.rs", &whole("protocol/encode.rs"));
+    let pipe = source("http2/src/shared/pipe.rs").replace("use http::HeaderMap;", "type HeaderMap = ();");
+    let pipe = pipe.replace("cfg(any(test, feature = \"model\"))", "cfg(test)");
+    write("pipe.rs", pipe.split("#[cfg(test)]\nmod tests").next().expect("a text has a beginning"));
     let counters = source("server-runtime/src/counters.rs");
     let figures =
         between(&counters, "    /// The runtime's own figures", "}\n\n/// A place among the open connections");

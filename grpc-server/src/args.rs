@@ -59,7 +59,7 @@ pub struct GrpcArgs {
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().calls)]
     pub max_calls: u64,
 
-    /// Bytes of a call's header fields.
+    /// Bytes of a call's header fields, 32 more for each; a call with more ends with RESOURCE_EXHAUSTED.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().headers)]
     pub max_headers: u32,
 

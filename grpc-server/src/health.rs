@@ -1,17 +1,33 @@
-//! `grpc.health.v1.Health`: whether the server, and each of its services, serves.
+//! `grpc.health.v1.Health`: whether the server, and each of its services, serves. All do until the shutdown begins.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
-use tonic_health::ServingStatus;
-use tonic_health::pb::health_server::HealthServer;
-use tonic_health::server::{HealthReporter, HealthService};
+use tokio::sync::watch;
+use tokio_stream::wrappers::WatchStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::{Request, Response, Status};
 
+use self::pb::health_check_response::ServingStatus;
+use self::pb::health_server::HealthServer;
+use self::pb::{HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse};
 use crate::routes::Routes;
 
-/// What the health service tells, and all that it tells it of.
-#[derive(Clone)]
+/// What is made of `health.proto`.
+pub(crate) mod pb {
+    #![allow(missing_docs, unreachable_pub, unnameable_types, clippy::all, reason = "made by a program")]
+    #![allow(clippy::allow_attributes_without_reason, clippy::too_many_lines, reason = "made by a program")]
+
+    tonic::include_proto!("grpc.health.v1");
+
+    /// The definition itself, as reflection tells it.
+    pub(crate) const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/health.bin"));
+}
+
+/// The services, and whether they serve. It is the same of all.
+#[derive(Clone, Debug)]
 pub(crate) struct Health {
-    reporter: HealthReporter,
+    serves: watch::Sender<bool>,
     names: Arc<[&'static str]>,
 }
 
@@ -20,32 +36,54 @@ pub(crate) fn add(routes: Routes) -> (Routes, Option<Health>) {
     if routes.names().any(|name| name == "grpc.health.v1.Health") {
         return (routes, None);
     }
-    let reporter = HealthReporter::new();
-    let service = HealthServer::new(HealthService::from_health_reporter(reporter.clone()));
     // The empty name is that of the server as a whole.
-    let names: Arc<[_]> = routes.names().chain([""]).collect();
-    let routes = routes.add_service(service);
-    let health = Health { reporter, names };
-    health.tell_at_once(ServingStatus::Serving);
-    (routes, Some(health))
+    let health = Health { serves: watch::Sender::new(true), names: routes.names().chain([""]).collect() };
+    (routes.add_service(HealthServer::new(health.clone())), Some(health))
 }
 
 impl Health {
-    /// From now on nothing serves. Who watches is told.
-    pub(crate) async fn end(&self) {
-        self.tell(ServingStatus::NotServing).await;
+    /// From now on nothing serves. Clients that watch are told.
+    pub(crate) fn end(&self) {
+        self.serves.send_replace(false);
     }
 
-    async fn tell(&self, status: ServingStatus) {
-        for name in &*self.names {
-            self.reporter.set_service_status(name, status).await;
+    fn knows(&self, request: &Request<HealthCheckRequest>) -> bool {
+        self.names.contains(&request.get_ref().service.as_str())
+    }
+}
+
+fn answer(status: ServingStatus) -> HealthCheckResponse {
+    HealthCheckResponse { status: status.into() }
+}
+
+fn status(serves: bool) -> HealthCheckResponse {
+    answer(if serves { ServingStatus::Serving } else { ServingStatus::NotServing })
+}
+
+#[tonic::async_trait]
+impl pb::health_server::Health for Health {
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
+
+    async fn check(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+        if !self.knows(&request) {
+            return Err(Status::not_found(format!("there is no service {:?}", request.get_ref().service)));
         }
+        Ok(Response::new(status(*self.serves.borrow())))
     }
 
-    /// Before anybody else has the reporter, so that nothing is waited for.
-    fn tell_at_once(&self, status: ServingStatus) {
-        let mut told = std::pin::pin!(self.tell(status));
-        let polled = told.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
-        debug_assert!(polled.is_ready(), "nobody else holds the lock");
+    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        if self.knows(&request) {
+            let statuses = WatchStream::new(self.serves.subscribe()).map(|serves| Ok(status(serves)));
+            return Ok(Response::new(Box::pin(statuses)));
+        }
+        // The definition wants the stream to stay: the service could come. Here none comes, and the shutdown ends it.
+        let unknown = tokio_stream::once(Ok(answer(ServingStatus::ServiceUnknown))).chain(tokio_stream::pending());
+        Ok(Response::new(Box::pin(unknown)))
+    }
+
+    async fn list(&self, _: Request<HealthListRequest>) -> Result<Response<HealthListResponse>, Status> {
+        let status = status(*self.serves.borrow());
+        let statuses = self.names.iter().map(|name| ((*name).to_owned(), status)).collect();
+        Ok(Response::new(HealthListResponse { statuses }))
     }
 }

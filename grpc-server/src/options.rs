@@ -72,7 +72,9 @@ pub struct Web {
 pub struct Limits {
     /// Calls at one time on one connection; beyond, a call is refused and the client may try it again.
     pub streams: u32,
-    /// Bytes of a call's header fields; beyond, it is answered with status 431.
+    /// Bytes of a call's header fields, 32 more for each of them, and of its trailers: 16 MiB. Beyond, the call ends with
+    /// RESOURCE_EXHAUSTED, and what is no call with status 431. A header block that is twice as long, and 256 KiB at least, ends
+    /// the connection.
     pub headers: u32,
     /// Calls that wait for something at one time, on all connections, an equal share for each worker; beyond, calls
     /// are answered with RESOURCE_EXHAUSTED at once. 0 is no limit.

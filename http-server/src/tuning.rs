@@ -133,8 +133,8 @@ pub const H3_TURN_REQUESTS: u32 = 4;
 /// Streams beside requests that a client may have open. It needs three (control, QPACK's two); RFC 9114 wants room for more.
 pub const H3_ASIDE_STREAMS: u32 = 16;
 
-/// Streams beside requests that begin in a second, and frames and instructions on them, together: an honest client has some ten of them at
-/// its beginning and two at its end. QUIC does by itself what HTTP/2 has such frames for ([`CONTROL_FRAMES`]).
+/// Streams beside requests that begin in a second, and frames and instructions on them, together, beyond one for each request: an honest
+/// client has some ten of them at its beginning and two at its end, and browsers change the priority of a request once. QUIC does by itself what HTTP/2 has such frames for ([`CONTROL_FRAMES`]).
 pub const H3_ASIDES: u32 = 100;
 
 /// QUIC's window for a stream and for a connection; as over HTTP/2. quinn: 1.2 MiB and no limit.
@@ -147,9 +147,9 @@ pub const H3_SEND_WINDOW: u64 = 1024 * 1024;
 /// what [`BODY_RATE`] asks of one that sends.
 pub const H3_PIECE: usize = 16 * 1024;
 
-/// Requests that a client may give up within a second of their beginning, on one connection; beyond, they have to be half of its requests
-/// at most. Envoy: 500. Where fewer control frames are allowed in a second ([`CONTROL_FRAMES`]) it is as few, and where those have no limit, none.
-pub const H3_RESETS: u32 = 1000;
+/// Requests that a client may give up within a second of their beginning, on one connection, beyond nine of sixteen: half of all, and what
+/// chance adds. Envoy: 500. Where fewer control frames are allowed in a second ([`CONTROL_FRAMES`]) it is as few, and where those have no limit, none.
+pub const H3_RESETS: u32 = 500;
 
 /// Requests given up within their heads, of which h3 remembers each: after so many a connection ends in good order.
 pub const H3_ABANDONED: u32 = 5000;

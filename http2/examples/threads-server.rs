@@ -32,6 +32,7 @@ fn serve(mut socket: TcpStream) -> std::io::Result<()> {
                     complete.extend(end.then_some(stream));
                 }
                 Ok(Some(Event::Trailers { stream, .. })) => complete.push(stream),
+                Ok(Some(Event::TooLarge { stream, .. })) => connection.refuse_large(stream),
                 Ok(Some(Event::Reset { .. } | Event::Pong(_) | Event::GoAway { .. })) => {}
                 Ok(None) => break false,
                 Err(_) => break true,

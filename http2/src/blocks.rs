@@ -2,11 +2,14 @@
 
 use crate::connection::{Connection, Unfinished};
 use crate::frame::{self, ACK, END_HEADERS, END_STREAM, Head, Kind, LEAST_MAX_FRAME, MOST, MOST_MAX_FRAME};
-use crate::head;
+use crate::head::{self, Trailers};
 use crate::hpack::Field;
 use crate::reason::{Breach, Reason};
 use crate::receive::{Found, Handled};
 use crate::streams::{Local, Past, Stream, StreamId, Waits};
+
+/// What a request costs that is refused for its size: more than HEADERS and DATA of the answer are worth.
+const REFUSAL: i64 = 6;
 
 /// Where a header block belongs.
 enum Target {
@@ -45,9 +48,7 @@ impl Connection {
         let Some(unfinished) = &mut self.unfinished else {
             return Err(Breach::protocol("CONTINUATION of nothing"));
         };
-        // Encoding makes no block larger than its list; what the list's limit is exceeded by is worth an answer, not memory.
-        let most = self.config.max_headers as usize * 2 + self.config.max_frame as usize;
-        if unfinished.block.len() + payload.len() > most {
+        if unfinished.block.len() + payload.len() > self.config.most_block() {
             return Err(Breach::connection(Reason::ENHANCE_YOUR_CALM, "a header block is too large"));
         }
         unfinished.block.extend_from_slice(payload);
@@ -102,12 +103,16 @@ impl Connection {
                 };
             }
         };
-        let are_right = self.heads.decode_trailers(&mut self.decoder, block, limit).map_err(malformed)?;
+        let trailers = self.heads.decode_trailers(&mut self.decoder, block, limit).map_err(malformed)?;
         let is_complete = self.streams.get(id).is_some_and(|stream| stream.expected.unwrap_or(0) == 0);
-        if !end || !are_right || !is_complete || is_self_dependent {
+        if !end || trailers == Trailers::Invalid || !is_complete || is_self_dependent {
             return Err(Breach::Stream(number, Reason::PROTOCOL_ERROR));
         }
         self.end_remote(id);
+        if trailers == Trailers::TooLarge {
+            self.budget.charge(REFUSAL);
+            return Ok(Some(Found::TooLarge { stream: id, place: None, end }));
+        }
         Ok(Some(Found::Trailers { stream: id }))
     }
 
@@ -115,17 +120,18 @@ impl Connection {
     fn begin<'i>(&mut self, number: u32, end: bool, is_self_dependent: bool, found: head::Found) -> Handled<'i> {
         self.last = number;
         let early = self.take_early_priority(number);
-        let place = match found {
+        let (place, is_cut) = match found {
             _ if is_self_dependent => return Err(Breach::Stream(number, Reason::PROTOCOL_ERROR)),
             head::Found::Invalid => return Err(Breach::Stream(number, Reason::PROTOCOL_ERROR)),
             _ if self.streams.len() >= self.config.max_streams as usize => {
                 return Err(Breach::Stream(number, Reason::REFUSED_STREAM));
             }
             head::Found::TooLarge => {
-                self.refuse_large(number, end);
+                self.answer_without_head(number, end);
                 return Ok(None);
             }
-            head::Found::Request(place) => place,
+            head::Found::Cut(place) => (place, true),
+            head::Found::Request(place) => (place, false),
         };
         let head = self.heads.at(place);
         if end && head.content_length().is_some_and(|length| length > 0) {
@@ -143,6 +149,10 @@ impl Connection {
             unannounced: 0,
             expected: head.content_length(),
         });
+        if is_cut {
+            self.budget.charge(REFUSAL);
+            return Ok(Some(Found::TooLarge { stream, place: Some(place), end }));
+        }
         Ok(Some(Found::Request { stream, place, end }))
     }
 
@@ -157,8 +167,8 @@ impl Connection {
         found
     }
 
-    /// Answers a request whose fields are more than may come (RFC 6585 section 5).
-    fn refuse_large(&mut self, number: u32, end: bool) {
+    /// Answers a request whose fields are more than may come, and that has no target before the limit.
+    fn answer_without_head(&mut self, number: u32, end: bool) {
         self.budget.charge(2);
         self.put_block(number, true, |encoder, out| {
             encoder.encode([Field::new(b":status", b"431")].into_iter(), out);

@@ -7,14 +7,24 @@ use crate::frame::Kind;
 /// After this long a peer may send as much again.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What is sent to a peer lets it send a frame for each so many bytes: windows, acknowledgements, resets.
-const WORTH: usize = 512;
+/// Frames that a DATA frame of ours justifies: a client that gives the window back at once sends one WINDOW_UPDATE for the
+/// stream and one for the connection, and grpc-go, grpc-java and gRPC's C core add a PING to measure the round trip.
+const DATA_WORTH: i64 = 3;
 
-/// Weighs frames: requests and their data are worth something, all others cost.
+/// Bytes of DATA that justify a frame where the peer's window cuts the DATA short. A peer that opens its windows byte by byte
+/// earns nothing; one whose windows are 256 bytes pays its two WINDOW_UPDATEs.
+const BYTES_WORTH: usize = 128;
+
+/// Bytes from which on a CONTINUATION costs nothing: it carries a header block.
+const BLOCK_WORTH: usize = 512;
+
+/// A count of frames that carry nothing. Requests, their data and what answers them earn credit; all other frames cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     credit: i64,
     most: i64,
+    /// Bytes sent in DATA that have earned nothing yet; fewer than [`BYTES_WORTH`].
+    remainder: usize,
     /// When the credit was full last.
     began: Instant,
 }
@@ -22,14 +32,16 @@ pub(crate) struct Budget {
 impl Budget {
     pub(crate) fn new(most: u32, now: Instant) -> Self {
         let most = if most == 0 { i64::MAX / 2 } else { i64::from(most) };
-        Self { credit: most, most, began: now }
+        Self { credit: most, most, remainder: 0, began: now }
     }
 
+    /// A frame with a payload of `length` bytes was received.
     #[inline]
-    pub(crate) fn weigh(&mut self, kind: Kind) {
+    pub(crate) fn weigh(&mut self, kind: Kind, length: usize) {
         let worth = match kind {
             // What carries no data is charged when that is known; a refused request, too.
             Kind::Data | Kind::Headers => 1,
+            Kind::Continuation if length >= BLOCK_WORTH => 0,
             // With the request that it ends it costs one.
             Kind::RstStream => -2,
             Kind::Priority
@@ -42,7 +54,7 @@ impl Budget {
             | Kind::PriorityUpdate
             | Kind::Unknown => -1,
         };
-        self.credit = (self.credit + worth).min(self.most);
+        self.earn(worth);
     }
 
     #[inline]
@@ -50,9 +62,25 @@ impl Budget {
         self.credit -= cost;
     }
 
+    /// A head or trailers were sent.
     #[inline]
-    pub(crate) fn wrote(&mut self, bytes: usize) {
-        self.credit = (self.credit + (bytes / WORTH) as i64).min(self.most);
+    pub(crate) fn sent_block(&mut self) {
+        self.earn(1);
+    }
+
+    /// DATA was sent: all that the handler gave, or what windows and output have cut it to (`is_cut`). Of the latter only
+    /// bytes count, because the peer's windows choose how many frames it takes.
+    #[inline]
+    pub(crate) fn sent_data(&mut self, bytes: usize, is_cut: bool) {
+        let bytes = self.remainder + bytes;
+        self.remainder = bytes % BYTES_WORTH;
+        let whole = if is_cut { 0 } else { DATA_WORTH };
+        self.earn(whole + (bytes / BYTES_WORTH) as i64);
+    }
+
+    #[inline]
+    fn earn(&mut self, worth: i64) {
+        self.credit = (self.credit + worth).min(self.most);
     }
 
     /// Whether the peer has sent too much.
@@ -75,32 +103,125 @@ impl Budget {
 mod tests {
     use super::*;
 
-    #[test]
-    fn credit_is_spent_and_comes_back() {
-        // What a peer sends 300 times, what is written to it each time, and whether that is too much of 200.
-        fn check(kinds: &[Kind], wrote: usize, is_spent: bool) {
-            let now = Instant::now();
-            let mut budget = Budget::new(200, now);
-            for _ in 0..300 {
-                kinds.iter().for_each(|kind| budget.weigh(*kind));
-                budget.wrote(wrote);
+    /// What happens in a round trip: frames received with their lengths, and frames sent.
+    enum Step {
+        Heard(Kind, usize),
+        Head,
+        Data(usize),
+        /// DATA that the peer's windows cut short.
+        Cut(usize),
+    }
+
+    use Step::{Cut, Data, Head, Heard};
+
+    fn ping() -> Step {
+        Heard(Kind::Ping, 8)
+    }
+
+    fn window() -> Step {
+        Heard(Kind::WindowUpdate, 4)
+    }
+
+    fn cancel() -> Step {
+        Heard(Kind::RstStream, 4)
+    }
+
+    fn call() -> Step {
+        Heard(Kind::Headers, 40)
+    }
+
+    fn message() -> Step {
+        Heard(Kind::Data, 10)
+    }
+
+    /// The round in which the budget is spent, of so many; no time passes.
+    fn spent_after(rounds: u32, round: &[Step]) -> Option<u32> {
+        let now = Instant::now();
+        let mut budget = Budget::new(10_000, now);
+        (0..rounds).find(|_| {
+            for step in round {
+                match *step {
+                    Heard(kind, length) => budget.weigh(kind, length),
+                    Head => budget.sent_block(),
+                    Data(bytes) => budget.sent_data(bytes, false),
+                    Cut(bytes) => budget.sent_data(bytes, true),
+                }
             }
-            assert_eq!(budget.is_spent(now + Duration::from_millis(999)), is_spent, "{kinds:?}");
-            assert!(!budget.is_spent(now + PERIOD));
+            budget.is_spent(now)
+        })
+    }
+
+    /// Frames of a round trip as clients send them, seen on the wire: none is cut off, at whatever speed.
+    #[test]
+    fn honest_clients_never_spend_it() {
+        let rows: &[(&str, &[Step])] = &[
+            ("grpc-go, a stream of ping-pong", &[message(), Data(12), window(), ping()]),
+            ("grpc-go, with the stream's window", &[message(), Data(12), window(), window(), ping()]),
+            ("C core, a stream of ping-pong", &[message(), Data(5), ping(), window(), window()]),
+            ("a stream of answers", &[Data(12), window(), window(), ping()]),
+            ("a stream of empty messages", &[Data(5), window(), window(), ping()]),
+            ("short calls", &[call(), message(), Head, Data(12), Head, window(), window(), ping()]),
+            ("every second call cancelled", &[call(), message(), cancel(), call(), message(), Head, Data(12), Head]),
+            ("every second GET cancelled", &[call(), cancel(), call(), Head, Data(12)]),
+            (
+                "streams left behind their first message",
+                &[call(), message(), Head, Data(12), window(), ping(), cancel()],
+            ),
+            (
+                "a priority and a change of it for each GET",
+                &[call(), Heard(Kind::Priority, 5), Heard(Kind::PriorityUpdate, 9), Head, Data(1)],
+            ),
+            ("windows of 256 bytes", &[Cut(256), window(), window()]),
+            ("windows of 1 KiB given back by halves", &[Cut(512), window(), window(), Cut(512), window(), window()]),
+            ("an upload in small pieces", &[message(), message(), ping()]),
+            (
+                "headers of 64 KiB",
+                &[
+                    call(),
+                    Heard(Kind::Continuation, 16_384),
+                    Heard(Kind::Continuation, 16_384),
+                    Heard(Kind::Continuation, 900),
+                    Head,
+                    Data(1),
+                ],
+            ),
+        ];
+        for (what, round) in rows {
+            assert_eq!(spent_after(1_000_000, round), None, "{what}");
         }
-        check(&[Kind::Ping], 0, true);
-        check(&[Kind::Ping], 512, false);
-        check(&[Kind::Headers, Kind::RstStream], 0, true);
-        check(&[Kind::Headers, Kind::Data], 0, false);
-        check(&[Kind::Headers, Kind::WindowUpdate], 0, false);
-        check(&[Kind::Data, Kind::WindowUpdate, Kind::Ping], 100, true);
+    }
+
+    #[test]
+    fn what_earns_too_little_spends_it() {
+        let rows: &[(&str, &[Step], u32)] = &[
+            ("PING", &[ping()], 10_000),
+            ("windows of a byte", &[window(), Cut(1)], 10_080),
+            ("windows of a byte, on the connection too", &[window(), window(), Cut(1)], 5_020),
+            ("windows of 100 bytes, on the connection too", &[window(), window(), Cut(100)], 8_210),
+            ("calls that end at once", &[call(), cancel()], 10_000),
+            ("five frames for an answer", &[Data(1), ping(), ping(), ping(), window(), window()], 5_020),
+            ("short CONTINUATION", &[Heard(Kind::Continuation, 100)], 10_000),
+        ];
+        for (what, round, most) in rows {
+            let rounds = spent_after(1_000_000, round);
+            assert!(rounds.is_some_and(|rounds| rounds <= *most), "{what}: {rounds:?}");
+        }
+    }
+
+    #[test]
+    fn credit_comes_back() {
+        let now = Instant::now();
+        let mut budget = Budget::new(200, now);
+        (0..300).for_each(|_| budget.weigh(Kind::Ping, 8));
+        assert!(budget.is_spent(now + Duration::from_millis(999)));
+        assert!(!budget.is_spent(now + PERIOD));
     }
 
     #[test]
     fn no_limit() {
         let now = Instant::now();
         let mut budget = Budget::new(0, now);
-        (0..100_000).for_each(|_| budget.weigh(Kind::Ping));
+        (0..100_000).for_each(|_| budget.weigh(Kind::Ping, 8));
         assert!(!budget.is_spent(now));
     }
 }

@@ -16,8 +16,11 @@ pub struct Config {
     pub max_frame: u32,
     /// Bytes of the table that the peer's header blocks refer to, from 4,096, which is the default, to 65,535.
     pub header_table: u32,
-    /// Bytes of a request's fields, as [`Fields::size`](crate::hpack::Fields::size) counts. A larger head is answered with
-    /// status 431; one whose block alone is larger ends the connection. 16 KiB.
+    /// Bytes of a request's fields, as [`Fields::size`](crate::hpack::Fields::size) counts: 16 KiB. The peer is told
+    /// (SETTINGS_MAX_HEADER_LIST_SIZE). More than 16 KiB are taken as far as the block's own bytes, times eight, justify them. A
+    /// larger head, or larger trailers, are an [`Event::TooLarge`](crate::Event::TooLarge): the request ends, and no other. A block
+    /// is read on for that, up to the larger of 256 KiB and twice this limit and a frame; one that is longer still ends the
+    /// connection.
     pub max_headers: u32,
     /// Bytes of output, not written yet, from which on bodies wait and nothing more is read. 64 KiB.
     pub max_output: usize,
@@ -44,7 +47,16 @@ impl Default for Config {
     }
 }
 
+/// Bytes of a header block that are read on whatever the limit is, so that the header table stays what the peer thinks it is:
+/// what other servers' largest defaults take (nginx 32 KiB, hyper 400 KiB), and not more than a few MiB for each core's clients.
+const READ_ON: usize = 256 * 1024;
+
 impl Config {
+    /// Bytes of a header block beyond which the connection ends. Encoding makes no block larger than its list.
+    pub(crate) fn most_block(&self) -> usize {
+        READ_ON.max(self.max_headers as usize * 2 + self.max_frame as usize)
+    }
+
     /// The same, with nothing that the protocol does not allow.
     pub(crate) fn checked(self) -> Self {
         Self {

@@ -47,6 +47,18 @@ pub enum Event<'a> {
         /// The fields.
         fields: &'a Fields,
     },
+    /// A request's fields, or its trailers, are larger than [`Config::max_headers`]: the request is to be refused, and no other
+    /// is hurt. [`refuse_large`](Connection::refuse_large) does it with status 431 (RFC 6585 section 5), or the caller sends an
+    /// answer of its own.
+    TooLarge {
+        /// The request's stream.
+        stream: StreamId,
+        /// What of its head stands before the limit, for the form of an answer; `None` if the request began before, and these
+        /// are its trailers.
+        head: Option<&'a RequestHead>,
+        /// Whether the request is complete.
+        end: bool,
+    },
     /// A stream is over before its time; nothing can be sent on it any more.
     Reset {
         /// The stream.
@@ -197,7 +209,6 @@ impl Connection {
     /// When it is more than there is.
     pub fn advance(&mut self, count: usize) {
         self.out.advance(count);
-        self.budget.wrote(count);
     }
 
     /// Exchanges the output's buffer, if nothing is in it, so that connections that are served in turn can share one.

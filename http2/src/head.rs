@@ -12,6 +12,13 @@ const REMEMBERED: usize = 4;
 /// Bytes of a header block, and of its fields, beyond which a head is not remembered.
 const SMALL: usize = 1024;
 
+/// Bytes of fields for each byte of their block that are decoded at most, beyond [`FREE`]: a field that is in the header table
+/// costs a byte each time, and may stand for kilobytes. Huffman's code makes at most 1.6 bytes of one.
+const EXPANSION: usize = 8;
+
+/// Bytes of fields that any block may stand for: as many as gRPC's C core takes.
+const FREE: usize = 16 * 1024;
+
 /// The head of a request: a method and a target, and fields that RFC 9113 section 8 allows.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHead {
@@ -253,7 +260,9 @@ struct Known {
 pub(crate) enum Found {
     /// A request, whose head is at this place.
     Request(usize),
-    /// More than may come.
+    /// More than may come; what comes before the limit is the head at this place.
+    Cut(usize),
+    /// More than may come, and not even a target before the limit.
     TooLarge,
     /// What HTTP/2 does not allow.
     Invalid,
@@ -295,16 +304,16 @@ impl Heads {
         limit: usize,
         extended_connect: bool,
     ) -> Result<Found, Malformed> {
-        self.fresh.fields.shrink_to(SMALL * 4);
-        let decoded = decoder.decode(block, limit, &mut self.fresh.fields)?;
-        if !decoded.is_whole {
-            return Ok(Found::TooLarge);
-        }
-        if self.fresh.check(extended_connect).is_err() {
-            return Ok(Found::Invalid);
-        }
+        let decoded = decoder.decode(block, bounded(limit, block), &mut self.fresh.fields)?;
+        let is_right = self.fresh.check(extended_connect).is_ok();
         self.count += 1;
         self.fresh.id = self.count;
+        match (decoded.is_whole, is_right) {
+            (true, true) => {}
+            (true, false) => return Ok(Found::Invalid),
+            (false, true) => return Ok(Found::Cut(REMEMBERED)),
+            (false, false) => return Ok(Found::TooLarge),
+        }
         if !decoded.is_repeatable || block.len() > SMALL || self.fresh.fields.size() > SMALL {
             return Ok(Found::Request(REMEMBERED));
         }
@@ -318,16 +327,42 @@ impl Heads {
         Ok(Found::Request(place))
     }
 
-    /// Decodes the header block of trailers; whether they are whole and as they must be.
+    /// Forgets a large head that nobody looks at any more.
+    #[inline]
+    pub(crate) fn trim(&mut self) {
+        if self.fresh.fields.is_larger_than(SMALL * 4) {
+            self.fresh.fields.shrink_to(SMALL * 4);
+        }
+    }
+
+    /// Decodes the header block of trailers.
     pub(crate) fn decode_trailers(
         &mut self,
         decoder: &mut Decoder,
         block: &[u8],
         limit: usize,
-    ) -> Result<bool, Malformed> {
-        let decoded = decoder.decode(block, limit, &mut self.fresh.fields)?;
-        Ok(decoded.is_whole && check_trailers(&self.fresh.fields).is_ok())
+    ) -> Result<Trailers, Malformed> {
+        let decoded = decoder.decode(block, bounded(limit, block), &mut self.fresh.fields)?;
+        let is_right = check_trailers(&self.fresh.fields).is_ok();
+        Ok(match (decoded.is_whole, is_right) {
+            (true, true) => Trailers::Right,
+            (_, false) => Trailers::Invalid,
+            (false, true) => Trailers::TooLarge,
+        })
     }
+}
+
+/// The bytes of fields that a block may stand for.
+fn bounded(limit: usize, block: &[u8]) -> usize {
+    limit.min(FREE + block.len() * EXPANSION)
+}
+
+/// What the header block behind a request's body turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trailers {
+    Right,
+    TooLarge,
+    Invalid,
 }
 
 #[cfg(test)]
@@ -421,7 +456,27 @@ mod tests {
         for fields in [twice, late] {
             assert_eq!(decode(&fields), Found::Invalid, "{fields:?}");
         }
-        assert_eq!(decode(&[("x", &"y".repeat(2000))]), Found::TooLarge);
+        let long = "y".repeat(2000);
+        assert_eq!(decode(&[("x", &long)]), Found::TooLarge);
+        assert_eq!(decode(&[&GET[..], &[("x", &long)]].concat()), Found::Cut(REMEMBERED));
+    }
+
+    /// A byte of a block may stand for kilobytes of the header table, but not for all that may come.
+    #[test]
+    fn a_block_stands_for_little_more_than_its_bytes() {
+        // 2,000 bytes for the table, of which each further byte is a copy.
+        let mut bomb = block(&GET);
+        Encoder::new().encode([Field::new(b"x", &[b'y'; 2000])].into_iter(), &mut bomb);
+        bomb.extend_from_slice(&[0xbe; 1000]);
+        let (mut heads, mut decoder) = (Heads::default(), Decoder::new(4096));
+        let mut decode = |block: &[u8]| heads.decode(&mut decoder, block, 1 << 24, false).unwrap();
+        assert_eq!(decode(&bomb), Found::Cut(REMEMBERED));
+        // As many bytes that are sent are taken.
+        let value = "y".repeat(2_000_000);
+        assert_eq!(decode(&block(&[&GET[..], &[("x", &value)]].concat())), Found::Request(REMEMBERED));
+        assert!(heads.at(REMEMBERED).get(b"x").is_some_and(|found| found.len() == value.len()));
+        heads.trim();
+        assert!(!heads.fresh.fields.is_larger_than(SMALL * 4));
     }
 
     #[test]

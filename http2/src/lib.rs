@@ -19,6 +19,7 @@
 //!                 complete.extend(end.then_some(stream));
 //!             }
 //!             Event::Trailers { stream, .. } => complete.push(stream),
+//!             Event::TooLarge { stream, .. } => connection.refuse_large(stream),
 //!             Event::Request { .. } | Event::Reset { .. } | Event::Pong(_) | Event::GoAway { .. } => {}
 //!         }
 //!     }

@@ -14,6 +14,7 @@ pub(crate) enum Found<'i> {
     Request { stream: StreamId, place: usize, end: bool },
     Data { stream: StreamId, data: &'i [u8], end: bool },
     Trailers { stream: StreamId },
+    TooLarge { stream: StreamId, place: Option<usize>, end: bool },
     Reset { stream: StreamId, reason: Reason, by_peer: bool },
     Pong([u8; 8]),
     GoAway { reason: Reason },
@@ -45,6 +46,9 @@ impl Connection {
             Found::Request { stream, place, end } => Event::Request { stream, head: self.heads.at(place), end },
             Found::Data { stream, data, end } => Event::Data { stream, data, end },
             Found::Trailers { stream } => Event::Trailers { stream, fields: self.heads.trailers() },
+            Found::TooLarge { stream, place, end } => {
+                Event::TooLarge { stream, head: place.map(|place| self.heads.at(place)), end }
+            }
             Found::Reset { stream, reason, by_peer } => Event::Reset { stream, reason, by_peer },
             Found::Pong(payload) => Event::Pong(payload),
             Found::GoAway { reason } => Event::GoAway { reason },
@@ -57,6 +61,8 @@ impl Connection {
             Phase::Preface(seen) => self.read_preface(seen, input)?,
             Phase::Over(error) => return Err(error),
         }
+        // What the last event showed of a large head is needed no more.
+        self.heads.trim();
         loop {
             // Who does not read what we say is not listened to, so that answers to PING and the like do not pile up.
             if self.is_full() {
@@ -69,7 +75,7 @@ impl Connection {
             }
             let Some((payload, rest)) = rest.split_at_checked(head.length) else { return Ok(None) };
             *input = rest;
-            self.budget.weigh(head.kind);
+            self.budget.weigh(head.kind, head.length);
             let handled = match self.handle(head, payload) {
                 Err(Breach::Stream(number, reason)) => self.break_stream(number, reason),
                 handled => handled,
@@ -165,7 +171,7 @@ impl Connection {
         self.receive_window -= i64::from(length);
         let Some(id) = self.streams.find(head.stream) else {
             self.credit(length);
-            return self.on_late_data(head.stream);
+            return self.on_late_data(head.stream, data.is_empty());
         };
         match self.take_data(id, head, payload.len(), data) {
             Ok(()) => {}
@@ -210,18 +216,18 @@ impl Connection {
         Ok(())
     }
 
-    fn on_late_data<'i>(&mut self, number: u32) -> Handled<'i> {
-        self.budget.charge(2);
-        if self.is_beyond_the_end(number) {
+    /// DATA for a stream that is over. Where we ended it, the peer may have sent a window of small frames before it heard so:
+    /// they cost nothing, as DATA on a live stream does not.
+    fn on_late_data<'i>(&mut self, number: u32, is_empty: bool) -> Handled<'i> {
+        let is_late = self.is_beyond_the_end(number) || self.streams.past(number) == Past::ResetByUs;
+        self.budget.charge(if is_late && !is_empty { 1 } else { 2 });
+        if is_late {
             return Ok(None);
         }
         if !self.has_begun(number) {
             return Err(Breach::protocol("DATA for a stream that has not begun"));
         }
-        match self.streams.past(number) {
-            Past::ResetByUs => Ok(None),
-            Past::Finished | Past::ResetByPeer | Past::Unknown => Err(Breach::Stream(number, Reason::STREAM_CLOSED)),
-        }
+        Err(Breach::Stream(number, Reason::STREAM_CLOSED))
     }
 
     /// The request is complete.
@@ -236,6 +242,9 @@ impl Connection {
     fn on_reset<'i>(&mut self, head: Head, payload: &[u8]) -> Handled<'i> {
         let reason = frame::number(payload).map_err(|reason| Breach::connection(reason, "RST_STREAM"))?;
         if let Some(id) = self.streams.find(head.stream) {
+            // A head that was sent on it has not answered the request: a reset costs as much as before it.
+            let has_head = self.streams.get(id).is_some_and(|stream| stream.local != Local::Head);
+            self.budget.charge(i64::from(has_head));
             self.remove(id, Past::ResetByPeer);
             return Ok(Some(Found::Reset { stream: id, reason: Reason(reason), by_peer: true }));
         }

@@ -48,6 +48,7 @@ impl Connection {
             encoder.encode(fields, out);
         });
         if !is_interim {
+            self.budget.sent_block();
             self.sent(stream, end);
         }
         Ok(())
@@ -61,6 +62,7 @@ impl Connection {
     pub fn send_head_block(&mut self, stream: StreamId, block: &Block, end: bool) -> Result<(), SendError> {
         self.expect(stream, Local::Head)?;
         self.put_block(stream.number, end, |encoder, out| encoder.encode_block(block, out));
+        self.budget.sent_block();
         self.sent(stream, end);
         Ok(())
     }
@@ -98,6 +100,7 @@ impl Connection {
             rest = later;
         }
         if !rest.is_empty() || ends {
+            self.budget.sent_data(count, !is_all);
             frame::put(&mut self.out.bytes, Kind::Data, if ends { END_STREAM } else { 0 }, id.number, rest);
         }
         if ends {
@@ -133,6 +136,7 @@ impl Connection {
     ) -> Result<(), SendError> {
         self.expect(stream, Local::Body)?;
         self.put_block(stream.number, true, |encoder, out| encoder.encode(fields, out));
+        self.budget.sent_block();
         self.sent(stream, true);
         Ok(())
     }
@@ -145,6 +149,7 @@ impl Connection {
     pub fn send_trailers_block(&mut self, stream: StreamId, block: &Block) -> Result<(), SendError> {
         self.expect(stream, Local::Body)?;
         self.put_block(stream.number, true, |encoder, out| encoder.encode_block(block, out));
+        self.budget.sent_block();
         self.sent(stream, true);
         Ok(())
     }
@@ -163,6 +168,13 @@ impl Connection {
             }
         }
         None
+    }
+
+    /// Answers a request whose fields are too large with status 431, and ends its stream; if the answer's head was sent already,
+    /// the stream is reset.
+    pub fn refuse_large(&mut self, stream: StreamId) {
+        let sent = self.send_head(stream, 431, std::iter::empty(), true);
+        self.reset(stream, if sent.is_ok() { Reason::NO_ERROR } else { Reason::ENHANCE_YOUR_CALM });
     }
 
     /// Ends a stream, whatever its state; nothing, if it is over. What else comes for it is thrown away. An answer that is made

@@ -169,6 +169,13 @@ impl Streams {
         live.map(|(slot, stream)| (stream.id(slot as u32), stream))
     }
 
+    /// All that live.
+    #[cfg(all(feature = "http", any(test, feature = "model")))]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StreamId, &Stream)> {
+        let live = self.slots.iter().enumerate().filter(|(_, stream)| stream.number != 0);
+        live.map(|(slot, stream)| (stream.id(slot as u32), stream))
+    }
+
     /// Takes a stream out that lives, and remembers how it ended.
     pub(crate) fn remove(&mut self, id: StreamId, past: Past) -> Option<Stream> {
         self.get(id)?;

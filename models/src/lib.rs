@@ -1,4 +1,4 @@
-//! Synchronisation of redis-server and server-runtime that is written by hand, under a scheduler that tries orders of its steps.
+//! Synchronisation of redis-server, server-runtime and http2 that is written by hand, under a scheduler that tries orders of its steps.
 //!
 //! The code is the product's own, with other locks and threads (`build.rs`); what it needs of the rest stands here, as small as
 //! can be. A thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the
@@ -58,6 +58,21 @@ pub mod balance {
 /// server-runtime's `counters`.
 pub mod counters {
     include!(concat!(env!("OUT_DIR"), "/counters.rs"));
+
+    #[cfg(test)]
+    mod tests;
+}
+
+/// http2's `reason`.
+pub mod reason {
+    /// Why a stream ends.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Reason(pub u32);
+}
+
+/// http2's `shared`, as far as handlers take bodies on other threads than the connection's.
+pub mod shared {
+    include!(concat!(env!("OUT_DIR"), "/pipe.rs"));
 
     #[cfg(test)]
     mod tests;

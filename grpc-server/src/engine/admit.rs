@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method as Verb, Request, Response, StatusCode};
+use http2::shared::TooLarge;
 use tonic::Status;
 use tonic::body::Body;
 
@@ -51,17 +52,40 @@ pub(super) fn admit(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted
 /// The same for what is not gRPC itself.
 pub(super) fn admit_translated(origin: &Rc<Origin>, request: Request<Inbound>) -> (Admitted, Option<Outcome>) {
     match (&origin.worker.options.web, origin.worker.definitions()) {
+        _ if is_large(&request) && request.method() == Verb::OPTIONS => (Admitted::answered(large()), None),
         (_, Some(definitions)) if connect::is_connect(definitions, &request) => {
             connect::admit(origin, definitions, request)
         }
         (Some(web), _) if web::is_web(&request) => web::admit(origin, web, request),
+        _ if is_large(&request) => (Admitted::answered(large()), None),
         _ => (Admitted::answered(not_grpc(request.method())), None),
     }
+}
+
+/// Whether a request has more fields than it may have: those that are here are the first of them.
+pub(super) fn is_large<B>(request: &Request<B>) -> bool {
+    request.extensions().get::<TooLarge>().is_some()
+}
+
+/// What a call with too much metadata ends with, in gRPC and its translations.
+pub(super) fn too_large(origin: &Origin) -> Status {
+    let most = origin.worker.options.limits.headers;
+    Status::resource_exhausted(format!("the metadata is larger than {most} bytes"))
+}
+
+/// The answer to a request of no protocol that has a word for it (RFC 6585 section 5).
+fn large() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    response
 }
 
 /// Gives what is a call to its service.
 pub(super) fn admit_call(origin: &Rc<Origin>, mut request: Request<Inbound>) -> Admitted {
     let worker = &origin.worker;
+    if is_large(&request) {
+        return Admitted::refused(Stage::refused(too_large(origin)));
+    }
     let Ok(wanted) = timeout::of(request.headers()) else {
         return Admitted::refused(Stage::refused(Status::internal("grpc-timeout is none")));
     };
@@ -114,8 +138,10 @@ pub(super) fn not_grpc(verb: &Verb) -> Response<Body> {
     response
 }
 
-/// `application/grpc`, with a format (`+proto`) or parameters behind it.
+/// `application/grpc`, with a format that services here have (`+proto`), and parameters behind it. Another one is answered with
+/// status 415 (gRPC over HTTP/2, "Requests").
 fn is_grpc(kind: &[u8]) -> bool {
     let Some(rest) = kind.strip_prefix(b"application/grpc") else { return false };
-    matches!(rest.first(), None | Some(b'+' | b';'))
+    let rest = rest.strip_prefix(b"+proto").unwrap_or(rest);
+    matches!(rest.first(), None | Some(b';'))
 }

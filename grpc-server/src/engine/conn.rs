@@ -137,6 +137,11 @@ impl Answers for Conn<'_> {
                     }
                 }
                 Event::Trailers { stream, fields } => buffers.arrivals().trailers(&shared, stream, fields),
+                Event::TooLarge { stream, head, end } => {
+                    if !buffers.arrivals().too_large(&shared, stream, head, end) {
+                        engine.refuse_large(stream);
+                    }
+                }
                 Event::Reset { stream, reason, .. } => buffers.arrivals().reset(&shared, stream, reason),
                 Event::Pong(_) => self.watch.heard(now),
                 Event::GoAway { .. } => {}

@@ -8,8 +8,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, request};
 use http_body::{Frame, SizeHint};
+use http2::hpack::OVERHEAD;
+use http2::shared::TooLarge;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,6 +27,10 @@ use super::call::{Ended, Stage};
 use super::origin::Origin;
 use super::rest::Rest;
 use super::wire::Wire;
+use crate::tuning::READ_BUFFER;
+
+/// Bytes of a head that hyper reads on to answer it, whatever the limit: its own default.
+const MIN_BUFFER: usize = 400 * 1024;
 
 /// What HTTP/2 begins with (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -51,6 +57,7 @@ pub(super) async fn serve(origin: &Rc<Origin>, wire: Wire) -> Result<(), hyper::
     let conn = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(origin.worker.options.timeouts.handshake)
+        .max_buf_size(MIN_BUFFER.max(origin.worker.options.limits.headers as usize + READ_BUFFER))
         .serve_connection(TokioIo::new(wire), service);
     let (mut conn, mut triggered) = (pin!(conn), pin!(origin.shutdown.triggered()));
     let mut is_ending = false;
@@ -66,13 +73,23 @@ pub(super) async fn serve(origin: &Rc<Origin>, wire: Wire) -> Result<(), hyper::
     .await
 }
 
+/// A head's size as HTTP/2 measures it (RFC 9113 section 6.5.2), so that one limit holds for both.
+fn size(head: &request::Parts) -> usize {
+    let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + OVERHEAD);
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    fields.sum::<usize>() + head.method.as_str().len() + target
+}
+
 async fn answer(
     origin: &Rc<Origin>,
     rest: &Rest,
     request: Request<Incoming>,
 ) -> Result<http::Response<Counted>, Infallible> {
     let began = Instant::now();
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    if size(&head) > origin.worker.options.limits.headers as usize {
+        head.extensions.insert(TooLarge);
+    }
     let body = Body::new(rest.lend(&head.headers, body));
     let (admitted, outcome) = admit_translated(origin, Request::from_parts(head, body.into()));
     let Admitted { stage, method, trace, .. } = admitted;

@@ -11,6 +11,7 @@ mod origin;
 mod rest;
 mod service;
 mod stats;
+mod strict;
 mod timeout;
 mod watch;
 mod web;

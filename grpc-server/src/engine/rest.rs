@@ -2,6 +2,8 @@
 //! client that sends it: to that the answer is lost, and so is the next request of one that has sent all by then.
 
 use std::cell::RefCell;
+use std::error::Error as _;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -12,6 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 use tokio::time::{Sleep, sleep};
+use tonic::Status;
 
 use crate::tuning::{REST_BYTES, REST_TIME};
 
@@ -76,9 +79,9 @@ pub(super) struct Lent {
 
 impl Body for Lent {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = Status;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         let Some(body) = &mut this.body else { return Poll::Ready(None) };
         this.is_asked_for = true;
@@ -86,7 +89,7 @@ impl Body for Lent {
         if !matches!(next, Some(Ok(_))) {
             this.body = None;
         }
-        Poll::Ready(next)
+        Poll::Ready(next.map(|next| next.map_err(|error| status_of(&error))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -95,6 +98,17 @@ impl Body for Lent {
 
     fn size_hint(&self) -> SizeHint {
         self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+/// A body that is no HTTP is the client's fault; one that breaks off is a call that is given up.
+fn status_of(error: &hyper::Error) -> Status {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    match cause {
+        Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+            Status::invalid_argument("the request's body is malformed")
+        }
+        _ => Status::cancelled(format!("the request's body broke off: {error}")),
     }
 }
 

@@ -2,22 +2,25 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
 use server_runtime::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::strict::Strict;
 
 /// The bytes of a connection.
 pub(super) struct Wire {
     stream: Stream,
     /// Read already, and read again.
     before: Bytes,
+    strict: Strict,
 }
 
 impl Wire {
     pub(super) fn new(stream: Stream, before: Bytes) -> Self {
-        Self { stream, before }
+        Self { stream, before, strict: Strict::default() }
     }
 
     fn stream(self: Pin<&mut Self>) -> Pin<&mut Stream> {
@@ -28,11 +31,14 @@ impl Wire {
 impl AsyncRead for Wire {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if !this.before.has_remaining() {
-            return Pin::new(&mut this.stream).poll_read(cx, buf);
+        let filled = buf.filled().len();
+        if this.before.has_remaining() {
+            let count = this.before.len().min(buf.remaining());
+            buf.put_slice(&this.before.split_to(count));
+        } else {
+            ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
         }
-        let count = this.before.len().min(buf.remaining());
-        buf.put_slice(&this.before.split_to(count));
+        this.strict.look(&mut buf.filled_mut()[filled..]);
         Poll::Ready(Ok(()))
     }
 }

@@ -120,7 +120,7 @@ impl Worker {
         let shutdown = shutdown.clone();
         tokio::task::spawn_local(async move {
             shutdown.triggered().await;
-            health.end().await;
+            health.end();
         });
     }
 

@@ -113,7 +113,9 @@ fn what_is_no_grpc() {
         let mut raw = server.raw().await;
         let request = http::Request::get("http://test/helloworld.Greeter/SayHello").body(()).unwrap();
         assert_eq!(raw.call(request, hello("Ann")).await.status, 405);
-        for kind in ["text/plain", "application/json", "application/grpcx", "application/grpc-web"] {
+        for kind in
+            ["text/plain", "application/json", "application/grpcx", "application/grpc+xml", "application/grpc+protox"]
+        {
             let request = http::Request::post("http://test/helloworld.Greeter/SayHello").header("content-type", kind);
             assert_eq!(raw.call(request.body(()).unwrap(), hello("Ann")).await.status, 415, "{kind}");
         }
@@ -144,6 +146,59 @@ fn health_by_service() {
         }
         let unknown = health.check(HealthCheckRequest { service: "nobody".to_owned() }).await.unwrap_err();
         assert_eq!(unknown.code(), tonic::Code::NotFound);
+    });
+}
+
+/// A watch of a service that is not there says so and stays; `List` names all that are.
+#[test]
+fn health_of_what_is_not_there_and_of_all() {
+    run(async {
+        let server = Server::start();
+        let mut health = HealthClient::new(server.channel().await);
+        let watch = health.watch(HealthCheckRequest { service: "nobody".to_owned() }).await.unwrap();
+        let mut statuses = watch.into_inner();
+        assert_eq!(statuses.next().await.unwrap().unwrap().status().as_str_name(), "SERVICE_UNKNOWN");
+        // It goes on while others are answered.
+        let list = post("/grpc.health.v1.Health/List").body(()).unwrap();
+        let reply = server.raw().await.call(list, bytes::Bytes::from_static(&[0; 5])).await;
+        assert_eq!(reply.code(), Some("0"), "{}", reply.message());
+        // A map's entry: the name, and a message that says SERVING.
+        let entry = b"\x0a\x18\x0a\x12helloworld.Greeter\x12\x02\x08\x01";
+        assert!(reply.body.windows(entry.len()).any(|bytes| bytes == entry), "{:?}", reply.body);
+        let next = std::pin::pin!(statuses.next());
+        assert!(next.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_pending());
+    });
+}
+
+/// What is not found is an answer of the stream, which goes on.
+#[test]
+fn reflection_goes_on_behind_what_it_does_not_find() {
+    use v1::server_reflection_request::MessageRequest::{
+        AllExtensionNumbersOfType, FileByFilename, FileContainingExtension, FileContainingSymbol,
+    };
+    run(async {
+        let server = Server::start();
+        let mut client = v1::server_reflection_client::ServerReflectionClient::new(server.channel().await);
+        let extension = v1::ExtensionRequest { containing_type: "helloworld.HelloReply".into(), extension_number: 7 };
+        let questions = [
+            (Some(FileContainingSymbol("helloworld.Nobody".into())), "error_code: 5"),
+            (Some(FileContainingSymbol("helloworld.Greeter.SayHello".into())), "FileDescriptorResponse"),
+            (Some(FileByFilename("nothing.proto".into())), "error_code: 5"),
+            (Some(FileContainingExtension(extension)), "error_code: 5"),
+            (Some(AllExtensionNumbersOfType("helloworld.Nobody".into())), "error_code: 5"),
+            (Some(AllExtensionNumbersOfType("helloworld.HelloReply".into())), "extension_number: []"),
+            (None, "error_code: 3"),
+            (Some(FileContainingSymbol("grpc.health.v1.Health.List".into())), "FileDescriptorResponse"),
+        ];
+        let (asked, expected): (Vec<_>, Vec<_>) = questions.into_iter().unzip();
+        let ask = |asked| v1::ServerReflectionRequest { host: "here".into(), message_request: asked };
+        let asked = tokio_stream::iter(asked.into_iter().map(ask).collect::<Vec<_>>());
+        let mut replies = client.server_reflection_info(asked).await.unwrap().into_inner();
+        for part in expected {
+            let reply = format!("{:?}", replies.next().await.unwrap().unwrap());
+            assert!(reply.contains(part) && reply.contains("here"), "{part}: {reply}");
+        }
+        assert!(replies.next().await.is_none());
     });
 }
 

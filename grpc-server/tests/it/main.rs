@@ -9,6 +9,7 @@ mod faults;
 mod features;
 mod floods;
 mod frames;
+mod limits;
 mod odd;
 mod outside;
 mod peers;

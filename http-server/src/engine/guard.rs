@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{Request, StatusCode};
 use http_body::{Frame, SizeHint};
+use http2::shared::TooLarge;
 use tokio::time::{Instant, Sleep};
 
 use super::exchange::{Origin, respond};
@@ -27,7 +28,8 @@ where
     if request.uri().path_and_query().is_some_and(|target| target.as_str().len() > options.limits.target) {
         return refused(&worker, StatusCode::URI_TOO_LONG);
     }
-    if request.headers().len() > options.limits.headers {
+    let is_large = request.extensions().get::<TooLarge>().is_some();
+    if is_large || request.headers().len() > options.limits.headers {
         return refused(&worker, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
     }
     if length.is_some_and(|length| length > options.limits.body) {

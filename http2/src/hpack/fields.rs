@@ -116,13 +116,16 @@ impl Fields {
         self.size = 0;
     }
 
-    /// Forgets room that only a large list needs.
+    /// Whether there is room for more than so many bytes.
+    #[inline]
+    pub(crate) fn is_larger_than(&self, bytes: usize) -> bool {
+        self.text.capacity() > bytes || self.ends.capacity() > bytes / size_of::<(u32, u32)>()
+    }
+
+    /// Forgets all, and room that only a large list needs.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
-        if self.text.capacity() > bytes {
-            self.text.shrink_to(bytes);
-        }
-        if self.ends.capacity() > bytes / size_of::<(u32, u32)>() {
-            self.ends.shrink_to(bytes / size_of::<(u32, u32)>());
-        }
+        self.clear();
+        self.text.shrink_to(bytes);
+        self.ends.shrink_to(bytes / size_of::<(u32, u32)>());
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 
-use super::body::{Incoming, Pipe};
+use super::body::Incoming;
 use super::connection::Shared;
+use super::pipe::Pipe;
 use super::requests::{self, Requests};
 use crate::hpack::Fields;
 use crate::{Reason, RequestHead, StreamId};
@@ -17,11 +18,18 @@ use crate::{Reason, RequestHead, StreamId};
 #[derive(Debug, Default)]
 pub struct Arrivals(VecDeque<Arrival>);
 
+/// Among a request's extensions: its fields are more than may come, and those that are here are the first of them. It is to be
+/// answered with status 431, or what its protocol has for that.
+#[derive(Clone, Copy, Debug)]
+pub struct TooLarge;
+
 #[derive(Debug)]
 struct Arrival {
     stream: StreamId,
     request: Request<()>,
     expected: Option<u64>,
+    /// Whether the client waits to be told to go on.
+    waits: bool,
     /// The first piece of its body.
     piece: Option<Bytes>,
     is_complete: bool,
@@ -36,7 +44,8 @@ impl Arrivals {
     pub fn request(&mut self, requests: &mut Requests, stream: StreamId, head: &RequestHead, end: bool) -> bool {
         let Some(request) = requests.make(head) else { return false };
         let expected = head.content_length();
-        self.0.push_back(Arrival { stream, request, expected, piece: None, is_complete: end, pipe: None });
+        let waits = !end && head.get(b"expect").is_some_and(|what| what.eq_ignore_ascii_case(b"100-continue"));
+        self.0.push_back(Arrival { stream, request, expected, waits, piece: None, is_complete: end, pipe: None });
         true
     }
 
@@ -78,6 +87,29 @@ impl Arrivals {
         }
     }
 
+    /// Takes [`Event::TooLarge`](crate::Event::TooLarge); whether it is a request that `http` knows. Another one is to be refused
+    /// by the engine. A request that begins so has [`TooLarge`] among its extensions, and so has one whose handler has not begun;
+    /// the body of another one ends with [`Reason::ENHANCE_YOUR_CALM`].
+    #[must_use]
+    pub fn too_large(&mut self, shared: &Shared, stream: StreamId, head: Option<&RequestHead>, end: bool) -> bool {
+        if let Some(head) = head {
+            let Some(mut request) = requests::once(head) else { return false };
+            request.extensions_mut().insert(TooLarge);
+            let (expected, waits, is_complete) = (None, false, end);
+            self.0.push_back(Arrival { stream, request, expected, waits, piece: None, is_complete, pipe: None });
+        } else if let Some(arrival) = self.0.iter_mut().find(|arrival| arrival.stream == stream) {
+            arrival.request.extensions_mut().insert(TooLarge);
+            arrival.is_complete = true;
+            if let Some(pipe) = &arrival.pipe {
+                pipe.fail(Reason::ENHANCE_YOUR_CALM);
+            }
+        } else if let Some(pipe) = shared.pipe(stream) {
+            pipe.fail(Reason::ENHANCE_YOUR_CALM);
+            shared.notify(stream);
+        }
+        true
+    }
+
     /// Takes [`Event::Reset`](crate::Event::Reset).
     pub fn reset(&mut self, shared: &Shared, stream: StreamId, reason: Reason) {
         self.0.retain(|arrival| arrival.stream != stream);
@@ -94,6 +126,9 @@ impl Arrivals {
             Incoming::whole(arrival.piece.take())
         } else {
             let pipe = arrival.pipe(shared);
+            if arrival.waits {
+                pipe.expect();
+            }
             shared.attach(arrival.stream, Arc::clone(&pipe));
             Incoming::of(&pipe)
         };

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::body::{Pipe, Releases};
+use super::pipe::{Pipe, Releases};
 use crate::{Connection, Reason, StreamId};
 
 /// What a connection's task and those of its requests share.
@@ -103,21 +103,35 @@ impl Shared {
         &self.releases
     }
 
-    /// The body of a stream comes through this pipe.
+    /// The body of a stream comes through this pipe, as long as the stream lives.
     pub(super) fn attach(&self, stream: StreamId, pipe: Arc<Pipe>) {
-        self.with_entry(stream, |entry| entry.pipe = Some(pipe));
+        if self.engine().is_alive(stream) {
+            self.with_entry(stream, |entry| entry.pipe = Some(pipe));
+        } else {
+            pipe.detach();
+        }
     }
 
-    fn with_entry<T>(&self, stream: StreamId, change: impl FnOnce(&mut Entry) -> T) -> T {
+    /// The entry of a stream that lives. One that has ended may have had its slot: what was taken of its body is the engine's
+    /// already, and must not stay in the account.
+    fn with_entry(&self, stream: StreamId, change: impl FnOnce(&mut Entry)) {
         let mut streams = self.streams.borrow_mut();
         if streams.len() <= stream.slot() {
             streams.resize_with(stream.slot() + 1, Entry::default);
         }
         let entry = &mut streams[stream.slot()];
-        if entry.stream != Some(stream) {
-            *entry = Entry { stream: Some(stream), ..Entry::default() };
+        let ended = if entry.stream == Some(stream) {
+            None
+        } else {
+            let replaced = std::mem::replace(entry, Entry { stream: Some(stream), ..Entry::default() });
+            replaced.pipe.map(|pipe| (pipe, replaced.waker))
+        };
+        change(entry);
+        drop(streams);
+        if let Some((pipe, waker)) = ended {
+            pipe.detach();
+            waker.into_iter().for_each(Waker::wake);
         }
-        change(entry)
     }
 
     pub(super) fn pipe(&self, stream: StreamId) -> Option<Arc<Pipe>> {
@@ -142,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// Tells the client what handlers have read, if it is enough.
+    /// Tells the client what handlers have read, if it is enough, and to go on where they ask for a body that it holds back.
     pub(super) fn release(&self) {
         if !self.releases.are_due() {
             return;
@@ -150,9 +164,11 @@ impl Shared {
         let mut engine = self.engine();
         for entry in &*self.streams.borrow() {
             if let (Some(stream), Some(pipe)) = (entry.stream, &entry.pipe) {
-                let released = pipe.take_released();
-                self.releases.took(released);
-                engine.release(stream, released);
+                engine.release(stream, pipe.take_released());
+                if pipe.take_asked() {
+                    // An answer that has begun says as much.
+                    let _ = engine.send_head(stream, 100, std::iter::empty(), false);
+                }
             }
         }
     }
@@ -192,10 +208,38 @@ impl Shared {
         }
         let mut streams = self.streams.borrow_mut();
         if let Some(entry) = streams.get_mut(stream.slot()).filter(|entry| entry.stream == Some(stream)) {
-            if let Some(pipe) = &entry.pipe {
-                self.releases.took(pipe.detach());
+            let pipe = std::mem::take(entry).pipe;
+            drop(streams);
+            if let Some(pipe) = pipe {
+                pipe.detach();
             }
-            *entry = Entry::default();
         }
+    }
+}
+
+#[cfg(any(test, feature = "model"))]
+impl Shared {
+    /// Accounts for every byte of the windows, between turns.
+    ///
+    /// # Panics
+    /// If one is lost, or the connection was not woken for what it owes.
+    pub(super) fn check(&self) {
+        let (engine, streams) = (self.engine(), self.streams.borrow());
+        let (mut unreleased, mut untold) = (0, 0);
+        for (id, stream) in engine.streams.iter() {
+            unreleased += i64::from(stream.unreleased);
+            if stream.remote_open {
+                let window = stream.receive_window + i64::from(stream.unreleased) + i64::from(stream.unannounced);
+                assert_eq!(window, i64::from(engine.config.stream_window), "{id:?}");
+            }
+            let entry = streams.get(id.slot()).filter(|entry| entry.stream == Some(id));
+            let pipe = entry.and_then(|entry| entry.pipe.as_ref());
+            let (held, released) = pipe.map_or((0, 0), |pipe| pipe.held_and_released());
+            assert_eq!(stream.unreleased as usize, held + released, "{id:?}");
+            untold += released;
+        }
+        let window = engine.receive_window + unreleased + i64::from(engine.unannounced);
+        assert_eq!(window, i64::from(engine.config.connection_window));
+        assert_eq!(self.releases.check(), untold);
     }
 }

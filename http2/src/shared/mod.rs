@@ -7,12 +7,16 @@ mod arrivals;
 mod body;
 mod connection;
 mod link;
+#[cfg(any(test, feature = "model"))]
+#[doc(hidden)]
+pub mod model;
+mod pipe;
 mod requests;
 #[cfg(test)]
 mod tests;
 
-pub use arrivals::Arrivals;
+pub use arrivals::{Arrivals, TooLarge};
 pub use body::{BodyError, Incoming, Pieces};
 pub use connection::Shared;
 pub use link::{Answers, Buffers, Ended, Link, TURN_TASKS};
-pub use requests::{Requests, fields};
+pub use requests::{Requests, fields, join_cookies};

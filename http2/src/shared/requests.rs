@@ -1,6 +1,6 @@
 //! Requests as `http` has them, made of what the engine decoded.
 
-use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, COOKIE, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
@@ -57,6 +57,11 @@ impl Requests {
     }
 }
 
+/// The request of a head that is not remembered.
+pub(super) fn once(head: &RequestHead) -> Option<Request<()>> {
+    parts(head).map(request)
+}
+
 fn request(Parts { method, uri, headers }: Parts) -> Request<()> {
     let mut request = Request::new(());
     *request.method_mut() = method;
@@ -74,11 +79,21 @@ fn parts(head: &RequestHead) -> Option<Parts> {
     if uri.authority.is_none() {
         uri.scheme = None;
     }
-    Some(Parts {
-        method: Method::from_bytes(head.method()).ok()?,
-        uri: Uri::from_parts(uri).ok()?,
-        headers: headers(head.fields()),
-    })
+    let mut headers = headers(head.fields());
+    join_cookies(&mut headers);
+    Some(Parts { method: Method::from_bytes(head.method()).ok()?, uri: Uri::from_parts(uri).ok()?, headers })
+}
+
+/// Makes one field of a request's cookies. They come one by one, so that header tables can have them; those who handle requests
+/// know them in one field (RFC 9113 section 8.2.3, RFC 9114 section 4.2.1).
+pub fn join_cookies(headers: &mut HeaderMap) {
+    let mut all = headers.get_all(COOKIE).iter();
+    let (Some(first), Some(second)) = (all.next(), all.next()) else { return };
+    let parts: Vec<&[u8]> = [first, second].into_iter().chain(all).map(HeaderValue::as_bytes).collect();
+    let mut joined = HeaderValue::from_bytes(&parts.join(&b"; "[..])).expect("parts of such values and a separator");
+    // Values of which one may not be compressed may not be as a whole.
+    joined.set_sensitive(headers.get_all(COOKIE).iter().any(HeaderValue::is_sensitive));
+    headers.insert(COOKIE, joined);
 }
 
 pub(super) fn headers<'a>(fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> HeaderMap {

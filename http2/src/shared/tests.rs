@@ -11,10 +11,13 @@ use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf, duplex};
 
-use super::{Answers, Buffers, Ended, Link, Requests, Shared, TURN_TASKS};
-use crate::frame::{self, END_HEADERS, END_STREAM, Kind};
+use bytes::Bytes;
+use http_body::Body as _;
+
+use super::{Answers, Buffers, Ended, Incoming, Link, Requests, Shared, TURN_TASKS};
+use crate::frame::{self, END_HEADERS, END_STREAM, HEAD, Head, Kind};
 use crate::hpack::{Encoder, Field};
-use crate::{Config, Connection, Error, Event, PREFACE};
+use crate::{Config, Connection, Error, Event, PREFACE, Reason};
 
 /// Tasks that were woken.
 #[derive(Default)]
@@ -58,8 +61,9 @@ struct Waiting {
     shared: Rc<Shared>,
     buffers: Rc<Buffers>,
     requests: Requests,
-    /// The paths of those that have begun.
+    /// The paths of those that have begun, and their bodies, which nobody reads.
     begun: Vec<String>,
+    bodies: Vec<Incoming>,
     tasks: Arc<Woken>,
     /// How often it has let others go on.
     ended_turns: usize,
@@ -70,8 +74,19 @@ impl Answers for Waiting {
         let shared = Rc::clone(&self.shared);
         let mut engine = shared.engine();
         while let Some(event) = engine.next(input, Instant::now())? {
-            if let Event::Request { stream, head, end } = event {
-                assert!(self.buffers.arrivals().request(&mut self.requests, stream, head, end));
+            let mut arrivals = self.buffers.arrivals();
+            match event {
+                Event::Request { stream, head, end } => {
+                    assert!(arrivals.request(&mut self.requests, stream, head, end));
+                }
+                Event::Data { stream, data, end } => {
+                    let piece = Bytes::copy_from_slice(data);
+                    if arrivals.data(&shared, stream, piece.clone(), end) {
+                        engine.release(stream, piece.len());
+                    }
+                }
+                Event::Reset { stream, reason, .. } => arrivals.reset(&shared, stream, reason),
+                _ => panic!("{event:?}"),
             }
         }
         Ok(())
@@ -88,6 +103,7 @@ impl Answers for Waiting {
             let waker = Waker::from(Arc::clone(&self.tasks));
             assert!(self.shared.poll_gone(stream, &Context::from_waker(&waker)).is_pending());
             self.begun.push(request.uri().path().to_owned());
+            self.bodies.push(request.into_body());
         }
     }
 
@@ -103,6 +119,8 @@ struct Bench {
     answers: Waiting,
     sent: u32,
     writes: Rc<Cell<usize>>,
+    /// The connection's task.
+    woken: Arc<Woken>,
 }
 
 impl Bench {
@@ -121,37 +139,86 @@ impl Bench {
             buffers: Rc::new(Buffers::new(size)),
             requests: Requests::default(),
             begun: Vec::new(),
+            bodies: Vec::new(),
             tasks: Arc::default(),
             ended_turns: 0,
         };
         let mut opening = PREFACE.to_vec();
         frame::put(&mut opening, Kind::Settings, 0, 0, &[]);
         client.write_all(&opening).await.unwrap();
-        Self { client, link, answers, sent: 0, writes }
+        Self { client, link, answers, sent: 0, writes, woken: Arc::default() }
     }
 
     /// So many requests, whose paths are their numbers.
     async fn request(&mut self, count: u32) {
-        let mut frames = Vec::new();
-        for number in self.sent..self.sent + count {
-            let (mut block, path) = (Vec::new(), format!("/{number}"));
-            let fields = [(":method", "GET"), (":scheme", "http"), (":path", &path), (":authority", "a")];
-            let fields = fields.into_iter().map(|(name, value)| Field::once(name.as_bytes(), value.as_bytes()));
-            Encoder::new().encode(fields, &mut block);
-            frame::put(&mut frames, Kind::Headers, END_HEADERS | END_STREAM, 1 + 2 * number, &block);
-        }
+        let frames: Vec<u8> = (self.sent..self.sent + count).flat_map(|number| head(number, END_STREAM)).collect();
         self.sent += count;
         self.client.write_all(&frames).await.unwrap();
+    }
+
+    /// Sends what is more than is read at once, in as many turns as it takes.
+    async fn send(&mut self, frames: &[u8]) {
+        for piece in frames.chunks(4096) {
+            self.client.write_all(piece).await.unwrap();
+            self.turn();
+        }
+    }
+
+    /// What a handler finds in a body now.
+    fn read(&mut self, body: usize) -> usize {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut count = 0;
+        while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut self.answers.bodies[body]).poll_frame(&mut cx) {
+            count += frame.data_ref().map_or(0, Bytes::len);
+        }
+        count
+    }
+
+    /// What the client has been told that it may send on a stream, of what has arrived.
+    async fn windows(&mut self, stream: u32) -> u32 {
+        let mut read = Vec::with_capacity(64 * 1024);
+        self.client.read_buf(&mut read).await.unwrap();
+        let (mut rest, mut sum) = (&read[..], 0);
+        while let Some((head, behind)) = rest.split_first_chunk::<HEAD>() {
+            let head = Head::parse(head);
+            if head.kind == Kind::WindowUpdate && head.stream == stream {
+                sum += u32::from_be_bytes(behind[..4].try_into().unwrap());
+            }
+            rest = &behind[head.length..];
+        }
+        sum
     }
 
     /// A turn; how many requests have begun by then, and how many turns have ended before all was done.
     fn turn(&mut self) -> (usize, usize) {
         let buffers = Rc::clone(&self.answers.buffers);
-        let mut cx = Context::from_waker(Waker::noop());
+        let waker = Waker::from(Arc::clone(&self.woken));
+        let mut cx = Context::from_waker(&waker);
         assert_eq!(self.link.poll(&mut cx, &buffers, &mut self.answers), Poll::Pending);
         assert!(buffers.arrivals().is_empty(), "they are another connection's now");
         (self.answers.begun.len(), self.answers.ended_turns)
     }
+}
+
+/// HEADERS of a request whose path is this number.
+fn head(number: u32, flags: u8) -> Vec<u8> {
+    let (mut block, mut out, path) = (Vec::new(), Vec::new(), format!("/{number}"));
+    let fields = [(":method", "GET"), (":scheme", "http"), (":path", &path), (":authority", "a")];
+    let fields = fields.into_iter().map(|(name, value)| Field::once(name.as_bytes(), value.as_bytes()));
+    Encoder::new().encode(fields, &mut block);
+    frame::put(&mut out, Kind::Headers, END_HEADERS | flags, 1 + 2 * number, &block);
+    out
+}
+
+/// DATA of so many bytes on the stream of this number.
+fn data(number: u32, mut bytes: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    while bytes > 0 {
+        let piece = bytes.min(16_384);
+        frame::put(&mut out, Kind::Data, 0, 1 + 2 * number, &vec![b'x'; piece]);
+        bytes -= piece;
+    }
+    out
 }
 
 /// The client has spoken when its connection is first looked at, as a rule.
@@ -232,5 +299,37 @@ async fn tasks_hear_of_the_end_a_few_at_a_time() {
         }
         drop(closing);
         assert_eq!(woken(), 40);
+    }
+}
+
+/// An upload is given up, and the next request has its slot before the handler has let go of the body.
+#[tokio::test]
+async fn an_upload_that_is_given_up_holds_up_no_other() {
+    const WINDOW: usize = 65_535;
+    for is_dropped in [false, true] {
+        let mut bench = Bench::open().await;
+        bench.turn();
+        let upload = [head(0, 0), data(0, 32 * 1024)].concat();
+        bench.send(&upload).await;
+        let mut reset = Vec::new();
+        frame::put(&mut reset, Kind::RstStream, 0, 1, &Reason::CANCEL.0.to_be_bytes());
+        bench.send(&[reset, head(1, 0)].concat()).await;
+        assert_eq!(bench.answers.begun, ["/0", "/1"]);
+        if is_dropped {
+            let next = bench.answers.bodies.pop().unwrap();
+            bench.answers.bodies[0] = next;
+        } else {
+            assert_eq!(bench.read(0), 32 * 1024);
+            bench.answers.bodies.swap_remove(0);
+        }
+        bench.windows(3).await;
+        for round in 0..4 {
+            bench.send(&data(1, WINDOW)).await;
+            let woken = bench.woken.0.load(Relaxed);
+            assert_eq!(bench.read(0), WINDOW);
+            assert!(bench.woken.0.load(Relaxed) > woken, "nobody tells the client, round {round}");
+            bench.turn();
+            assert_eq!(bench.windows(3).await as usize, WINDOW, "round {round}");
+        }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn run(bytes: &[u8], piece: usize) {
                 Seen::Trailers { stream, .. } => {
                     let _ = engine.connection.send_trailers(*stream, std::iter::empty());
                 }
+                Seen::TooLarge { stream, .. } => engine.connection.refuse_large(*stream),
                 Seen::Reset { stream, .. } => assert!(!engine.connection.is_alive(*stream)),
                 Seen::Pong(_) => engine.connection.shutdown(),
                 Seen::GoAway(_) => {}

@@ -6,6 +6,7 @@ mod answers;
 mod any;
 mod floods;
 mod h2spec;
+mod honest;
 mod memory;
 mod model;
 mod settings;

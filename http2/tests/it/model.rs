@@ -274,7 +274,7 @@ impl Model {
             Seen::Reset { stream, by_peer, .. } => {
                 assert!(by_peer && self.calls[&stream.number()].is_reset);
             }
-            Seen::Pong(_) | Seen::GoAway(_) => panic!("{seen:?}"),
+            Seen::TooLarge { .. } | Seen::Pong(_) | Seen::GoAway(_) => panic!("{seen:?}"),
         }
     }
 

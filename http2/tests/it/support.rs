@@ -54,6 +54,7 @@ pub(crate) enum Seen {
     Request { stream: StreamId, path: String, fields: usize, end: bool },
     Data { stream: StreamId, data: Vec<u8>, end: bool },
     Trailers { stream: StreamId, fields: Vec<(String, String)> },
+    TooLarge { stream: StreamId, path: Option<String>, end: bool },
     Reset { stream: StreamId, reason: Reason, by_peer: bool },
     Pong([u8; 8]),
     GoAway(Reason),
@@ -72,6 +73,10 @@ impl From<Event<'_>> for Seen {
                 stream,
                 fields: fields.iter().map(|(name, value)| (text(name), text(value))).collect(),
             },
+            Event::TooLarge { stream, head, end } => {
+                let path = head.map(|head| text(head.path().unwrap_or_default()));
+                Self::TooLarge { stream, path, end }
+            }
             Event::Reset { stream, reason, by_peer } => Self::Reset { stream, reason, by_peer },
             Event::Pong(payload) => Self::Pong(payload),
             Event::GoAway { reason } => Self::GoAway(reason),

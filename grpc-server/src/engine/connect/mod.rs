@@ -20,7 +20,7 @@ pub(crate) use self::codec::Definitions;
 use self::codec::{Codec, Json, Method};
 use self::coding::Coding;
 pub use self::get::ConnectGet;
-use super::admit::{Admitted, admit_call};
+use super::admit::{Admitted, admit_call, is_large, too_large};
 use super::call::Stage;
 use super::inbound::Inbound;
 use super::origin::Origin;
@@ -90,6 +90,9 @@ pub(super) fn admit(
         Ok(form) => form,
         Err(response) => return (Admitted::answered(*response), None),
     };
+    if is_large(&request) {
+        return (Admitted::answered(refused(form, &too_large(origin))), None);
+    }
     if matches!(origin.worker.find(request.uri().path()), Found::Nothing) {
         let status = Status::unimplemented(format!("there is no service for {}", request.uri().path()));
         let mut response = error::response(&status);

@@ -96,11 +96,6 @@ pub(in crate::engine) async fn serve(
     drop(place);
 }
 
-/// Whether a client that expects this waits for a word before it sends the body (RFC 9110 section 10.1.1).
-fn is_continue(expected: &[u8]) -> bool {
-    expected.eq_ignore_ascii_case(b"100-continue")
-}
-
 fn config(options: &Options) -> Config {
     Config {
         max_streams: H2_STREAMS,
@@ -196,14 +191,10 @@ impl Answers for Conn {
                     let tells = self.worker.tells_of_http3(self.origin.is_secure, self.has_begun);
                     let short = if tells { None } else { plain::find(&self.worker, head, end) };
                     self.has_begun = true;
-                    let expects_continue = !end && head.get(b"expect").is_some_and(is_continue);
                     if !self.begin(stream, head, end, short) {
                         engine.reset(stream, Reason::PROTOCOL_ERROR);
                     } else if let Some(Short::Instant(kind)) = short {
                         self.rests.extend(plain::answer(&self.worker, &mut engine, stream, kind));
-                    } else if expects_continue {
-                        // Its stream lives: it has begun just now.
-                        let _ = engine.send_head(stream, 100, std::iter::empty(), false);
                     }
                 }
                 Event::Data { stream, data, end } => {
@@ -213,6 +204,11 @@ impl Answers for Conn {
                     }
                 }
                 Event::Trailers { stream, fields } => buffers.arrivals().trailers(&shared, stream, fields),
+                Event::TooLarge { stream, head, end } => {
+                    if !buffers.arrivals().too_large(&shared, stream, head, end) {
+                        engine.refuse_large(stream);
+                    }
+                }
                 Event::Reset { stream, reason, .. } => {
                     self.laters.forget(stream);
                     buffers.arrivals().reset(&shared, stream, reason);

@@ -7,6 +7,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use h3::server::RequestStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
+use tokio::sync::oneshot;
 
 use super::wire::Receiving;
 
@@ -26,6 +27,8 @@ pub(super) struct Incoming {
     /// Bytes that are to come, if the head says how many.
     left: Option<u64>,
     stage: Stage,
+    /// Who tells the client to go on, if it waits for that (`Expect: 100-continue`), when the body is looked at.
+    expectation: Option<oneshot::Sender<()>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +40,7 @@ enum Stage {
 
 impl Incoming {
     pub(super) fn new(stream: Requests, length: Option<u64>) -> Self {
-        let mut body = Self { stream, next: None, trailers: None, left: length, stage: Stage::Data };
+        let mut body = Self { stream, next: None, trailers: None, left: length, stage: Stage::Data, expectation: None };
         // Most requests are over with their head. What is not there yet wakes who asks again, and an error comes again.
         let cx = &mut Context::from_waker(Waker::noop());
         match poll_piece(&mut body.stream, cx) {
@@ -53,6 +56,13 @@ impl Incoming {
             }
         }
         body
+    }
+
+    /// The client waits to be told to go on. Ready when somebody asks for what it holds back; an error if nobody does any more.
+    pub(super) fn expect(&mut self) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        self.expectation = Some(sender);
+        receiver
     }
 
     /// The next piece of the body; small ones that are there together make one.
@@ -107,7 +117,14 @@ impl Body for Incoming {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let this = self.get_mut();
         if this.stage == Stage::Data {
-            match ready!(this.poll_gathered(cx))? {
+            let polled = this.poll_gathered(cx);
+            if polled.is_pending()
+                && let Some(expectation) = this.expectation.take()
+            {
+                // Where nobody waits to tell the client, it is answered already.
+                let _ = expectation.send(());
+            }
+            match ready!(polled)? {
                 Some(piece) if this.is_too_much(&piece) => {
                     this.stage = Stage::Over;
                     return Poll::Ready(Some(Err("the body is longer than its content-length".into())));

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
@@ -15,12 +15,13 @@ use bytes::Bytes;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, COOKIE, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING,
-    UPGRADE,
+    CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{Method, Request, StatusCode};
 use http_body::Body as _;
+use http2::shared::join_cookies;
 use server_runtime::Peer;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::conn::Running;
@@ -82,22 +83,29 @@ pub(super) async fn answer(
     }
     join_cookies(request.headers_mut());
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let body = Incoming::new(receive, length);
+    let mut body = Incoming::new(receive, length);
     let is_head = request.method() == Method::HEAD;
     let expects =
         request.headers().get(EXPECT).is_some_and(|what| what.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-    if expects && !body.is_end_stream() && open.go_on().await.is_err() {
-        return;
-    }
+    let mut expectation = (expects && !body.is_end_stream()).then(|| body.expect());
     // Each request has the address that the client has by then.
     let origin = Origin { peer: Peer::Tcp(canonical(quic.remote_address())), is_secure: true };
     let mut response = pin!(guarded(Rc::clone(&open.worker), request.map(|()| body), origin));
-    let response = poll_fn(|cx| match response.as_mut().poll(cx) {
-        Poll::Ready(response) => Poll::Ready(Some(response)),
-        // When the client has given up, nobody waits for the handler.
-        Poll::Pending => gone.as_mut().poll(cx).map(|_| None),
-    });
-    let sent = match response.await {
+    let response = loop {
+        let turn = poll_fn(|cx| match response.as_mut().poll(cx) {
+            Poll::Ready(response) => Poll::Ready(Turn::Answered(response)),
+            Poll::Pending if asks(&mut expectation, cx) => Poll::Ready(Turn::Asked),
+            // When the client has given up, nobody waits for the handler.
+            Poll::Pending => gone.as_mut().poll(cx).map(|_| Turn::Gone),
+        });
+        match turn.await {
+            Turn::Answered(response) => break Some(response),
+            Turn::Gone => break None,
+            Turn::Asked if open.go_on().await.is_err() => return,
+            Turn::Asked => {}
+        }
+    };
+    let sent = match response {
         Some(response) => open.send(response, is_head, &mut gone).await,
         None => Err(Unsent::Gone),
     };
@@ -133,14 +141,21 @@ fn is_well_formed(headers: &HeaderMap) -> bool {
         && headers.get(CONTENT_LENGTH).is_none_or(is_length)
 }
 
-/// Cookies come one by one, so that they can be indexed; others know them in one field (RFC 9114 section 4.2.1).
-fn join_cookies(headers: &mut HeaderMap) {
-    let all: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    if all.len() < 2 {
-        return;
-    }
-    let joined = HeaderValue::from_bytes(&all.join(&b"; "[..])).expect("parts of such values and a separator");
-    headers.insert(COOKIE, joined);
+/// What comes next while a request is handled.
+enum Turn {
+    Answered(Response),
+    /// The handler asks for a body that the client holds back.
+    Asked,
+    /// The client has given up.
+    Gone,
+}
+
+/// Whether the client is to be told to go on; once.
+fn asks(expectation: &mut Option<oneshot::Receiver<()>>, cx: &mut Context<'_>) -> bool {
+    let Some(asked) = expectation else { return false };
+    let Poll::Ready(asked) = Pin::new(asked).poll(cx) else { return false };
+    *expectation = None;
+    asked.is_ok()
 }
 
 /// Why an answer is not sent.
@@ -258,6 +273,8 @@ impl Drop for Open {
 
 #[cfg(test)]
 mod tests {
+    use http::header::COOKIE;
+
     use super::*;
 
     fn fields(fields: &[(&'static str, &'static str)]) -> HeaderMap {

@@ -88,9 +88,12 @@ impl Shared {
         })
     }
 
-    /// A request begins.
+    /// A request begins. It justifies an empty DATA frame and one that means nothing, which clients send to keep servers
+    /// tolerant (RFC 9114 section 7.2.8), and beside it a change of its priority (RFC 9218 section 7.2).
     pub(super) fn begin(&self) {
         self.resets.begin();
+        self.budget.earn(2);
+        self.asides.earn(1);
     }
 
     /// A request of this age is given up; if the client does that to most of them, the connection ends.

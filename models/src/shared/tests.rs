@@ -1,0 +1,78 @@
+use shuttle::thread::{JoinHandle, spawn};
+
+use super::*;
+use crate::park::{Park, model};
+
+/// Bytes of a piece, too many to stand together with others.
+const PIECE: usize = SMALL + 44;
+
+const PIECES: usize = 3;
+
+/// Bytes that the connection is told of.
+const DUE: usize = 2 * PIECE;
+
+fn pipe(releases: &Arc<Releases>) -> Arc<Pipe> {
+    let pipe = Pipe::new(releases, None);
+    (0..PIECES).for_each(|_| pipe.push(vec![0; PIECE].into()));
+    pipe
+}
+
+/// A handler that takes all that is there, or lets go of it.
+fn handler(pipe: &Arc<Pipe>, reads: bool) -> JoinHandle<()> {
+    let pipe = Arc::clone(pipe);
+    spawn(move || {
+        let cx = Context::from_waker(Waker::noop());
+        while reads && matches!(pipe.poll_take(&cx), Poll::Ready(Taken::Piece(_))) {}
+        pipe.abandon();
+    })
+}
+
+/// A connection that sleeps until it is told of all but less than what is due; what it was told.
+fn listen(park: &Park, releases: &Releases, pipes: &[Arc<Pipe>]) -> usize {
+    let mut told = 0;
+    while told + DUE <= pipes.len() * PIECES * PIECE {
+        park.sleep();
+        if releases.are_due() {
+            told += pipes.iter().map(|pipe| pipe.take_released()).sum::<usize>();
+        }
+    }
+    told
+}
+
+/// Whatever order handlers take pieces in, and however late the connection looks, it is woken for them.
+#[test]
+fn the_connection_is_told_of_what_is_taken() {
+    model(|| {
+        let (park, waker) = Park::new();
+        let releases = Arc::new(Releases::new(DUE));
+        releases.watch(&waker);
+        let pipes = [pipe(&releases), pipe(&releases)];
+        let handlers = [handler(&pipes[0], true), handler(&pipes[1], false)];
+        let told = listen(&park, &releases, &pipes);
+        handlers.into_iter().for_each(|handler| handler.join().unwrap());
+        let left: usize = pipes.iter().map(|pipe| pipe.take_released()).sum();
+        assert_eq!(told + left, 2 * PIECES * PIECE);
+        assert_eq!(releases.bytes.load(Relaxed), 0);
+    });
+}
+
+/// What is taken of a body whose stream has ended is nobody's: it neither stays in the account nor keeps the connection from
+/// being told of the next stream's.
+#[test]
+fn a_stream_that_ends_leaves_nothing_behind() {
+    model(|| {
+        let (park, waker) = Park::new();
+        let releases = Arc::new(Releases::new(DUE));
+        releases.watch(&waker);
+        let ended = pipe(&releases);
+        let first = handler(&ended, true);
+        ended.detach();
+        let next = [pipe(&releases)];
+        let second = handler(&next[0], true);
+        let told = listen(&park, &releases, &next);
+        first.join().unwrap();
+        second.join().unwrap();
+        assert_eq!(told + next[0].take_released(), PIECES * PIECE);
+        assert_eq!(releases.bytes.load(Relaxed), 0);
+    });
+}
