@@ -8,6 +8,8 @@ pub(crate) struct Class {
     pub(crate) short_name: String,
     pub(crate) releases: String,
     pub(crate) names: [String; 2],
+    /// Of each list a device has one property at least.
+    pub(crate) either: Vec<Vec<u8>>,
     pub(crate) properties: Vec<Property>,
 }
 
@@ -116,8 +118,13 @@ pub(crate) fn read(text: &str) -> Vec<Class> {
                 short_name: short_name.to_owned(),
                 releases: releases.to_owned(),
                 names: [english, japanese].map(str::to_owned),
+                either: Vec::new(),
                 properties: Vec::new(),
             }),
+            ["either", codes] => {
+                let codes = codes.split(' ').map(|code| hex(code).unwrap_or_else(|| bad())).collect();
+                classes.last_mut().unwrap_or_else(|| bad()).either.push(codes);
+            }
             [epc, short_name, access, releases, data, english, japanese, ref more @ ..] => {
                 let atomic = match more {
                     [] => None,

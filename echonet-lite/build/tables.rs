@@ -91,20 +91,24 @@ fn state(State { code, last, name, read_only }: &State) -> String {
 
 /// The table of a class.
 pub(crate) fn class(out: &mut String, class: &Class, statics: &mut Statics) {
-    let Class { code, short_name, releases, names: [english, japanese], properties } = class;
+    let Class { code, short_name, releases, names: [english, japanese], either, properties } = class;
     let rows = |superseded: bool, statics: &mut Statics| {
         let rows = properties.iter().filter(|property| property.is_superseded() == superseded);
         join(rows.map(|property| row(property, statics)))
     };
     let (newest, superseded) = (rows(false, statics), rows(true, statics));
     let inherits = if matches!(code, 0x0000 | 0x0EF0) { "" } else { ".inherits(&SUPER_CLASS)" };
+    let either = match &either[..] {
+        [] => String::new(),
+        lists => format!(".either(&[{}])", join(lists.iter().map(|codes| format!("PropertySet::of(&{codes:?})")))),
+    };
     let name = constant(&module(short_name));
     line(out, &format!("/// {english}, class 0x{code:04X}."));
     line(
         out,
         &format!(
             "pub static {name}: Class = Class::new({code:#06X}, {short_name:?}, {releases:?}, [{english:?}, {japanese:?}], \
-         [&[{newest}], &[{superseded}]]){inherits};"
+         [&[{newest}], &[{superseded}]]){inherits}{either};"
         ),
     );
 }
@@ -115,6 +119,7 @@ fn row(property: &Property, statics: &mut Statics) -> String {
         'R' => "Rule::Required",
         'C' => "Rule::RequiredC",
         'F' => "Rule::RequiredO",
+        'P' => "Rule::IfPresent",
         'o' => "Rule::Optional",
         '-' => "Rule::NotApplicable",
         other => panic!("{short_name}: access {other}"),

@@ -6,7 +6,7 @@ use std::io;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use super::link::{FIRST_TID, Link};
+use super::link::{Link, Why};
 use super::pattern::allows;
 use super::report::{Outcome, Report};
 use crate::wire::Eoj;
@@ -194,84 +194,94 @@ pub(super) struct Place {
 }
 
 /// Examines the rows of a table one after the other.
-pub(super) fn examine(link: &mut Link, place: &Place, rows: &[Row], report: &mut Report) -> io::Result<()> {
+pub(super) fn examine(link: &mut Link<'_>, place: &Place, rows: &[Row], report: &mut Report) -> io::Result<()> {
     for row in rows {
         let fill = |text: &str| {
             text.replace("XX", &format!("{:02X}", place.absent)).replace("3V", &format!("{:02X}", place.status))
         };
         let answer = ask(link, place.eoj, &hex(&fill(row.request)))?;
         let outcome = verdict(answer.and_then(|body| allowed(&fill(row.allowed), &body)));
-        report.add(place.eoj, row.id, row.requirement, row.source, outcome);
+        link.add(report, place.eoj, row.id, row.requirement, row.source, outcome);
     }
     Ok(())
 }
 
-/// Examines what is not answered, all at once.
-pub(super) fn examine_silence(link: &mut Link, place: &Place, report: &mut Report) -> io::Result<()> {
-    link.drain()?;
-    let mut sent = Vec::new();
-    for (id, what, frame) in SILENCE {
-        let tid = link.tid();
-        let frame = frame.replace('T', &format!("{tid:04X}")).replace('O', &place.eoj.to_string());
-        // Letters of digits are capitals, so `A` alone between blanks is the stranger.
-        link.send(&hex(&frame.replace(" A ", &format!(" {} ", place.stranger))))?;
-        sent.push((tid, *id, *what));
+/// Examines what is not answered, all at once; twice, because a datagram can be lost.
+pub(super) fn examine_silence(link: &mut Link<'_>, place: &Place, report: &mut Report) -> io::Result<()> {
+    let mut answered: Vec<Option<String>> = std::vec![None; SILENCE.len()];
+    for _ in 0..2 {
+        let mut sent = Vec::new();
+        for (_, _, frame) in SILENCE {
+            let tid = link.tid();
+            let frame = frame.replace('T', &format!("{tid:04X}")).replace('O', &place.eoj.to_string());
+            // Letters of digits are capitals, so `A` alone between blanks is the stranger.
+            link.send(hex(&frame.replace(" A ", &format!(" {} ", place.stranger))))?;
+            sent.push(tid);
+        }
+        let came = link.gather(link.settings.silence.min(link.patience(true)))?;
+        for (tid, answered) in sent.iter().zip(&mut answered) {
+            let answer = came.iter().find(|frame| frame.get(2..4) == Some(&tid.to_be_bytes()));
+            *answered = answered.take().or_else(|| answer.map(|frame| digits(frame)));
+        }
     }
-    let time = link.settings.silence.min(link.patience());
-    let came = link.gather(false, time, |_| false)?;
-    for (tid, id, what) in sent {
-        let answer = came.iter().find(|frame| frame.get(2..4) == Some(&tid.to_be_bytes()));
-        let outcome = answer.map_or(Outcome::Passed, |frame| Outcome::Failed(format!("answered: {}", digits(frame))));
-        report.add(place.eoj, id, format!("not answered: {what}"), FRAME, outcome);
+    for ((id, what, _), answered) in SILENCE.iter().zip(answered) {
+        let outcome = answered.map_or(Outcome::Passed, |frame| Outcome::Failed(format!("answered: {frame}")));
+        report.add(place.eoj, *id, format!("not answered: {what}"), FRAME, outcome);
     }
     Ok(())
 }
 
 /// Examines whether the node is still there after all that was no frame.
-pub(super) fn examine_survival(link: &mut Link, report: &mut Report) -> io::Result<()> {
+pub(super) fn examine_survival(link: &mut Link<'_>, report: &mut Report) -> io::Result<()> {
     let node = Eoj::NODE_PROFILE;
     let answered = read(link, node, 0x80)?.map(drop);
-    report.add(node, "survives", "malformed frames do not end it", FRAME, verdict(answered));
+    link.add(report, node, "survives", "malformed frames do not end it", FRAME, verdict(answered));
     Ok(())
 }
 
-/// Makes a request and returns what its one answer says from the service on, or what is wrong with it.
-pub(super) fn ask(link: &mut Link, eoj: Eoj, body: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
-    let tid = link.tid();
-    link.drain()?;
-    link.send(&frame(tid, eoj, body))?;
-    let time = link.patience();
-    let came = link.gather(false, time, |came| came.iter().any(|frame| is_answer(frame, tid)))?;
-    let answer = came.iter().find(|frame| is_answer(frame, tid));
-    if answer.is_none() {
-        link.missed();
+/// Makes a request and returns what its answer says from the service on, or what is wrong with it.
+pub(super) fn ask(link: &mut Link<'_>, eoj: Eoj, body: &[u8]) -> io::Result<Result<Vec<u8>, Why>> {
+    match link.ask(eoj, body)? {
+        Ok((tid, frame)) => Ok(headed(&frame, tid, eoj).map_err(Why::Wrong)),
+        Err(why) => unanswered(link, why).map(Err),
     }
-    Ok(answer.ok_or_else(|| format!("no answer within {time:?}")).and_then(|frame| headed(frame, tid, eoj)))
 }
 
-/// Whether a message answers the request with this identifier, if only in its own way: no request, no news, and no late answer
-/// to one of the requests before.
-fn is_answer(frame: &[u8], tid: u16) -> bool {
-    let late = |of: &[u8]| (FIRST_TID..tid).contains(&u16::from_be_bytes([of[0], of[1]]));
-    !matches!(frame.get(10), Some(0x60..=0x6F | 0x73 | 0x74)) && !frame.get(2..4).is_some_and(late)
+/// Silence is a verdict only if the node answers other requests.
+fn unanswered(link: &mut Link<'_>, why: Why) -> io::Result<Why> {
+    Ok(match why {
+        Why::Unanswered(what) if !link.is_alive()? => {
+            Why::Undecided(format!("{what}; the node answers nothing any more"))
+        }
+        why => why,
+    })
 }
 
-/// Examines whether a request is answered once.
-pub(super) fn examine_once(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Result<()> {
-    let tid = link.tid();
-    link.drain()?;
-    link.send(&frame(tid, eoj, &[0x62, 1, 0x80, 0]))?;
-    let time = link.settings.silence.min(link.patience());
-    let mut came = link.gather(false, time, |_| false)?;
-    came.retain(|frame| is_answer(frame, tid));
-    let outcome = if came.len() == 1 { Outcome::Passed } else { Outcome::Failed(format!("{} answers", came.len())) };
-    report.add(eoj, "get.once", "a request has one answer", GET, outcome);
+/// Examines whether a request is answered once. A network that doubles datagrams does not do so each time.
+pub(super) fn examine_once(link: &mut Link<'_>, eoj: Eoj, report: &mut Report) -> io::Result<()> {
+    const RUNS: usize = 10;
+    let (mut doubled, mut most) = (0, 0);
+    let mut outcome = None;
+    for _ in 0..RUNS {
+        let tid = link.tid();
+        link.send(super::link::frame(tid, eoj, &[0x62, 1, 0x80, 0]))?;
+        let time = link.settings.silence.min(link.patience(true));
+        let is_answer = |frame: &&Vec<u8>| frame.get(2..4) == Some(&tid.to_be_bytes());
+        match link.gather(time)?.iter().filter(is_answer).count() {
+            0 => {}
+            1 => {
+                outcome = Some(Outcome::Passed);
+                break;
+            }
+            answers => (doubled, most) = (doubled + 1, most.max(answers)),
+        }
+    }
+    let outcome = outcome.unwrap_or_else(|| match doubled {
+        0 => Outcome::Undecided(format!("no answer to {RUNS} requests")),
+        _ => Outcome::Failed(format!("{most} answers, in {doubled} of {RUNS} runs several")),
+    });
+    link.add(report, eoj, "get.once", "a request has one answer", GET, outcome);
     Ok(())
-}
-
-/// A message of the tester to an object.
-pub(super) fn frame(tid: u16, eoj: Eoj, body: &[u8]) -> Vec<u8> {
-    [&[0x10, 0x81][..], &tid.to_be_bytes(), &Eoj::CONTROLLER.to_bytes(), &eoj.to_bytes(), body].concat()
 }
 
 /// The rest of an answer behind the right head.
@@ -287,28 +297,32 @@ fn headed(frame: &[u8], tid: u16, eoj: Eoj) -> Result<Vec<u8>, String> {
 }
 
 /// Whether an answer is among those that are allowed.
-pub(super) fn allowed(pattern: &str, body: &[u8]) -> Result<(), String> {
-    if allows(pattern, body) { Ok(()) } else { Err(format!("{} is not {pattern}", digits(body))) }
+pub(super) fn allowed(pattern: &str, body: &[u8]) -> Result<(), Why> {
+    if allows(pattern, body) { Ok(()) } else { Err(Why::Wrong(format!("{} is not {pattern}", digits(body)))) }
 }
 
-pub(super) fn verdict(result: Result<(), String>) -> Outcome {
+pub(super) fn verdict(result: Result<(), Why>) -> Outcome {
     match result {
         Ok(()) => Outcome::Passed,
-        Err(why) => Outcome::Failed(why),
+        Err(Why::Wrong(why) | Why::Unanswered(why)) => Outcome::Failed(why),
+        Err(Why::Undecided(why)) => Outcome::Undecided(why),
     }
 }
 
 /// The value of the one property that Get_Res or INF tells.
-pub(super) fn value(body: &[u8], epc: u8) -> Result<Vec<u8>, String> {
-    match body {
-        [0x72 | 0x73, 1, of, length, edt @ ..] if *of == epc && edt.len() == usize::from(*length) => Ok(edt.to_vec()),
-        [0x72 | 0x73, ..] => Err(format!("{} is not the value of {epc:02X}", digits(body))),
-        _ => Err(format!("refused: {}", digits(body))),
-    }
+pub(super) fn value(body: &[u8], epc: u8) -> Result<Vec<u8>, Why> {
+    let wrong = match body {
+        [0x72 | 0x73, 1, of, length, edt @ ..] if *of == epc && edt.len() == usize::from(*length) => {
+            return Ok(edt.to_vec());
+        }
+        [0x72 | 0x73, ..] => format!("{} is not the value of {epc:02X}", digits(body)),
+        _ => format!("refused: {}", digits(body)),
+    };
+    Err(Why::Wrong(wrong))
 }
 
 /// Reads one property.
-pub(super) fn read(link: &mut Link, eoj: Eoj, epc: u8) -> io::Result<Result<Vec<u8>, String>> {
+pub(super) fn read(link: &mut Link<'_>, eoj: Eoj, epc: u8) -> io::Result<Result<Vec<u8>, Why>> {
     Ok(ask(link, eoj, &[0x62, 1, epc, 0])?.and_then(|body| value(&body, epc)))
 }
 
@@ -323,18 +337,27 @@ pub(super) fn digits(bytes: &[u8]) -> String {
 }
 
 /// Asks for an announcement and returns what is announced to all from the service on.
-pub(super) fn announced(link: &mut Link, eoj: Eoj, body: &[u8], epc: u8) -> io::Result<Result<Vec<u8>, String>> {
-    let tid = link.tid();
-    link.drain()?;
-    link.send(&frame(tid, eoj, body))?;
+pub(super) fn announced(link: &mut Link<'_>, eoj: Eoj, body: &[u8], epc: u8) -> io::Result<Result<Vec<u8>, Why>> {
+    announced_by(link, eoj, &[body], epc)
+}
+
+/// The same by several messages that are sent in turn, until something is announced.
+pub(super) fn announced_by(
+    link: &mut Link<'_>,
+    eoj: Eoj,
+    bodies: &[&[u8]],
+    epc: u8,
+) -> io::Result<Result<Vec<u8>, Why>> {
     let is_news = |frame: &[u8]| {
         frame.get(4..7) == Some(&eoj.to_bytes()) && frame.get(10) == Some(&0x73) && frame.get(12) == Some(&epc)
     };
-    let time = link.patience();
-    let came = link.gather(true, time, |came| came.iter().any(|frame| is_news(frame)))?;
-    let news = came.iter().find(|frame| is_news(frame));
-    if news.is_none() {
-        link.missed();
+    let tries = link.settings.tries.max(1) as usize;
+    for (number, body) in bodies.iter().cycle().take(tries * bodies.len()).enumerate() {
+        link.repeated += u64::from(number > 0);
+        if let Some(frame) = link.hear(eoj, body, is_news)? {
+            return Ok(Ok(frame[10..].to_vec()));
+        }
     }
-    Ok(news.map(|frame| frame[10..].to_vec()).ok_or_else(|| format!("nothing announced within {time:?}")))
+    let why = Why::Unanswered(format!("nothing announced in {} tries", tries * bodies.len()));
+    unanswered(link, why).map(Err)
 }

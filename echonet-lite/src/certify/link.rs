@@ -1,27 +1,35 @@
-//! The way to the node: two plain sockets, one for what is sent to us alone, one for the group.
+//! The way to the node: requests that are sent again until they are answered, and what was said.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
+use std::format;
 use std::io;
 use std::net::UdpSocket;
-use std::time::Instant;
+use std::string::String;
 use std::vec::Vec;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::wire::PORT;
+use super::report::{Exchange, Item, Outcome, Report};
+use crate::node::Instant;
+use crate::wire::{Eoj, PORT};
 
 /// The group of ECHONET Lite by IPv4.
 const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 23, 0);
 /// The longest datagram there is.
 const LONGEST: usize = 65_535;
 
-/// How long a node is waited for that has not answered the simplest request.
+/// How long a node is waited for that does not answer the simplest request any more.
 const RESIGNED: Duration = Duration::from_millis(20);
-/// So many requests may be left alone before the others are waited for less.
+/// So many requests may be left alone before the last try of the others is waited for less.
 const PATIENT: u32 = 4;
-/// Before the identifier of the first request.
-pub(super) const FIRST_TID: u16 = 0x4000;
+/// The least time between two tries.
+const APART: Duration = Duration::from_millis(200);
+/// The identifier before that of the first request.
+const FIRST_TID: u16 = 0x4000;
+/// In so many tries a request has to be answered with the same mistake before that counts: what others are told on this
+/// address can look the same once.
+const SEEN: u32 = 3;
 
 /// How a node is examined.
 #[derive(Clone, Debug)]
@@ -37,29 +45,244 @@ pub struct Settings {
     pub answer: Duration,
     /// How long silence has to last.
     pub silence: Duration,
+    /// How often a request is sent before it counts as not answered: datagrams get lost. With 8, one request in a hundred
+    /// million is misjudged where one datagram in twenty is lost.
+    pub tries: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let (answer, silence) = (Duration::from_secs(5), Duration::from_secs(2));
-        Self { address: None, port: PORT, writes: true, answer, silence }
+        Self { address: None, port: PORT, writes: true, answer, silence, tries: 8 }
     }
 }
 
-/// Sockets, and the transaction identifier of the next message.
-pub(super) struct Link {
+/// Datagrams between the examination and one node, and the time: sockets, or a simulated network.
+pub trait Transport {
+    /// The time now.
+    fn now(&self) -> Instant;
+
+    /// Sends a datagram to the node.
+    ///
+    /// # Errors
+    /// It cannot be sent.
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()>;
+
+    /// The next datagram from the node, to the group (`to_all`) or to the examination alone; none if there is none until a
+    /// time.
+    ///
+    /// # Errors
+    /// Nothing can be received.
+    fn receive(&mut self, to_all: bool, until: Instant) -> io::Result<Option<Vec<u8>>>;
+
+    /// Whether it hears what the node sends to the group.
+    fn hears_all(&self) -> bool;
+}
+
+/// Why a requirement is not met.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// The node does something else.
+    Wrong(String),
+    /// The node does not answer this, and answers other requests.
+    Unanswered(String),
+    /// The node answers nothing any more.
+    Undecided(String),
+}
+
+impl From<String> for Why {
+    fn from(wrong: String) -> Self {
+        Self::Wrong(wrong)
+    }
+}
+
+/// The transport, the transaction identifier of the next message, and what was said.
+pub(super) struct Link<'t> {
+    transport: &'t mut dyn Transport,
+    pub(super) settings: Settings,
+    tid: u16,
+    /// Whether the node has answered nothing at all lately: then nobody waits long for it.
+    is_gone: bool,
+    /// Requests that were not answered.
+    missed: u32,
+    /// The longest that an answer has taken.
+    slowest: Option<Duration>,
+    /// What was said for the item that is examined.
+    log: Vec<Exchange>,
+    is_added: bool,
+    pub(super) repeated: u64,
+    /// Whether anything has come from the node.
+    pub(super) is_there: bool,
+}
+
+impl<'t> Link<'t> {
+    pub(super) fn new(transport: &'t mut dyn Transport, settings: &Settings) -> Self {
+        Self {
+            transport,
+            settings: settings.clone(),
+            tid: FIRST_TID,
+            is_gone: false,
+            missed: 0,
+            slowest: None,
+            log: Vec::new(),
+            is_added: false,
+            repeated: 0,
+            is_there: false,
+        }
+    }
+
+    /// Whether what the node sends to all can be heard.
+    pub(super) fn hears_all(&self) -> bool {
+        self.transport.hears_all()
+    }
+
+    /// Adds an item with what was said for it.
+    pub(super) fn add(
+        &mut self,
+        report: &mut Report,
+        eoj: Eoj,
+        id: impl Into<String>,
+        requirement: impl Into<String>,
+        source: &'static str,
+        outcome: Outcome,
+    ) {
+        self.is_added = true;
+        let (id, requirement, exchanges) = (id.into(), requirement.into(), self.log.clone());
+        report.items.push(Item { id, eoj, requirement, source, outcome, exchanges });
+    }
+
+    /// A fresh transaction identifier.
+    pub(super) fn tid(&mut self) -> u16 {
+        self.tid = self.tid.wrapping_add(1);
+        self.tid
+    }
+
+    pub(super) fn send(&mut self, datagram: Vec<u8>) -> io::Result<()> {
+        self.transport.send(&datagram)?;
+        if core::mem::take(&mut self.is_added) {
+            self.log.clear();
+        }
+        self.log.push(Exchange { sent: datagram, received: Vec::new() });
+        Ok(())
+    }
+
+    fn receive(&mut self, to_all: bool, until: Instant) -> io::Result<Option<Vec<u8>>> {
+        let came = self.transport.receive(to_all, until)?;
+        self.is_there |= came.is_some();
+        if let (Some(bytes), Some(exchange)) = (&came, self.log.last_mut()) {
+            exchange.received.push(bytes.clone());
+        }
+        Ok(came)
+    }
+
+    /// Everything that comes within a time.
+    pub(super) fn gather(&mut self, time: Duration) -> io::Result<Vec<Vec<u8>>> {
+        let (until, mut came) = (self.transport.now() + time, Vec::new());
+        while let Some(bytes) = self.receive(false, until)? {
+            came.push(bytes);
+        }
+        Ok(came)
+    }
+
+    /// How long a try is waited for: four times what the slowest answer took so far, and the last try for as long as an answer
+    /// may take. Of a node that has left several requests alone nobody expects the next answer late: hundreds of items would
+    /// take hours.
+    pub(super) fn patience(&self, is_last: bool) -> Duration {
+        let usual = self.slowest.map_or(self.settings.answer, |slowest| (4 * slowest).max(APART));
+        match self {
+            Self { is_gone: true, .. } => RESIGNED,
+            Self { missed: 0..PATIENT, .. } if is_last => self.settings.answer,
+            _ => usual.min(self.settings.answer),
+        }
+    }
+
+    fn tries(&self) -> u32 {
+        if self.is_gone { 1 } else { self.settings.tries.max(1) }
+    }
+
+    /// Makes a request until an answer has come; returns the answer with its identifier. Answers to other requests, of this
+    /// examination or of other programs on this address, are passed over.
+    pub(super) fn ask(&mut self, eoj: Eoj, body: &[u8]) -> io::Result<Result<(u16, Vec<u8>), Why>> {
+        let (mut sent, mut strange, mut late) = (Vec::new(), (0, Vec::new()), None);
+        let tries = self.tries();
+        for number in 1..=tries {
+            let tid = self.tid();
+            self.send(frame(tid, eoj, body))?;
+            self.repeated += u64::from(number > 1);
+            let now = self.transport.now();
+            sent.push((tid, now));
+            let (until, mut is_strange) = (now + self.patience(number == tries), false);
+            while let Some(bytes) = self.receive(false, until)? {
+                let Some(told) = answers(&bytes) else { continue };
+                let Some((_, at)) = sent.iter().find(|(of, _)| *of == told) else {
+                    if !(FIRST_TID..=self.tid).contains(&told) && !core::mem::replace(&mut is_strange, true) {
+                        strange = (strange.0 + 1, bytes);
+                    }
+                    continue;
+                };
+                let took = self.transport.now().since(*at);
+                if took > self.settings.answer {
+                    late = Some(took);
+                    continue;
+                }
+                (self.slowest, self.is_gone) = (self.slowest.max(Some(took)), false);
+                return Ok(Ok((told, bytes)));
+            }
+            if strange.0 >= SEEN {
+                return Ok(Ok((tid, strange.1)));
+            }
+        }
+        self.missed += 1;
+        let within = self.settings.answer;
+        if let Some(took) = late {
+            return Ok(Err(Why::Wrong(format!("no answer within {within:?}, but after {took:?}"))));
+        }
+        Ok(Err(Why::Unanswered(format!("no answer to {tries} tries within {within:?}"))))
+    }
+
+    /// Whether the node answers the simplest request.
+    pub(super) fn is_alive(&mut self) -> io::Result<bool> {
+        let is_alive = self.ask(Eoj::NODE_PROFILE, &[0x62, 1, 0x80, 0])?.is_ok();
+        self.is_gone = !is_alive;
+        Ok(is_alive)
+    }
+
+    /// Sends something until the node tells all what was wanted; what it told.
+    pub(super) fn hear(&mut self, eoj: Eoj, body: &[u8], is_it: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
+        let tid = self.tid();
+        self.send(frame(tid, eoj, body))?;
+        let until = self.transport.now() + self.patience(false).max(APART * 3).min(self.settings.answer);
+        while let Some(bytes) = self.receive(true, until)? {
+            if is_it(&bytes) {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A message of the tester to an object.
+pub(super) fn frame(tid: u16, eoj: Eoj, body: &[u8]) -> Vec<u8> {
+    [&[0x10, 0x81][..], &tid.to_be_bytes(), &Eoj::CONTROLLER.to_bytes(), &eoj.to_bytes(), body].concat()
+}
+
+/// The identifier of a message that answers something, if only in its own way: no request and no news.
+fn answers(frame: &[u8]) -> Option<u16> {
+    let is_answer = !matches!(frame.get(10), Some(0x60..=0x6F | 0x73 | 0x74));
+    frame.get(2..4).filter(|_| is_answer).map(|tid| u16::from_be_bytes([tid[0], tid[1]]))
+}
+
+/// Two plain sockets, one for what is sent to the examination alone, one for the group.
+pub(super) struct Sockets {
     unicast: UdpSocket,
     group: Option<UdpSocket>,
     node: SocketAddr,
-    pub(super) settings: Settings,
-    tid: u16,
-    /// Set when the node has not answered a simple request: then nobody waits long for the others.
-    pub(super) silent: bool,
-    /// Requests that were not answered.
-    missed: u32,
+    begun: std::time::Instant,
+    /// Whether another program has the address and the port, too: the answers can go there.
+    pub(super) is_shared: bool,
 }
 
-impl Link {
+impl Sockets {
     pub(super) fn open(node: IpAddr, settings: &Settings) -> io::Result<Self> {
         let node = SocketAddr::new(node, settings.port);
         let own = match settings.address {
@@ -70,7 +293,9 @@ impl Link {
             let text = "the node is on this machine: give another address of it to speak from";
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }
-        let unicast = bound(SocketAddr::new(own, settings.port))?;
+        let address = SocketAddr::new(own, settings.port);
+        let is_shared = matches!(UdpSocket::bind(address), Err(error) if error.kind() == io::ErrorKind::AddrInUse);
+        let unicast = bound(address)?;
         let group = match own {
             IpAddr::V4(own) => {
                 let group = bound(SocketAddr::new(GROUP.into(), settings.port))?;
@@ -80,76 +305,43 @@ impl Link {
             // By IPv6 what is announced is not examined.
             IpAddr::V6(_) => None,
         };
-        Ok(Self { unicast, group, node, settings: settings.clone(), tid: FIRST_TID, silent: false, missed: 0 })
+        Ok(Self { unicast, group, node, begun: std::time::Instant::now(), is_shared })
+    }
+}
+
+impl Transport for Sockets {
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.begun.elapsed()
     }
 
-    /// Whether what the node sends to all can be heard.
-    pub(super) fn hears_all(&self) -> bool {
-        self.group.is_some()
+    fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
+        self.unicast.send_to(datagram, self.node).map(drop)
     }
 
-    /// How long to wait for an answer: of a node that has left several requests alone nobody expects the next answer late, and
-    /// hundreds of items would take hours.
-    pub(super) fn patience(&self) -> Duration {
-        match self {
-            Self { silent: true, .. } => RESIGNED,
-            Self { missed: 0..PATIENT, .. } => self.settings.answer,
-            _ => self.settings.answer / 20,
-        }
-    }
-
-    /// Notes that a request was not answered.
-    pub(super) fn missed(&mut self) {
-        self.missed += 1;
-    }
-
-    /// A fresh transaction identifier.
-    pub(super) fn tid(&mut self) -> u16 {
-        self.tid = self.tid.wrapping_add(1);
-        self.tid
-    }
-
-    /// Forgets what has come and was not asked for.
-    pub(super) fn drain(&self) -> io::Result<()> {
-        for socket in core::iter::once(&self.unicast).chain(&self.group) {
-            socket.set_nonblocking(true)?;
-            let mut buffer = [0; 1];
-            while socket.recv_from(&mut buffer).is_ok() {}
-        }
-        Ok(())
-    }
-
-    pub(super) fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        self.unicast.send_to(bytes, self.node).map(drop)
-    }
-
-    /// Everything that comes from the node to us, or to all, until `enough` or the time is over.
-    pub(super) fn gather(
-        &self,
-        to_all: bool,
-        time: Duration,
-        mut enough: impl FnMut(&[Vec<u8>]) -> bool,
-    ) -> io::Result<Vec<Vec<u8>>> {
-        let mut came = Vec::new();
-        let Some(socket) = (if to_all { self.group.as_ref() } else { Some(&self.unicast) }) else { return Ok(came) };
-        let (end, mut buffer) = (Instant::now() + time, std::vec![0; LONGEST]);
-        socket.set_nonblocking(false)?;
-        while !enough(&came) {
-            let left = end.saturating_duration_since(Instant::now());
+    fn receive(&mut self, to_all: bool, until: Instant) -> io::Result<Option<Vec<u8>>> {
+        let Some(socket) = (if to_all { self.group.as_ref() } else { Some(&self.unicast) }) else { return Ok(None) };
+        let mut buffer = std::vec![0; LONGEST];
+        loop {
+            let left = until.since(self.now());
             if left.is_zero() {
-                break;
+                return Ok(None);
             }
             socket.set_read_timeout(Some(left))?;
             match socket.recv_from(&mut buffer) {
-                Ok((length, from)) if from.ip() == self.node.ip() => came.push(buffer[..length].to_vec()),
+                Ok((length, from)) if from.ip() == self.node.ip() => return Ok(Some(buffer[..length].to_vec())),
                 Ok(_) => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Ok(None);
+                }
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(came)
+    }
+
+    fn hears_all(&self) -> bool {
+        self.group.is_some()
     }
 }
 

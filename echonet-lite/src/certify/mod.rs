@@ -23,24 +23,43 @@ mod pattern;
 mod profile;
 mod report;
 
-pub use link::Settings;
-pub use report::{Item, Outcome, Report};
+pub use link::{Settings, Transport};
+pub use report::{Exchange, Item, Outcome, Report};
 
 use core::net::IpAddr;
 use std::io;
 
-use link::Link;
+use link::{Link, Sockets};
 
 /// Holds the node at an address against the specification.
 ///
 /// It writes: each writable property its own value, impossible values, and the operation status of each device there and back,
-/// unless [`Settings::writes`] is false.
+/// unless [`Settings::writes`] is false. A request that is not answered is sent again ([`Settings::tries`]): a datagram that was
+/// lost is no verdict.
 ///
 /// # Errors
-/// The socket cannot be opened. A node that does not answer fails its items instead.
+/// The socket cannot be opened. Of an address without a node the report says that nobody [is there](Report::is_there).
 pub fn certify(node: IpAddr, settings: &Settings) -> io::Result<Report> {
-    let mut link = Link::open(node, settings)?;
+    let mut sockets = Sockets::open(node, settings)?;
+    let is_shared = sockets.is_shared;
+    let mut report = certify_by(&mut sockets, node, settings)?;
+    report.is_shared = is_shared;
+    Ok(report)
+}
+
+/// [`certify`] by another transport than sockets, such as a simulated network in virtual time. The report says that it is about
+/// `node`.
+///
+/// # Errors
+/// The transport fails.
+pub fn certify_by(transport: &mut dyn Transport, node: IpAddr, settings: &Settings) -> io::Result<Report> {
+    let mut link = Link::new(transport, settings);
     let mut report = Report::new(node);
+    let is_alive = link.is_alive()?;
+    if !is_alive && !link.is_there {
+        report.is_there = false;
+        return Ok(report);
+    }
     let (objects, profile) = profile::examine(&mut link, &mut report)?;
     let mut places = std::vec![profile];
     for eoj in objects {
@@ -52,5 +71,6 @@ pub fn certify(node: IpAddr, settings: &Settings) -> io::Result<Report> {
     }
     items::examine_survival(&mut link, &mut report)?;
     report.items.sort_by_key(|item| places.iter().position(|place| place.eoj == item.eoj));
+    report.repeated = link.repeated;
     Ok(report)
 }

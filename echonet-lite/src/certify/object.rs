@@ -6,7 +6,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::items::{self, Place};
-use super::link::Link;
+use super::link::{Link, Why};
 use super::report::{Outcome, Report};
 use crate::class::{self, Class, PropertySpec};
 use crate::node::check;
@@ -23,31 +23,33 @@ pub(super) struct Maps {
 }
 
 /// Reads and examines the three maps.
-pub(super) fn examine_maps(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Result<Maps> {
+pub(super) fn examine_maps(link: &mut Link<'_>, eoj: Eoj, report: &mut Report) -> io::Result<Maps> {
     let mut sets = [PropertySet::EMPTY; 3];
     for (set, epc) in sets.iter_mut().zip([0x9D, 0x9E, 0x9F]) {
         let map = items::read(link, eoj, epc)?;
         let long = map.as_ref().is_ok_and(|map| map.first() >= Some(&16));
-        let decoded = map
-            .clone()
-            .and_then(|map| PropertySet::decode_map(&map).map_err(|error| format!("{error}: {}", items::digits(&map))));
+        let decoded = map.clone().and_then(|map| {
+            PropertySet::decode_map(&map).map_err(|error| Why::Wrong(format!("{error}: {}", items::digits(&map))))
+        });
         let form = map.and_then(|map| {
             let right = if long {
                 map.len() == PROPERTY_MAP_MAX
             } else {
                 map.len() == 1 + usize::from(*map.first().unwrap_or(&0))
             };
-            if right { Ok(()) } else { Err(items::digits(&map)) }
+            if right { Ok(()) } else { Err(Why::Wrong(items::digits(&map))) }
         });
         *set = decoded.clone().unwrap_or_default();
-        report.add(
+        link.add(
+            report,
             eoj,
             format!("{epc:02X}.form"),
             "a map of 16 and more properties has 17 bytes, a shorter one is a list",
             MAPS,
             items::verdict(form),
         );
-        report.add(
+        link.add(
+            report,
             eoj,
             format!("{epc:02X}.count"),
             "a map has as many properties as it says",
@@ -57,13 +59,19 @@ pub(super) fn examine_maps(link: &mut Link, eoj: Eoj, report: &mut Report) -> io
     }
     let [announce, set, get] = sets;
     let lacks = PropertyAccess::MAPS.difference(get);
-    let own = if lacks.is_empty() { Ok(()) } else { Err(format!("it lacks {lacks}")) };
-    report.add(eoj, "9F.maps", "the maps are in the map of what can be read", MAPS, items::verdict(own));
+    let own = if lacks.is_empty() { Ok(()) } else { Err(Why::Wrong(format!("it lacks {lacks}"))) };
+    link.add(report, eoj, "9F.maps", "the maps are in the map of what can be read", MAPS, items::verdict(own));
+    // The node profile's instance list is announced and not read.
+    let exempt = if eoj == Eoj::NODE_PROFILE { PropertySet::of(&[0xD5]) } else { PropertySet::EMPTY };
+    let only_announced = announce.difference(get).difference(set).difference(exempt);
+    let part =
+        if only_announced.is_empty() { Ok(()) } else { Err(Why::Wrong(format!("it has {only_announced} alone"))) };
+    link.add(report, eoj, "9D.part", "what is announced can be read or written", MAPS, items::verdict(part));
     Ok(Maps { get, set, announce })
 }
 
 /// Examines one device, and returns what its rows have in common.
-pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Result<Place> {
+pub(super) fn examine(link: &mut Link<'_>, eoj: Eoj, report: &mut Report) -> io::Result<Place> {
     let maps = examine_maps(link, eoj, report)?;
     let known = maps.get.union(maps.set).union(maps.announce);
     let class = class::find(eoj.class_code());
@@ -83,27 +91,43 @@ pub(super) fn examine(link: &mut Link, eoj: Eoj, report: &mut Report) -> io::Res
     }
     if link.hears_all() {
         let announced = items::announced(link, eoj, &[0x63, 1, 0x80, 0], 0x80)?.map(drop);
-        report.add(eoj, "infreq", "INF_REQ is answered to all", "Part II, 4.2.3.4", items::verdict(announced));
+        link.add(report, eoj, "infreq", "INF_REQ is answered to all", "Part II, 4.2.3.4", items::verdict(announced));
     }
     let Some(class) = class else {
-        report.add(eoj, "class", "the class is known", TABLES, Outcome::Skipped("the tables do not have it"));
+        link.add(
+            report,
+            eoj,
+            "class",
+            "the class is known",
+            TABLES,
+            Outcome::Undecided("the tables do not have it".into()),
+        );
         return Ok(place);
     };
     for spec in class.all_properties() {
         examine_property(link, (class, eoj, spec), &maps, report)?;
     }
+    for set in class.either {
+        let has = set.intersection(maps.get.union(maps.set));
+        let one = if has.is_empty() { Err(Why::Wrong(format!("the maps have none of {set}"))) } else { Ok(()) };
+        let (id, requirement) = (format!("{set}.either").replace(' ', "-"), format!("one of {set} is there"));
+        link.add(report, eoj, id, requirement, TABLES, items::verdict(one));
+    }
     for epc in known.iter().filter(|epc| class.property(*epc).is_none() && maps.get.contains(*epc)) {
         let value = items::read(link, eoj, epc)?.map(drop);
-        report.add(eoj, format!("{epc:02X}.get"), "what the map says can be read", MAPS, items::verdict(value));
+        link.add(report, eoj, format!("{epc:02X}.get"), "what the map says can be read", MAPS, items::verdict(value));
     }
     Ok(place)
 }
 
 /// Switches the device there and back, and listens.
-fn examine_announcement(link: &mut Link, place: &Place, report: &mut Report) -> io::Result<()> {
+fn examine_announcement(link: &mut Link<'_>, place: &Place, report: &mut Report) -> io::Result<()> {
     let Place { eoj, status, .. } = *place;
-    let changed = items::announced(link, eoj, &[0x61, 1, 0x80, 1, status ^ 1], 0x80)?.map(drop);
-    report.add(
+    // Each of these is a change, if the one before was heard of or not.
+    let [there, back] = [status ^ 1, status].map(|status| [0x61, 1, 0x80, 1, status]);
+    let changed = items::announced_by(link, eoj, &[&there, &back], 0x80)?.map(drop);
+    link.add(
+        report,
         eoj,
         "80.announced",
         "a change of the operation status is announced",
@@ -116,7 +140,12 @@ fn examine_announcement(link: &mut Link, place: &Place, report: &mut Report) -> 
 
 type Property = (&'static Class, Eoj, &'static PropertySpec);
 
-fn examine_property(link: &mut Link, (class, eoj, spec): Property, maps: &Maps, report: &mut Report) -> io::Result<()> {
+fn examine_property(
+    link: &mut Link<'_>,
+    (class, eoj, spec): Property,
+    maps: &Maps,
+    report: &mut Report,
+) -> io::Result<()> {
     let (epc, name) = (spec.epc, spec.short_name);
     let rules = [
         ("get.required", "can be read", spec.access.get, maps.get),
@@ -124,9 +153,11 @@ fn examine_property(link: &mut Link, (class, eoj, spec): Property, maps: &Maps, 
         ("announce.required", "is announced", spec.access.inf, maps.announce),
     ];
     for (id, what, rule, map) in rules {
-        if rule.is_required() {
-            let has = if map.contains(epc) { Ok(()) } else { Err(String::from("its property map lacks it")) };
-            report.add(
+        let is_there = maps.get.contains(epc) || maps.set.contains(epc);
+        if if is_there { rule.is_required_if_present() } else { rule.is_required() } {
+            let has = if map.contains(epc) { Ok(()) } else { Err(Why::Wrong("its property map lacks it".into())) };
+            link.add(
+                report,
                 eoj,
                 format!("{epc:02X}.{id}"),
                 format!("{name} {what}: the class requires it"),
@@ -141,7 +172,8 @@ fn examine_property(link: &mut Link, (class, eoj, spec): Property, maps: &Maps, 
     if !maps.get.contains(epc) {
         let refused = items::ask(link, eoj, &[0x62, 1, epc, 0])?
             .and_then(|body| items::allowed(&format!("52 01 {epc:02X} 00"), &body));
-        report.add(
+        link.add(
+            report,
             eoj,
             format!("{epc:02X}.get.unlisted"),
             format!("{name} is not in the map, and Get is refused"),
@@ -151,7 +183,8 @@ fn examine_property(link: &mut Link, (class, eoj, spec): Property, maps: &Maps, 
         return Ok(());
     }
     let value = items::read(link, eoj, epc)?;
-    report.add(
+    link.add(
+        report,
         eoj,
         format!("{epc:02X}.get"),
         format!("{name} can be read, as the map says"),
@@ -161,9 +194,10 @@ fn examine_property(link: &mut Link, (class, eoj, spec): Property, maps: &Maps, 
     let Ok(edt) = value else { return Ok(()) };
     let decoded = spec.decode(&edt).map(drop).or_else(|error| {
         let earlier = class.superseded.iter().any(|form| form.epc == epc && form.decode(&edt).is_ok());
-        if earlier { Ok(()) } else { Err(format!("{}: {error}", items::digits(&edt))) }
+        if earlier { Ok(()) } else { Err(Why::Wrong(format!("{}: {error}", items::digits(&edt)))) }
     });
-    report.add(
+    link.add(
+        report,
         eoj,
         format!("{epc:02X}.value"),
         format!("{name} has a size and a value that the class has"),
@@ -177,7 +211,7 @@ fn examine_property(link: &mut Link, (class, eoj, spec): Property, maps: &Maps, 
 }
 
 fn examine_writing(
-    link: &mut Link,
+    link: &mut Link<'_>,
     (class, eoj, spec): Property,
     maps: &Maps,
     edt: &[u8],
@@ -194,7 +228,8 @@ fn examine_writing(
     };
     if !maps.set.contains(epc) {
         let refused = items::ask(link, eoj, &write(edt))?.and_then(|body| items::allowed(&refusal(edt), &body));
-        report.add(
+        link.add(
+            report,
             eoj,
             format!("{epc:02X}.set.unlisted"),
             format!("{name} is not in the map, and SetC is refused"),
@@ -206,7 +241,8 @@ fn examine_writing(
     if check(class, epc, edt).is_ok() {
         let written =
             items::ask(link, eoj, &write(edt))?.and_then(|body| items::allowed(&format!("71 01 {epc:02X} 00"), &body));
-        report.add(
+        link.add(
+            report,
             eoj,
             format!("{epc:02X}.set"),
             format!("{name} can be written, as the map says"),
@@ -216,7 +252,8 @@ fn examine_writing(
     }
     if let Some(wrong) = impossible(class, spec) {
         let refused = items::ask(link, eoj, &write(&wrong))?.and_then(|body| items::allowed(&refusal(&wrong), &body));
-        report.add(
+        link.add(
+            report,
             eoj,
             format!("{epc:02X}.set.impossible"),
             format!("{name} takes no value that the class does not have"),

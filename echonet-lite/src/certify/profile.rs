@@ -6,11 +6,12 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::items::{self, Place};
-use super::link::Link;
+use super::link::{Link, Why};
 use super::object::{self, Maps};
 use super::report::{Outcome, Report};
 use crate::wire::{ClassCode, Eoj};
 
+const HEARD_BY_IPV4: &str = "what is sent to all is heard by IPv4 only";
 const SOURCE: &str = "Part II, 6.11.1";
 const NODE: Eoj = Eoj::NODE_PROFILE;
 /// The lists of instances have room for so many.
@@ -20,9 +21,7 @@ const INSTANCES: usize = 84;
 const READABLE: [u8; 11] = [0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD6, 0xD7];
 
 /// Examines the node profile, and returns the objects that it names, and what its rows have in common.
-pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<(Vec<Eoj>, Place)> {
-    let first = items::read(link, NODE, 0x80)?;
-    link.silent = matches!(&first, Err(why) if why.starts_with("no answer"));
+pub(super) fn examine(link: &mut Link<'_>, report: &mut Report) -> io::Result<(Vec<Eoj>, Place)> {
     let place = Place { eoj: NODE, absent: 0xFE, status: 0x30, stranger: NODE.with_instance(0x7E) };
     items::examine(link, &place, items::ALL, report)?;
     if link.settings.writes {
@@ -33,11 +32,17 @@ pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<(Vec<E
     let mut values = Vec::new();
     for epc in READABLE {
         let listed = maps.get.contains(epc);
-        let outcome =
-            items::verdict(listed.then_some(()).ok_or_else(|| String::from("the map of what can be read lacks it")));
+        let outcome = items::verdict(must(listed, || String::from("the map of what can be read lacks it")));
         report.add(NODE, format!("{epc:02X}.get.required"), "the node profile has it", SOURCE, outcome);
         let value = items::read(link, NODE, epc)?;
-        report.add(NODE, format!("{epc:02X}.get"), "it can be read", SOURCE, items::verdict(value.clone().map(drop)));
+        link.add(
+            report,
+            NODE,
+            format!("{epc:02X}.get"),
+            "it can be read",
+            SOURCE,
+            items::verdict(value.clone().map(drop)),
+        );
         values.push((epc, value.unwrap_or_default()));
     }
     let of = |epc: u8| values.iter().find(|(of, _)| *of == epc).map_or(&[][..], |(_, value)| &value[..]);
@@ -46,9 +51,8 @@ pub(super) fn examine(link: &mut Link, report: &mut Report) -> io::Result<(Vec<E
     let same = announced
         .and_then(|body| items::value(&body, 0xD5))
         .and_then(|list| must(list == of(0xD6), || items::digits(&list)));
-    let outcome =
-        if link.hears_all() { items::verdict(same) } else { Outcome::Skipped("what is sent to all is heard by IPv4") };
-    report.add(NODE, "D5.infreq", "INF_REQ of the instance list announces it, as D6 has it", SOURCE, outcome);
+    let outcome = if link.hears_all() { items::verdict(same) } else { Outcome::Undecided(HEARD_BY_IPV4.into()) };
+    link.add(report, NODE, "D5.infreq", "INF_REQ of the instance list announces it, as D6 has it", SOURCE, outcome);
     Ok((listed(of(0xD6)), place))
 }
 
@@ -58,8 +62,8 @@ fn listed(list: &[u8]) -> Vec<Eoj> {
     names.map(|name| Eoj::new(name[0], name[1], name[2])).collect()
 }
 
-fn must(is: bool, found: impl FnOnce() -> String) -> Result<(), String> {
-    if is { Ok(()) } else { Err(found()) }
+fn must(is: bool, found: impl FnOnce() -> String) -> Result<(), Why> {
+    if is { Ok(()) } else { Err(Why::Wrong(found())) }
 }
 
 fn examine_values<'v>(of: impl Fn(u8) -> &'v [u8], maps: &Maps, report: &mut Report) {

@@ -22,6 +22,17 @@ pub struct Item {
     pub source: &'static str,
     /// What came of it.
     pub outcome: Outcome,
+    /// What was said: what it was judged by. Empty where it is about values that were read before.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// A datagram that was sent to the node, and all that came until the next one was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// What was sent.
+    pub sent: Vec<u8>,
+    /// What came from the node, in order.
+    pub received: Vec<Vec<u8>>,
 }
 
 /// Whether a node meets a requirement.
@@ -31,17 +42,17 @@ pub enum Outcome {
     Passed,
     /// It does not: what it did instead.
     Failed(String),
-    /// It was not examined, and why.
-    Skipped(&'static str),
+    /// That could not be decided, and why.
+    Undecided(String),
 }
 
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, eoj, requirement, source, outcome } = self;
+        let Self { id, eoj, requirement, source, outcome, .. } = self;
         match outcome {
-            Outcome::Passed => write!(f, "passed   {eoj} {id}: {requirement} ({source})"),
-            Outcome::Failed(why) => write!(f, "FAILED   {eoj} {id}: {requirement} ({source}): {why}"),
-            Outcome::Skipped(why) => write!(f, "skipped  {eoj} {id}: {requirement} ({source}): {why}"),
+            Outcome::Passed => write!(f, "passed     {eoj} {id}: {requirement} ({source})"),
+            Outcome::Failed(why) => write!(f, "FAILED     {eoj} {id}: {requirement} ({source}): {why}"),
+            Outcome::Undecided(why) => write!(f, "undecided  {eoj} {id}: {requirement} ({source}): {why}"),
         }
     }
 }
@@ -53,13 +64,21 @@ pub struct Report {
     pub node: IpAddr,
     /// Object by object.
     pub items: Vec<Item>,
+    /// Whether anything at all has come from the address. If not, nothing was examined.
+    pub is_there: bool,
+    /// How often a request was sent again because no answer had come.
+    pub repeated: u64,
+    /// Whether another program of this machine has the address and port that the examination speaks from: answers can go
+    /// there instead.
+    pub is_shared: bool,
 }
 
 impl Report {
     pub(super) fn new(node: IpAddr) -> Self {
-        Self { node, items: Vec::new() }
+        Self { node, items: Vec::new(), is_there: true, repeated: 0, is_shared: false }
     }
 
+    /// Adds an item about values that were read before.
     pub(super) fn add(
         &mut self,
         eoj: Eoj,
@@ -68,7 +87,8 @@ impl Report {
         source: &'static str,
         outcome: Outcome,
     ) {
-        self.items.push(Item { id: id.into(), eoj, requirement: requirement.into(), source, outcome });
+        let (id, requirement, exchanges) = (id.into(), requirement.into(), Vec::new());
+        self.items.push(Item { id, eoj, requirement, source, outcome, exchanges });
     }
 
     /// The items that the node does not meet.
@@ -76,14 +96,14 @@ impl Report {
         self.items.iter().filter(|item| matches!(item.outcome, Outcome::Failed(_)))
     }
 
-    /// How many passed, failed, were skipped.
+    /// How many passed, failed, could not be decided.
     pub fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for item in &self.items {
             counts[match item.outcome {
                 Outcome::Passed => 0,
                 Outcome::Failed(_) => 1,
-                Outcome::Skipped(_) => 2,
+                Outcome::Undecided(_) => 2,
             }] += 1;
         }
         counts
@@ -100,7 +120,7 @@ impl Report {
         for suite in self.items.chunk_by(|a, b| a.eoj == b.eoj) {
             let count = |of: fn(&Outcome) -> bool| suite.iter().filter(|item| of(&item.outcome)).count();
             let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
-            let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+            let skipped = count(|outcome| matches!(outcome, Outcome::Undecided(_)));
             let (eoj, tests) = (suite[0].eoj, suite.len());
             xml += &format!(
                 "  <testsuite name=\"{eoj}\" tests=\"{tests}\" failures=\"{failed}\" skipped=\"{skipped}\">\n"
@@ -110,14 +130,27 @@ impl Report {
                 xml += &format!("    <testcase classname=\"{eoj}\" name=\"{name}\"");
                 xml += &match &item.outcome {
                     Outcome::Passed => "/>\n".to_owned(),
-                    Outcome::Failed(why) => format!("><failure message=\"{}\"/></testcase>\n", escaped(why)),
-                    Outcome::Skipped(why) => format!("><skipped message=\"{}\"/></testcase>\n", escaped(why)),
+                    Outcome::Failed(why) => {
+                        let said = escaped(&said(&item.exchanges));
+                        format!("><failure message=\"{}\">{said}</failure></testcase>\n", escaped(why))
+                    }
+                    Outcome::Undecided(why) => format!("><skipped message=\"{}\"/></testcase>\n", escaped(why)),
                 };
             }
             xml += "  </testsuite>\n";
         }
         xml + "</testsuites>\n"
     }
+}
+
+/// What was said, a line for each datagram: `>` to the node, `<` from it.
+fn said(exchanges: &[Exchange]) -> String {
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    let lines = exchanges.iter().flat_map(|exchange| {
+        let received = exchange.received.iter().map(|bytes| format!("< {}\n", digits(bytes)));
+        core::iter::once(format!("> {}\n", digits(&exchange.sent))).chain(received)
+    });
+    lines.collect()
 }
 
 fn escaped(text: &str) -> String {

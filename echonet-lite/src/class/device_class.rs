@@ -18,6 +18,8 @@ pub struct Class {
     pub properties: &'static [PropertySpec],
     /// Forms that properties had in earlier releases, sorted by EPC; none where the feature `earlier-releases` is off.
     pub superseded: &'static [PropertySpec],
+    /// Of each of these sets a device has one property at least.
+    pub either: &'static [PropertySet],
     super_class: Option<&'static Self>,
     /// The codes in `properties`: a code's rank is its row's place.
     own: PropertySet,
@@ -40,6 +42,7 @@ impl Class {
             releases: Releases::parse(releases),
             properties,
             superseded: if cfg!(feature = "earlier-releases") { superseded } else { &[] },
+            either: &[],
             super_class: None,
             own: codes(properties),
             names: Names::new(name, name_ja),
@@ -49,6 +52,12 @@ impl Class {
     /// This class with the properties of another behind its own.
     pub(super) const fn inherits(mut self, super_class: &'static Self) -> Self {
         self.super_class = Some(super_class);
+        self
+    }
+
+    /// This class, of which every device has one property at least of each of these sets.
+    pub(super) const fn either(mut self, sets: &'static [PropertySet]) -> Self {
+        self.either = sets;
         self
     }
 
@@ -125,7 +134,7 @@ impl Class {
         let mut at = 0;
         while at < optional.len() {
             let rules = self.rules(optional[at]).expect("the class has the optional property");
-            let offered = [rules.get.is_applicable(), rules.set.is_applicable(), rules.inf.is_required()];
+            let offered = [rules.get.is_applicable(), rules.set.is_applicable(), rules.inf.is_required_if_present()];
             access = access.with(optional[at], offered);
             at += 1;
         }

@@ -53,6 +53,8 @@ pub enum Rule {
     RequiredC,
     /// Devices that carry the function it belongs to offer it (`required_o`).
     RequiredO,
+    /// Devices that have the property offer it.
+    IfPresent,
     /// A device may offer it.
     Optional,
     /// There is no such service.
@@ -65,17 +67,23 @@ impl Rule {
         matches!(self, Self::Required)
     }
 
+    /// Whether every device that has the property offers it.
+    pub const fn is_required_if_present(self) -> bool {
+        matches!(self, Self::Required | Self::IfPresent)
+    }
+
     /// Whether a device may offer it at all.
     pub const fn is_applicable(self) -> bool {
         !matches!(self, Self::NotApplicable)
     }
 
-    /// The rule's name in the machine-readable appendix.
+    /// The rule's name in the machine-readable appendix, which has "required" for [`Self::IfPresent`], too.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Required => "required",
             Self::RequiredC => "required_c",
             Self::RequiredO => "required_o",
+            Self::IfPresent => "requiredIfPresent",
             Self::Optional => "optional",
             Self::NotApplicable => "notApplicable",
         }

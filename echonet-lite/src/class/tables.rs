@@ -5,7 +5,7 @@ use super::device_class::Class;
 use super::property::Rule;
 use super::table::*;
 use super::typed::{Quantity, Record, Spec, states};
-use crate::wire::ClassCode;
+use crate::wire::{ClassCode, PropertySet};
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 

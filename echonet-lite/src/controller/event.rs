@@ -52,8 +52,11 @@ pub enum Event {
     NodeLost(NodeAddr),
     /// A node that was lost is heard again.
     NodeReturned(NodeAddr),
+    /// At the address of a known node there is another one: it tells another identity ([`NodeId`](super::NodeId)). What
+    /// was known of the node at this address is forgotten; [`Self::NodeReady`] follows when the new one is known.
+    NodeReplaced(NodeAddr),
     /// By its identification number a node seems to be at another address now. Nothing is diverted: there are makers who
-    /// give all their devices the same number.
+    /// give all their devices the same number. The node at the old address is asked again who it is.
     NodeMoved {
         /// Where it was.
         from: NodeAddr,

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::vec;
 use std::vec::Vec;
 
-use super::NodeAddr;
+use super::{NodeAddr, NodeId};
 use crate::node::Instant;
 use crate::wire::{Eoj, PropertySet};
 
@@ -29,6 +29,10 @@ pub struct NodeInfo {
     pub identification: Option<Vec<u8>>,
     /// The code of its maker (8A).
     pub maker: Option<[u8; 3]>,
+    /// The serial number of its node profile (8D): asked for only where there is no identification number.
+    pub serial: Option<Vec<u8>>,
+    /// See [`id`](Self::id).
+    pub(super) id: Option<NodeId>,
     /// The version of the standard that it keeps (82).
     pub version: Option<[u8; 4]>,
     /// When anything was last heard from it.
@@ -37,7 +41,9 @@ pub struct NodeInfo {
     pub response_time: Option<Duration>,
     /// How many properties it answers at a time, if it has shown to have a limit.
     pub properties_at_once: Option<u8>,
-    /// Whether all is known that [`Config::interview`](super::Config::interview) asks for.
+    /// Whether all is known that [`Config::interview`](super::Config::interview) asks for. False from the time that the node
+    /// announces itself or is heard again after it was lost, until it has been asked who it is: another node can have its
+    /// address by then.
     pub is_ready: bool,
     /// Whether it was heard once, and has not answered for so long that it seems to be gone.
     pub is_lost: bool,
@@ -54,6 +60,8 @@ impl NodeInfo {
             profile_maps: None,
             identification: None,
             maker: None,
+            serial: None,
+            id: None,
             version: None,
             last_heard: None,
             response_time: None,
@@ -61,6 +69,11 @@ impl NodeInfo {
             is_ready: false,
             is_lost: false,
         }
+    }
+
+    /// What names it wherever it is: `None` until it has told.
+    pub fn id(&self) -> Option<NodeId> {
+        self.id
     }
 
     /// What is known about one of its objects.

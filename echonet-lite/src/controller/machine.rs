@@ -27,7 +27,7 @@ pub struct Controller {
     free_peers: Vec<u32>,
     /// Places of nodes that turned out to be addresses of others.
     pub(super) joined: Vec<u32>,
-    places: HashMap<NodeAddr, u32>,
+    pub(super) places: HashMap<NodeAddr, u32>,
     /// By node: when something can be sent to it again.
     pub(super) pauses: Deadlines,
     /// Nodes that something can be sent to.
@@ -261,9 +261,12 @@ impl Controller {
                 Target::Peer(place.ok_or(RequestError::TooManyNodes)?)
             }
         };
-        let named = match target {
-            Target::Group => None,
-            Target::Peer(place) => Some(self.peer(place).info.addr),
+        let (named, profile) = match target {
+            Target::Group => (None, None),
+            Target::Peer(place) => {
+                let info = &self.peer(place).info;
+                (Some(info.addr), Some(info.profile))
+            }
         };
         let mut left = Lists { writes, reads };
         let mut known_refused = PropertySet::EMPTY;
@@ -288,6 +291,9 @@ impl Controller {
         let slot = &mut self.slots[index as usize];
         slot.fill(now, owner, target, request, left);
         slot.node = named;
+        if let (Some(only), Some(profile), false) = (request.node, profile, slot.is_gathering()) {
+            slot.restrict(only, profile);
+        }
         slot.tries = request.tries.unwrap_or(usual_tries).max(1);
         for epc in known_refused.iter() {
             slot.outcomes.push(epc, false, Status::KnownRefused, &[]);

@@ -41,6 +41,8 @@ pub(super) struct Peer {
     pub(super) not_before: Instant,
     pub(super) response_time: ResponseTime,
     pub(super) stage: Stage,
+    /// Whether it has to be asked who it is before its interview goes on.
+    pub(super) is_doubted: bool,
     /// Property maps of an object that were read so far, not all three.
     partial_maps: Option<(Eoj, Maps)>,
     refused: Vec<Refused>,
@@ -91,6 +93,7 @@ impl Peer {
             not_before: Instant::from_micros(0),
             response_time: ResponseTime::default(),
             stage: Stage::Idle,
+            is_doubted: false,
             partial_maps: None,
             refused: Vec::new(),
             recent: VecDeque::new(),
@@ -122,6 +125,18 @@ impl Peer {
         self.by = (self.by + 1) % self.info.addrs.len();
         self.response_time.heard();
         true
+    }
+
+    /// It is asked by this one of its addresses from now on.
+    pub(super) fn ask_at(&mut self, addr: NodeAddr) {
+        self.by = self.info.addrs.iter().position(|own| own.covers(addr)).unwrap_or(self.by);
+    }
+
+    /// An address is not its own any more; the first one that is left names it.
+    pub(super) fn leave_address(&mut self, addr: NodeAddr) {
+        self.info.addrs.retain(|own| !own.covers(addr));
+        self.info.addr = self.info.addrs.first().copied().unwrap_or(self.info.addr);
+        self.by = 0;
     }
 
     /// The node was heard; whether it was lost before.
@@ -265,6 +280,16 @@ impl Peer {
                 partial.map_or_else(Maps::default, |(_, maps)| maps).map(Option::unwrap_or_default);
             self.info.set_maps(eoj, PropertyMaps { announced, writable, readable });
         }
+    }
+
+    /// Another node has the address.
+    pub(super) fn replaced(&mut self) {
+        let NodeInfo { addr, profile, last_heard, .. } = self.info;
+        let addrs = core::mem::take(&mut self.info.addrs);
+        self.info = NodeInfo { addrs, profile, last_heard, ..NodeInfo::new(addr) };
+        self.refused.clear();
+        self.partial_maps = None;
+        self.response_time = ResponseTime::default();
     }
 
     /// The node starts afresh, or may be another by now.

@@ -4,9 +4,10 @@ use core::net::SocketAddr;
 use std::vec::Vec;
 
 use super::answer::{Outcomes, Status};
+use super::identity::fnv;
 use super::peer::News;
-use super::slot::{Attempt, Lists, Slot, Target};
-use super::{Answer, Config, Controller, Event, NodeAddr, Notification};
+use super::slot::{Attempt, Lists, Slot, State, Target};
+use super::{Answer, Config, Controller, Event, NodeAddr, NodeId, Notification};
 use crate::node::Instant;
 use crate::wire::{Eoj, Esv, Frame, FrameWriter, Header, Message, PropertySet};
 
@@ -17,7 +18,7 @@ const MAX_CONFIRMATIONS: usize = 256;
 const TID: core::ops::Range<usize> = 2..4;
 
 /// What does not come as often as an answer is heard of all the same: a node's profile and the property maps.
-const LEARNT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD6]);
+const LEARNT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x8D, 0x9D, 0x9E, 0x9F, 0xD3, 0xD6]);
 
 impl Controller {
     /// Takes a datagram that came from an address. Requests, which are for the device side of a node, are passed over.
@@ -66,7 +67,8 @@ impl Controller {
                 Target::Group => true,
                 Target::Peer(place) => self.peer(place).info.covers(from),
             };
-            from_asked && slot.service == Esv::InfReq && slot.eoj.addresses(message.seoj())
+            let (eoj, service) = slot.asks();
+            from_asked && service == Esv::InfReq && eoj.addresses(message.seoj())
         })
     }
 
@@ -77,10 +79,10 @@ impl Controller {
         let esv = message.esv();
         let for_us = message.deoj() == self.config.eoj || esv == Esv::Inf;
         // There are nodes that refuse every write as if no answer had been wanted.
-        let is_loose_refusal = (slot.service, esv) == (Esv::SetC, Esv::SetISna);
-        let of_service =
-            slot.service.accepted() == Some(esv) || slot.service.refused() == Some(esv) || is_loose_refusal;
-        if !for_us || !of_service || !slot.eoj.addresses(message.seoj()) {
+        let (eoj, service) = slot.asks();
+        let is_loose_refusal = (service, esv) == (Esv::SetC, Esv::SetISna);
+        let of_service = service.accepted() == Some(esv) || service.refused() == Some(esv) || is_loose_refusal;
+        if !for_us || !of_service || !eoj.addresses(message.seoj()) {
             return false;
         }
         let Some(attempt) = slot.attempts.find(message.tid()).copied() else { return false };
@@ -100,9 +102,66 @@ impl Controller {
         if slot.is_gathering() {
             self.gathered(now, index, from, message, attempt);
         } else if let Target::Peer(place) = slot.target {
-            self.answered(now, index, place, message, attempt, answered);
+            if slot.checks().is_some() {
+                self.identified(now, index, place, from, message, attempt);
+            } else {
+                self.answered(now, index, (place, from), message, attempt, answered);
+            }
         }
         true
+    }
+
+    /// The node at an address has said who it is, before something is sent to it that is for one node only.
+    fn identified(
+        &mut self,
+        now: Instant,
+        index: u32,
+        place: u32,
+        from: NodeAddr,
+        message: &Message<'_>,
+        attempt: Attempt,
+    ) {
+        self.timed(now, place, now.since(attempt.at));
+        // Without an identification number it can be another node since, one that tells none.
+        let tells_number = message.properties().find(0x83).is_some_and(|number| !number.is_empty());
+        let expected = self.slots[index as usize].checks();
+        self.learn(now, place, from, message);
+        // What is for one node only was given up if another one has answered.
+        let slot = &mut self.slots[index as usize];
+        if slot.state != State::Outstanding {
+            return;
+        }
+        let is_right = match expected {
+            Some(NodeId::Number(_)) => tells_number && self.peer(place).info.id == expected,
+            _ => self.peer(place).info.id == expected,
+        };
+        if !is_right {
+            let failure = self.slots[index as usize].diverted(now);
+            self.finish(now, index, Some(message.tid()), Some(failure));
+            return;
+        }
+        self.drop_attempts(now, index, Some(message.tid()));
+        self.requeue(now, index);
+        self.slots[index as usize].checked();
+    }
+
+    /// An answer took so long.
+    fn timed(&mut self, now: Instant, place: u32, response_time: core::time::Duration) {
+        let Self { peers, config, .. } = self;
+        let peer = peers[place as usize].as_mut().expect("requests keep their node");
+        peer.response_time.answered(response_time);
+        peer.info.response_time = peer.response_time.smoothed();
+        peer.not_before = now + peer.response_time.spacing(config.spacing);
+        if peer.heard(now) {
+            self.returned(place);
+        }
+    }
+
+    /// A node that was lost is heard again: it can be another one by now.
+    fn returned(&mut self, place: u32) {
+        let addr = self.peer(place).info.addr;
+        self.tell(Event::NodeReturned(addr));
+        self.doubt(place);
     }
 
     /// One of the answers to a request to several.
@@ -110,7 +169,7 @@ impl Controller {
         // What it says of itself tells whether it is a node that has answered already by another address.
         let heard = self.hear(now, from);
         if let Some(place) = heard {
-            self.learn(place, message);
+            self.learn(now, place, from, message);
         }
         let place = heard.and_then(|_| self.find_peer(from));
         let node = place.map_or(from, |place| self.peer(place).info.addr);
@@ -141,22 +200,16 @@ impl Controller {
         &mut self,
         now: Instant,
         index: u32,
-        place: u32,
+        (place, from): (u32, NodeAddr),
         message: &Message<'_>,
         attempt: Attempt,
         answered: Lists,
     ) {
+        self.timed(now, place, now.since(attempt.at));
         let Self { slots, peers, config, .. } = self;
         let slot = &mut slots[index as usize];
         let peer = peers[place as usize].as_mut().expect("requests keep their node");
-        let mut returned = None;
         slot.response_time = now.since(attempt.at);
-        peer.response_time.answered(slot.response_time);
-        peer.info.response_time = peer.response_time.smoothed();
-        if peer.heard(now) {
-            returned = Some(peer.info.addr);
-        }
-        peer.not_before = now + peer.response_time.spacing(config.spacing);
         let service = slot.service;
         record(&mut slot.outcomes, message, service, attempt.lists);
         // A refusal of the whole SetGet names no properties.
@@ -174,11 +227,8 @@ impl Controller {
             remember_refusals(now, peer, slot, message, config);
             let learnt = !attempt.lists.reads.intersection(LEARNT).is_empty();
             if learnt {
-                self.learn(place, message);
+                self.learn(now, place, from, message);
             }
-        }
-        if let Some(addr) = returned {
-            self.tell(Event::NodeReturned(addr));
         }
         let slot = &mut self.slots[index as usize];
         if slot.service == Esv::SetGet && slot.left.writes.is_empty() {
@@ -198,7 +248,8 @@ impl Controller {
     fn notification(&mut self, now: Instant, from: NodeAddr, message: &Message<'_>, was_asked: bool) {
         let confirmed = message.esv() == Esv::Infc;
         let Some(place) = self.hear(now, from) else { return };
-        let hash = fnv(&message.as_bytes()[TID.end..]);
+        // Tells copies of a notification from others.
+        let hash = fnv(message.as_bytes()[TID.end..].iter().copied());
         let epcs: PropertySet = message.properties().map(|property| property.epc).collect();
         let news = News { tid: message.tid(), eoj: message.seoj(), confirmed, epcs, hash };
         let Self { peers, config, .. } = self;
@@ -212,7 +263,7 @@ impl Controller {
         }
         self.statistics.notifications += 1;
         if is_profile {
-            self.learn_announcement(place, message, was_asked);
+            self.learn_announcement(place, from, message, was_asked);
         }
         let node = self.peer(place).info.addr;
         let mut list = Vec::with_capacity(message.as_bytes().len());
@@ -266,8 +317,7 @@ impl Controller {
         let peer = self.peer_mut(place);
         peer.response_time.heard();
         if peer.heard(now) {
-            let addr = peer.info.addr;
-            self.tell(Event::NodeReturned(addr));
+            self.returned(place);
         }
         Some(place)
     }
@@ -354,9 +404,4 @@ fn remember_refusals(now: Instant, peer: &mut super::peer::Peer, slot: &Slot, me
     if !refused.is_empty() && (!read.is_empty() || refused.len() == 1) {
         peer.remember_refused(now, eoj, refused, config);
     }
-}
-
-/// FNV-1a: tells copies of a notification from others, nothing more.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }

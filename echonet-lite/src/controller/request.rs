@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::NodeId;
 use crate::wire::{Eoj, Esv, PropertySet};
 
 /// A property and the value to write to it.
@@ -59,12 +60,14 @@ pub struct Request<'a> {
     pub timeout: Option<Duration>,
     /// Whether to ask even for properties that the object has refused before.
     pub fresh: bool,
+    /// The node that it is for, whoever has the address: see [`only_to`](Self::only_to).
+    pub node: Option<NodeId>,
 }
 
 impl<'a> Request<'a> {
     /// A request with the usual patience.
     pub const fn new(eoj: Eoj, operation: Operation<'a>) -> Self {
-        Self { eoj, operation, tries: None, timeout: None, fresh: false }
+        Self { eoj, operation, tries: None, timeout: None, fresh: false, node: None }
     }
 
     /// Reads properties.
@@ -95,6 +98,16 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn fresh(mut self) -> Self {
         self.fresh = true;
+        self
+    }
+
+    /// Sends it to this node and to no other that may have got its address: immediately before each sending, the node profile
+    /// at the address is asked who it is. Ends with [`Failure::OtherNode`] where another one answers, and with
+    /// [`Failure::NodeSilent`] where nobody does; nothing was written then. Costs one more exchange. Requests to all nodes
+    /// and to all instances of a class are sent as they are.
+    #[must_use]
+    pub const fn only_to(mut self, node: NodeId) -> Self {
+        self.node = Some(node);
         self
     }
 
@@ -239,6 +252,8 @@ pub enum Failure {
         /// How long it has waited for its turn.
         waited: Duration,
     },
+    /// It was not sent, because the node at the address is not the one that it is for ([`Request::only_to`]).
+    OtherNode,
     /// The buffer given to `poll_transmit` was too small for it.
     FrameTooLong,
 }
@@ -253,6 +268,7 @@ impl fmt::Display for Failure {
             Self::NodeSilent { waited } => {
                 write!(f, "not sent within {} ms: the node answers nothing", waited.as_millis())
             }
+            Self::OtherNode => f.write_str("not sent: another node has the address"),
             Self::FrameTooLong => f.write_str("the frame is too long for the buffer to send it from"),
         }
     }

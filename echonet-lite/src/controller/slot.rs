@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use super::answer::{Outcomes, Status};
 use super::interview::Step;
-use super::{Failure, NodeAddr, Request};
+use super::{Failure, NodeAddr, NodeId, Request};
 use crate::node::Instant;
 use crate::wire::{Eoj, Esv, FrameWriter, Header, PropertySet, WriteError};
 
@@ -109,6 +109,12 @@ pub(super) struct Slot {
     pub(super) heard: HashSet<(NodeAddr, Eoj)>,
     /// When a request to several ends.
     pub(super) gathered_at: Option<Instant>,
+    /// The only node that it may be sent to.
+    only: Option<NodeId>,
+    /// The node profile that is asked first who the node is; `None` once the right node has answered.
+    checks: Option<Eoj>,
+    /// How often it was asked without an answer.
+    pub(super) checks_tried: u8,
     /// EPC, size and value of each property to write.
     writes: Vec<u8>,
     reads: Vec<u8>,
@@ -137,6 +143,9 @@ impl Slot {
             failure: None,
             heard: HashSet::new(),
             gathered_at: None,
+            only: None,
+            checks: None,
+            checks_tried: 0,
             writes: Vec::new(),
             reads: Vec::new(),
         }
@@ -158,6 +167,7 @@ impl Slot {
         self.response_time = Duration::ZERO;
         self.failure = None;
         self.gathered_at = None;
+        (self.only, self.checks, self.checks_tried) = (None, None, 0);
         let (writes, reads) = request.operation.lists();
         self.outcomes.clear();
         self.writes.clear();
@@ -168,6 +178,50 @@ impl Slot {
         }
         self.reads.clear();
         self.reads.extend_from_slice(reads);
+    }
+
+    /// Has a request sent to this node only, whose node profile is asked before each sending.
+    pub(super) fn restrict(&mut self, only: NodeId, profile: Eoj) {
+        (self.only, self.checks) = (Some(only), Some(profile));
+    }
+
+    /// The node that it waits to find at the address, while its turn is to ask for that.
+    pub(super) fn checks(&self) -> Option<NodeId> {
+        self.checks.and(self.only)
+    }
+
+    /// Whether it may go to one node only.
+    pub(super) fn is_restricted(&self) -> bool {
+        self.only.is_some()
+    }
+
+    /// The right node has answered: the request itself is next.
+    pub(super) fn checked(&mut self) {
+        (self.checks, self.checks_tried) = (None, 0);
+    }
+
+    /// It is sent again: the node is asked again who it is.
+    pub(super) fn checks_again(&mut self, profile: Eoj) {
+        self.checks = self.only.map(|_| profile);
+    }
+
+    /// Why it has no answer when its time is up.
+    pub(super) fn silence(&self, now: Instant) -> Failure {
+        let waited = now.since(self.made_at);
+        match (self.checks(), self.sent) {
+            (Some(_), 0) => Failure::NodeSilent { waited },
+            (_, tries) => Failure::TimedOut { tries, waited },
+        }
+    }
+
+    /// Why it is not sent (again) when another node has the address.
+    pub(super) fn diverted(&self, now: Instant) -> Failure {
+        if self.sent == 0 { Failure::OtherNode } else { self.silence(now) }
+    }
+
+    /// The object and the service of its next or last datagram.
+    pub(super) fn asks(&self) -> (Eoj, Esv) {
+        self.checks.map_or((self.eoj, self.service), |profile| (profile, Esv::Get))
     }
 
     pub(super) fn footprint(&self) -> usize {
@@ -184,6 +238,13 @@ impl Slot {
     pub(super) fn write(&self, header: Header, most: usize, buffer: &mut [u8]) -> Result<(usize, Lists), WriteError> {
         let mut asked = Lists::default();
         let mut writer = FrameWriter::new(buffer, header)?;
+        if let Some(only) = self.checks() {
+            for epc in only.properties() {
+                writer.property(*epc, &[])?;
+            }
+            asked.reads = PropertySet::of(only.properties());
+            return Ok((writer.finish()?.len(), asked));
+        }
         let mut writes = &self.writes[..];
         while let Some(([epc, size], tail)) = writes.split_first_chunk() {
             let (edt, tail) = tail.split_at(usize::from(*size));

@@ -57,7 +57,8 @@ impl Controller {
     fn send(&mut self, now: Instant, index: u32, buffer: &mut [u8]) -> Option<usize> {
         let tid = self.tids.take(now, index);
         let slot = &mut self.slots[index as usize];
-        let header = Header { tid, seoj: self.config.eoj, deoj: slot.eoj, esv: slot.service };
+        let (deoj, esv) = slot.asks();
+        let header = Header { tid, seoj: self.config.eoj, deoj, esv };
         let most = match slot.target {
             Target::Group => usize::MAX,
             Target::Peer(place) => {
@@ -71,9 +72,14 @@ impl Controller {
             return None;
         };
         self.statistics.sent += 1;
-        self.statistics.repeated += u64::from(slot.tried > 0);
-        slot.tried += 1;
-        slot.sent = slot.sent.saturating_add(1);
+        if slot.checks().is_some() {
+            self.statistics.repeated += u64::from(slot.checks_tried > 0);
+            slot.checks_tried += 1;
+        } else {
+            self.statistics.repeated += u64::from(slot.tried > 0);
+            slot.tried += 1;
+            slot.sent = slot.sent.saturating_add(1);
+        }
         if let Some(old) =
             slot.attempts.push(Attempt { tid, at: now, lists }, Tids::tries_kept(self.config.max_requests))
         {
@@ -83,7 +89,7 @@ impl Controller {
         let slot = &mut self.slots[index as usize];
         slot.state = if slot.is_gathering() {
             State::Gathering
-        } else if slot.service == crate::wire::Esv::SetI {
+        } else if esv == crate::wire::Esv::SetI {
             State::Listening
         } else {
             State::Outstanding
@@ -108,7 +114,8 @@ impl Controller {
             // The repetitions leave the last one as much time as there is between two.
             return end.since(now) / (left + 1);
         }
-        let least = patience::least(slot.eoj, slot.service, asked);
+        let (eoj, service) = slot.asks();
+        let least = patience::least(eoj, service, asked);
         let Target::Peer(place) = slot.target else { return least };
         let peer = self.peers[place as usize].as_ref().expect("requests keep their node");
         peer.response_time.timeout(&self.config).max(least)
@@ -116,8 +123,14 @@ impl Controller {
 
     /// The deadline of a request has come.
     fn time_is_up(&mut self, now: Instant, index: u32) {
+        let usual_tries = self.config.tries;
         let slot = &mut self.slots[index as usize];
-        let timed_out = Failure::TimedOut { tries: slot.sent, waited: now.since(slot.made_at) };
+        let timed_out = slot.silence(now);
+        // To ask who the node is does no harm.
+        let is_tried = match slot.checks() {
+            Some(_) => slot.checks_tried >= usual_tries,
+            None => slot.tried >= slot.tries,
+        };
         let is_over = slot.give_up_at.is_some_and(|at| at <= now);
         match slot.state {
             State::Free | State::Done => {}
@@ -148,7 +161,7 @@ impl Controller {
                 peer.response_time.missed(now, sent_at);
                 // A node with another address can be there.
                 let is_silent = peer.response_time.is_silent() && !peer.try_next_address();
-                if is_over || is_silent || slot.tried >= slot.tries {
+                if is_over || is_silent || is_tried {
                     self.finish(now, index, None, Some(timed_out));
                 } else {
                     self.requeue(now, index);
@@ -174,19 +187,20 @@ impl Controller {
     fn give_up(&mut self, now: Instant, place: u32) {
         while let Some(index) = self.peer_mut(place).queue.front().copied() {
             let slot = &self.slots[index as usize];
-            let waited = now.since(slot.made_at);
             let failure = match slot.sent {
-                0 => Failure::NodeSilent { waited },
-                tries => Failure::TimedOut { tries, waited },
+                0 => Failure::NodeSilent { waited: now.since(slot.made_at) },
+                _ => slot.silence(now),
             };
             self.finish(now, index, None, Some(failure));
         }
     }
 
-    /// Has an outstanding request sent again, or its next part, before what else waits for its node.
+    /// Has an outstanding request sent again, or its next part, before what else waits for its node. Another node can have
+    /// the address by then.
     pub(super) fn requeue(&mut self, now: Instant, index: u32) {
         let slot = &mut self.slots[index as usize];
         let Target::Peer(place) = slot.target else { return };
+        slot.checks_again(self.peers[place as usize].as_ref().expect("requests keep their node").info.profile);
         let state = core::mem::replace(&mut slot.state, State::Queued);
         match slot.give_up_at {
             Some(at) => self.deadlines.set(index, at),

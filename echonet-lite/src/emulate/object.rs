@@ -38,14 +38,18 @@ impl Emulated {
         let is_wanted = |rule: Rule| if mandatory { rule.is_required() } else { rule.is_applicable() };
         let mut access = PropertyAccess::NONE.union(PropertyAccess::new(&[], &[], &[]));
         let mut values = BTreeMap::new();
+        // Of alternatives the first is the least that a device must have.
+        let chosen: PropertySet = class.either.iter().filter_map(|set| set.iter().next()).collect();
         for spec in class.all_properties() {
             // The node does the maps.
             if PropertyAccess::MAPS.contains(spec.epc) {
                 continue;
             }
-            let (get, set) = (is_wanted(spec.access.get), is_wanted(spec.access.set));
+            let is_chosen = chosen.contains(spec.epc);
+            let [get, set] =
+                [spec.access.get, spec.access.set].map(|rule| is_wanted(rule) || (is_chosen && rule.is_applicable()));
             if get || set {
-                access = access.with(spec.epc, [get, set, spec.access.inf.is_required()]);
+                access = access.with(spec.epc, [get, set, spec.access.inf.is_required_if_present()]);
                 values.insert(spec.epc, defaults::value(class, spec, maker, serial));
             }
         }

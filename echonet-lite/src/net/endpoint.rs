@@ -158,6 +158,13 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         self.handle.0.with(|state| state.engine.controller.node(node).cloned())
     }
 
+    /// Asks a node again who it is and what objects it has, as when it was found. Ends with [`Event::NodeReady`] if it
+    /// answers. Returns whether there is such a node.
+    pub fn interview(&self, node: impl Into<NodeAddr>) -> bool {
+        let node = node.into();
+        self.handle.0.with_waking(|state| state.engine.controller.interview(node))
+    }
+
     /// What nodes announce from now on.
     pub fn notifications(&self) -> Notifications {
         Notifications { events: self.events() }

@@ -24,6 +24,21 @@ pub enum Fault {
         /// What is not allowed: to be read, written, announced.
         access: Required,
     },
+    /// Its class requires one of some properties, and it has none of them.
+    Neither {
+        /// The object.
+        eoj: Eoj,
+        /// The first of the properties.
+        epc: u8,
+    },
+    /// A property is announced and can neither be read nor written: the map of what is announced (9D) is part of the two
+    /// others together.
+    OnlyAnnounced {
+        /// The object.
+        eoj: Eoj,
+        /// The property.
+        epc: u8,
+    },
     /// Its property map says that a property can be read, and it refuses.
     Unreadable {
         /// The object.
@@ -67,6 +82,12 @@ impl fmt::Display for Fault {
                 };
                 write!(f, "{eoj} {epc:02X}: the class requires it to be {access}")
             }
+            Self::Neither { eoj, epc } => {
+                write!(f, "{eoj} {epc:02X}: the class requires this property or one of its alternatives")
+            }
+            Self::OnlyAnnounced { eoj, epc } => {
+                write!(f, "{eoj} {epc:02X}: is announced, and can neither be read nor written")
+            }
             Self::Unreadable { eoj, epc, refused } => {
                 write!(f, "{eoj} {epc:02X}: can be read by its property map, and is refused: {refused}")
             }
@@ -96,7 +117,14 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
             let class = class::find(eoj.class_code());
             if let Some(class) = class {
                 class.all_properties().for_each(|spec| find_missing(object, spec, &mut found));
+                let has = object.access().get.union(object.access().set);
+                for set in class.either.iter().filter(|set| set.intersection(has).is_empty()) {
+                    set.iter().take(1).for_each(|epc| found(Fault::Neither { eoj, epc }));
+                }
             }
+            let PropertyAccess { get, set, announce } = *object.access();
+            let only_announced = announce.difference(get).difference(set).difference(PropertyAccess::MAPS);
+            only_announced.iter().for_each(|epc| found(Fault::OnlyAnnounced { eoj, epc }));
             for epc in object.access().get.difference(PropertyAccess::MAPS) {
                 let spec = class.and_then(|class| class.property(epc));
                 find_unreadable(object, epc, spec, &mut found);
@@ -117,7 +145,9 @@ fn find_missing(object: &dyn Object, spec: &PropertySpec, found: &mut impl FnMut
         (required.inf, own.announce, Required::Announce),
     ];
     for (rule, allowed, access) in rules {
-        if rule.is_required() && !allowed.contains(spec.epc) {
+        let is_there = own.get.contains(spec.epc) || own.set.contains(spec.epc);
+        let is_required = if is_there { rule.is_required_if_present() } else { rule.is_required() };
+        if is_required && !allowed.contains(spec.epc) {
             found(Fault::Missing { eoj: object.eoj(), epc: spec.epc, access });
         }
     }
@@ -213,5 +243,34 @@ mod tests {
         );
         let less = PropertyAccess { announce: WHOLE.announce.without(0x88), ..WHOLE };
         check([light(1, less, 1)].into(), &["029001 88: the class requires it to be announced"]);
+        let more = PropertyAccess { announce: WHOLE.announce.with(0xB4), ..WHOLE };
+        check([light(1, more, 1)].into(), &["029001 B4: is announced, and can neither be read nor written"]);
+    }
+
+    #[test]
+    fn an_optional_property_is_announced_where_it_is() {
+        let sensor = |access| {
+            let object = Light { eoj: Eoj::new(0x00, 0x1C, 1), access, level: 0x41 };
+            let node = Node::new(Config::new(Identity::new([0, 0, 0x77], 1)), std::vec![object]);
+            let mut found: Vec<String> = Vec::new();
+            node.validate(|fault| found.push(fault.to_string()));
+            found.retain(|fault| fault.contains("B1"));
+            found
+        };
+        assert_eq!(sensor(CommonProperties::ACCESS), Vec::<String>::new(), "nobody has to have it");
+        let silent = CommonProperties::ACCESS.union(PropertyAccess::new(&[0xB1], &[], &[]));
+        assert!(sensor(silent).contains(&"001C01 B1: the class requires it to be announced".to_string()));
+    }
+
+    #[test]
+    fn one_of_two_alternatives_is_required() {
+        for (epcs, expected) in [(&[][..], 1), (&[0xE0], 0), (&[0xE2], 0)] {
+            let access = CommonProperties::ACCESS.union(PropertyAccess::new(epcs, &[], &[]));
+            let object = Light { eoj: Eoj::new(0x00, 0x23, 1), access, level: 0 };
+            let node = Node::new(Config::new(Identity::new([0, 0, 0x77], 1)), std::vec![object]);
+            let mut found = 0;
+            node.validate(|fault| found += usize::from(matches!(fault, Fault::Neither { .. })));
+            assert_eq!(found, expected, "{epcs:02X?}");
+        }
     }
 }

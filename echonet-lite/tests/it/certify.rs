@@ -1,5 +1,8 @@
 //! The examination of nodes: those of ours pass, and of a node that does one thing wrong that one thing is found.
 
+mod mistakes;
+mod simulated;
+
 use std::net::Ipv4Addr;
 use std::thread;
 use std::time::Duration;
@@ -9,6 +12,9 @@ use echonet_lite::class::{self, Class};
 use echonet_lite::emulate::{Device, Fault, Kind, NodePlan, ObjectPlan};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
+use simulated::Simulated;
+
+use crate::network::Weather;
 
 const PORT: u16 = 36172;
 const LIGHT: Eoj = Eoj::new(0x02, 0x90, 1);
@@ -22,7 +28,7 @@ fn examined(host: u8, plan: &NodePlan) -> Report {
     let stopper = endpoint.stopper();
     let serving = thread::spawn(move || endpoint.run());
     let (answer, silence) = (Duration::from_secs(3), Duration::from_millis(300));
-    let settings = Settings { address: Some(tester.into()), port: PORT, writes: true, answer, silence };
+    let settings = Settings { address: Some(tester.into()), port: PORT, writes: true, answer, silence, tries: 3 };
     let report = certify(node.into(), &settings).unwrap();
     stopper.stop();
     serving.join().unwrap().unwrap();
@@ -49,21 +55,21 @@ fn failed(report: &Report) -> Vec<String> {
 fn our_devices_pass() {
     let report = examined(1, &home());
     assert_eq!(failed(&report), Vec::<String>::new());
-    let [passed, _, skipped] = report.counts();
-    println!("{passed} items passed, {skipped} were skipped");
-    assert!(passed >= 150 && skipped == 0, "{passed} passed, {skipped} skipped");
+    let [passed, _, undecided] = report.counts();
+    println!("{passed} items passed, {undecided} were undecided");
+    assert!(passed >= 150 && undecided == 0, "{passed} passed, {undecided} undecided");
     let xml = report.junit();
     assert_eq!(xml.matches("<testcase ").count(), report.items.len());
     assert_eq!((xml.matches("<testsuite ").count(), xml.matches("<failure ").count()), (10, 0));
 }
 
 #[test]
-fn nobody_at_the_address_fails_every_answer_and_ends_soon() {
+fn nobody_at_the_address_is_no_verdict() {
     let (answer, silence) = (Duration::from_millis(200), Duration::from_millis(100));
-    let settings = Settings { address: Some([127, 72, 5, 3].into()), port: PORT, writes: true, answer, silence };
+    let settings =
+        Settings { address: Some([127, 72, 5, 3].into()), port: PORT, writes: true, answer, silence, tries: 3 };
     let report = certify([127, 72, 5, 2].into(), &settings).unwrap();
-    let first = &report.items[0];
-    assert_eq!((&first.id[..], matches!(&first.outcome, Outcome::Failed(_))), ("get.one", true));
+    assert_eq!((report.is_there, report.items.len()), (false, 0));
     let own = Settings { address: Some([127, 72, 5, 2].into()), ..settings };
     assert!(certify([127, 72, 5, 2].into(), &own).unwrap_err().to_string().contains("another address"));
 }
@@ -73,8 +79,7 @@ fn found_by(kind: Kind) -> (Fault, Eoj, &'static str, &'static str) {
     let (fault, node) = (Fault::new(kind), Eoj::NODE_PROFILE);
     let of = |epc| Fault::of_property(kind, LIGHT, epc);
     match kind {
-        Kind::Silent => (fault, node, "get.one", "no answer within"),
-        Kind::Late => (Fault { delay: Duration::from_secs(6), ..fault }, node, "get.one", "no answer within"),
+        Kind::Late => (Fault { delay: Duration::from_secs(6), ..fault }, node, "get.one", "no answer within 3s, but"),
         Kind::Repeated => (fault, node, "get.once", "2 answers"),
         Kind::WrongTid => (fault, node, "get.one", "TID is"),
         Kind::WrongSource => (fault, node, "get.one", "SEOJ is"),
@@ -119,7 +124,8 @@ fn each_fault_is_found() {
         let said = matches!(item.map(|item| &item.outcome), Some(Outcome::Failed(text)) if text.contains(why));
         (!said).then(|| format!("{kind:?}: {id} of {eoj} is {item:?}; failed were {:#?}", failed(&report)))
     };
-    let kinds: Vec<_> = Kind::ALL.into_iter().enumerate().collect();
+    // Of a silent node nothing is examined.
+    let kinds: Vec<_> = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Silent).enumerate().collect();
     let missed: Vec<String> = kinds
         .chunks(6)
         .flat_map(|some| {
@@ -130,4 +136,20 @@ fn each_fault_is_found() {
         })
         .collect();
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn a_bad_network_is_no_verdict() {
+    // A datagram in twenty is lost, in each direction, another one comes twice, and each takes up to 200 ms.
+    let weather = Weather { loss: 5, doubled: 5, latency: Duration::from_millis(200), ..Weather::FINE };
+    let (mut items, mut repeated) = (0, 0);
+    for seed in 1..=100 {
+        let node = Simulated::new(&["0290", "0011"], seed % 2 == 0, seed, weather);
+        let report = node.examined(&Settings::default());
+        let bad = report.items.iter().filter(|item| item.outcome != Outcome::Passed);
+        assert_eq!(bad.map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new(), "seed {seed}");
+        (items, repeated) = (items + report.items.len(), repeated + report.repeated);
+    }
+    println!("100 runs: {items} items passed, {repeated} requests were sent again");
+    assert!(repeated > 1000, "{repeated}");
 }

@@ -21,7 +21,9 @@ impl Drop for Running {
 
 /// Emulated nodes, each on an address of its own.
 pub struct Home {
-    _runtime: tokio::runtime::Runtime,
+    runtime: tokio::runtime::Runtime,
+    net: [u8; 3],
+    port: u16,
     pub nodes: Vec<(Eoj, Endpoint<Device>)>,
 }
 
@@ -35,15 +37,22 @@ impl Home {
     }
 
     /// Nodes as they are planned.
-    pub fn of([a, b, c]: [u8; 3], port: u16, plans: impl IntoIterator<Item = NodePlan>) -> Self {
+    pub fn of(net: [u8; 3], port: u16, plans: impl IntoIterator<Item = NodePlan>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let serve = |(at, plan): (usize, NodePlan)| {
-            let address = Ipv4Addr::new(a, b, c, at as u8 + 1);
-            let builder = Endpoint::builder().serve(Device::new(&plan)).address(address).port(port);
-            (plan.objects[0].eoj, runtime.block_on(builder.bind()).unwrap())
-        };
-        let nodes = plans.into_iter().enumerate().map(serve).collect();
-        Self { _runtime: runtime, nodes }
+        let mut home = Self { runtime, net, port, nodes: Vec::new() };
+        for (at, plan) in plans.into_iter().enumerate() {
+            home.serve(&plan, at as u8 + 1);
+        }
+        home
+    }
+
+    /// Adds a node at the address that ends so.
+    pub fn serve(&mut self, plan: &NodePlan, host: u8) {
+        let [a, b, c] = self.net;
+        let builder =
+            Endpoint::builder().serve(Device::new(plan)).address(Ipv4Addr::new(a, b, c, host)).port(self.port);
+        let endpoint = self.runtime.block_on(builder.bind()).unwrap();
+        self.nodes.push((plan.objects[0].eoj, endpoint));
     }
 
     /// Changes a property of a node's first object, as the device itself does.

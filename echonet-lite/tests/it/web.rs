@@ -1,6 +1,7 @@
 //! `echonet web` between emulated devices and clients of HTTP.
 
 mod client;
+mod identity;
 
 use std::process::Command;
 use std::time::{Duration, Instant};

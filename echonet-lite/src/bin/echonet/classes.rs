@@ -41,7 +41,7 @@ fn one(class: &Class, lang: Language, out: &Output) -> Result<(), Failure> {
     });
     out.line(table(["EPC", "PROPERTY", "G S I", "NAME", "VALUES"], rows))?;
     out.remark(
-        "\nG get, S set, I announced: R required, C required on a condition, F required with its function, o optional",
+        "\nG get, S set, I announced: R required, C required on a condition, F required with its function, P required where the property is, o optional",
     );
     Ok(())
 }
@@ -51,6 +51,7 @@ const fn letter(rule: Rule) -> &'static str {
         Rule::Required => "R",
         Rule::RequiredC => "C",
         Rule::RequiredO => "F",
+        Rule::IfPresent => "P",
         Rule::Optional => "o",
         Rule::NotApplicable => "-",
     }

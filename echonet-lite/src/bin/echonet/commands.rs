@@ -41,7 +41,7 @@ JSON: with --json every result is one line.
   emulate   {\"event\": \"serving\", \"address\", \"object\": object}
   bridge    {\"event\": \"found\", \"address\", \"object\": object, \"topic\"}
   web       {\"event\": \"listening\", \"url\"}, {\"event\": \"found\", \"address\", \"object\": object, \"device\"}
-  certify   {\"object\": object, \"item\", \"requirement\", \"source\", \"outcome\": passed, failed or skipped, \"why\"}
+  certify   {\"object\": object, \"item\", \"requirement\", \"source\", \"outcome\": passed, failed or undecided, \"why\", \"exchanges\": [{\"sent\", \"received\"}]}
   classes   {\"code\", \"class\", \"name\", \"nameJa\", \"releases\", \"properties\": [{\"epc\", \"name\", …}] (of one class)}
   bench     {\"requests\", \"answered\", \"lost\", \"refused\", \"seconds\", \"perSecond\", \"microseconds\": {\"p50\", …}}";
 
@@ -310,6 +310,9 @@ pub(crate) struct Bridge {
     /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER:PASSWORD@HOST:PORT
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
+    /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
+    #[arg(long)]
+    pub(crate) clean: bool,
     /// The topic that all others are below
     #[arg(long, default_value = "echonet", value_name = "TOPIC")]
     pub(crate) topic: String,

@@ -8,6 +8,8 @@ mod certify;
 mod classes;
 mod commands;
 mod decode;
+#[cfg(any(feature = "mqtt", feature = "web"))]
+mod directory;
 mod discover;
 mod dump;
 mod emulate;

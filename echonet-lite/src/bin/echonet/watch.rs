@@ -68,6 +68,8 @@ pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result
                         printer.take(Reading { node, eoj, epc, edt: edt.to_vec(), source })?;
                     }
                 }
+                // Another node can have the address now.
+                Some(Event::NodeAnnounced(addr) | Event::NodeReplaced(addr)) => printer.forget(addr),
                 Some(Event::Missed(count)) => out.remark(format_args!("{count} events came faster than they could be printed")),
                 Some(_) => {}
                 None => break,
@@ -85,6 +87,11 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    /// What a node said before is not compared with what it says from now on.
+    fn forget(&mut self, addr: NodeAddr) {
+        self.known.retain(|(node, ..), _| *node != addr);
+    }
+
     fn take(&mut self, reading: Reading) -> Result<(), Failure> {
         let Reading { node, eoj, epc, edt, source } = reading;
         let before = self.known.insert((node, eoj, epc), edt.clone());
@@ -139,10 +146,12 @@ async fn poll(endpoint: Endpoint, targets: Vec<NodeAddr>, interval: Duration, re
                     place.insert(objects)
                 }
             };
-            for (eoj, epcs) in objects {
+            let mut is_silent = true;
+            for (eoj, epcs) in &*objects {
                 let request = echonet_lite::controller::Request::get(*eoj, epcs).timeout(PATIENCE);
                 // A node that is silent now may answer the next time.
                 let Ok(answer) = endpoint.request(node, &request).await else { continue };
+                is_silent = false;
                 for outcome in answer.outcomes() {
                     let Some(value) = outcome.value else { continue };
                     let (eoj, epc, edt) = (*eoj, outcome.epc, value.to_vec());
@@ -150,6 +159,10 @@ async fn poll(endpoint: Endpoint, targets: Vec<NodeAddr>, interval: Duration, re
                         return;
                     }
                 }
+            }
+            if is_silent {
+                // It can be another node with other objects when it answers again.
+                known.remove(&node);
             }
         }
     }

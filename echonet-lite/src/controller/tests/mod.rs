@@ -1,5 +1,6 @@
 //! The controller, datagram by datagram.
 
+mod identity;
 mod limits;
 mod matching;
 mod news;
@@ -112,6 +113,7 @@ impl Table {
                 Event::NodeReturned(node) => format!("returned {node}"),
                 Event::CrowdedOut(count) => format!("crowded out {count}"),
                 Event::ObjectPanicked { message } => message,
+                Event::NodeReplaced(node) => format!("replaced {node}"),
                 Event::NodeMoved { from, to } => format!("moved {from} {to}"),
             });
         }

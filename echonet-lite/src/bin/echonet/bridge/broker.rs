@@ -1,7 +1,8 @@
-//! The MQTT broker: what is true is kept here, and told again whenever the broker has come back.
+//! The MQTT broker: what is true is kept here, and told again whenever the broker has come back. What the broker has retained
+//! from an earlier run is read before the first thing is published.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use percent_encoding::percent_decode_str;
 use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, LastWill, MqttOptions, NetworkOptions, Packet, QoS};
@@ -21,21 +22,39 @@ const COMMANDS: usize = 1024;
 pub(super) const ONLINE: &str = "online";
 pub(super) const OFFLINE: &str = "offline";
 
+/// How long a broker may take to send what it has retained.
+const READ: Duration = Duration::from_secs(10);
+/// What is published behind what is retained.
+const END: &str = "end";
+
 /// What comes from the broker.
 #[derive(Debug)]
 pub(super) enum News {
     Connected,
     Lost(String),
-    Message { topic: String, payload: String },
+    /// What the broker has retained from an earlier run.
+    Remembered {
+        topic: String,
+        payload: String,
+    },
+    Message {
+        topic: String,
+        payload: String,
+    },
 }
 
 /// The connection, and everything that is published.
 pub(super) struct Broker {
     client: AsyncClient,
     is_connected: bool,
-    /// The topic that says whether the bridge is there.
-    availability: String,
+    /// The topic that says whether the bridge is there; none of a program that only looks.
+    availability: Option<String>,
     subscriptions: Vec<String>,
+    /// What is read when the broker is first there.
+    remembered: Vec<String>,
+    /// Whether that has been read; nothing is published before.
+    is_read: bool,
+    read_until: Option<Instant>,
     /// What is true, by topic; empty where nothing is any more.
     truth: HashMap<String, String>,
     unsent: VecDeque<String>,
@@ -46,11 +65,13 @@ impl Broker {
     /// Begins to connect; what happens comes by the channel.
     pub(super) fn open(
         url: &str,
-        availability: String,
+        availability: Option<String>,
         subscriptions: Vec<String>,
     ) -> Result<(Self, mpsc::Receiver<News>), Failure> {
         let mut options = options(url).map_err(|why| Failure::Input(format!("{url}: {why}")))?;
-        options.set_last_will(LastWill::new(&availability, OFFLINE, QoS::AtLeastOnce, true));
+        if let Some(availability) = &availability {
+            options.set_last_will(LastWill::new(availability, OFFLINE, QoS::AtLeastOnce, true));
+        }
         options.set_max_packet_size(PACKET, PACKET);
         let (client, mut events) = AsyncClient::new(options, IN_HAND);
         let mut network = NetworkOptions::new();
@@ -59,19 +80,89 @@ impl Broker {
         let (news, receiver) = mpsc::channel(COMMANDS);
         tokio::spawn(listen(events, news));
         let (truth, unsent, is_unsent) = (HashMap::new(), VecDeque::new(), HashSet::new());
-        let broker = Self { client, is_connected: false, availability, subscriptions, truth, unsent, is_unsent };
+        let (is_connected, is_read, remembered) = (false, true, Vec::new());
+        let broker = Self {
+            client,
+            is_connected,
+            availability,
+            subscriptions,
+            remembered,
+            is_read,
+            read_until: None,
+            truth,
+            unsent,
+            is_unsent,
+        };
         Ok((broker, receiver))
+    }
+
+    /// Reads what is retained below these topics before it publishes anything.
+    pub(super) fn remembering(mut self, filters: Vec<String>) -> Self {
+        (self.remembered, self.is_read) = (filters, false);
+        self
     }
 
     /// The broker is there, and may know nothing: tells everything.
     pub(super) fn connected(&mut self) {
         self.is_connected = true;
+        if self.is_read {
+            self.listen();
+            self.tell_all();
+            return;
+        }
+        self.read_until = Some(Instant::now() + READ);
+        // The client has room: it has just been emptied.
+        for filter in &self.remembered {
+            let _ = self.client.try_subscribe(filter, QoS::AtLeastOnce);
+        }
+        // A broker sends what it has retained before what is published after the subscription.
+        let _ = self.client.try_publish(self.end_of_retained(), QoS::AtLeastOnce, false, END);
+    }
+
+    /// Subscribes to commands, and says that the bridge is there.
+    fn listen(&mut self) {
         for topic in &self.subscriptions {
-            // The client has room: it has just been emptied.
             let _ = self.client.try_subscribe(topic, QoS::AtLeastOnce);
         }
-        self.publish_anew(self.availability.clone(), ONLINE.to_owned());
-        self.tell_all();
+        if let Some(availability) = self.availability.clone() {
+            self.publish_anew(availability, ONLINE.to_owned());
+        }
+    }
+
+    /// When what is retained counts as read, even if the broker does not let the bridge hear of its end.
+    pub(super) fn read_until(&self) -> Option<Instant> {
+        self.read_until.filter(|_| !self.is_read)
+    }
+
+    /// Whether a message says that all that is retained has come.
+    pub(super) fn is_end_of_retained(&self, topic: &str) -> bool {
+        topic == self.end_of_retained()
+    }
+
+    /// A topic of this connection alone.
+    fn end_of_retained(&self) -> String {
+        let below = self.remembered.first().map_or("", |filter| filter.trim_end_matches(['#', '/', '+']));
+        format!("{below}/bridge/retained-{}", std::process::id())
+    }
+
+    /// All that was retained is known.
+    pub(super) fn has_read(&mut self) {
+        self.is_read = true;
+        for filter in &self.remembered {
+            let _ = self.client.try_unsubscribe(filter);
+        }
+        self.listen();
+        self.pump();
+    }
+
+    /// Takes what was retained, unless something else is true already.
+    pub(super) fn remember(&mut self, topic: String, payload: String) {
+        self.truth.entry(topic).or_insert(payload);
+    }
+
+    /// What is true or was when the bridge last ran, by topic.
+    pub(super) fn truth(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.truth.iter().map(|(topic, payload)| (topic.as_str(), payload.as_str()))
     }
 
     /// Tells everything again, as Home Assistant wants it when it has started.
@@ -109,12 +200,12 @@ impl Broker {
 
     /// Whether something waits for room.
     pub(super) fn is_waiting(&self) -> bool {
-        self.is_connected && !self.unsent.is_empty()
+        self.is_connected && self.is_read && !self.unsent.is_empty()
     }
 
     /// Gives the client what it has room for.
     pub(super) fn pump(&mut self) {
-        while let Some(topic) = self.unsent.front().filter(|_| self.is_connected) {
+        while let Some(topic) = self.unsent.front().filter(|_| self.is_connected && self.is_read) {
             let Some(payload) = self.truth.get(topic) else { break };
             // What a lost connection takes with it is told again with all else, so that nothing has to be confirmed.
             if self.client.try_publish(topic, QoS::AtMostOnce, true, payload.clone()).is_err() {
@@ -128,7 +219,9 @@ impl Broker {
     /// Says that the bridge is gone.
     pub(super) async fn close(mut self) {
         const PATIENCE: Duration = Duration::from_secs(1);
-        self.publish_anew(self.availability.clone(), OFFLINE.to_owned());
+        if let Some(availability) = self.availability.clone() {
+            self.publish_anew(availability, OFFLINE.to_owned());
+        }
         while self.is_waiting() {
             tokio::time::sleep(Duration::from_millis(5)).await;
             self.pump();
@@ -148,10 +241,10 @@ async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
                 is_away = false;
                 News::Connected
             }
-            // What is retained was a wish of yesterday.
-            Ok(Event::Incoming(Packet::Publish(message))) if !message.retain => {
+            Ok(Event::Incoming(Packet::Publish(message))) => {
                 let Ok(payload) = String::from_utf8(message.payload.to_vec()) else { continue };
-                News::Message { topic: message.topic, payload }
+                let topic = message.topic;
+                if message.retain { News::Remembered { topic, payload } } else { News::Message { topic, payload } }
             }
             Ok(_) => continue,
             Err(ConnectionError::RequestsDone) => return,

@@ -30,6 +30,8 @@ pub(super) enum Group {
     Silent,
     /// What is announced: in case that an announcement was lost.
     Announced,
+    /// Who the node is: of its profile.
+    Identity,
 }
 
 /// An object that is shown.
@@ -53,7 +55,7 @@ pub(super) struct Thing {
 /// The shortest and the longest time between two questions of a group, by the shortest that the user wants.
 fn bounds(group: Group, least: Duration) -> (Duration, Duration) {
     match group {
-        Group::First => (6 * least, 6 * least),
+        Group::First | Group::Identity => (6 * least, 6 * least),
         Group::Silent => (least, 30 * least),
         Group::Announced => (30 * least, 180 * least),
     }
@@ -97,6 +99,7 @@ impl Thing {
             Group::First => readable.union(DESCRIBES.intersection(self.maps.readable)),
             Group::Silent => readable.difference(self.maps.announced),
             Group::Announced => readable.intersection(self.maps.announced),
+            Group::Identity => PropertySet::EMPTY,
         }
     }
 
@@ -104,7 +107,7 @@ impl Thing {
     pub(super) fn next(&mut self, group: Group, least: Duration, changed: bool) -> Duration {
         let (shortest, longest) = bounds(group, least.max(self.quirks.poll_least));
         let interval = match group {
-            Group::First => return shortest,
+            Group::First | Group::Identity => return shortest,
             Group::Silent => &mut self.intervals[0],
             Group::Announced => &mut self.intervals[1],
         };
@@ -290,6 +293,15 @@ impl Thing {
             Some((topic(&path), payload))
         });
         said.collect()
+    }
+
+    /// All topics that say something of it.
+    pub(super) fn all_topics(&self) -> impl Iterator<Item = String> {
+        let of_properties = self.shown().flat_map(|spec| {
+            let topic = |leaf: shown::Leaf| [&[self.base.as_str(), spec.short_name], &leaf.path[..]].concat().join("/");
+            shown::leaves(spec.data).into_iter().map(topic)
+        });
+        of_properties.chain([format!("{}/{}", self.base, composite::MODE)])
     }
 
     /// What a property says, by its newest form or an earlier one.

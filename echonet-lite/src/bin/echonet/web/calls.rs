@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use echonet_lite::class::PropertySpec;
-use echonet_lite::controller::{Request, Status};
+use echonet_lite::controller::{Answer, Failure, Request, Status};
+use echonet_lite::net::Error;
 use echonet_lite::wire::PropertySet;
 use serde_json::{Map, Value as Json, json};
 
@@ -16,6 +17,9 @@ use super::value;
 
 /// What was written is read after this: some devices take a moment to do it.
 const SETTLED: Duration = Duration::from_secs(2);
+
+/// How long a device that is not at its address is looked for.
+const FOUND: Duration = Duration::from_secs(5);
 
 /// What can be asked of a device.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +98,7 @@ impl Web {
         let edt = value::edt(resource.spec, only_field(body, name)?)?;
         self.write(device, resource.spec.epc, &edt).await?;
         let said = [(resource.spec.epc, edt)];
-        self.home.take(device.addr, device.eoj, &said);
+        self.home.take(device, self.home.certainty(device), &said);
         self.settle(device);
         let values = Values::from(said);
         // What counts for numbers that are multiplied is what was sent.
@@ -117,9 +121,30 @@ impl Web {
         Ok(json!({}))
     }
 
+    /// Asks a device at its node's address, or at the one that the node is found at meanwhile: no other node.
+    async fn ask_its_own(&self, device: &Device, request: &Request<'_>) -> Result<Answer, Problem> {
+        let until = tokio::time::Instant::now() + FOUND;
+        let request = request.only_to(device.node);
+        loop {
+            // Looked at before the address is, so that no move is missed.
+            let moved = self.home.moved.notified();
+            let addr = self.home.device(&device.id)?.addr;
+            match self.endpoint.request(addr, &request).await {
+                Err(error @ Error::Failed(Failure::OtherNode | Failure::NodeSilent { .. })) => {
+                    self.search();
+                    if tokio::time::timeout_at(until, moved).await.is_err() {
+                        return Err(Problem::from(error));
+                    }
+                }
+                result => return result.map_err(Problem::from),
+            }
+        }
+    }
+
     /// Writes a property.
     async fn write(&self, device: &Device, epc: u8, edt: &[u8]) -> Result<(), Problem> {
-        let answer = self.endpoint.set(device.addr, device.eoj, &[(epc, edt)]).await?;
+        let writes = [(epc, edt)];
+        let answer = self.ask_its_own(device, &Request::set(device.eoj, &writes)).await?;
         let refused = || Problem::device(format!("the device refuses {epc:#04X} = {}", hex(edt)));
         if answer.is_ok() { Ok(()) } else { Err(refused()) }
     }
@@ -129,18 +154,23 @@ impl Web {
     pub(super) async fn fetch(&self, device: &Device, epcs: PropertySet, is_fresh: bool) -> Result<Values, Problem> {
         let mut said = Vec::new();
         let mut problem = None;
+        let certainty = self.home.certainty(device);
         for batch in device.quirks.batches(epcs) {
             let request = Request::get(device.eoj, &batch);
-            let request = if is_fresh { request.fresh() } else { request };
-            match self.endpoint.request(device.addr, &request).await {
+            let answer = if is_fresh {
+                self.ask_its_own(device, &request.fresh()).await
+            } else {
+                self.endpoint.request(device.addr, &request).await.map_err(Problem::from)
+            };
+            match answer {
                 Ok(answer) => {
                     let done = answer.outcomes().filter(|outcome| outcome.status == Status::Done);
                     said.extend(done.filter_map(|outcome| Some((outcome.epc, outcome.value?.to_vec()))));
                 }
-                Err(error) => problem = problem.or_else(|| Some(error.into())),
+                Err(error) => problem = problem.or(Some(error)),
             }
         }
-        self.home.take(device.addr, device.eoj, &said);
+        self.home.take(device, certainty, &said);
         match problem {
             Some(problem) if said.is_empty() => Err(problem),
             _ => Ok(said.into_iter().collect()),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use echonet_lite::class::{Class, Data, PropertySpec, Scaled};
-use echonet_lite::controller::{NodeAddr, PropertyMaps};
+use echonet_lite::controller::{NodeAddr, NodeId, PropertyMaps};
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
@@ -39,6 +39,9 @@ pub(super) type Values = HashMap<u8, Vec<u8>>;
 pub(super) struct Device {
     /// What names it for ever: letters, digits and `-`.
     pub(super) id: String,
+    /// What its node has to be when something is asked of it or written to it.
+    pub(super) node: NodeId,
+    /// Where its node is.
     pub(super) addr: NodeAddr,
     pub(super) eoj: Eoj,
     pub(super) class: &'static Class,
@@ -271,6 +274,7 @@ mod tests {
         let (quirks, maker, standard) = (Quirks::default(), Some([0, 0, 0x77]), Some([1, 14, 1, 0]));
         Device {
             id,
+            node: NodeId::Likeness(0),
             addr,
             eoj: class.code.instance(1),
             class,

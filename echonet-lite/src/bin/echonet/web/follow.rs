@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use echonet_lite::controller::{Event, NodeAddr};
+use echonet_lite::controller::{Event, NodeAddr, NodeInfo};
 use echonet_lite::net::Events;
-use echonet_lite::wire::PropertySet;
+use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::Web;
 use super::device::Device;
+use super::home::Met;
+use crate::directory::{Namesake, inquire};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::render;
@@ -17,12 +20,30 @@ use crate::render;
 /// How long answers to a search are waited for, and the time between two searches.
 const SEARCH: Duration = Duration::from_secs(3);
 const SEARCHES: Duration = Duration::from_secs(300);
+/// How often nodes are asked who they are.
+const RECOGNIZED: Duration = Duration::from_secs(60);
+/// The time between the questions to two of them.
+const APART: Duration = Duration::from_millis(5);
 /// The least time between two rounds.
 const LEAST: Duration = Duration::from_millis(100);
 
+/// Who is at `other`, the address of the node that is also at `addr`.
+pub(super) struct Inquiry {
+    addr: NodeAddr,
+    other: NodeAddr,
+    namesake: Namesake,
+}
+
 /// Follows the network for as long as it is there.
-pub(super) async fn follow(web: &Web, mut events: Events, poll: Duration, out: &Output) -> Result<(), Failure> {
+pub(super) async fn follow(
+    web: &Web,
+    mut events: Events,
+    mut inquiries: mpsc::UnboundedReceiver<Inquiry>,
+    poll: Duration,
+    out: &Output,
+) -> Result<(), Failure> {
     let mut searches = tokio::time::interval(SEARCHES);
+    let mut recognitions = tokio::time::interval(RECOGNIZED);
     let mut rounds = tokio::time::interval(poll.max(LEAST));
     rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -33,6 +54,8 @@ pub(super) async fn follow(web: &Web, mut events: Events, poll: Duration, out: &
                 None => return Ok(()),
             },
             _ = searches.tick() => web.search(),
+            Some(inquiry) = inquiries.recv() => web.resolved(&inquiry, out)?,
+            _ = recognitions.tick() => web.recognize(),
             _ = rounds.tick() => web.ask(),
             () = web.home.replanned.notified() => web.ask(),
             () = until(next) => web.sample(),
@@ -53,21 +76,28 @@ impl Web {
         match event {
             Event::Notification(news) => {
                 let said: Vec<_> = news.properties().map(|(epc, edt)| (epc, edt.to_vec())).collect();
-                self.home.take(news.node, news.eoj, &said);
+                self.home.hear(news.node, news.eoj, &said);
             }
             Event::NodeReady(addr) => self.ready(addr, out)?,
-            Event::NodeLost(addr) => self.home.is_lost(addr, true),
-            Event::NodeReturned(addr) => {
-                self.home.is_lost(addr, false);
-                // Somebody else may have its number now.
-                self.ready(addr, out)?;
-                self.ask_all(self.home.devices(|device| device.addr == addr));
+            Event::NodeLost(addr) => self.home.lost(addr),
+            // Another node can have the address since: it is being asked, and ready when it has answered.
+            Event::NodeAnnounced(addr) | Event::NodeReturned(addr) | Event::NodeMoved { from: addr, .. } => {
+                self.home.doubt(addr);
             }
-            Event::NodeAnnounced(addr) => self.ask_all(self.home.devices(|device| device.addr == addr)),
-            Event::NodeJoined { addr, .. } => self.home.lacks(addr),
+            Event::NodeReplaced(addr) => {
+                self.home.doubt(addr);
+                self.home.left(addr);
+                self.search();
+            }
+            Event::NodeJoined { node, addr } => {
+                self.home.left(addr);
+                self.ready(node, out)?;
+            }
             Event::Missed(count) => {
                 out.remark(format_args!("{count} events came too fast: everything is asked for"));
-                self.ask_all(self.home.devices(|_| true));
+                for info in self.endpoint.nodes() {
+                    if info.is_ready { self.ready(info.addr, out)? } else { self.home.doubt(info.addr) }
+                }
             }
             _ => {}
         }
@@ -77,19 +107,66 @@ impl Web {
     /// All is known of a node.
     fn ready(&self, addr: NodeAddr, out: &Output) -> Result<(), Failure> {
         let Some(info) = self.endpoint.node(addr).filter(|info| info.is_ready) else { return Ok(()) };
-        let is_there = |addr| self.endpoint.node(addr).is_some_and(|info| !info.is_lost);
-        for device in self.home.has(&info, &self.quirks, is_there) {
+        let met = self.home.has(&info, &self.quirks);
+        self.met(&info, met, out)
+    }
+
+    /// It has been asked whether a node is at the address that it had before.
+    pub(super) fn resolved(&self, inquiry: &Inquiry, out: &Output) -> Result<(), Failure> {
+        let Some(info) = self.endpoint.node(inquiry.addr).filter(|info| info.is_ready) else { return Ok(()) };
+        let met = self.home.resolved(&info, &self.quirks, inquiry.other, inquiry.namesake);
+        self.met(&info, met, out)
+    }
+
+    fn met(&self, info: &NodeInfo, met: Met, out: &Output) -> Result<(), Failure> {
+        let new = match met {
+            Met::Devices(new) => new,
+            Met::Elsewhere(other) => {
+                let (web, info) = (self.clone(), info.clone());
+                tokio::spawn(async move {
+                    let namesake = match web.endpoint.node(other) {
+                        Some(old) => inquire(&web.endpoint, &old, &info).await,
+                        None => Namesake::Gone,
+                    };
+                    // The server has ended.
+                    let _ = web.inquiries.send(Inquiry { addr: info.addr, other, namesake });
+                });
+                return Ok(());
+            }
+        };
+        for device in &new {
             let object = render::object_json(device.eoj);
             out.result(
-                || json!({ "event": "found", "address": addr.to_string(), "object": object, "device": device.id }),
-                || format!("{addr} {} is {}", render::object(device.eoj), device.id),
+                || json!({ "event": "found", "address": device.addr.to_string(), "object": object, "device": device.id }),
+                || format!("{} {} is {}", device.addr, render::object(device.eoj), device.id),
             )?;
-            self.ask_for(device.readable(), device);
+            self.ask_for(device.readable(), Arc::clone(device));
         }
+        // The others may have changed meanwhile.
+        let is_new = |device: &Device| new.iter().any(|other| other.id == device.id);
+        self.ask_all(self.home.devices(|device| device.addr == info.addr && !is_new(device)));
+        self.home.moved.notify_waiters();
         Ok(())
     }
 
-    fn search(&self) {
+    /// Asks every node who it is, though nothing was heard: an announcement can be lost. What answers differently than before
+    /// comes as an event.
+    fn recognize(&self) {
+        let endpoint = self.endpoint.clone();
+        tokio::spawn(async move {
+            for info in endpoint.nodes() {
+                tokio::time::sleep(APART).await;
+                if info.is_ready {
+                    let endpoint = endpoint.clone();
+                    tokio::spawn(async move { endpoint.get(info.addr, Eoj::NODE_PROFILE, &[0x83, 0x8A, 0xD6]).await });
+                } else {
+                    endpoint.interview(info.addr);
+                }
+            }
+        });
+    }
+
+    pub(super) fn search(&self) {
         let endpoint = self.endpoint.clone();
         // What it finds comes as events; a search that cannot be made is made up for by the next.
         tokio::spawn(async move { endpoint.discover(SEARCH).await.map(drop) });

@@ -1,6 +1,6 @@
 //! What is known of the home, and who is told when it changes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,9 @@ use super::histories::Histories;
 use super::problem::Problem;
 use super::stored::Stored;
 use super::{bulks, groups};
+use crate::directory::{Directory, Found, Namesake};
+use crate::names;
 use crate::quirks::Table;
-use crate::{names, render};
 
 /// Messages that a slow reader may be behind; who is further behind is told everything anew.
 const BEHIND: usize = 1024;
@@ -36,16 +37,26 @@ pub(super) struct Home {
     readers: broadcast::Sender<Message>,
     /// Somebody wants values at other times than before.
     pub(super) replanned: Notify,
+    /// A node has been found, perhaps at another address.
+    pub(super) moved: Notify,
 }
 
 /// What is known.
 pub(super) struct State {
     devices: BTreeMap<String, Known>,
-    /// The first part of the ids of a node's devices.
-    nodes: HashMap<NodeAddr, String>,
+    /// The first part of the ids of a node's devices is its name.
+    directory: Directory,
     pub(super) groups: Stored<groups::Group>,
     pub(super) bulks: Stored<bulks::Bulk>,
     pub(super) histories: Histories,
+}
+
+/// What is known of a node that has told who it is.
+pub(super) enum Met {
+    /// These of its devices are new, or somewhere else.
+    Devices(Vec<Arc<Device>>),
+    /// It is known at another address.
+    Elsewhere(NodeAddr),
 }
 
 /// A device, and what it last said.
@@ -65,12 +76,17 @@ impl Home {
     pub(super) fn new() -> Self {
         let state = State {
             devices: BTreeMap::new(),
-            nodes: HashMap::new(),
+            directory: Directory::new('-'),
             groups: Stored::new("group"),
             bulks: Stored::new("bulk"),
             histories: Histories::new(),
         };
-        Self { state: Mutex::new(state), readers: broadcast::Sender::new(BEHIND), replanned: Notify::new() }
+        Self {
+            state: Mutex::new(state),
+            readers: broadcast::Sender::new(BEHIND),
+            replanned: Notify::new(),
+            moved: Notify::new(),
+        }
     }
 
     /// Nothing that is done with it can leave it half done.
@@ -109,11 +125,31 @@ impl Home {
         }
     }
 
-    /// All is known of a node: has the devices that have come, and no more those that have gone. The new ones.
-    pub(super) fn has(&self, info: &NodeInfo, quirks: &Table, is_there: impl Fn(NodeAddr) -> bool) -> Vec<Arc<Device>> {
+    /// All is known of a node: has the devices that have come, and no more those that have gone.
+    pub(super) fn has(&self, info: &NodeInfo, quirks: &Table) -> Met {
+        let found = self.state().directory.ready(info);
+        self.found(info, quirks, found)
+    }
+
+    /// It has been asked whether a node is at the address that it had before.
+    pub(super) fn resolved(&self, info: &NodeInfo, quirks: &Table, other: NodeAddr, namesake: Namesake) -> Met {
+        let found = self.state().directory.resolve(info, other, namesake);
+        self.found(info, quirks, found)
+    }
+
+    fn found(&self, info: &NodeInfo, quirks: &Table, found: Found) -> Met {
+        match found {
+            Found::Nameless => Met::Devices(Vec::new()),
+            Found::Here(name) | Found::Arrived(name) => Met::Devices(self.has_devices(info, quirks, &name)),
+            Found::Elsewhere(other) => Met::Elsewhere(other),
+        }
+    }
+
+    /// The devices of a node that are new, or somewhere else.
+    fn has_devices(&self, info: &NodeInfo, quirks: &Table, node: &str) -> Vec<Arc<Device>> {
         let mut state = self.state();
-        let node = state.node(info, is_there);
-        let ids: Vec<_> = info.objects.iter().map(|object| id(&node, object.eoj)).collect();
+        let Some((addr, node_id)) = state.directory.place(node) else { return Vec::new() };
+        let ids: Vec<_> = info.objects.iter().map(|object| id(node, object.eoj)).collect();
         let below = format!("{node}-");
         let gone: Vec<_> = state
             .devices
@@ -127,13 +163,17 @@ impl Home {
             let (Some(class), Some(maps)) = (names::class_of(object.eoj), object.maps) else { continue };
             let quirks = quirks.of(info.maker, object.eoj.class_code());
             let maps = quirks.mend(maps);
-            let is_known = |known: &Known| (known.device.addr, known.device.maps) == (info.addr, maps);
-            if state.devices.get(&id).is_some_and(is_known) {
-                continue;
+            if let Some(known) = state.devices.get_mut(&id) {
+                self.is_online(known, !info.is_lost);
+                if (known.device.addr, known.device.maps) == (addr, maps) {
+                    continue;
+                }
             }
-            let (addr, eoj, atomic) = (info.addr, object.eoj, tokio::sync::Mutex::default());
+            let (eoj, atomic) = (object.eoj, tokio::sync::Mutex::default());
             let (maker, standard) = (info.maker, info.version);
-            let device = Arc::new(Device { id: id.clone(), addr, eoj, class, maps, quirks, maker, standard, atomic });
+            let device =
+                Device { id: id.clone(), node: node_id, addr, eoj, class, maps, quirks, maker, standard, atomic };
+            let device = Arc::new(device);
             let known = Known {
                 device: Arc::clone(&device),
                 values: Values::new(),
@@ -156,30 +196,65 @@ impl Home {
         }
     }
 
-    /// A node is no more, or is another one.
-    pub(super) fn lacks(&self, addr: NodeAddr) {
-        let mut state = self.state();
-        state.nodes.remove(&addr);
-        let ids: Vec<_> = state.of(addr).map(|known| known.device.id.clone()).collect();
-        ids.iter().for_each(|id| self.forget(&mut state, id));
+    /// Another node can have an address since: what comes from there says nothing until it has told who it is.
+    pub(super) fn doubt(&self, addr: NodeAddr) {
+        self.state().directory.doubt(addr);
     }
 
-    /// A node answers no more, or again.
-    pub(super) fn is_lost(&self, addr: NodeAddr, is_lost: bool) {
+    /// The node that was at an address is there no more: its devices are offline if it has no other.
+    pub(super) fn left(&self, addr: NodeAddr) {
         let mut state = self.state();
-        for known in state.devices.values_mut().filter(|known| known.device.addr == addr) {
-            if std::mem::replace(&mut known.is_lost, is_lost) != is_lost {
-                self.tell(|| message("status", &json!({ "id": known.device.id, "online": !is_lost })));
-            }
+        if let Some(name) = state.directory.left(addr) {
+            self.is_node_online(&mut state, &name, false);
+        }
+    }
+
+    /// A node answers no more at an address.
+    pub(super) fn lost(&self, addr: NodeAddr) {
+        let mut state = self.state();
+        if let Some(name) = state.directory.lost(addr) {
+            self.is_node_online(&mut state, &name, false);
+        }
+    }
+
+    fn is_node_online(&self, state: &mut State, node: &str, is_online: bool) {
+        let below = format!("{node}-");
+        let is_of = |known: &&mut Known| known.device.id.strip_prefix(&below).is_some_and(is_eoj);
+        state.devices.values_mut().filter(is_of).for_each(|known| self.is_online(known, is_online));
+    }
+
+    fn is_online(&self, known: &mut Known, is_online: bool) {
+        if std::mem::replace(&mut known.is_lost, !is_online) == is_online {
+            self.tell(|| message("status", &json!({ "id": known.device.id, "online": is_online })));
+        }
+    }
+
+    /// How often it was doubtful who is at a device's address; none while it is, or while the device is at no address.
+    pub(super) fn certainty(&self, device: &Device) -> Option<u64> {
+        let state = self.state();
+        let who = state.directory.who(device.addr)?;
+        let is_its_own = device.id.strip_prefix(&**who).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_eoj);
+        is_its_own.then(|| state.directory.doubts(device.addr))
+    }
+
+    /// A node has announced something.
+    pub(super) fn hear(&self, addr: NodeAddr, eoj: Eoj, said: &[(u8, Vec<u8>)]) {
+        let mut state = self.state();
+        let Some(id) = state.directory.who(addr).map(|node| id(node, eoj)) else { return };
+        self.learn(&mut state, &id, said);
+    }
+
+    /// A device has answered; `certainty` is what it was when it was asked.
+    pub(super) fn take(&self, device: &Device, certainty: Option<u64>, said: &[(u8, Vec<u8>)]) {
+        if certainty.is_some() && self.certainty(device) == certainty {
+            self.learn(&mut self.state(), &device.id, said);
         }
     }
 
     /// A device has said something.
-    pub(super) fn take(&self, addr: NodeAddr, eoj: Eoj, said: &[(u8, Vec<u8>)]) {
-        let mut state = self.state();
-        let Some(id) = state.nodes.get(&addr).map(|node| id(node, eoj)) else { return };
-        let State { devices, histories, .. } = &mut *state;
-        let Some(known) = devices.get_mut(&id) else { return };
+    fn learn(&self, state: &mut State, id: &str, said: &[(u8, Vec<u8>)]) {
+        let State { devices, histories, .. } = state;
+        let Some(known) = devices.get_mut(id) else { return };
         let is_new = |(epc, edt): &&(u8, Vec<u8>)| known.values.get(epc) != Some(edt);
         let news: Vec<_> = said.iter().filter(is_new).cloned().collect();
         let changed = news.iter().fold(PropertySet::EMPTY, |set, (epc, _)| set.with(*epc));
@@ -189,7 +264,7 @@ impl Home {
         let resources = known.device.resources().filter(|resource| resource.is_readable);
         for resource in resources.filter(|of| touched(of.spec.epc, known.device.coefficients(of.spec))) {
             let Some(value) = known.device.read(resource.spec, &known.values) else { continue };
-            histories.changed(&id, resource.spec.epc, &value);
+            histories.changed(id, resource.spec.epc, &value);
             self.tell(|| message("property", &json!({ "id": id, "name": resource.name, "value": value })));
         }
     }
@@ -251,30 +326,6 @@ impl State {
     pub(super) fn devices(&self) -> impl ExactSizeIterator<Item = &Known> {
         self.devices.values()
     }
-
-    fn of(&self, addr: NodeAddr) -> impl Iterator<Item = &Known> {
-        self.devices.values().filter(move |known| known.device.addr == addr)
-    }
-
-    /// The first part of the ids of a node's devices: its identification number. Makers who give all their devices the same
-    /// have the address behind it, unless who had the number before is there no more, and so has moved.
-    fn node(&mut self, info: &NodeInfo, is_there: impl Fn(NodeAddr) -> bool) -> String {
-        if let Some(known) = self.nodes.get(&info.addr) {
-            return known.clone();
-        }
-        let number = info.identification.as_ref().map(|number| render::hex(number).to_lowercase());
-        let mut name = number.unwrap_or_else(|| plain(info.addr));
-        let namesake = self.nodes.iter().find(|(_, known)| **known == name).map(|(addr, _)| *addr);
-        match namesake {
-            Some(other) if is_there(other) => name = format!("{name}-{}", plain(info.addr)),
-            Some(other) => {
-                self.nodes.remove(&other);
-            }
-            None => {}
-        }
-        self.nodes.insert(info.addr, name.clone());
-        name
-    }
 }
 
 impl Known {
@@ -309,9 +360,4 @@ fn id(node: &str, eoj: Eoj) -> String {
 /// Whether the rest of an id names an object, and not a namesake's address.
 fn is_eoj(rest: &str) -> bool {
     rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// An address as a part of an id.
-fn plain(addr: NodeAddr) -> String {
-    addr.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

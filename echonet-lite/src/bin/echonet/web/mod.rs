@@ -32,7 +32,7 @@ use guard::Guard;
 use home::Home;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::commands::{Options, Web as Args};
 use crate::failure::Failure;
@@ -51,6 +51,7 @@ struct Shared {
     endpoint: Endpoint,
     home: Home,
     quirks: quirks::Table,
+    inquiries: mpsc::UnboundedSender<follow::Inquiry>,
     /// Places for readers of events.
     readers: Arc<Semaphore>,
 }
@@ -77,12 +78,14 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     let endpoint = link::builder(options).controller(settings).bind().await?;
     let events = endpoint.events();
     let readers = Arc::new(Semaphore::new(events::READERS));
-    let web = Web(Arc::new(Shared { endpoint, home: Home::new(), quirks, readers }));
+    // As many at a time as there are nodes at most.
+    let (inquiries, inquired) = mpsc::unbounded_channel();
+    let web = Web(Arc::new(Shared { endpoint, home: Home::new(), quirks, inquiries, readers }));
     let url = format!("http://{}/", listener.local_addr()?);
     out.result(|| json!({ "event": "listening", "url": url }), || format!("the home is at {url}"))?;
     tokio::spawn(serve::serve(listener, routes::router(web.clone(), guard)));
     tokio::select! {
-        followed = follow::follow(&web, events, args.poll, out) => followed,
+        followed = follow::follow(&web, events, inquired, args.poll, out) => followed,
         () = link::after(options.timeout) => Ok(()),
     }
 }

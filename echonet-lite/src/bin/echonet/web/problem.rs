@@ -96,7 +96,7 @@ impl From<Error> for Problem {
             Error::Refused(RequestError::Full | RequestError::NodeFull | RequestError::TooManyNodes) => {
                 return Self::busy(error.to_string());
             }
-            Error::Failed(Failure::TimedOut { .. } | Failure::NodeSilent { .. }) => Kind::Timeout,
+            Error::Failed(Failure::TimedOut { .. } | Failure::NodeSilent { .. } | Failure::OtherNode) => Kind::Timeout,
             _ => Kind::Device,
         };
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, kind, error.to_string())

@@ -1,0 +1,203 @@
+//! Which node is where: nodes are named by what they are ([`NodeId`]), and their addresses are looked up by these names.
+//!
+//! A name stays when its node moves, disappears or comes back; an address only leads to a name while it is certain who is there.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use echonet_lite::controller::{Failure, NodeAddr, NodeId, NodeInfo, Request};
+use echonet_lite::net::{Endpoint, Error};
+use echonet_lite::wire::{Eoj, PropertySet};
+
+/// How long the address that a node had before is asked whether the node is there.
+const INQUIRY: Duration = Duration::from_secs(2);
+
+/// What a node is called wherever it is.
+pub(crate) type Name = Arc<str>;
+
+/// All nodes that have been found.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Between an identification number that several nodes have and the address of one of them.
+    separator: char,
+    nodes: BTreeMap<Name, Node>,
+    at: HashMap<NodeAddr, Name>,
+    /// Addresses at which there may be another node than was known.
+    doubted: HashSet<NodeAddr>,
+    /// How often it became doubtful who has an address.
+    doubts: HashMap<NodeAddr, u64>,
+}
+
+#[derive(Debug)]
+struct Node {
+    id: NodeId,
+    /// The first one is used. None while the node is not found.
+    addrs: Vec<NodeAddr>,
+}
+
+/// What is known of a node that has told who it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It tells nothing that could name it.
+    Nameless,
+    /// It is where it was.
+    Here(Name),
+    /// It is new, or has been found again at another address.
+    Arrived(Name),
+    /// It is known at another address: whether it is there too has to be asked.
+    Elsewhere(NodeAddr),
+}
+
+/// Who is at the address that a node was known at, when the same identity is told at another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Namesake {
+    /// Nobody, or another node: it has moved.
+    Gone,
+    /// The same node: it has two addresses.
+    Same,
+    /// A different node with the same number.
+    Twin,
+}
+
+impl Directory {
+    pub(crate) fn new(separator: char) -> Self {
+        let (nodes, at) = (BTreeMap::new(), HashMap::new());
+        Self { separator, nodes, at, doubted: HashSet::new(), doubts: HashMap::new() }
+    }
+
+    /// Where a node is, and what it has to be when something is written to it.
+    pub(crate) fn place(&self, name: &str) -> Option<(NodeAddr, NodeId)> {
+        let node = self.nodes.get(name)?;
+        Some((*node.addrs.first()?, node.id))
+    }
+
+    /// Who is certain to be at an address.
+    pub(crate) fn who(&self, addr: NodeAddr) -> Option<&Name> {
+        self.at.get(&addr).filter(|_| !self.doubted.contains(&addr))
+    }
+
+    /// Who was last known at an address.
+    pub(crate) fn who_was(&self, addr: NodeAddr) -> Option<&Name> {
+        self.at.get(&addr)
+    }
+
+    /// Another node may have an address now. What was asked there before says nothing any more ([`Self::doubts`]).
+    pub(crate) fn doubt(&mut self, addr: NodeAddr) {
+        self.doubted.insert(addr);
+        *self.doubts.entry(addr).or_default() += 1;
+    }
+
+    /// Changes when it becomes doubtful who has an address: what was asked before is not to be taken then.
+    pub(crate) fn doubts(&self, addr: NodeAddr) -> u64 {
+        self.doubts.get(&addr).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn is_doubted(&self, addr: NodeAddr) -> bool {
+        self.doubted.contains(&addr)
+    }
+
+    /// A node has told who it is.
+    pub(crate) fn ready(&mut self, info: &NodeInfo) -> Found {
+        let addr = info.addr;
+        self.doubted.remove(&addr);
+        let Some(id) = info.id() else { return Found::Nameless };
+        if let Some(name) = self.at.get(&addr).cloned() {
+            if self.nodes.get(&name).is_some_and(|node| node.id == id) {
+                return Found::Here(name);
+            }
+            self.left(addr);
+        }
+        let name = Name::from(id.to_string());
+        match self.nodes.get(&name).map(|node| node.addrs.first().copied()) {
+            Some(Some(other)) => Found::Elsewhere(other),
+            Some(None) | None => Found::Arrived(self.settle(name, id, addr)),
+        }
+    }
+
+    /// It has been asked who is at the address at which a node was known before. The name of the node, and whether it is one
+    /// that was shown before at this address.
+    pub(crate) fn resolve(&mut self, info: &NodeInfo, other: NodeAddr, namesake: Namesake) -> Found {
+        let addr = info.addr;
+        let Some(id) = info.id().filter(|_| !self.is_doubted(addr)) else { return Found::Nameless };
+        let name = Name::from(id.to_string());
+        // Meanwhile the other one may have left, or another one may have come.
+        let is_there = self.nodes.get(&name).is_some_and(|node| node.addrs.contains(&other));
+        match namesake {
+            Namesake::Same if is_there => {
+                self.nodes.entry(name.clone()).and_modify(|node| node.addrs.push(addr));
+                self.at.insert(addr, name.clone());
+                Found::Here(name)
+            }
+            Namesake::Twin if is_there => {
+                let name = format!("{name}{}{}", self.separator, plain(addr, self.separator));
+                Found::Arrived(self.settle(name.into(), id, addr))
+            }
+            Namesake::Gone | Namesake::Same | Namesake::Twin => {
+                if is_there {
+                    self.left(other);
+                }
+                match self.nodes.get(&name).and_then(|node| node.addrs.first().copied()) {
+                    Some(other) => Found::Elsewhere(other),
+                    None => Found::Arrived(self.settle(name, id, addr)),
+                }
+            }
+        }
+    }
+
+    /// The node that was at an address is there no more; its name, if it is nowhere now.
+    pub(crate) fn left(&mut self, addr: NodeAddr) -> Option<Name> {
+        let name = self.at.remove(&addr)?;
+        let node = self.nodes.get_mut(&name)?;
+        node.addrs.retain(|own| *own != addr);
+        node.addrs.is_empty().then_some(name)
+    }
+
+    /// A node does not answer at an address; its name, if it has no other.
+    pub(crate) fn lost(&mut self, addr: NodeAddr) -> Option<Name> {
+        let name = self.at.get(&addr)?.clone();
+        let node = self.nodes.get_mut(&name)?;
+        if node.addrs.len() < 2 {
+            return Some(name);
+        }
+        self.left(addr)
+    }
+
+    fn settle(&mut self, name: Name, id: NodeId, addr: NodeAddr) -> Name {
+        self.nodes.insert(name.clone(), Node { id, addrs: vec![addr] });
+        self.at.insert(addr, name.clone());
+        name
+    }
+}
+
+/// Asks at the address at which a node was known whether the node is still there, and if so whether it is the one that tells
+/// the same identity at another address: there are nodes with two addresses, and makers who give all their devices one number.
+/// One node has the same objects and settings at both.
+pub(crate) async fn inquire(endpoint: &Endpoint, old: &NodeInfo, new: &NodeInfo) -> Namesake {
+    let Some(id) = new.id() else { return Namesake::Gone };
+    let object = new.objects.first().and_then(|object| Some((object.eoj, object.maps?)));
+    let (eoj, settings) = object.map_or((Eoj::NODE_PROFILE, PropertySet::of(&[0x82])), |(eoj, maps)| {
+        let settings = maps.readable.intersection(maps.writable.union(SERIAL));
+        (eoj, if settings.is_empty() { maps.readable } else { settings })
+    });
+    let epcs: Vec<_> = settings.iter().collect();
+    let request = Request::get(eoj, &epcs).fresh().only_to(id).timeout(INQUIRY);
+    let there = match endpoint.request(old.addr, &request).await {
+        Ok(answer) => answer,
+        Err(Error::Failed(Failure::TimedOut { tries: 1.., .. })) => return Namesake::Twin,
+        Err(_) => return Namesake::Gone,
+    };
+    let objects = |info: &NodeInfo| info.objects.iter().map(|object| object.eoj).collect::<Vec<_>>();
+    let Ok(here) = endpoint.request(new.addr, &Request::get(eoj, &epcs).fresh().timeout(INQUIRY)).await else {
+        return Namesake::Twin;
+    };
+    let is_same = objects(old) == objects(new) && settings.iter().all(|epc| there.get(epc) == here.get(epc));
+    if is_same { Namesake::Same } else { Namesake::Twin }
+}
+
+const SERIAL: PropertySet = PropertySet::of(&[0x8D]);
+
+/// An address as a part of a name.
+fn plain(addr: NodeAddr, separator: char) -> String {
+    addr.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { separator }).collect()
+}

@@ -1,0 +1,177 @@
+//! Nodes that swap their addresses, move, disappear or are replaced: what MQTT says of them, and whom commands reach.
+
+use super::*;
+use echonet_lite::emulate::{Fault, Kind, NodePlan, ObjectPlan};
+
+const LEVEL: u8 = 0xB0;
+
+/// What MQTT shows within this time after something has happened (the requirement is 5 s; the rest is for a loaded machine).
+const SOON: Duration = Duration::from_secs(20);
+
+fn light(serial: u64, level: u8) -> NodePlan {
+    let mut object = ObjectPlan::new(class::by_name("0290").unwrap(), 1);
+    object.values.push((LEVEL, vec![level]));
+    NodePlan::new(serial, [object])
+}
+
+/// The same light, which says nothing of itself.
+fn silent(plan: NodePlan) -> NodePlan {
+    NodePlan { faults: vec![Fault::new(Kind::NoAnnouncement)], ..plan }
+}
+
+/// The topic of the light with a serial number.
+fn of(serial: u64) -> String {
+    format!("echonet/fe000077{serial:026x}/029001")
+}
+
+fn available(serial: u64) -> String {
+    format!("echonet/fe000077{serial:026x}/availability")
+}
+
+struct Scene {
+    broker: Mosquitto,
+    home: Home,
+    net: u8,
+    bridge: Option<Running>,
+    listener: Listener,
+}
+
+impl Scene {
+    fn new(net: u8, name: &str, plans: &[NodePlan]) -> Option<Self> {
+        if !is_there() {
+            return None;
+        }
+        let broker = Mosquitto::start(name);
+        let home = Home::of([127, 74, net], PORT + u16::from(net), plans.to_vec());
+        let bridge = Some(bridge(net, &broker, "1"));
+        let listener = Listener::new(&broker);
+        listener.devices(plans.len());
+        Some(Self { broker, home, net, bridge, listener })
+    }
+
+    /// Other nodes instead of all that there were: each at the address that ends so.
+    fn becomes(&mut self, plans: &[(NodePlan, u8)]) {
+        self.home.nodes.clear();
+        for (plan, host) in plans {
+            self.home.serve(plan, *host);
+        }
+    }
+
+    fn says(&self, what: &str, begun: Instant, topic: &str, payload: &str) {
+        let at = self.listener.wait_for(topic, payload);
+        let took = at.saturating_duration_since(begun);
+        println!("{what}: {topic} {payload} after {took:?}");
+        assert!(took < SOON, "{what}: {topic} {payload} came after {took:?}");
+    }
+
+    /// A command reaches the node that it is for: its place in the home, and the others stay as they are.
+    fn reaches(&self, what: &str, serial: u64, level: u8, at: usize) {
+        let others: Vec<_> = (0..self.home.nodes.len()).filter(|other| *other != at).collect();
+        let before: Vec<_> = others.iter().map(|other| self.home.value(*other, LEVEL)).collect();
+        let (begun, topic) = (Instant::now(), format!("{}/lightLevel", of(serial)));
+        self.listener.command(&topic, &level.to_string());
+        self.says(what, begun, &topic, &level.to_string());
+        assert_eq!(self.home.value(at, LEVEL), [level], "{what}");
+        let after: Vec<_> = others.iter().map(|other| self.home.value(*other, LEVEL)).collect();
+        assert_eq!(after, before, "{what}: another node was written to");
+    }
+}
+
+#[test]
+fn two_nodes_swap_their_addresses() {
+    let Some(mut scene) = Scene::new(3, "swap", &[light(1, 11), light(2, 22)]) else { return };
+    let begun = Instant::now();
+    scene.becomes(&[(light(1, 31), 2), (light(2, 32), 1)]);
+    // While it is being found out who is where.
+    scene.reaches("a command during the swap", 1, 41, 0);
+    scene.reaches("a command during the swap", 2, 42, 1);
+    scene.home.change(0, LEVEL, &[51]);
+    scene.home.change(1, LEVEL, &[52]);
+    scene.says("swapped", begun, &format!("{}/lightLevel", of(1)), "51");
+    scene.says("swapped", begun, &format!("{}/lightLevel", of(2)), "52");
+    for serial in [1, 2] {
+        scene.says("swapped", begun, &available(serial), "online");
+    }
+}
+
+#[test]
+fn two_nodes_swap_their_addresses_without_a_word() {
+    let Some(mut scene) = Scene::new(4, "silent-swap", &[light(1, 11), light(2, 22)].map(silent)) else { return };
+    scene.becomes(&[(silent(light(1, 31)), 2), (silent(light(2, 32)), 1)]);
+    scene.reaches("a command after a silent swap", 2, 42, 1);
+    scene.reaches("a command after a silent swap", 1, 41, 0);
+}
+
+#[test]
+fn a_node_moves_and_another_takes_its_place() {
+    let Some(mut scene) = Scene::new(5, "move", &[light(1, 11), light(2, 22)]) else { return };
+    let begun = Instant::now();
+    scene.becomes(&[(light(1, 31), 7), (light(2, 22), 2)]);
+    scene.reaches("a command after a move", 1, 41, 0);
+    scene.says("moved", begun, &available(1), "online");
+
+    // A new device at the address of an old one, which is nowhere now.
+    let begun = Instant::now();
+    scene.becomes(&[(light(3, 33), 7), (light(2, 22), 2)]);
+    scene.says("replaced", begun, &available(1), "offline");
+    scene.says("replaced", begun, &available(3), "online");
+    scene.says("replaced", begun, &format!("{}/lightLevel", of(3)), "33");
+    scene.listener.command(&format!("{}/lightLevel", of(1)), "99");
+    scene.reaches("a command to the new one", 3, 43, 0);
+    assert_eq!(scene.listener.values()[&available(1)], "offline");
+
+    // It comes back somewhere else, and what the new one was told was not for it.
+    let begun = Instant::now();
+    scene.home.serve(&light(1, 61), 9);
+    scene.says("back", begun, &available(1), "online");
+    scene.reaches("a command after it came back", 1, 71, 2);
+}
+
+#[test]
+fn a_node_with_two_addresses_is_one() {
+    let Some(mut scene) = Scene::new(6, "two-addresses", &[light(1, 11), light(2, 22)]) else { return };
+    scene.home.serve(&light(1, 11), 9);
+    // When a later node is there, what the bridge makes of the second address is known.
+    let begun = Instant::now();
+    scene.home.serve(&light(3, 33), 10);
+    scene.says("found", begun, &format!("{}/lightLevel", of(3)), "33");
+    assert_eq!(scene.listener.devices(3).len(), 3);
+    // Without its first address it is asked at the other.
+    scene.home.nodes.remove(0);
+    scene.reaches("a command to the second address", 1, 41, 1);
+}
+
+#[test]
+fn after_a_restart_what_is_not_there_is_offline_and_can_be_cleaned_away() {
+    let plans = [light(1, 11), light(2, 22), light(3, 33), light(4, 44)];
+    let Some(mut scene) = Scene::new(8, "restart", &plans) else { return };
+    // The bridge dies, and half of the devices go.
+    drop(scene.bridge.take());
+    scene.listener.wait_for("echonet/bridge/availability", "offline");
+    assert_eq!(scene.listener.values()[&available(3)], "online", "what is retained is as it was");
+    scene.home.nodes.truncate(2);
+    let begun = Instant::now();
+    scene.bridge = Some(bridge(scene.net, &scene.broker, "1"));
+    for (serial, state) in [(3, "offline"), (4, "offline"), (1, "online"), (2, "online")] {
+        scene.says("restarted", begun, &available(serial), state);
+    }
+    scene.says("restarted", begun, "echonet/bridge/availability", "online");
+    drop(scene.bridge.take());
+
+    let (address, url) = (format!("127.75.{}.2", scene.net), format!("mqtt://127.0.0.1:{}", scene.broker.port));
+    let port = (PORT + u16::from(scene.net)).to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_echonet"));
+    command.args(["--port", &port, "--address", &address, "--timeout", "4", "bridge", &url, "--clean"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.lines().count(), 2, "{said}");
+    // A new client hears what is still retained.
+    let listener = Listener::new(&scene.broker);
+    listener.wait_for(&available(1), "online");
+    listener.wait_for(&available(2), "online");
+    let ghosts = |topic: &&String| [3, 4].iter().any(|serial| topic.contains(&format!("{serial:026x}")));
+    let values = listener.values();
+    assert_eq!(values.keys().filter(ghosts).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(values.keys().any(|topic| topic.starts_with(&of(1))), "{values:#?}");
+}
