@@ -129,10 +129,8 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     if let Some(error) = worker.instance.refusal(row) {
         return Admission::Refuse(error, Some(row));
     }
-    if worker.instance.is_short_of_memory()
-        && takes_memory(&worker.instance, row, client, args)
-        && eviction::make_room(worker) == Room::None
-    {
+    client.out_of_memory = worker.instance.is_short_of_memory() && eviction::make_room(worker) == Room::None;
+    if client.out_of_memory && takes_memory(&worker.instance, row, client, args) {
         return Admission::Refuse(Error::OutOfMemory, Some(row));
     }
     if let Some(failure) = disk_failure(&worker.instance)
@@ -321,10 +319,6 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
             client.note_command(row);
             // Of what is let in while data is loaded, nothing needs to be.
             if runs_alone(row, args, client) && (worker.loads || !worker.instance.exclusive.is_loading()) {
-                if worker.instance.is_short_of_memory() {
-                    // Scripts are told whether memory is still short then.
-                    eviction::make_room(worker);
-                }
                 let passed = script::run_alone(worker, client, Call { row, args }, reply);
                 // EXEC may have run HELLO. A client whose script goes on is away with it.
                 if matches!(passed, Passed::Done) {

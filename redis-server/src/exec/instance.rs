@@ -312,6 +312,13 @@ impl Instance {
 
     /// Has entries remember of their use what the policy of eviction wants to know.
     pub fn refresh_usage(&self) {
+    /// Whether commands that store `bytes` may pass `maxmemory` where nothing is evicted: the next command is refused then.
+    #[inline]
+    pub(crate) fn may_refuse_within(&self, bytes: u64) -> bool {
+        let limit = self.config.uint(settings::MAXMEMORY);
+        limit != 0 && memory::used_here() + bytes > limit && !eviction::evicts(&self.config)
+    }
+
         let usage = eviction::usage(&self.config);
         self.databases.iter().for_each(|database| database.set_usage(usage));
     }
