@@ -17,7 +17,7 @@ use crate::command::{Flags, Registry, Row};
 use crate::config::{Config, settings};
 use crate::exec::aof::Aof;
 use crate::exec::client_eviction::ClientMemory;
-use crate::exec::clock::now_ms;
+use crate::exec::clock::{LastLogged, now_ms};
 use crate::exec::cluster::Cluster;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::exclusive::{Exclusive, Occupation};
@@ -87,6 +87,8 @@ pub struct Instance {
     pub loading: Loading,
     /// Whether it is to end.
     pub ending: Ending,
+    /// Connections that were ended because they spoke HTTP.
+    pub(crate) attacks: LastLogged,
     /// How soon the kernel ends it when memory runs out.
     pub oom_score: OomScore,
     /// What it keeps of its changes.
@@ -180,6 +182,7 @@ impl Instance {
             background: Background::default(),
             loading: Loading::default(),
             ending: Ending::default(),
+            attacks: LastLogged::default(),
             oom_score: OomScore::default(),
             aof: Aof::default(),
             replication: Replication::default(),
