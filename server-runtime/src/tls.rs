@@ -217,7 +217,33 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        let accept = TlsAcceptor::from(self.config).accept(TcpStream::from_std(socket)?);
-        timers::timeout(self.timeout, accept).await?
+        let socket = TcpStream::from_std(socket)?;
+        timers::timeout(self.timeout, async {
+            expect_tls(&socket).await?;
+            TlsAcceptor::from(self.config).accept(socket).await
+        })
+        .await?
     }
+}
+
+/// The first byte of a TLS connection: the content type "handshake" (RFC 8446, section 5.1).
+const HANDSHAKE: u8 = 22;
+/// The longest method of HTTP with the space behind it.
+const METHOD_MAX: usize = "OPTIONS ".len();
+
+/// Waits for the first bytes and leaves them where they are.
+///
+/// # Errors
+/// They begin no TLS handshake; the text says what they begin.
+async fn expect_tls(socket: &TcpStream) -> io::Result<()> {
+    let mut head = [0; METHOD_MAX];
+    let count = socket.peek(&mut head).await?;
+    let head = &head[..count];
+    if head.first().is_none_or(|first| *first == HANDSHAKE) {
+        return Ok(());
+    }
+    let method = head.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let is_http = method.len() < head.len() && method.iter().all(u8::is_ascii_uppercase) && !method.is_empty();
+    let spoken = if is_http { "plain HTTP" } else { "something else than TLS" };
+    Err(io::Error::new(io::ErrorKind::InvalidData, format!("the client speaks {spoken} to a port that serves TLS")))
 }
