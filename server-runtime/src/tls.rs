@@ -23,6 +23,7 @@ use tracing::{error, info};
 
 use crate::error::Error;
 use crate::options::{ClientAuth, HANDSHAKE_TIMEOUT, TlsOptions};
+use crate::self_signed::OwnAuthorities;
 use crate::timers;
 
 /// How often the files are looked at, at most.
@@ -178,7 +179,8 @@ fn client_verifier(options: &TlsOptions) -> Result<Option<Arc<dyn ClientCertVeri
         ));
     };
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    let authorities = certificates(path)?;
+    for certificate in authorities.iter().cloned() {
         roots.add(certificate).map_err(|error| Error::TlsFile { path: path.clone(), reason: error.to_string() })?;
     }
     let provider = Arc::new(ring::default_provider());
@@ -187,7 +189,9 @@ fn client_verifier(options: &TlsOptions) -> Result<Option<Arc<dyn ClientCertVeri
         ClientAuth::None | ClientAuth::Required => builder,
         ClientAuth::Optional => builder.allow_unauthenticated(),
     };
-    builder.build().map(Some).map_err(|error| Error::TlsFile { path: path.clone(), reason: error.to_string() })
+    let others = builder.build();
+    let others = others.map_err(|error| Error::TlsFile { path: path.clone(), reason: error.to_string() })?;
+    Ok(Some(Arc::new(OwnAuthorities { others, authorities })))
 }
 
 fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, Error> {
