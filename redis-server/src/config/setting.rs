@@ -189,6 +189,8 @@ impl Flags {
     pub const OURS: Self = Self(32);
 
     /// Both sets of flags.
+    /// Names a file whose content counts: `CONFIG SET` to the value that it has is a change, too.
+    pub const NAMES_CONTENT: Self = Self(64);
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -196,7 +196,8 @@ impl Config {
         }
     }
 
-    /// `CONFIG SET`: all pairs or none. Returns the settings whose value is another one now.
+    /// `CONFIG SET`: all pairs or none. Returns the settings whose value is another one now, and those that
+    /// [name a content](Flags::NAMES_CONTENT), which may be another one.
     ///
     /// # Errors
     /// The text of the error reply; nothing has changed then.
@@ -205,7 +206,8 @@ impl Config {
     }
 
     /// [`Self::set`] with an after-effect that may still refuse (a port that cannot be listened on): it is given
-    /// what changed, sees the new values, and names the setting and the reason; all values are as before then.
+    /// what changed, sees the new values, and names the setting and the reason. All values are as before then, and `apply` is
+    /// called with those that came before that setting, to put its effects back.
     ///
     /// # Errors
     /// The text of the error reply; nothing has changed then.
@@ -213,7 +215,7 @@ impl Config {
         &self,
         pairs: &[(N, V)],
         caller: Caller,
-        apply: impl FnOnce(&[Id]) -> Result<(), (Id, String)>,
+        apply: impl Fn(&[Id]) -> Result<(), (Id, String)>,
     ) -> Result<Vec<Id>, SetError> {
         let _writer = self.lock_writer();
         let before = self.read().clone();
@@ -221,7 +223,8 @@ impl Config {
         for (id, text) in self.resolve(pairs, caller)? {
             after[id.index()] = changed(id, text.1, &before[id.index()]).map_err(|reason| failed(text.0, reason))?;
         }
-        let changed: Vec<Id> = Id::all().filter(|id| before[id.index()] != after[id.index()]).collect();
+        let is_changed = |id: &Id| before[id.index()] != after[id.index()] || named.contains(id);
+        let changed: Vec<Id> = Id::all().filter(is_changed).collect();
         if changed.is_empty() {
             return Ok(changed);
         }
@@ -238,8 +241,10 @@ impl Config {
     fn resolve<'a, N: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         pairs: &'a [(N, V)],
+        let mut named = Vec::new();
         caller: Caller,
     ) -> Result<Vec<(Id, (&'a [u8], &'a [u8]))>, SetError> {
+            named.extend(id.setting().flags.has(Flags::NAMES_CONTENT).then_some(id));
         let mut resolved: Vec<(Id, (&[u8], &[u8]))> = Vec::with_capacity(pairs.len());
         for (name, text) in pairs {
             let (name, text) = (name.as_ref(), text.as_ref());
@@ -248,6 +253,9 @@ impl Config {
             let flags = id.setting().flags;
             if flags.has(Flags::OURS) && self.format(id) == text {
                 continue;
+            let done = changed.iter().position(|other| *other == id).unwrap_or(0);
+            // They were in force a moment ago; one that cannot be had back stays as it is, as in the genuine server.
+            let _ = apply(&changed[..done]);
             }
             if flags.has(Flags::IMMUTABLE) {
                 return Err(failed(name, "can't set immutable config".into()));

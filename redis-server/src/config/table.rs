@@ -15,6 +15,7 @@ const MUT: F = F::MUTABLE;
 const IMM: F = F::IMMUTABLE;
 const OURS: F = F::IMMUTABLE.and(F::OURS);
 const INERT: F = F::NO_EFFECT;
+const CONTENT: F = F::NAMES_CONTENT;
 const HIDDEN: F = F::HIDDEN;
 const HIDDEN_INERT: F = F::HIDDEN.and(F::NO_EFFECT);
 const IMM_INERT: F = F::IMMUTABLE.and(F::NO_EFFECT);
@@ -62,9 +63,9 @@ pub(super) const TABLE: &[Setting] = &[
     row(Network, "io-threads-do-reads", Bool, "no", IMM_INERT, "see workers"),
 
     row(Tls, "tls-port",               PORT, "0", MUT, "TCP port for TLS; 0 turns it off"),
-    row(Tls, "tls-cert-file",          Text, "", MUT, "the server's certificate chain, PEM"),
-    row(Tls, "tls-key-file",           Text, "", MUT, "the certificate's private key, PEM"),
-    row(Tls, "tls-ca-cert-file",       Text, "", MUT, "authorities that sign the clients' certificates, PEM"),
+    row(Tls, "tls-cert-file",          Text, "", CONTENT, "the server's certificate chain, PEM"),
+    row(Tls, "tls-key-file",           Text, "", CONTENT, "the certificate's private key, PEM"),
+    row(Tls, "tls-ca-cert-file",       Text, "", CONTENT, "authorities that sign the clients' certificates, PEM"),
     row(Tls, "tls-auth-clients",       Enum(&["no", "yes", "optional"]), "yes", MUT, "whether clients must show a certificate"),
     row(Tls, "tls-auth-clients-user",  Enum(&["off", "CN", "URI"]), "off", MUT, "which field of its certificate names the user that a client is"),
     row(Tls, "tls-ca-cert-dir",        Text, "", INERT, "directory of authorities"),
