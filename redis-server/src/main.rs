@@ -10,6 +10,7 @@ use redis_server::clients::acl::Table;
 use redis_server::commands::REGISTRY;
 use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
+use redis_server::exec::instance::renamed;
 use redis_server::exec::loading::NotReady;
 use redis_server::exec::snapshot;
 use redis_server::observe::memory::Counting;
@@ -41,6 +42,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
         Request::CheckConfig(launch) => {
             let (config, warnings) = Config::load(&launch, std::env::vars_os())?;
             Table::from_config(&config, REGISTRY)?;
+            renamed(&config, REGISTRY)?;
             warnings.iter().for_each(|warning| println!("warning: {warning}"));
             println!("the configuration is good");
         }

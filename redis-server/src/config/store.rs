@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::error::{ConfigError, Origin, Reason, SetError};
 use super::level::Level;
+use super::parse::quote;
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::settings;
 use super::table::COUNT;
@@ -27,6 +28,8 @@ pub struct Config {
     file: Option<PathBuf>,
     /// Where the lines were written that define users.
     user_origins: Vec<Origin>,
+    /// Where the lines were written that rename commands.
+    rename_origins: Vec<Origin>,
 }
 
 /// Who asks for a change: some settings change only from this machine.
@@ -60,19 +63,36 @@ pub struct SavePoint {
 
 impl Default for Config {
     fn default() -> Self {
-        Self::new(defaults(), None, Vec::new())
+        Self::new(defaults(), None)
     }
 }
 
 impl Config {
-    pub(super) fn new(values: Vec<Value>, file: Option<PathBuf>, user_origins: Vec<Origin>) -> Self {
+    pub(super) fn new(values: Vec<Value>, file: Option<PathBuf>) -> Self {
         Self {
             numbers: std::array::from_fn(|at| AtomicI64::new(values[at].number())),
             values: RwLock::new(values),
             writer: Mutex::new(()),
             generation: AtomicU64::new(0),
             file,
-            user_origins,
+            user_origins: Vec::new(),
+            rename_origins: Vec::new(),
+        }
+    }
+
+    /// Where the lines were written that define users, and those that rename commands.
+    pub(super) fn written_at(self, user_origins: Vec<Origin>, rename_origins: Vec<Origin>) -> Self {
+        Self { user_origins, rename_origins, ..self }
+    }
+
+    /// What is wrong with the line at this place among those that rename commands.
+    pub fn rename_error(&self, at: usize, reason: &str) -> ConfigError {
+        let words = self.lines(settings::RENAME_COMMAND).into_iter().nth(at).unwrap_or_default();
+        let words: Vec<_> = words.iter().map(|word| quote(word)).collect();
+        ConfigError {
+            origin: self.rename_origins.get(at).cloned().unwrap_or(Origin::CommandLine),
+            directive: format!("rename-command {}", words.join(" ")),
+            reason: Reason::Refused(reason.to_owned()),
         }
     }
 
@@ -83,7 +103,7 @@ impl Config {
         ConfigError {
             origin: self.user_origins.get(at).cloned().unwrap_or(Origin::CommandLine),
             directive: format!("user {name} (rules hidden)"),
-            reason: Reason::User(reason),
+            reason: Reason::Refused(reason),
         }
     }
 
@@ -220,8 +240,10 @@ impl Config {
         let _writer = self.lock_writer();
         let before = self.read().clone();
         let mut after = before.clone();
+        let mut named = Vec::new();
         for (id, text) in self.resolve(pairs, caller)? {
             after[id.index()] = changed(id, text.1, &before[id.index()]).map_err(|reason| failed(text.0, reason))?;
+            named.extend(id.setting().flags.has(Flags::NAMES_CONTENT).then_some(id));
         }
         let is_changed = |id: &Id| before[id.index()] != after[id.index()] || named.contains(id);
         let changed: Vec<Id> = Id::all().filter(is_changed).collect();
@@ -231,6 +253,9 @@ impl Config {
         self.publish(after);
         apply(&changed).map_err(|(id, reason)| {
             self.publish(before);
+            let done = changed.iter().position(|other| *other == id).unwrap_or(0);
+            // They were in force a moment ago; one that cannot be had back stays as it is, as in the genuine server.
+            let _ = apply(&changed[..done]);
             failed(id.setting().name.as_bytes(), reason.into())
         })?;
         Ok(changed)
@@ -241,10 +266,8 @@ impl Config {
     fn resolve<'a, N: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         pairs: &'a [(N, V)],
-        let mut named = Vec::new();
         caller: Caller,
     ) -> Result<Vec<(Id, (&'a [u8], &'a [u8]))>, SetError> {
-            named.extend(id.setting().flags.has(Flags::NAMES_CONTENT).then_some(id));
         let mut resolved: Vec<(Id, (&[u8], &[u8]))> = Vec::with_capacity(pairs.len());
         for (name, text) in pairs {
             let (name, text) = (name.as_ref(), text.as_ref());
@@ -253,9 +276,6 @@ impl Config {
             let flags = id.setting().flags;
             if flags.has(Flags::OURS) && self.format(id) == text {
                 continue;
-            let done = changed.iter().position(|other| *other == id).unwrap_or(0);
-            // They were in force a moment ago; one that cannot be had back stays as it is, as in the genuine server.
-            let _ = apply(&changed[..done]);
             }
             if flags.has(Flags::IMMUTABLE) {
                 return Err(failed(name, "can't set immutable config".into()));

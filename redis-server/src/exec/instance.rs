@@ -14,7 +14,7 @@ use crate::clients::notifications::{self, Event};
 use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
 use crate::command::{Flags, Registry, Row};
-use crate::config::{Config, settings};
+use crate::config::{Config, ConfigError, settings};
 use crate::exec::aof::Aof;
 use crate::exec::client_eviction::ClientMemory;
 use crate::exec::clock::{LastLogged, now_ms};
@@ -117,7 +117,7 @@ pub struct Instance {
     /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
-    renamed: HashMap<Box<[u8]>, Option<&'static Row>>,
+    renamed: Renamed,
     /// What is recorded of single calls.
     pub observers: Observers,
     /// Forty hexadecimal digits that name this run of the server.
@@ -137,7 +137,7 @@ impl Instance {
     /// An empty server.
     ///
     /// # Panics
-    /// When the configuration names a file of users that cannot be followed: [`Instance::try_new`] says why.
+    /// When the configuration names a file of users, or commands, that cannot be followed: [`Instance::try_new`] says why.
     pub fn new(config: Arc<Config>, commands: &'static CommandTable) -> Self {
         Self::try_new(config, commands).expect("the file of users, where there is one, is good")
     }
@@ -145,10 +145,10 @@ impl Instance {
     /// An empty server.
     ///
     /// # Errors
-    /// The users of the configuration cannot be made.
+    /// The users of the configuration cannot be made, or its commands not be renamed.
     pub fn try_new(config: Arc<Config>, commands: &'static CommandTable) -> Result<Self, acl::LoadError> {
         let acl = acl::Table::from_config(&config, &commands.registry)?;
-        let renamed = renamed(&config, &commands.registry);
+        let renamed = renamed(&config, &commands.registry).map_err(acl::LoadError::Line)?;
         let observers = Observers::new(&config);
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
@@ -504,20 +504,30 @@ fn listen(
     });
 }
 
-/// The names that `rename-command` gives and takes. A line about an unknown command is told in the log.
-fn renamed(config: &Config, registry: &Registry) -> HashMap<Box<[u8]>, Option<&'static Row>> {
-    let mut names: HashMap<Box<[u8]>, Option<&'static Row>> = HashMap::new();
-    for line in config.lines(settings::RENAME_COMMAND) {
+/// The commands by names that `rename-command` gives and takes.
+type Renamed = HashMap<Box<[u8]>, Option<&'static Row>>;
+
+/// Follows `rename-command`.
+///
+/// # Errors
+/// A line names no command, or gives a name that another command has. Whoever has mistyped a command's name would otherwise believe that
+/// clients cannot call it.
+pub fn renamed(config: &Config, registry: &Registry) -> Result<Renamed, ConfigError> {
+    let mut names = Renamed::new();
+    for (at, line) in config.lines(settings::RENAME_COMMAND).iter().enumerate() {
         let [old, new] = line.as_slice() else { continue };
-        let old: Box<[u8]> = old.to_ascii_lowercase().into();
-        let Some(row) = names.get(&old).copied().unwrap_or_else(|| registry.lookup(&old)) else {
-            tracing::warn!("rename-command: there is no command {}", String::from_utf8_lossy(&old));
-            continue;
-        };
+        let (old, new): (Box<[u8]>, Box<[u8]>) = (old.to_ascii_lowercase().into(), new.to_ascii_lowercase().into());
+        let find = |names: &Renamed, name: &[u8]| names.get(name).copied().unwrap_or_else(|| registry.lookup(name));
+        let found = find(&names, &old);
+        let row = found.ok_or_else(|| config.rename_error(at, "No such command in rename-command"))?;
         names.insert(old, None);
-        if !new.is_empty() {
-            names.insert(new.to_ascii_lowercase().into(), Some(row));
+        if new.is_empty() {
+            continue;
+        }
+        if find(&names, &new).is_some() {
+            return Err(config.rename_error(at, "Target command name already exists"));
         }
     }
-    names
+    Ok(names)
 }
+        names.insert(new, Some(row));

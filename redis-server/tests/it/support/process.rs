@@ -12,7 +12,7 @@ use super::resp::{Value, parse, request};
 use super::{PATIENCE, until};
 
 /// Our program.
-const OURS: &str = env!("CARGO_BIN_EXE_redis-server");
+pub(crate) const OURS: &str = env!("CARGO_BIN_EXE_redis-server");
 
 /// The program, reached by a Unix socket in a folder of its own; ends with this value.
 pub(crate) struct Process {
