@@ -17,12 +17,14 @@ use redis_server::observe::memory::Counting;
 use redis_server::persistence::aof::{self, Damage};
 use redis_server::persistence::disk::RealDisk;
 use redis_server::persistence::rdb::{self, ReadError};
-use server_runtime::{Signals, init_logging};
+use server_runtime::{Signals, allow_huge_pages, init_logging};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
+    // Before the first large allocation. mimalloc asks for huge pages, of which an idle server would touch a few bytes each.
+    allow_huge_pages(false);
     if std::env::args_os().nth(1).is_some_and(|argument| argument == snapshot::STAND_IN) {
         snapshot::stand_in();
         return ExitCode::SUCCESS;

@@ -154,7 +154,7 @@ impl Instance {
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let pubsub = Arc::<PubSub>::default();
         let tracking = Arc::<Tracking>::default();
-        let reaper = Arc::<Reaper>::default();
+        let reaper = Arc::new(Reaper::new(|| memory::give_back(true)));
         let journal = Arc::<Journal>::default();
         let databases = databases(&config, &reaper);
         for (number, database) in databases.iter().enumerate() {

@@ -28,6 +28,7 @@ mod moments;
 mod moves;
 mod panics;
 mod replication;
+mod resident;
 mod scripts;
 mod settings;
 mod snapshots;
