@@ -37,6 +37,7 @@ use crate::observe::Observers;
 use crate::observe::memory;
 use crate::observe::stats::{Stats, Totals};
 use crate::persistence::Status;
+use crate::process::{Process, Supervisor};
 use crate::protocol::error::Error;
 
 /// Shards per database where the configuration leaves it to us: of 10 M keys a table has some 2,500, which it puts in
@@ -89,6 +90,8 @@ pub struct Instance {
     pub ending: Ending,
     /// Connections that were ended because they spoke HTTP.
     pub(crate) attacks: LastLogged,
+    /// The process, where this server is the only thing in it.
+    process: OnceLock<Process>,
     /// How soon the kernel ends it when memory runs out.
     pub oom_score: OomScore,
     /// What it keeps of its changes.
@@ -183,6 +186,7 @@ impl Instance {
             loading: Loading::default(),
             ending: Ending::default(),
             attacks: LastLogged::default(),
+            process: OnceLock::new(),
             oom_score: OomScore::default(),
             aof: Aof::default(),
             replication: Replication::default(),
@@ -203,6 +207,22 @@ impl Instance {
             observers,
             run_id: run_id[..40].to_owned(),
         })
+    }
+
+    /// Makes the process this server's own. Once.
+    pub fn own_process(&self, process: Process) {
+        // A second one would be that of the same process.
+        let _ = self.process.set(process);
+    }
+
+    /// The process, where this server is the only thing in it.
+    pub fn process(&self) -> Option<&Process> {
+        self.process.get()
+    }
+
+    /// Whoever has started the process and wants to know its state.
+    pub fn supervisor(&self) -> Option<&Supervisor> {
+        self.process.get().map(|process| &process.supervisor)
     }
 
     /// Database `index`, which must exist.
@@ -292,6 +312,13 @@ impl Instance {
         limit != 0 && memory::used_here() > limit && self.stays_short(limit)
     }
 
+    /// Whether commands that store `bytes` may pass `maxmemory` where nothing is evicted: the next command is refused then.
+    #[inline]
+    pub(crate) fn may_refuse_within(&self, bytes: u64) -> bool {
+        let limit = self.config.uint(settings::MAXMEMORY);
+        limit != 0 && memory::used_here() + bytes > limit && !eviction::evicts(&self.config)
+    }
+
     /// Whether `limit` is passed without what others are about to free.
     #[cold]
     fn stays_short(&self, limit: u64) -> bool {
@@ -315,13 +342,6 @@ impl Instance {
 
     /// Has entries remember of their use what the policy of eviction wants to know.
     pub fn refresh_usage(&self) {
-    /// Whether commands that store `bytes` may pass `maxmemory` where nothing is evicted: the next command is refused then.
-    #[inline]
-    pub(crate) fn may_refuse_within(&self, bytes: u64) -> bool {
-        let limit = self.config.uint(settings::MAXMEMORY);
-        limit != 0 && memory::used_here() + bytes > limit && !eviction::evicts(&self.config)
-    }
-
         let usage = eviction::usage(&self.config);
         self.databases.iter().for_each(|database| database.set_usage(usage));
     }
@@ -527,7 +547,7 @@ pub fn renamed(config: &Config, registry: &Registry) -> Result<Renamed, ConfigEr
         if find(&names, &new).is_some() {
             return Err(config.rename_error(at, "Target command name already exists"));
         }
+        names.insert(new, Some(row));
     }
     Ok(names)
 }
-        names.insert(new, Some(row));

@@ -30,6 +30,7 @@ mod panics;
 mod replication;
 mod resident;
 mod scripts;
+mod service;
 mod settings;
 mod snapshots;
 mod strangers;

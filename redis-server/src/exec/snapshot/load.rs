@@ -419,7 +419,7 @@ impl<'l> Load<'l> {
                 }
             })?;
             if instance.exclusive.is_loading() {
-                instance.loading.tell();
+                instance.loading.tell(instance.supervisor());
             }
             match taken {
                 Some(Ok(true)) => {}
