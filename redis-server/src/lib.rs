@@ -14,6 +14,7 @@ pub mod journal;
 pub mod keyspace;
 pub mod observe;
 pub mod persistence;
+pub mod process;
 pub mod protocol;
 pub mod runtime;
 pub mod types;

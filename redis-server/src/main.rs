@@ -4,26 +4,37 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use redis_server::REDIS_VERSION;
 use redis_server::clients::acl::Table;
 use redis_server::commands::REGISTRY;
 use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
+use redis_server::exec::instance::{Instance, renamed};
 use redis_server::exec::loading::NotReady;
+use redis_server::exec::priority;
 use redis_server::exec::snapshot;
 use redis_server::observe::memory::Counting;
 use redis_server::persistence::aof::{self, Damage};
 use redis_server::persistence::disk::RealDisk;
 use redis_server::persistence::rdb::{self, ReadError};
-use server_runtime::{Signals, init_logging};
+use redis_server::process::{self, Process, Supervisor, Title};
+use redis_server::runtime;
+use server_runtime::{Signals, allow_huge_pages, init_logging};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
+    // Before the first large allocation. mimalloc asks for huge pages, of which an idle server would touch a few bytes each.
+    allow_huge_pages(false);
     if std::env::args_os().nth(1).is_some_and(|argument| argument == snapshot::STAND_IN) {
         snapshot::stand_in();
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == priority::PROBE) {
+        priority::probe();
         return ExitCode::SUCCESS;
     }
     match run() {
@@ -41,6 +52,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
         Request::CheckConfig(launch) => {
             let (config, warnings) = Config::load(&launch, std::env::vars_os())?;
             Table::from_config(&config, REGISTRY)?;
+            renamed(&config, REGISTRY)?;
             warnings.iter().for_each(|warning| println!("warning: {warning}"));
             println!("the configuration is good");
         }
@@ -137,7 +149,11 @@ fn fails(why: &str, has_logfile: bool) -> ExitCode {
 }
 
 fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    process::ignore_hangup();
     let (config, warnings) = Config::load(launch, std::env::vars_os())?;
+    if !config.is_on(settings::DISABLE_THP) {
+        allow_huge_pages(true);
+    }
     // First, because the log may be there.
     if let Some(dir) = config.string(settings::DIR) {
         std::env::set_current_dir(&dir).map_err(|error| format!("dir: cannot change to {dir}: {error}"))?;
@@ -146,32 +162,50 @@ fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
+    let supervisor = Supervisor::detect(config.word(settings::SUPERVISED));
+    let is_daemon = config.is_on(settings::DAEMONIZE) && !supervisor.is_there();
+    if is_daemon {
+        process::detach()?;
+    }
+    supervisor.starting();
+    let title = config.is_on(settings::SET_PROC_TITLE).then(Title::take).flatten();
     let signals = Signals::catch()?;
+    let pidfile = config.string(settings::PIDFILE).or_else(|| is_daemon.then(|| PIDFILE.to_owned()));
+    run_server(config, signals, Process { supervisor, title }, pidfile.map(PathBuf::from).as_deref())
+}
+
+/// Where a server in the background has its process id unless told otherwise, as the genuine one does.
+const PIDFILE: &str = "/var/run/redis.pid";
+
+/// Runs the server from its start to its end.
+fn run_server(
+    config: Config,
+    signals: Signals,
+    process: Process,
+    pidfile: Option<&Path>,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let file = config.file().map_or_else(|| "no configuration file".to_owned(), |path| path.display().to_string());
     tracing::info!("redis-server {} (Redis {REDIS_VERSION}), configuration: {file}", env!("CARGO_PKG_VERSION"));
-    let pidfile = config.string(settings::PIDFILE).map(PathBuf::from);
-    let has_logfile = config.string(settings::LOGFILE).is_some();
-    let (running, instance) = match redis_server::runtime::start(config, Some(signals)) {
+    let logfile = config.string(settings::LOGFILE).map(PathBuf::from);
+    let (running, instance) = match runtime::start(config, Some(signals), Some(process)) {
         Ok(started) => started,
-        Err(error) => return Ok(fails(&error.to_string(), has_logfile)),
+        Err(error) => return Ok(fails(&error.to_string(), logfile.is_some())),
     };
-    if let Some(path) = &pidfile
-        && let Err(error) = std::fs::write(path, format!("{}\n", std::process::id()))
-    {
-        // Like the genuine server, which serves without the file then.
-        tracing::warn!("Failed to write PID file {}: {error}", path.display());
-    }
+    show(&instance, logfile.as_deref(), pidfile);
     match instance.loading.wait() {
         Ok(()) => {
             for addr in running.local_addrs() {
                 tracing::info!("Listening on {addr}");
             }
-            tracing::info!("Ready to accept connections");
+            tracing::info!("{}", runtime::READY);
+            if let Some(supervisor) = instance.supervisor() {
+                supervisor.ready(runtime::READY);
+            }
         }
         Err(NotReady::Ends) => {}
         // What it has loaded must neither be served nor written.
         Err(NotReady::Failed(why)) => {
-            fails(&why, has_logfile);
+            fails(&why, logfile.is_some());
             std::process::exit(1)
         }
     }
@@ -179,10 +213,30 @@ fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
         tracing::warn!("some connections did not end in time and were cut");
     }
     instance.aof.finish();
-    if let Some(path) = &pidfile {
+    if let Some(path) = pidfile {
         // It may be gone, or never have been written; there is nothing left to be done about it.
         let _ = std::fs::remove_file(path);
     }
     tracing::info!("Redis is now ready to exit, bye bye...");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the server known to the system: its process id, its title, and a report should it crash. It serves without what it cannot
+/// have, like the genuine server.
+fn show(instance: &Arc<Instance>, logfile: Option<&Path>, pidfile: Option<&Path>) {
+    if let Some(path) = pidfile
+        && let Err(error) = process::create_pidfile(path)
+    {
+        tracing::warn!("Failed to write PID file {}: {error}", path.display());
+    }
+    if let Some(title) = instance.process().and_then(|process| process.title.as_ref()) {
+        title.refresh(&instance.config);
+    }
+    process::enable_crash_reports(instance.config.is_on(settings::CRASH_LOG_ENABLED));
+    let crashed = Arc::clone(instance);
+    if let Err(error) = process::report_crashes(logfile, move |client, text| {
+        runtime::crash_state(&crashed, client, text);
+    }) {
+        tracing::warn!("a crash will leave no report: {error}");
+    }
 }

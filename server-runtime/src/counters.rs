@@ -1,10 +1,13 @@
 //! How many connections there are, and where.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
 
 use tokio::sync::Notify;
+use tracing::{debug, warn};
 
 use crate::balance::Order;
 use crate::metrics;
@@ -16,7 +19,10 @@ pub(crate) struct Counters {
     pub(crate) accepted: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) accept_errors: AtomicU64,
-    pub(crate) handshake_errors: AtomicU64,
+    handshake_errors: AtomicU64,
+    /// When the log last told of one, in seconds since `started`, plus one.
+    handshake_logged: AtomicU64,
+    started: Instant,
     pub(crate) moved: AtomicU64,
     /// Whether connections can move to another worker; if not, they are dealt out evenly.
     moves: bool,
@@ -51,10 +57,25 @@ impl Counters {
             refused: AtomicU64::new(0),
             accept_errors: AtomicU64::new(0),
             handshake_errors: AtomicU64::new(0),
+            handshake_logged: AtomicU64::new(0),
+            started: Instant::now(),
             moved: AtomicU64::new(0),
             moves,
             home: AtomicUsize::new(0),
             workers: std::iter::repeat_with(WorkerCount::default).take(workers).collect(),
+        }
+    }
+
+    /// Counts a TLS handshake that has failed. The log tells of one a second at most, and not of clients that just leave, as
+    /// health checks do.
+    pub(crate) fn handshake_failed(&self, error: &io::Error, peer: &impl fmt::Display) {
+        self.handshake_errors.fetch_add(1, Relaxed);
+        let has_left = [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset].contains(&error.kind());
+        let second = self.started.elapsed().as_secs() + 1;
+        if has_left || self.handshake_logged.swap(second, Relaxed) == second {
+            debug!("TLS handshake with {peer}: {error}");
+        } else {
+            warn!("TLS handshake with {peer}: {error}");
         }
     }
 

@@ -17,6 +17,7 @@ mod pin;
 mod redis_line;
 mod running;
 mod scrape;
+mod self_signed;
 mod shutdown;
 mod signals;
 mod socket;
@@ -36,6 +37,7 @@ pub use logging::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level}
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
 pub use redis_line::set_log_role;
 pub use running::{Bound, Handle, Running, start};
+pub use self_signed::{Shower, is_own_authority};
 pub use shutdown::Shutdown;
 pub use signals::{Signals, shutdown_on_signals};
 pub use stream::{Connection, Peer, Routes, Stream};

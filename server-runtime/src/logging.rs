@@ -123,11 +123,13 @@ fn filter(level: &str) -> Result<Targets, Error> {
 /// A worker survives the panic of one connection; the log is where it is then seen.
 fn log_panics() {
     let before = std::panic::take_hook();
+    let is_asked = std::env::var_os("RUST_BACKTRACE").is_some() || std::env::var_os("RUST_LIB_BACKTRACE").is_some();
     std::panic::set_hook(Box::new(move |panic| {
         if !tracing::enabled!(tracing::Level::ERROR) {
             return before(panic);
         }
-        let trace = Backtrace::capture();
+        // Also where nobody has thought of RUST_BACKTRACE=1 beforehand; 0 turns it off.
+        let trace = if is_asked { Backtrace::capture() } else { Backtrace::force_capture() };
         match trace.status() {
             BacktraceStatus::Captured => tracing::error!("{panic}\n{trace}"),
             _ => tracing::error!("{panic}"),

@@ -44,6 +44,9 @@ pub struct Options {
     /// A configuration of your own for the [`Listen::Tls`] places, instead of [`Options::tls`]: other providers, resolvers,
     /// verifiers. It stays as it is for as long as the server runs.
     pub rustls: Option<Arc<rustls::ServerConfig>>,
+    /// Whether SIGHUP has the files of [`Options::tls`] read again; if not, the program may catch it and call
+    /// [`Handle::reload_tls`](crate::Handle::reload_tls).
+    pub hangup_reloads: bool,
     /// Where `/metrics` is served for Prometheus, over plain HTTP.
     pub metrics_listen: Option<SocketAddr>,
     /// What `/metrics` serves beside the runtime's own figures. Share a clone with the service.
@@ -63,6 +66,7 @@ impl Default for Options {
             keepalive: Some(Duration::from_secs(300)),
             tls: None,
             rustls: None,
+            hangup_reloads: true,
             metrics_listen: None,
             metrics: Registry::default(),
         }

@@ -114,6 +114,7 @@ impl Bound {
         running.start_beside(Beside {
             metrics: metrics.map(|socket| (socket.into(), options.metrics)),
             handle: running.handle.clone(),
+            hangup_reloads: options.hangup_reloads,
             several: (workers > 1).then(|| Several {
                 accepting: beside,
                 routes,
@@ -403,6 +404,7 @@ const BESIDE: &str = "beside";
 struct Beside<C> {
     metrics: Option<(std::net::TcpListener, Registry)>,
     handle: Handle,
+    hangup_reloads: bool,
     several: Option<Several<C>>,
 }
 
@@ -433,9 +435,9 @@ impl<C> Beside<C> {
     }
 
     async fn until_shutdown(self, ready: SyncSender<io::Result<()>>) {
-        let Self { metrics, handle, several } = self;
+        let Self { metrics, handle, hangup_reloads, several } = self;
         let shutdown = &handle.stop.accept;
-        if let Err(error) = begin(metrics, handle.tls.as_ref(), shutdown) {
+        if let Err(error) = begin(metrics, handle.tls.as_ref().filter(|_| hangup_reloads), shutdown) {
             let _ = ready.send(Err(error));
             return;
         }

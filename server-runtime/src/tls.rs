@@ -23,6 +23,7 @@ use tracing::{error, info};
 
 use crate::error::Error;
 use crate::options::{ClientAuth, HANDSHAKE_TIMEOUT, TlsOptions};
+use crate::self_signed::OwnAuthorities;
 use crate::timers;
 
 /// How often the files are looked at, at most.
@@ -178,7 +179,8 @@ fn client_verifier(options: &TlsOptions) -> Result<Option<Arc<dyn ClientCertVeri
         ));
     };
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    let authorities = certificates(path)?;
+    for certificate in authorities.iter().cloned() {
         roots.add(certificate).map_err(|error| Error::TlsFile { path: path.clone(), reason: error.to_string() })?;
     }
     let provider = Arc::new(ring::default_provider());
@@ -187,7 +189,9 @@ fn client_verifier(options: &TlsOptions) -> Result<Option<Arc<dyn ClientCertVeri
         ClientAuth::None | ClientAuth::Required => builder,
         ClientAuth::Optional => builder.allow_unauthenticated(),
     };
-    builder.build().map(Some).map_err(|error| Error::TlsFile { path: path.clone(), reason: error.to_string() })
+    let others = builder.build();
+    let others = others.map_err(|error| Error::TlsFile { path: path.clone(), reason: error.to_string() })?;
+    Ok(Some(Arc::new(OwnAuthorities { others, authorities })))
 }
 
 fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, Error> {
@@ -217,7 +221,33 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        let accept = TlsAcceptor::from(self.config).accept(TcpStream::from_std(socket)?);
-        timers::timeout(self.timeout, accept).await?
+        let socket = TcpStream::from_std(socket)?;
+        timers::timeout(self.timeout, async {
+            expect_tls(&socket).await?;
+            TlsAcceptor::from(self.config).accept(socket).await
+        })
+        .await?
     }
+}
+
+/// The first byte of a TLS connection: the content type "handshake" (RFC 8446, section 5.1).
+const HANDSHAKE: u8 = 22;
+/// The longest method of HTTP with the space behind it.
+const METHOD_MAX: usize = "OPTIONS ".len();
+
+/// Waits for the first bytes and leaves them where they are.
+///
+/// # Errors
+/// They begin no TLS handshake; the text says what they begin.
+async fn expect_tls(socket: &TcpStream) -> io::Result<()> {
+    let mut head = [0; METHOD_MAX];
+    let count = socket.peek(&mut head).await?;
+    let head = &head[..count];
+    if head.first().is_none_or(|first| *first == HANDSHAKE) {
+        return Ok(());
+    }
+    let method = head.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let is_http = method.len() < head.len() && method.iter().all(u8::is_ascii_uppercase) && !method.is_empty();
+    let spoken = if is_http { "plain HTTP" } else { "something else than TLS" };
+    Err(io::Error::new(io::ErrorKind::InvalidData, format!("the client speaks {spoken} to a port that serves TLS")))
 }

@@ -4,14 +4,13 @@ use std::io;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::runtime::{Handle, LocalRuntime, RuntimeMetrics};
 use tokio::task::spawn_local;
-use tracing::{debug, warn};
+use tracing::warn;
 
 use crate::counters::{Counters, Place};
 use crate::listen::{Accepted, Arriving, Dealer, Incoming, Listener, TURN_ACCEPTS, Transport};
@@ -267,8 +266,7 @@ impl<S: Service> Worker<S> {
                     service.serve(state, connection).await;
                 }
                 Err(error) => {
-                    place.counters().handshake_errors.fetch_add(1, Relaxed);
-                    debug!("TLS handshake with {peer}: {error}");
+                    place.counters().handshake_failed(&error, &peer);
                 }
             }
         });

@@ -63,6 +63,7 @@ const REDIS_FOLDERS: &[&str] = &[
     "command",
     "clients",
     "observe",
+    "process",
     "exec",
     "commands",
     "runtime",

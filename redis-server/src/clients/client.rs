@@ -140,6 +140,9 @@ pub struct Client {
     pub reads_from_replicas: bool,
     /// Since when a command waits that has to be alone, in milliseconds of Unix time.
     pub held_since: Option<u64>,
+    /// Whether memory was short when its latest command was admitted, and eviction could not help. Scripts go by this
+    /// verdict: copies of their arguments must not change it.
+    pub out_of_memory: bool,
     /// The move whose slots it brings, from when its connection has nothing else to do.
     pub importing: Option<Box<NodeId>>,
     /// What it has said of itself as a replica.
@@ -166,6 +169,7 @@ impl Client {
             asking: Asking::No,
             reads_from_replicas: false,
             held_since: None,
+            out_of_memory: false,
             importing: None,
             follower: None,
             close: false,

@@ -64,8 +64,8 @@ pub(super) enum Reason {
     Unknown { name: String },
     /// The value does not fit.
     BadValue { id: Id, words: String, expected: String },
-    /// A user that cannot be made.
-    User(String),
+    /// A user that cannot be made, or a command that cannot be renamed.
+    Refused(String),
     /// An argument that is neither a file, a flag nor a flag's value.
     Misplaced,
     /// `--check` with anything but one file.
@@ -89,7 +89,7 @@ impl fmt::Display for ConfigError {
         }
         match &self.reason {
             Reason::Unreadable(error) => f.write_str(error),
-            Reason::User(why) => f.write_str(why),
+            Reason::Refused(why) => f.write_str(why),
             Reason::Quotes => f.write_str("Unbalanced quotes in configuration line"),
             Reason::TooDeep => f.write_str("Too many files include each other"),
             Reason::Misplaced => f.write_str("Expected '--name value', or one configuration file before all flags"),

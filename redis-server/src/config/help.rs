@@ -23,6 +23,9 @@ impl fmt::Display for Kind {
             }
             Self::Events => f.write_str("letters out of Ag$lshzxeKEtmdn"),
             Self::Text => f.write_str("one text, in quotes if it has spaces"),
+            Self::Title => f.write_str(
+                "a text with {title}, {listen-addr}, {server-mode}, {port}, {tls-port}, {unixsocket}, {config-file}",
+            ),
             Self::Hostname => f.write_str("letters, digits, hyphens and dots"),
             Self::FileName => f.write_str("the name of a file, without a directory"),
             Self::Directory => f.write_str("a directory that exists"),

@@ -85,6 +85,8 @@ struct Loader {
     warnings: Vec<Warning>,
     /// The lines that define users.
     users: Vec<Directive>,
+    /// Those that rename commands.
+    renames: Vec<Directive>,
 }
 
 impl Loader {
@@ -146,6 +148,9 @@ impl Loader {
         if id == settings::USER.id() {
             self.users.push(directive.clone());
         }
+        if id == settings::RENAME_COMMAND.id() {
+            self.renames.push(directive.clone());
+        }
         self.warn_of_no_effect(id, origin);
         Ok(())
     }
@@ -204,8 +209,9 @@ impl Loader {
         self.draft.take_level_defaults();
         // The server changes its directory; the file must be found again by CONFIG REWRITE.
         let file = file.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-        let config =
-            Config::new(self.draft.into_values(), file, self.users.iter().map(|line| line.origin.clone()).collect());
+        let config = Config::new(self.draft.into_values(), file);
+        let origins = |lines: &[Directive]| lines.iter().map(|line| line.origin.clone()).collect();
+        let config = config.written_at(origins(&self.users), origins(&self.renames));
         let shards = config.int(settings::SHARDS);
         if shards != 0 && shards.count_ones() != 1 {
             return Err(ConfigError {

@@ -27,6 +27,7 @@ pub mod settings;
 mod special;
 mod store;
 mod table;
+pub(crate) mod title;
 pub mod tls;
 mod value;
 

@@ -139,6 +139,8 @@ pub enum Kind {
     FileName,
     /// The name of a host, or none.
     Hostname,
+    /// The template of the process' title.
+    Title,
     /// A directory that exists.
     Directory,
     /// Several words on one line, at most `max`.
@@ -187,6 +189,8 @@ impl Flags {
     /// The genuine server does not have it. What lists all settings and puts them back must not stumble over it, so that
     /// one that is immutable can be set to what it is.
     pub const OURS: Self = Self(32);
+    /// Names a file whose content counts: `CONFIG SET` to the value that it has is a change, too.
+    pub const NAMES_CONTENT: Self = Self(64);
 
     /// Both sets of flags.
     #[must_use]
@@ -279,7 +283,7 @@ typed_id! {
         Kind::Int { .. } | Kind::Clamped { .. } | Kind::Memory { .. } | Kind::MemoryOrPercent | Kind::Octal { .. } | Kind::Enum(_)
         | Kind::FlagWords(_) | Kind::Events, "not a number";
     Switch switch Kind::Bool, "not a yes/no setting";
-    Text text Kind::Text | Kind::FileName | Kind::Hostname | Kind::Directory, "not a text";
+    Text text Kind::Text | Kind::FileName | Kind::Hostname | Kind::Title | Kind::Directory, "not a text";
     Words words
         Kind::Words { .. } | Kind::Percentiles | Kind::OomScores | Kind::SavePoints | Kind::OutputLimits
         | Kind::HostPort, "not a list of words";

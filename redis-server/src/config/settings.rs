@@ -92,6 +92,7 @@ settings! {
         ACLLOG_MAX_LEN "acllog-max-len",
         APPENDFSYNC "appendfsync",
         OOM_SCORE_ADJ "oom-score-adj",
+        SUPERVISED "supervised",
         AUTO_AOF_REWRITE_PERCENTAGE "auto-aof-rewrite-percentage",
         AUTO_AOF_REWRITE_MIN_SIZE "auto-aof-rewrite-min-size",
         KEY_LOAD_DELAY "key-load-delay",
@@ -134,6 +135,10 @@ settings! {
         STOP_WRITES_ON_BGSAVE_ERROR "stop-writes-on-bgsave-error",
         LAZYFREE_LAZY_EVICTION "lazyfree-lazy-eviction",
         LAZYFREE_LAZY_EXPIRE "lazyfree-lazy-expire",
+        DAEMONIZE "daemonize",
+        SET_PROC_TITLE "set-proc-title",
+        CRASH_LOG_ENABLED "crash-log-enabled",
+        DISABLE_THP "disable-thp",
         LAZYFREE_LAZY_SERVER_DEL "lazyfree-lazy-server-del",
         LAZYFREE_LAZY_USER_DEL "lazyfree-lazy-user-del",
         LAZYFREE_LAZY_USER_FLUSH "lazyfree-lazy-user-flush",
@@ -162,6 +167,7 @@ settings! {
         LOGFILE "logfile",
         METRICS_LISTEN "metrics-listen",
         PIDFILE "pidfile",
+        PROC_TITLE_TEMPLATE "proc-title-template",
     }
     Words words {
         BIND "bind",

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::error::{ConfigError, Origin, Reason, SetError};
 use super::level::Level;
+use super::parse::quote;
 use super::setting::{Flags, Id, Kind, Lines, Number, Switch, Text, Words};
 use super::settings;
 use super::table::COUNT;
@@ -27,6 +28,8 @@ pub struct Config {
     file: Option<PathBuf>,
     /// Where the lines were written that define users.
     user_origins: Vec<Origin>,
+    /// Where the lines were written that rename commands.
+    rename_origins: Vec<Origin>,
 }
 
 /// Who asks for a change: some settings change only from this machine.
@@ -60,19 +63,36 @@ pub struct SavePoint {
 
 impl Default for Config {
     fn default() -> Self {
-        Self::new(defaults(), None, Vec::new())
+        Self::new(defaults(), None)
     }
 }
 
 impl Config {
-    pub(super) fn new(values: Vec<Value>, file: Option<PathBuf>, user_origins: Vec<Origin>) -> Self {
+    pub(super) fn new(values: Vec<Value>, file: Option<PathBuf>) -> Self {
         Self {
             numbers: std::array::from_fn(|at| AtomicI64::new(values[at].number())),
             values: RwLock::new(values),
             writer: Mutex::new(()),
             generation: AtomicU64::new(0),
             file,
-            user_origins,
+            user_origins: Vec::new(),
+            rename_origins: Vec::new(),
+        }
+    }
+
+    /// Where the lines were written that define users, and those that rename commands.
+    pub(super) fn written_at(self, user_origins: Vec<Origin>, rename_origins: Vec<Origin>) -> Self {
+        Self { user_origins, rename_origins, ..self }
+    }
+
+    /// What is wrong with the line at this place among those that rename commands.
+    pub fn rename_error(&self, at: usize, reason: &str) -> ConfigError {
+        let words = self.lines(settings::RENAME_COMMAND).into_iter().nth(at).unwrap_or_default();
+        let words: Vec<_> = words.iter().map(|word| quote(word)).collect();
+        ConfigError {
+            origin: self.rename_origins.get(at).cloned().unwrap_or(Origin::CommandLine),
+            directive: format!("rename-command {}", words.join(" ")),
+            reason: Reason::Refused(reason.to_owned()),
         }
     }
 
@@ -83,7 +103,7 @@ impl Config {
         ConfigError {
             origin: self.user_origins.get(at).cloned().unwrap_or(Origin::CommandLine),
             directive: format!("user {name} (rules hidden)"),
-            reason: Reason::User(reason),
+            reason: Reason::Refused(reason),
         }
     }
 
@@ -196,7 +216,8 @@ impl Config {
         }
     }
 
-    /// `CONFIG SET`: all pairs or none. Returns the settings whose value is another one now.
+    /// `CONFIG SET`: all pairs or none. Returns the settings whose value is another one now, and those that
+    /// [name a content](Flags::NAMES_CONTENT), which may be another one.
     ///
     /// # Errors
     /// The text of the error reply; nothing has changed then.
@@ -205,7 +226,8 @@ impl Config {
     }
 
     /// [`Self::set`] with an after-effect that may still refuse (a port that cannot be listened on): it is given
-    /// what changed, sees the new values, and names the setting and the reason; all values are as before then.
+    /// what changed, sees the new values, and names the setting and the reason. All values are as before then, and `apply` is
+    /// called with those that came before that setting, to put its effects back.
     ///
     /// # Errors
     /// The text of the error reply; nothing has changed then.
@@ -213,21 +235,27 @@ impl Config {
         &self,
         pairs: &[(N, V)],
         caller: Caller,
-        apply: impl FnOnce(&[Id]) -> Result<(), (Id, String)>,
+        apply: impl Fn(&[Id]) -> Result<(), (Id, String)>,
     ) -> Result<Vec<Id>, SetError> {
         let _writer = self.lock_writer();
         let before = self.read().clone();
         let mut after = before.clone();
+        let mut named = Vec::new();
         for (id, text) in self.resolve(pairs, caller)? {
             after[id.index()] = changed(id, text.1, &before[id.index()]).map_err(|reason| failed(text.0, reason))?;
+            named.extend(id.setting().flags.has(Flags::NAMES_CONTENT).then_some(id));
         }
-        let changed: Vec<Id> = Id::all().filter(|id| before[id.index()] != after[id.index()]).collect();
+        let is_changed = |id: &Id| before[id.index()] != after[id.index()] || named.contains(id);
+        let changed: Vec<Id> = Id::all().filter(is_changed).collect();
         if changed.is_empty() {
             return Ok(changed);
         }
         self.publish(after);
         apply(&changed).map_err(|(id, reason)| {
             self.publish(before);
+            let done = changed.iter().position(|other| *other == id).unwrap_or(0);
+            // They were in force a moment ago; one that cannot be had back stays as it is, as in the genuine server.
+            let _ = apply(&changed[..done]);
             failed(id.setting().name.as_bytes(), reason.into())
         })?;
         Ok(changed)

@@ -15,6 +15,7 @@ const MUT: F = F::MUTABLE;
 const IMM: F = F::IMMUTABLE;
 const OURS: F = F::IMMUTABLE.and(F::OURS);
 const INERT: F = F::NO_EFFECT;
+const CONTENT: F = F::NAMES_CONTENT;
 const HIDDEN: F = F::HIDDEN;
 const HIDDEN_INERT: F = F::HIDDEN.and(F::NO_EFFECT);
 const IMM_INERT: F = F::IMMUTABLE.and(F::NO_EFFECT);
@@ -62,9 +63,9 @@ pub(super) const TABLE: &[Setting] = &[
     row(Network, "io-threads-do-reads", Bool, "no", IMM_INERT, "see workers"),
 
     row(Tls, "tls-port",               PORT, "0", MUT, "TCP port for TLS; 0 turns it off"),
-    row(Tls, "tls-cert-file",          Text, "", MUT, "the server's certificate chain, PEM"),
-    row(Tls, "tls-key-file",           Text, "", MUT, "the certificate's private key, PEM"),
-    row(Tls, "tls-ca-cert-file",       Text, "", MUT, "authorities that sign the clients' certificates, PEM"),
+    row(Tls, "tls-cert-file",          Text, "", CONTENT, "the server's certificate chain, PEM"),
+    row(Tls, "tls-key-file",           Text, "", CONTENT, "the certificate's private key, PEM"),
+    row(Tls, "tls-ca-cert-file",       Text, "", CONTENT, "authorities that sign the clients' certificates, PEM"),
     row(Tls, "tls-auth-clients",       Enum(&["no", "yes", "optional"]), "yes", MUT, "whether clients must show a certificate"),
     row(Tls, "tls-auth-clients-user",  Enum(&["off", "CN", "URI"]), "off", MUT, "which field of its certificate names the user that a client is"),
     row(Tls, "tls-ca-cert-dir",        Text, "", INERT, "directory of authorities"),
@@ -165,7 +166,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Observability, "always-show-logo", Bool, "no", IMM_INERT, "print the logo into log files too"),
     row(Observability, "enable-debug-assert", Bool, "no", HIDDEN_INERT, "check more while the server runs, for tests"),
     row(Observability, "hide-user-data-from-log", Bool, "yes", INERT, "leave users' data out of the log; it is never there"),
-    row(Observability, "crash-log-enabled", Bool, "yes", INERT, "write a report on a crash"),
+    row(Observability, "crash-log-enabled", Bool, "yes", MUT, "write a report on a crash"),
     row(Observability, "use-exit-on-panic", Bool, "no", HIDDEN_INERT, "exit instead of aborting, for tests"),
     row(Observability, "watchdog-period", U31, "0", HIDDEN_INERT, "milliseconds after which a stall is logged with its stack"),
     row(Observability, "crash-memcheck-enabled", Bool, "yes", INERT, "test memory on a crash"),
@@ -249,14 +250,14 @@ pub(super) const TABLE: &[Setting] = &[
     row(Cluster, "cluster-announce-human-nodename", Text, "", MUT, "name for logs, told to the cluster"),
     row(Cluster, "cluster-preferred-endpoint-type", Enum(&["ip", "hostname", "unknown-endpoint"]), "ip", MUT, "what redirections name"),
 
-    row(Process, "daemonize",          Bool, "no", IMM_INERT, "run in the background"),
-    row(Process, "supervised",         Enum(&["upstart", "systemd", "auto", "no"]), "no", IMM_INERT, "how the init system is told of readiness"),
+    row(Process, "daemonize",          Bool, "no", IMM, "run in the background"),
+    row(Process, "supervised",         Enum(&["upstart", "systemd", "auto", "no"]), "no", IMM, "whether systemd or upstart is told of readiness"),
     row(Process, "pidfile",            Text, "", IMM, "file for the process id"),
-    row(Process, "set-proc-title",     Bool, "yes", IMM_INERT, "show state in the process list"),
-    row(Process, "proc-title-template", Text, "{title} {listen-addr} {server-mode}", INERT, "form of that title"),
+    row(Process, "set-proc-title",     Bool, "yes", IMM, "show state in the process list"),
+    row(Process, "proc-title-template", Kind::Title, "{title} {listen-addr} {server-mode}", MUT, "form of that title"),
     row(Process, "oom-score-adj",      Enum(&["no", "yes", "relative", "absolute"]), "no", MUT, "tell the kernel whom to kill first"),
     row(Process, "oom-score-adj-values", Kind::OomScores, "0 200 800", MUT, "scores of primary, replica and child"),
-    row(Process, "disable-thp",        Bool, "yes", IMM_INERT, "no transparent huge pages"),
+    row(Process, "disable-thp",        Bool, "yes", IMM, "no transparent huge pages"),
     row(Process, "locale-collate",     Text, "", INERT, "locale of comparisons in scripts"),
     row(Process, "ignore-warnings",    Text, "", INERT, "warnings of the C server not to stop for"),
     row(Process, "server_cpulist",     Text, "", IMM_INERT, "processors of the server's threads"),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::setting::Kind;
 use super::special;
+use super::title::is_template;
 
 /// What was wrong with a value, in the words of the genuine server.
 pub(super) type Expected = Cow<'static, str>;
@@ -52,7 +53,7 @@ pub(super) fn empty(kind: Kind) -> Value {
         | Kind::Enum(_)
         | Kind::FlagWords(_)
         | Kind::Events => Value::Number(0),
-        Kind::Text | Kind::FileName | Kind::Hostname | Kind::Directory => Value::Text(Bytes::new()),
+        Kind::Text | Kind::FileName | Kind::Hostname | Kind::Title | Kind::Directory => Value::Text(Bytes::new()),
         Kind::Words { .. }
         | Kind::Percentiles
         | Kind::OomScores
@@ -97,6 +98,7 @@ pub(super) fn parse(kind: Kind, words: &[Bytes], before: &Value) -> Result<Value
         | Kind::Text
         | Kind::FileName
         | Kind::Hostname
+        | Kind::Title
         | Kind::Directory => {
             let [word] = words else { return Err("wrong number of arguments".into()) };
             parse_single(kind, word)
@@ -142,6 +144,9 @@ fn parse_single(kind: Kind, word: &Bytes) -> Result<Value, Expected> {
         Kind::Hostname if word.len() > MAX_HOSTNAME => Err("Hostnames must be less than 256 characters".into()),
         Kind::Hostname if !word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(byte)) => {
             Err("Hostnames may only contain alphanumeric characters, hyphens or dots".into())
+        }
+        Kind::Title if !std::str::from_utf8(word).is_ok_and(is_template) => {
+            Err("template format is invalid or contains unknown variables".into())
         }
         Kind::Directory => special::directory(word).map(Value::Text),
         _ => Ok(Value::Text(word.clone())),

@@ -2,6 +2,7 @@
 //! well as for the time of day.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -42,6 +43,18 @@ impl Tick {
     /// The time since this reading.
     pub fn elapsed(self) -> Duration {
         Self::now().since(self)
+    }
+}
+
+/// When something was last logged that must not fill the log.
+#[derive(Debug, Default)]
+pub(crate) struct LastLogged(AtomicU64);
+
+impl LastLogged {
+    /// Whether `pause` milliseconds have passed since the last time this returned true. `now` is in milliseconds of Unix time.
+    pub(crate) fn is_due(&self, now: u64, pause: u64) -> bool {
+        let last = self.0.load(Relaxed);
+        now.abs_diff(last) > pause && self.0.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
     }
 }
 

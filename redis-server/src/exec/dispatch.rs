@@ -43,6 +43,9 @@ pub enum Admission {
     Refuse(Error, Option<&'static Row>),
     /// It waits until CLIENT PAUSE is over, in milliseconds of Unix time.
     Wait(u64),
+    /// It is a line of an HTTP request: a web page may have made its reader's browser send it (CVE-2016-10517). The
+    /// connection ends, and nothing that follows runs.
+    Abort,
 }
 
 /// The command of this name, as `rename-command` has left it.
@@ -108,6 +111,7 @@ pub(crate) fn find_batched(worker: &Worker, args: Args<'_>, recent: &mut Recent)
 pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission {
     let row = match resolve(&worker.instance, args) {
         Ok(row) => row,
+        Err(_) if is_http(args.at(0)) => return Admission::Abort,
         Err(error) => return Admission::Refuse(error, lookup(&worker.instance, args.at(0))),
     };
     let command = row.command;
@@ -129,10 +133,8 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
     if let Some(error) = worker.instance.refusal(row) {
         return Admission::Refuse(error, Some(row));
     }
-    if worker.instance.is_short_of_memory()
-        && takes_memory(&worker.instance, row, client, args)
-        && eviction::make_room(worker) == Room::None
-    {
+    client.out_of_memory = worker.instance.is_short_of_memory() && eviction::make_room(worker) == Room::None;
+    if client.out_of_memory && takes_memory(&worker.instance, row, client, args) {
         return Admission::Refuse(Error::OutOfMemory, Some(row));
     }
     if let Some(failure) = disk_failure(&worker.instance)
@@ -171,6 +173,28 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
         return Admission::Queue(row);
     }
     Admission::Run(row)
+}
+
+/// Whether a command's name is how a line of an HTTP request begins that can carry commands in its body.
+#[cold]
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+/// Ends a connection that speaks HTTP, with nothing said. The log tells of one a minute: a page can send many.
+#[cold]
+fn abort(worker: &Worker, client: &mut Client, reply: &mut Reply) {
+    const PAUSE_MS: u64 = 60_000;
+    if worker.instance.attacks.is_due(now_ms(), PAUSE_MS) {
+        tracing::warn!(
+            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. This is likely \
+             due to an attacker attempting to use Cross Protocol Scripting to compromise your Redis instance. Connection from {} \
+             aborted.",
+            client.shared.addr
+        );
+    }
+    reply.clear();
+    client.close = true;
 }
 
 /// Whether this node of a cluster runs a command; and until when it waits if nothing else speaks against it, as its slot is about to
@@ -321,10 +345,6 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
             client.note_command(row);
             // Of what is let in while data is loaded, nothing needs to be.
             if runs_alone(row, args, client) && (worker.loads || !worker.instance.exclusive.is_loading()) {
-                if worker.instance.is_short_of_memory() {
-                    // Scripts are told whether memory is still short then.
-                    eviction::make_room(worker);
-                }
                 let passed = script::run_alone(worker, client, Call { row, args }, reply);
                 // EXEC may have run HELLO. A client whose script goes on is away with it.
                 if matches!(passed, Passed::Done) {
@@ -354,6 +374,7 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
         }
         Admission::Refuse(error, row) => refuse(worker, client, row, error, reply),
         Admission::Wait(until) => return Passed::Paused(until),
+        Admission::Abort => abort(worker, client, reply),
     }
     Passed::Done
 }

@@ -78,6 +78,12 @@ pub fn is_by_use(config: &Config) -> bool {
     matches!(Policy::of(config), Some(Policy { order: Order::Idle | Order::Rare(_), .. }))
 }
 
+/// Whether the policy is another than `noeviction`.
+#[cold]
+pub fn evicts(config: &Config) -> bool {
+    Policy::of(config).is_some()
+}
+
 impl Policy {
     fn of(config: &Config) -> Option<Self> {
         let (keys, order) = config.word(settings::MAXMEMORY_POLICY).split_once('-')?;

@@ -14,10 +14,10 @@ use crate::clients::notifications::{self, Event};
 use crate::clients::pubsub::PubSub;
 use crate::clients::tracking::Tracking;
 use crate::command::{Flags, Registry, Row};
-use crate::config::{Config, settings};
+use crate::config::{Config, ConfigError, settings};
 use crate::exec::aof::Aof;
 use crate::exec::client_eviction::ClientMemory;
-use crate::exec::clock::now_ms;
+use crate::exec::clock::{LastLogged, now_ms};
 use crate::exec::cluster::Cluster;
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::exclusive::{Exclusive, Occupation};
@@ -37,6 +37,7 @@ use crate::observe::Observers;
 use crate::observe::memory;
 use crate::observe::stats::{Stats, Totals};
 use crate::persistence::Status;
+use crate::process::{Process, Supervisor};
 use crate::protocol::error::Error;
 
 /// Shards per database where the configuration leaves it to us: of 10 M keys a table has some 2,500, which it puts in
@@ -87,6 +88,10 @@ pub struct Instance {
     pub loading: Loading,
     /// Whether it is to end.
     pub ending: Ending,
+    /// Connections that were ended because they spoke HTTP.
+    pub(crate) attacks: LastLogged,
+    /// The process, where this server is the only thing in it.
+    process: OnceLock<Process>,
     /// How soon the kernel ends it when memory runs out.
     pub oom_score: OomScore,
     /// What it keeps of its changes.
@@ -115,7 +120,7 @@ pub struct Instance {
     /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
-    renamed: HashMap<Box<[u8]>, Option<&'static Row>>,
+    renamed: Renamed,
     /// What is recorded of single calls.
     pub observers: Observers,
     /// Forty hexadecimal digits that name this run of the server.
@@ -135,7 +140,7 @@ impl Instance {
     /// An empty server.
     ///
     /// # Panics
-    /// When the configuration names a file of users that cannot be followed: [`Instance::try_new`] says why.
+    /// When the configuration names a file of users, or commands, that cannot be followed: [`Instance::try_new`] says why.
     pub fn new(config: Arc<Config>, commands: &'static CommandTable) -> Self {
         Self::try_new(config, commands).expect("the file of users, where there is one, is good")
     }
@@ -143,16 +148,16 @@ impl Instance {
     /// An empty server.
     ///
     /// # Errors
-    /// The users of the configuration cannot be made.
+    /// The users of the configuration cannot be made, or its commands not be renamed.
     pub fn try_new(config: Arc<Config>, commands: &'static CommandTable) -> Result<Self, acl::LoadError> {
         let acl = acl::Table::from_config(&config, &commands.registry)?;
-        let renamed = renamed(&config, &commands.registry);
+        let renamed = renamed(&config, &commands.registry).map_err(acl::LoadError::Line)?;
         let observers = Observers::new(&config);
         let run_id =
             (0..3u64).map(|part| format!("{:016x}", RandomState::default().hash_one(part))).collect::<String>();
         let pubsub = Arc::<PubSub>::default();
         let tracking = Arc::<Tracking>::default();
-        let reaper = Arc::<Reaper>::default();
+        let reaper = Arc::new(Reaper::new(|| memory::give_back(true)));
         let journal = Arc::<Journal>::default();
         let databases = databases(&config, &reaper);
         for (number, database) in databases.iter().enumerate() {
@@ -180,6 +185,8 @@ impl Instance {
             background: Background::default(),
             loading: Loading::default(),
             ending: Ending::default(),
+            attacks: LastLogged::default(),
+            process: OnceLock::new(),
             oom_score: OomScore::default(),
             aof: Aof::default(),
             replication: Replication::default(),
@@ -200,6 +207,22 @@ impl Instance {
             observers,
             run_id: run_id[..40].to_owned(),
         })
+    }
+
+    /// Makes the process this server's own. Once.
+    pub fn own_process(&self, process: Process) {
+        // A second one would be that of the same process.
+        let _ = self.process.set(process);
+    }
+
+    /// The process, where this server is the only thing in it.
+    pub fn process(&self) -> Option<&Process> {
+        self.process.get()
+    }
+
+    /// Whoever has started the process and wants to know its state.
+    pub fn supervisor(&self) -> Option<&Supervisor> {
+        self.process.get().map(|process| &process.supervisor)
     }
 
     /// Database `index`, which must exist.
@@ -287,6 +310,13 @@ impl Instance {
     pub fn is_short_of_memory(&self) -> bool {
         let limit = self.config.uint(settings::MAXMEMORY);
         limit != 0 && memory::used_here() > limit && self.stays_short(limit)
+    }
+
+    /// Whether commands that store `bytes` may pass `maxmemory` where nothing is evicted: the next command is refused then.
+    #[inline]
+    pub(crate) fn may_refuse_within(&self, bytes: u64) -> bool {
+        let limit = self.config.uint(settings::MAXMEMORY);
+        limit != 0 && memory::used_here() + bytes > limit && !eviction::evicts(&self.config)
     }
 
     /// Whether `limit` is passed without what others are about to free.
@@ -494,20 +524,30 @@ fn listen(
     });
 }
 
-/// The names that `rename-command` gives and takes. A line about an unknown command is told in the log.
-fn renamed(config: &Config, registry: &Registry) -> HashMap<Box<[u8]>, Option<&'static Row>> {
-    let mut names: HashMap<Box<[u8]>, Option<&'static Row>> = HashMap::new();
-    for line in config.lines(settings::RENAME_COMMAND) {
+/// The commands by names that `rename-command` gives and takes.
+type Renamed = HashMap<Box<[u8]>, Option<&'static Row>>;
+
+/// Follows `rename-command`.
+///
+/// # Errors
+/// A line names no command, or gives a name that another command has. Whoever has mistyped a command's name would otherwise believe that
+/// clients cannot call it.
+pub fn renamed(config: &Config, registry: &Registry) -> Result<Renamed, ConfigError> {
+    let mut names = Renamed::new();
+    for (at, line) in config.lines(settings::RENAME_COMMAND).iter().enumerate() {
         let [old, new] = line.as_slice() else { continue };
-        let old: Box<[u8]> = old.to_ascii_lowercase().into();
-        let Some(row) = names.get(&old).copied().unwrap_or_else(|| registry.lookup(&old)) else {
-            tracing::warn!("rename-command: there is no command {}", String::from_utf8_lossy(&old));
-            continue;
-        };
+        let (old, new): (Box<[u8]>, Box<[u8]>) = (old.to_ascii_lowercase().into(), new.to_ascii_lowercase().into());
+        let find = |names: &Renamed, name: &[u8]| names.get(name).copied().unwrap_or_else(|| registry.lookup(name));
+        let found = find(&names, &old);
+        let row = found.ok_or_else(|| config.rename_error(at, "No such command in rename-command"))?;
         names.insert(old, None);
-        if !new.is_empty() {
-            names.insert(new.to_ascii_lowercase().into(), Some(row));
+        if new.is_empty() {
+            continue;
         }
+        if find(&names, &new).is_some() {
+            return Err(config.rename_error(at, "Target command name already exists"));
+        }
+        names.insert(new, Some(row));
     }
-    names
+    Ok(names)
 }

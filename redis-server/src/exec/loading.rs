@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::exec::clock::now_ms;
+use crate::process::Supervisor;
 
 /// Seconds between two lines in the log that say how far a load is.
 const TOLD_EVERY: u64 = 5;
@@ -156,12 +157,15 @@ impl Loading {
         self.loaded.fetch_add(bytes, Relaxed);
     }
 
-    /// Tells the log how far it is, now and then.
-    pub(crate) fn tell(&self) {
+    /// Tells the log how far it is, now and then, and whoever supervises the process.
+    pub(crate) fn tell(&self, supervisor: Option<&Supervisor>) {
         let (now, told) = (now_ms() / 1000, self.told.load(Relaxed));
         if now >= told + TOLD_EVERY && self.told.compare_exchange(told, now, Relaxed, Relaxed).is_ok() {
             let progress = self.progress();
             tracing::info!("Loading DB in memory: {:.2}%, {} s to go", progress.percent(), progress.left);
+            if let Some(supervisor) = supervisor {
+                supervisor.loading(progress.percent());
+            }
         }
     }
 

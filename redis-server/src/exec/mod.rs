@@ -21,7 +21,7 @@ pub mod peer_tls;
 pub mod peers;
 pub mod permission;
 pub(crate) mod pipeline;
-mod priority;
+pub mod priority;
 mod replay;
 pub mod replication;
 pub mod script;

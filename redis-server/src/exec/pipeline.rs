@@ -128,6 +128,8 @@ impl Runner<'_> {
     fn run_commands(&mut self, input: Received<'_>, spans: &[Span], commands: &[Ends], used: &mut usize) -> Passed {
         let mut window: Window<'_> = ArrayVec::new();
         let mut is_plain = dispatch::is_plain(self.worker, self.client);
+        let fills_memory = self.worker.instance.may_refuse_within(input.bytes.len() as u64);
+        is_plain &= !fills_memory;
         let nothing = input.owner.map_or_else(|| Args::new(input.bytes, &[]), |owner| Args::shared(owner, &[]));
         let (mut first, mut recent) = (0, Recent::default());
         for (index, &(last, end)) in commands.iter().enumerate() {
@@ -138,7 +140,11 @@ impl Runner<'_> {
                 window.push(Call { row, args });
                 continue;
             }
-            // It is decided about before those in front of it run, which change nothing that matters for that.
+            // Of calls of one window admission comes before all of them run, which changes nothing that matters for it, unless
+            // they may use up memory: then each call is judged by what those in front of it have left.
+            if fills_memory && let Some(passed) = self.run_window(&mut window, &commands[..index], used) {
+                return passed;
+            }
             let admission = (!spans.is_empty()).then(|| dispatch::admit(self.worker, self.client, args));
             if let Some(Admission::Run(row)) = admission
                 && row.command.batches(args.len())
@@ -161,7 +167,7 @@ impl Runner<'_> {
             if self.client.close || self.reply.len() > SEND_EARLY || !matches!(passed, Passed::Done) {
                 return passed;
             }
-            is_plain = dispatch::is_plain(self.worker, self.client);
+            is_plain = !fills_memory && dispatch::is_plain(self.worker, self.client);
         }
         self.run_window(&mut window, commands, used).unwrap_or(Passed::Done)
     }

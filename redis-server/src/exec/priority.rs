@@ -1,5 +1,8 @@
 //! How much the system prefers others to a thread that works beside the workers, and how much such a thread has had.
 
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -17,9 +20,39 @@ pub(super) const SNAPSHOT_FILE: i32 = 10;
 /// How long this thread may run on before another that has become ready, in nanoseconds; some milliseconds by default.
 const SLICE: u64 = 100_000;
 
+/// The argument by which the program does nothing but ask for another priority.
+pub const PROBE: &str = "--probe-priorities";
+
+/// What such a process does. It ends by a signal where a filter of system calls forbids it.
+pub fn probe() {
+    // SIGSYS would leave a core otherwise.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    let _ = schedule(0, libc::SCHED_OTHER, 0, 0);
+    let _ = rustix::process::setpriority_process(None, 0);
+}
+
+/// Whether a priority may be asked for at all. Under a filter of system calls (`SystemCallFilter=~@resources` of Debian's unit) a call
+/// that is forbidden ends the process, so that another process tries first.
+fn may_ask() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let is_filtered =
+            status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"));
+        let tried = || {
+            let mut command = Command::new("/proc/self/exe");
+            command.arg(PROBE).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+        };
+        !is_filtered || tried().is_ok_and(|status| status.success())
+    })
+}
+
 /// Has the system prefer others to the calling thread by so many more steps of `nice`, and let them have its processor after a
 /// short while, where it can (Linux 6.12).
 pub(super) fn lower(steps: i32) {
+    if !may_ask() {
+        return;
+    }
     let me = Some(rustix::thread::gettid());
     let Ok(niceness) = rustix::process::getpriority_process(me) else { return };
     if !schedule(0, libc::SCHED_OTHER, niceness + steps, SLICE) {
@@ -31,6 +64,9 @@ pub(super) fn lower(steps: i32) {
 /// Gives another process only what others leave of the processors (sched(7), `SCHED_IDLE`). Nothing that shares memory with workers may
 /// have so little: they would wait for what it holds in the kernel.
 pub(super) fn yield_to_all(process: u32) {
+    if !may_ask() {
+        return;
+    }
     // A refusal is no harm.
     let _ = schedule(process, libc::SCHED_IDLE, 0, 0);
 }

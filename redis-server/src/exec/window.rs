@@ -111,11 +111,12 @@ impl Window {
     }
 }
 
-/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply.
+/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply. A slow
+/// call has had its room when it was admitted; the copies of its arguments evict nothing more.
 #[inline]
 fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
-    if worker.instance.is_short_of_memory() {
+    if !worker.is_slow && worker.instance.is_short_of_memory() {
         eviction::make_room_inside(worker);
     }
     if client.tracking.is_some() {

@@ -17,7 +17,7 @@ use crate::exec::script::Spare;
 use crate::observe::stats::WorkerStats;
 use crate::observe::{Measured, Observed};
 use crate::protocol::error::Error;
-use crate::protocol::{Reply, Span, first_len};
+use crate::protocol::{Reply, Span};
 
 /// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
 const INPUT: usize = 64 * 1024;
@@ -284,13 +284,9 @@ impl Worker {
 
     #[cold]
     fn record_sizes(&self, cx: &Ctx<'_>, calls: &[Call<'_>], replies: usize) {
-        let written = cx.reply.to_vec();
-        let mut rest = &written[written.len().saturating_sub(replies)..];
-        for call in calls {
-            let reply = first_len(rest);
-            rest = &rest[reply..];
-            self.sized(cx, call, reply);
-        }
+        // A reply may have half a gigabyte, and is not copied for this.
+        let lens = cx.reply.last_lens(replies, calls.len());
+        calls.iter().zip(lens).for_each(|(call, reply)| self.sized(cx, call, reply));
     }
 
     #[cold]

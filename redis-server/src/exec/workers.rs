@@ -37,8 +37,9 @@ pub struct Workers {
 #[derive(Debug)]
 pub struct Member {
     thread: ThreadId,
-    /// Whether it is to give memory back.
-    purge: AtomicBool,
+    /// Whether it is to give memory back: what has been free for a while, and all that is free.
+    give_back: AtomicBool,
+    give_back_all: AtomicBool,
     /// Whether somebody waits for its turn.
     turn: AtomicBool,
     /// Clients that it is to wake.
@@ -52,7 +53,10 @@ pub enum Asked {
     /// To wake [these](Member::take_woken).
     Wake,
     /// To give memory back.
-    Purge,
+    GiveBack {
+        /// All that is free, not only what has been so for a while.
+        all: bool,
+    },
     /// To serve whatever is ready, and then to say so.
     Turn,
 }
@@ -90,7 +94,8 @@ impl Workers {
     pub fn join(&self) -> Arc<Member> {
         let member = Arc::new(Member {
             thread: thread::current().id(),
-            purge: AtomicBool::new(false),
+            give_back: AtomicBool::new(false),
+            give_back_all: AtomicBool::new(false),
             turn: AtomicBool::new(false),
             woken: Mutex::default(),
             waker: AtomicWaker::new(),
@@ -99,9 +104,11 @@ impl Workers {
         member
     }
 
-    /// Has all workers give back memory that they do not use (`MEMORY PURGE`).
-    pub fn purge(&self) {
-        lock(&self.members).iter().for_each(|member| member.ask(&member.purge));
+    /// Has all workers give back memory that they do not use: all of it (`MEMORY PURGE`), or what has been free for a while.
+    pub fn give_back(&self, all: bool) {
+        for member in lock(&self.members).iter() {
+            member.ask(if all { &member.give_back_all } else { &member.give_back });
+        }
     }
 
     /// Wakes clients, each by the worker's thread that has it: another thread spends one call of the system on each worker, not on
@@ -175,8 +182,11 @@ impl Member {
             Poll::Ready(Asked::Wake)
         } else if self.turn.swap(false, AcqRel) {
             Poll::Ready(Asked::Turn)
-        } else if self.purge.swap(false, AcqRel) {
-            Poll::Ready(Asked::Purge)
+        } else if self.give_back_all.swap(false, AcqRel) {
+            self.give_back.store(false, Release);
+            Poll::Ready(Asked::GiveBack { all: true })
+        } else if self.give_back.swap(false, AcqRel) {
+            Poll::Ready(Asked::GiveBack { all: false })
         } else {
             Poll::Pending
         }
@@ -200,9 +210,12 @@ mod tests {
         let members = [workers.join(), workers.join()];
         let poll = |at: usize| members[at].poll(Waker::noop());
         assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
-        workers.purge();
-        workers.purge();
-        assert_eq!([poll(0), poll(1)], [Poll::Ready(Asked::Purge); 2]);
+        workers.give_back(true);
+        workers.give_back(false);
+        assert_eq!([poll(0), poll(1)], [Poll::Ready(Asked::GiveBack { all: true }); 2]);
+        assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
+        workers.give_back(false);
+        assert_eq!([poll(0), poll(1)], [Poll::Ready(Asked::GiveBack { all: false }); 2]);
         assert_eq!([poll(0), poll(1)], [Poll::Pending; 2]);
     }
 

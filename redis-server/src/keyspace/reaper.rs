@@ -33,6 +33,16 @@ impl Garbage {
         }
     }
 
+    /// Whether it is one block of memory that is worth being given back at once.
+    fn is_huge(&self) -> bool {
+        const HUGE: usize = 16 << 20;
+        match self {
+            Self::Entry(entry) | Self::Evicted(entry, _) => entry.memory() >= HUGE,
+            Self::Reply(bytes) => bytes.capacity() >= HUGE,
+            Self::Entries(_) => false,
+        }
+    }
+
     /// Bytes that eviction counts on.
     fn bytes(&self) -> usize {
         match self {
@@ -53,14 +63,14 @@ enum Message {
 }
 
 /// The thread that frees, started when there is first something to do.
-#[derive(Default)]
 pub struct Reaper {
     thread: OnceLock<Option<Sender<Message>>>,
     counts: Arc<Counts>,
 }
 
-#[derive(Default)]
 struct Counts {
+    /// Gives free memory back to the system.
+    give_back: fn(),
     pending: AtomicUsize,
     evicted_bytes: AtomicUsize,
     freed: AtomicUsize,
@@ -68,7 +78,21 @@ struct Counts {
     silent: AtomicUsize,
 }
 
+impl Default for Reaper {
+    /// One that leaves what it has freed to the allocator.
+    fn default() -> Self {
+        Self::new(|| ())
+    }
+}
+
 impl Reaper {
+    /// One that has `give_back` give free memory back to the system when it has freed a large block.
+    pub fn new(give_back: fn()) -> Self {
+        let (pending, evicted_bytes, freed, silent) = Default::default();
+        let counts = Arc::new(Counts { give_back, pending, evicted_bytes, freed, silent });
+        Self { thread: OnceLock::new(), counts }
+    }
+
     /// Frees `garbage` some time soon, and counts it if it `is_counted`.
     pub fn free(&self, garbage: Garbage, is_counted: bool) {
         if is_counted {
@@ -153,7 +177,12 @@ fn start(counts: Arc<Counts>) -> Option<Sender<Message>> {
 impl Counts {
     fn reap(&self, (garbage, is_counted): Load) {
         let (objects, bytes) = (garbage.objects(), garbage.bytes());
+        let is_huge = garbage.is_huge();
         drop(garbage);
+        if is_huge {
+            // The next one that is as large shall not take as much again.
+            (self.give_back)();
+        }
         self.evicted_bytes.fetch_sub(bytes, Relaxed);
         if is_counted {
             self.freed.fetch_add(objects, Relaxed);

@@ -14,7 +14,6 @@ mod reply;
 mod request;
 
 pub use encode::encode_command;
-pub(crate) use reply::first_len;
 pub use reply::{Mark, Reply};
 pub use request::{
     Inline, Parser, ProtocolError, RequestLimits, Span, parse_whole_commands, split_inline, split_words,

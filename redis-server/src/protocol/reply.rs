@@ -54,15 +54,20 @@ pub struct Reply {
     shortest: bool,
 }
 
-/// Length of the first of the replies in `bytes`, with the messages in front of it that nobody has asked for; all of them, if
-/// none is whole.
-pub(crate) fn first_len(bytes: &[u8]) -> usize {
+/// The first line, without its end.
+fn line(bytes: &[u8]) -> Option<&[u8]> {
+    let len = bytes.windows(2).position(|end| end == b"\r\n")?;
+    Some(&bytes[..len])
+}
+
+/// Length of the first of the replies in `len` bytes, with the messages in front of it that nobody has asked for; all of them, if
+/// none is whole. `line_at` has the line that begins at a place.
+fn len_of_first<'a>(len: usize, line_at: impl Fn(usize) -> Option<&'a [u8]>) -> usize {
     let (mut at, mut left) = (0, 1_u64);
     while left > 0 {
-        let Some(line) = bytes[at..].windows(2).position(|end| end == b"\r\n") else { return bytes.len() };
-        let head = &bytes[at..at + line];
+        let Some(head) = line_at(at) else { return len };
         let number = || super::number::parse_i64(&head[1..]).and_then(|number| u64::try_from(number).ok());
-        at += line + 2;
+        at += head.len() + 2;
         left -= 1;
         match head.first() {
             Some(b'$' | b'=' | b'!') => at += number().map_or(0, |len| len as usize + 2),
@@ -72,8 +77,8 @@ pub(crate) fn first_len(bytes: &[u8]) -> usize {
             Some(b'%') => left += number().unwrap_or(0) * 2,
             _ => {}
         }
-        if at > bytes.len() {
-            return bytes.len();
+        if at > len {
+            return len;
         }
     }
     at
@@ -151,6 +156,33 @@ impl Reply {
         }
         out.extend_from_slice(&self.buf[from..]);
         out
+    }
+
+    /// The lengths of the last `count` replies, which have `len` bytes together. What is shared is not looked at.
+    pub(crate) fn last_lens(&self, len: usize, count: usize) -> Vec<usize> {
+        let mut at = self.len().saturating_sub(len);
+        let next = |_| {
+            let first = len_of_first(self.len() - at, |offset| self.line_at(at + offset));
+            at += first;
+            first
+        };
+        (0..count).map(next).collect()
+    }
+
+    /// The line that begins at a place among all bytes; none within what is shared.
+    fn line_at(&self, at: usize) -> Option<&[u8]> {
+        let mut shared = 0;
+        for (place, blob) in &self.blobs {
+            let begin = place + shared;
+            if at < begin {
+                break;
+            }
+            if at < begin + blob.len() {
+                return None;
+            }
+            shared += blob.len();
+        }
+        line(self.buf.get(at - shared..)?)
     }
 
     /// Appends bytes that are RESP already.
@@ -411,6 +443,10 @@ impl Reply {
 mod tests {
     use super::*;
 
+    fn first_len(bytes: &[u8]) -> usize {
+        len_of_first(bytes.len(), |at| line(&bytes[at..]))
+    }
+
     fn check(expected2: &str, expected3: &str, write: impl Fn(&mut Reply)) {
         for (resp3, expected) in [(false, expected2), (true, expected3)] {
             let mut reply = Reply::default();
@@ -467,5 +503,23 @@ mod tests {
         }
         assert_eq!(first_len(b""), 0);
         assert_eq!(first_len(b"$9\r\nx"), 5);
+    }
+
+    #[test]
+    fn lengths_of_the_last_replies_are_known_without_what_is_shared() {
+        let mut reply = Reply::default();
+        reply.ok();
+        let begin = reply.len();
+        let large = Bytes::from(vec![b'\n'; BLOB_MIN]);
+        reply.blob(&large);
+        reply.array(2);
+        reply.blob(&large);
+        reply.bulk(b"small");
+        reply.null();
+        reply.blob(&large);
+        let one = format!("${BLOB_MIN}\r\n\r\n").len() + BLOB_MIN;
+        let expected = [one, 4 + one + "$5\r\nsmall\r\n".len(), 5, one];
+        assert_eq!(reply.last_lens(reply.len() - begin, 4), expected);
+        assert_eq!(reply.last_lens(one, 1), [one]);
     }
 }

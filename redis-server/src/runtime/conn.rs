@@ -32,6 +32,7 @@ use crate::exec::pipeline::Pipeline;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::{ConnectedClient, Finished, Pending};
 use crate::exec::worker::{Scratch, Worker};
+use crate::process;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -181,6 +182,7 @@ enum Served {
 impl Conn {
     /// [`Conn::poll`]; a command that panics ends its own connection and nothing else.
     fn poll_guarded(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
+        process::serving(self.client.shared.id);
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll(cx))).unwrap_or_else(|_| {
             let shared = &self.client.shared;
             let (id, addr, command) = (shared.id, &shared.addr, panics::command(&self.worker, shared));

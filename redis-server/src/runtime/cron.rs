@@ -28,6 +28,9 @@ pub(super) async fn run(worker: Rc<Worker>) {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         server_runtime::sleep(Duration::from_millis(1000 / hz)).await;
         worker.instance.stats.sample(now_ms());
+        if let Some(supervisor) = worker.instance.supervisor() {
+            supervisor.keep_alive();
+        }
         if !worker.instance.exclusive.is_loading() {
             snapshot::begin_if_due(&worker.instance);
             worker.instance.replication.run(&worker.instance, now_ms());

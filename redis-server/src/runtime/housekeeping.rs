@@ -14,15 +14,21 @@ use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
 use crate::exec::workers::{Asked, Member};
-use crate::observe::memory;
+use crate::observe::memory::{self, Excess, Wanted};
 
 /// Time between two looks at all clients.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs until the server ends.
 pub(super) async fn run(instance: Arc<Instance>) {
+    let mut excess = Excess::default();
     loop {
         server_runtime::sleep(PERIOD).await;
+        match excess.look(memory::used(), memory::resident_anonymous()) {
+            Wanted::Nothing => {}
+            Wanted::Old => instance.workers.give_back(false),
+            Wanted::All => instance.workers.give_back(true),
+        }
         look_after(&instance, now_ms());
         instance.peers.close_idle(now_ms());
     }
@@ -51,7 +57,7 @@ pub(super) async fn turns(instance: Arc<Instance>, member: Arc<Member>) {
     loop {
         match poll_fn(|cx| member.poll(cx.waker())).await {
             Asked::Wake => member.take_woken().iter().for_each(|client| client.wake()),
-            Asked::Purge => memory::give_back(),
+            Asked::GiveBack { all } => memory::give_back(all),
             Asked::Turn => {
                 let round = instance.workers.round();
                 // Tasks run in the order in which they became ready, and who yields is ready again behind those that

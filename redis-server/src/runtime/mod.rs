@@ -3,6 +3,7 @@
 mod batch;
 mod bus;
 mod conn;
+mod crash;
 mod cron;
 pub mod embedded;
 mod housekeeping;
@@ -16,7 +17,9 @@ mod signals;
 mod supervise;
 pub mod test;
 
+pub use crash::state as crash_state;
 pub use service::{Server, StartError, start, start_at};
+pub use signals::READY;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use server_runtime::metrics::Registry;
 use server_runtime::{Bound, Connection, Handle, Listen, Options, Running, Service, Signals};
 
-use super::signals::shutdown_on_signals;
+use super::signals::{reload_on_hangup, shutdown_on_signals};
 use super::supervise::{RESTART_DELAY, supervise};
 use super::{bus, conn, cron, housekeeping};
 use crate::clients::acl;
@@ -25,6 +25,7 @@ use crate::exec::session::ConnectedClient;
 use crate::exec::snapshot::{self, LoadError};
 use crate::exec::worker::Worker;
 use crate::observe::memory;
+use crate::process::Process;
 
 /// The service behind every connection.
 pub struct Server {
@@ -45,6 +46,10 @@ impl Server {
     fn begin_periodic_work(&self) {
         let instance = Arc::clone(&self.instance);
         supervise("housekeeping", RESTART_DELAY, move || housekeeping::run(Arc::clone(&instance)));
+        if self.instance.process().is_some() {
+            let instance = Arc::clone(&self.instance);
+            supervise("hangup", RESTART_DELAY, move || reload_on_hangup(Arc::clone(&instance)));
+        }
         let cron = Rc::new(Worker::new(Arc::clone(&self.instance)));
         supervise("cron", RESTART_DELAY, move || cron::run(Rc::clone(&cron)));
         let evictor = Rc::new(Worker::new(Arc::clone(&self.instance)));
@@ -146,16 +151,24 @@ impl std::error::Error for StartError {}
 /// It has what its snapshot or its append-only file has, and writes others when the configuration says so. From its first connection
 /// on, `signals` end it in good order. What takes long to load (`loading-process-events-interval-bytes`) it loads while it listens, and
 /// tells clients LOADING: `instance.loading.`[`wait`] tells when it is ready, or that it never will be, and must be ended then.
+/// `process` is the process, where the server is the only thing in it.
 ///
 /// # Errors
 /// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, files that cannot be looked at.
 ///
 /// [`wait`]: crate::exec::loading::Loading::wait
-pub fn start(config: Config, signals: Option<Signals>) -> Result<(Running, Arc<Instance>), StartError> {
+pub fn start(
+    config: Config,
+    signals: Option<Signals>,
+    process: Option<Process>,
+) -> Result<(Running, Arc<Instance>), StartError> {
     let places = places(&config)?;
     let prepared = Prepared::new(places, config, &TABLE)?;
     let instance = Arc::clone(&prepared.instance);
     instance.snapshots.make_automatic();
+    if let Some(process) = process {
+        instance.own_process(process);
+    }
     if let Err(error) = instance.oom_score.apply(&instance) {
         tracing::warn!("oom-score-adj cannot be set: {error}");
     }
@@ -288,6 +301,8 @@ fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> 
         backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
         keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
         tls: tls::options(config).map_err(StartError::Tls)?,
+        // See `reload_on_hangup`: in another program's process, its signals are that program's.
+        hangup_reloads: false,
         metrics_listen,
         ..Options::default()
     })

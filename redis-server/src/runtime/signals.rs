@@ -1,8 +1,9 @@
-//! SIGTERM and SIGINT.
+//! SIGTERM and SIGINT, and SIGHUP.
 
 use std::sync::Arc;
 
-use server_runtime::{Handle, Signals};
+use server_runtime::{Error, Handle, Signals};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings;
 use crate::exec::instance::Instance;
@@ -24,6 +25,32 @@ pub(super) fn shutdown_on_signals(signals: Signals, instance: &Arc<Instance>, ha
         move |signal| insist(&insisted, signal),
     );
 }
+
+/// Reads the certificates again on each SIGHUP, if there are any, and tells systemd (`Type=notify-reload`). Runs until the server ends.
+pub(super) async fn reload_on_hangup(instance: Arc<Instance>) {
+    let mut hangups = match signal(SignalKind::hangup()) {
+        Ok(hangups) => hangups,
+        Err(error) => return tracing::warn!("SIGHUP will be ignored: {error}"),
+    };
+    while hangups.recv().await.is_some() {
+        if let Some(supervisor) = instance.supervisor() {
+            supervisor.reloading();
+        }
+        match instance.runtime().map(Handle::reload_tls) {
+            Some(Ok(())) => tracing::info!("SIGHUP: certificates reloaded"),
+            Some(Err(Error::TlsWithoutCertificate)) | None => tracing::info!("SIGHUP: there is nothing to reload"),
+            Some(Err(error)) => {
+                tracing::error!("SIGHUP: the certificate in use stays, because the new one does not load: {error}");
+            }
+        }
+        if let Some(supervisor) = instance.supervisor() {
+            supervisor.ready(READY);
+        }
+    }
+}
+
+/// What systemd shows of a server that serves.
+pub const READY: &str = "Ready to accept connections";
 
 /// A signal while the server is about to end: who presses Ctrl-C twice does not want to wait for the snapshot.
 fn insist(instance: &Instance, signal: &str) {

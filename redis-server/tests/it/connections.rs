@@ -2,14 +2,17 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use test_peers::skip;
 
+use super::support::genuine::Genuine;
+use super::support::process::{Process, ask};
 use super::support::resp::{Value, request};
 use super::support::server::{Client, Server, until_blocked};
-use super::support::until;
+use super::support::{PATIENCE, until};
 
 fn number(value: &Value) -> i64 {
     let Value::Int(number) = value else { panic!("{value:?} is no number") };
@@ -303,4 +306,38 @@ fn a_client_has_left_when_its_connection_ends() {
         assert_eq!(other.ask("PUBSUB NUMSUB news"), Value::Array(vec![Value::Bulk("news".into()), Value::Int(0)]));
         assert_eq!(server.instance.clients().len(), 1);
     }
+}
+
+/// Lines of an HTTP request end the connection, and nothing behind them runs; as the genuine server has it.
+#[test]
+fn a_web_page_cannot_send_commands() {
+    let requests: [&[u8]; 5] = [
+        b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\nSET key value\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nSET key value\r\n",
+        b"host: x\r\nSET key value\r\n",
+        b"*1\r\n$4\r\npOsT\r\n*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n",
+        b"MULTI\r\nPOST\r\nEXEC\r\nSET key value\r\n",
+    ];
+    let said = |connect: &dyn Fn() -> UnixStream| {
+        let answers = requests.map(|request| {
+            let mut stream = connect();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(request).unwrap();
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).expect("the connection ends");
+            String::from_utf8(answer).unwrap()
+        });
+        assert_eq!(ask(&mut connect(), &["EXISTS", "key"]), Value::Int(0));
+        answers
+    };
+    let process = Process::start("http", &[]);
+    let ours = said(&|| process.connect());
+    let log = process.log();
+    assert_eq!(
+        log.matches("Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host:").count(),
+        1,
+        "{log}"
+    );
+    let Some(genuine) = Genuine::start(&[]) else { return };
+    assert_eq!(ours, said(&|| genuine.connect()));
 }

@@ -263,3 +263,162 @@ fn what_is_imported_is_refused_rather_than_evicted() {
     assert_eq!(ask(&mut stream, &["CONFIG", "SET", "import-mode", "no"]), Value::Status(b"OK".into()));
     until("the key is evicted", || ask(&mut stream, &["DBSIZE"]) == Value::Int(0));
 }
+
+/// Whether a reply, or one inside it, refuses a command for want of memory.
+fn is_refused(reply: &Value) -> bool {
+    match reply {
+        Value::Error(text) => text.windows(3).any(|word| word == b"OOM"),
+        Value::Array(replies) => replies.iter().any(is_refused),
+        _ => false,
+    }
+}
+
+const LIBRARY: &str = "#!lua name=lib\nredis.register_function('store', function(keys, args) return redis.call('SET', keys[1], args[1]) end)";
+const STORE: &str = "return redis.call('SET', KEYS[1], ARGV[1])";
+const FLAGGED: &str = "#!lua\nreturn redis.call('SET', KEYS[1], ARGV[1])";
+
+/// Large calls to an evicting cache that is full, by every path on which arguments are copied: how many are refused of each.
+fn refused_when_full(stream: &mut (impl Read + Write)) -> Vec<(&'static str, usize)> {
+    const CALLS: usize = 100;
+    let value = "x".repeat(64 * 1024);
+    ask(stream, &["FUNCTION", "LOAD", LIBRARY]);
+    let Value::Bulk(digest) = ask(stream, &["SCRIPT", "LOAD", STORE]) else { panic!("a digest") };
+    let digest = String::from_utf8(digest).unwrap();
+    ask(stream, &["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    allow(stream, 8 << 20);
+    let small = "x".repeat(1000);
+    for start in (0..20_000).step_by(1000) {
+        let set = |n: usize| words(&["SET", &format!("small:{n}"), &small]);
+        pipeline(stream, &(start..start + 1000).map(set).collect::<Vec<_>>());
+    }
+    let many: Vec<String> = (0..3000).flat_map(|n| [format!("many:{n}"), "x".repeat(20)]).collect();
+    let eval = |n: usize| words(&["EVAL", STORE, "1", &format!("key:{n}"), &value]);
+    let call = |path: &str, n: usize| {
+        let key = format!("key:{n}");
+        match path {
+            "EVAL" | "EVAL, pipelined" => vec![eval(n)],
+            "EVAL with flags" => vec![words(&["EVAL", FLAGGED, "1", &key, &value])],
+            "EVALSHA" => vec![words(&["EVALSHA", &digest, "1", &key, &value])],
+            "FCALL" => vec![words(&["FCALL", "store", "1", &key, &value])],
+            "SET" => vec![words(&["SET", &key, &value])],
+            "MSET of 3,000 keys" => vec![[words(&["MSET"]), many.clone()].concat()],
+            "EXEC with SET" => vec![words(&["MULTI"]), words(&["SET", &key, &value]), words(&["EXEC"])],
+            "EXEC with EVAL" => vec![words(&["MULTI"]), eval(n), words(&["EXEC"])],
+            _ => unreachable!("{path}"),
+        }
+    };
+    let paths = [
+        "EVAL",
+        "EVAL, pipelined",
+        "EVAL with flags",
+        "EVALSHA",
+        "FCALL",
+        "SET",
+        "MSET of 3,000 keys",
+        "EXEC with SET",
+        "EXEC with EVAL",
+    ];
+    let count = |path: &'static str| {
+        let at_once = if path.ends_with("pipelined") { 10 } else { 1 };
+        let refused = (0..CALLS).step_by(at_once).map(|first| {
+            let commands: Vec<_> = (first..first + at_once).flat_map(|n| call(path, n)).collect();
+            pipeline(stream, &commands).iter().filter(|reply| is_refused(reply)).count()
+        });
+        (path, refused.sum())
+    };
+    paths.map(count).to_vec()
+}
+
+#[test]
+fn nothing_is_refused_for_the_copies_of_its_arguments() {
+    let process = Process::start("copies", &[]);
+    let ours = refused_when_full(&mut process.connect());
+    let theirs = Genuine::start(&[]).map(|genuine| refused_when_full(&mut genuine.connect()));
+    println!("refused of 100 calls: {ours:?}; with the genuine server {theirs:?}");
+    for (path, refused) in &ours {
+        assert_eq!(*refused, 0, "{path}: of 100 calls are refused");
+    }
+    if let Some(theirs) = theirs {
+        assert_eq!(ours, theirs);
+    }
+}
+
+/// A script runs while keys are still to be evicted, like any other command.
+#[test]
+fn scripts_run_while_eviction_goes_on() {
+    let scripts = |stream: &mut (_, _)| -> Vec<Value> {
+        let (control, client): &mut (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream) = stream;
+        ask(control, &["CONFIG", "SET", "maxmemory-policy", "allkeys-random", "maxmemory-eviction-tenacity", "0"]);
+        ask(control, &["DEBUG", "POPULATE", "200000", "key", "100"]);
+        ask(control, &["CONFIG", "SET", "maxmemory", "6mb"]);
+        let eval = words(&["EVAL", STORE, "1", "script", "value"]);
+        let flagged = words(&["EVAL", FLAGGED, "1", "script", "value"]);
+        pipeline(client, &[eval, flagged])
+    };
+    let process = Process::start("coming", &[("enable-debug-command", "yes")]);
+    let done = vec![Value::Status(b"OK".into()); 2];
+    assert_eq!(scripts(&mut (process.connect(), process.connect())), done);
+    let Some(genuine) = Genuine::start(&[]) else { return };
+    assert_eq!(scripts(&mut (genuine.connect(), genuine.connect())), done);
+}
+
+/// Where nothing may be evicted: what is refused, and in which words, is what the genuine server refuses.
+#[test]
+fn without_eviction_as_the_genuine_server_refuses() {
+    let cases: &[&[&[&str]]] = &[
+        &[&["EVAL", STORE, "1", "key", "value"]],
+        &[&["EVAL", FLAGGED, "1", "key", "value"]],
+        &[&["EVAL", "#!lua flags=allow-oom\nreturn redis.call('SET', KEYS[1], ARGV[1])", "1", "key", "value"]],
+        &[&["EVAL", "#!lua flags=no-writes\nreturn redis.call('GET', KEYS[1])", "1", "key"]],
+        &[&["EVAL", "return redis.call('GET', KEYS[1])", "1", "key"]],
+        &[&["EVAL", "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'v')", "1", "key"]],
+        &[&["EVAL_RO", "return redis.call('GET', KEYS[1])", "1", "key"]],
+        &[&["FCALL", "store", "1", "key", "value"]],
+        &[&["RESTORE", "other", "0", "x"]],
+        &[&["GET", "key"], &["DEL", "key"], &["SET", "key", "value"]],
+        &[&["MULTI"], &["GET", "key"], &["EXEC"]],
+        &[&["MULTI"], &["PING"], &["DISCARD"]],
+        &[&["EXEC"]],
+    ];
+    let answers = |stream: &mut std::os::unix::net::UnixStream| -> Vec<Vec<Value>> {
+        ask(stream, &["FUNCTION", "LOAD", LIBRARY]);
+        ask(stream, &["CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"]);
+        let commands = cases.iter().map(|case| case.iter().map(|command| words(command)).collect::<Vec<_>>());
+        commands.map(|commands| pipeline(stream, &commands)).collect()
+    };
+    let process = Process::start("no-eviction", &[]);
+    let ours = answers(&mut process.connect());
+    let Some(genuine) = Genuine::start(&[]) else { return };
+    let theirs = answers(&mut genuine.connect());
+    for ((case, ours), theirs) in cases.iter().zip(&ours).zip(&theirs) {
+        assert_eq!(ours, theirs, "{case:?}");
+    }
+}
+
+/// Commands that come together are judged one by one: each by what those in front of it have left.
+#[test]
+fn a_pipeline_stops_where_memory_ends() {
+    // As many as fit into one read, and run under common locks.
+    const VALUES: usize = 30;
+    let stored = |stream: &mut std::os::unix::net::UnixStream| {
+        ask(stream, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+        let value = "x".repeat(2000);
+        let sets: Vec<_> = (0..VALUES).map(|n| words(&["SET", &format!("key:{n}"), &value])).collect();
+        // The buffers that the same requests need are there.
+        let gone: Vec<_> = (0..VALUES).map(|n| words(&["DEL", &format!("key:{n}")])).collect();
+        pipeline(stream, &sets);
+        pipeline(stream, &gone);
+        allow(stream, 20_000);
+        let replies = pipeline(stream, &sets);
+        let stored = replies.iter().filter(|reply| **reply == Value::Status(b"OK".into())).count();
+        assert_eq!(replies.iter().filter(|reply| is_refused(reply)).count(), VALUES - stored, "{replies:?}");
+        stored
+    };
+    let process = Process::start("stops", &[]);
+    let ours = stored(&mut process.connect());
+    let theirs = Genuine::start(&[]).map(|genuine| stored(&mut genuine.connect()));
+    println!(
+        "{ours} of {VALUES} values of 100 kB are stored where there is room for ten; {theirs:?} by the genuine server"
+    );
+    assert!(ours < 16, "{ours} values of 2 kB in 20 kB");
+}

@@ -33,8 +33,9 @@ fn a_panic_while_data_can_be_changed_ends_the_process_and_says_why() {
         assert_eq!(status.signal(), Some(ABORTED), "{status}: {}", process.log());
         let log = process.log();
         assert!(log.contains("DEBUG PANIC called at Unix time "), "the message of the panic: {log}");
-        let last = log.lines().last().unwrap();
-        assert!(last.contains("a command panicked while it could change data: the process ends"), "{log}");
+        let told = |line: &&str| line.contains("a command panicked while it could change data: the process ends");
+        let last = log.lines().find(told).unwrap_or_else(|| panic!("{log}"));
+        assert!(log.contains("crashed by signal: 6 (SIGABRT)"), "a report: {log}");
         assert!(last.contains(&format!("command=\"{command}\"")) && last.contains("addr=\""), "{last}");
         let mut rest = Vec::new();
         bystander.read_to_end(&mut rest).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::process::Command;
 
-use super::support::process::{Process, ask};
+use super::support::process::{OURS, Process, ask};
 use super::support::resp::Value;
 use super::support::server::Server;
 use super::support::until;
@@ -112,4 +112,39 @@ fn a_smaller_backlog_keeps_less_at_once() {
     assert_eq!(say(&mut client, "CONFIG SET repl-backlog-size 20000"), "OK");
     let info = say(&mut client, "INFO replication");
     assert!(info.contains("repl_backlog_histlen:20000\r"), "{info}");
+}
+
+/// A name may be empty, as it is of a server that keeps nothing.
+#[test]
+fn a_snapshot_without_a_name_is_none() {
+    let process = Process::start("nameless", &[("dbfilename", "")]);
+    let mut client = process.connect();
+    assert_eq!(ask(&mut client, &["SET", "key", "value"]), Value::Status(b"OK".into()));
+    assert!(ask(&mut client, &["SAVE"]).is_error());
+    assert_eq!(ask(&mut client, &["GET", "key"]), Value::Bulk(b"value".into()));
+}
+
+/// Who mistypes a command's name is not left with a command that he believes to be gone.
+#[test]
+fn only_commands_are_renamed_and_to_new_names() {
+    for (renames, reason) in [
+        (&[["nosuch", "x"]][..], "No such command in rename-command"),
+        (&[["get", "x"], ["get", "y"]], "No such command in rename-command"),
+        (&[["get", "set"]], "Target command name already exists"),
+    ] {
+        let flags = renames.iter().flat_map(|[old, new]| ["--rename-command", *old, *new]);
+        for program in [OURS, "redis-server"] {
+            if program != OURS && !test_peers::is_there(program) {
+                continue;
+            }
+            let mut command = Command::new(program);
+            command.args(["--port", "0"]).args(flags.clone());
+            let output = test_peers::run_within(60, &command).unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            assert!(
+                !output.status.success() && String::from_utf8_lossy(&said).contains(reason),
+                "{program} {renames:?}"
+            );
+        }
+    }
 }

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rcgen::{CertificateParams, CertifiedKey, DistinguishedName, DnType, KeyPair, SanType};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, DistinguishedName, DnType, IsCa, KeyPair, SanType};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::support::process::ask;
+use super::support::process::{Process, ask};
 use super::support::resp::{Value, request};
 use super::support::server::{Server, config};
 use super::support::{PATIENCE, until};
@@ -89,6 +89,16 @@ impl Identity {
         fs::write(key, signing_key.serialize_pem()).unwrap();
         let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
         Self { cert: made.der().clone(), key }
+    }
+
+    /// One that says of itself that it is an authority, as `openssl req -x509` makes them.
+    fn own_authority(cert: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
+        fs::write(cert, made.pem()).unwrap();
+        Self { cert: made.der().clone(), key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
     }
 
     /// Made out to a common name and URIs, and written behind the certificates of this file.
@@ -232,6 +242,75 @@ fn another_certificate_serves_the_next_clients() {
     assert_eq!(ask(&mut admin, &both), Value::Status("OK".into()));
     assert!(secure.serves(&next, None) && !secure.serves(&secure.identity, None));
     assert_eq!(ask(&mut admin, &["PING"]), Value::Status("PONG".into()), "who is connected stays");
+}
+
+/// A client may be its own authority, as with OpenSSL: if the server has its certificate among the authorities.
+#[test]
+fn a_client_that_is_its_own_authority_is_served() {
+    let secure = Secure::start("own-authority", &[]);
+    let mut admin = secure.connect(&secure.identity, Some(&secure.client));
+    let (file, other) = (secure.file("authority.pem"), secure.file("other.pem"));
+    let (own, stranger) = (Identity::own_authority(&file), Identity::own_authority(&other));
+    assert_eq!(ask(&mut admin, &["CONFIG", "SET", "tls-ca-cert-file", &file]), Value::Status("OK".into()));
+    let served = [Some(&own), Some(&stranger), None].map(|client| secure.serves(&secure.identity, client));
+    assert_eq!(served, [true, false, false]);
+}
+
+/// What CONFIG SET names is in force when it answers, also where only the content of the file is another one; and if a setting behind it
+/// is refused, what was in force before is so again.
+#[test]
+fn certificates_are_in_force_at_the_reply() {
+    let secure = Secure::start("in-force", &[("tls-auth-clients", "no")]);
+    let mut admin = secure.connect(&secure.identity, None);
+    let (cert, key) = (secure.file("cert.pem"), secure.file("key.pem"));
+    let set = ["CONFIG", "SET", "tls-cert-file", &cert, "tls-key-file", &key];
+    let mut current = secure.identity.cert.clone();
+    for round in 0..5 {
+        let before = Identity { cert: current, key: secure.identity.key.clone_key() };
+        assert!(secure.serves(&before, None), "round {round}");
+        let next = Identity::new(&cert, &key);
+        assert_eq!(ask(&mut admin, &set), Value::Status("OK".into()));
+        assert!(secure.serves(&next, None) && !secure.serves(&before, None), "round {round}");
+        current = next.cert;
+    }
+    let (cert, key) = (secure.file("next.pem"), secure.file("next-key.pem"));
+    let next = Identity::new(&cert, &key);
+    let refused = ["CONFIG", "SET", "tls-cert-file", &cert, "tls-key-file", &key, "maxclients", "4294967295"];
+    assert!(ask(&mut admin, &refused).is_error());
+    let before = Identity { cert: current, key: secure.identity.key.clone_key() };
+    assert!(secure.serves(&before, None) && !secure.serves(&next, None), "all settings, or none");
+}
+
+/// The log says of a client without TLS what it speaks.
+#[test]
+fn a_client_without_tls_is_told_to_the_log() {
+    let folder = std::env::temp_dir().join(format!("redis-server-tls-plain-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str| folder.join(name).display().to_string();
+    Identity::new(&file("cert.pem"), &file("key.pem"));
+    // One that was free a moment ago nearly always still is.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let settings = [
+        ("tls-port", &*port.to_string()),
+        ("bind", "127.0.0.1"),
+        ("tls-cert-file", &file("cert.pem")),
+        ("tls-key-file", &file("key.pem")),
+        ("tls-auth-clients", "no"),
+    ];
+    let process = Process::start("plain", &settings);
+    for (sent, spoken) in [("GET / HTTP/1.1\r\n\r\n", "plain HTTP"), ("PING\r\n", "something else than TLS")] {
+        let line = format!("the client speaks {spoken} to a port that serves TLS");
+        // One line a second is logged.
+        until("the log says so", || {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(sent.as_bytes()).unwrap();
+            // The end, or a reset, as the server has not read what was sent.
+            let _ = stream.read_to_end(&mut Vec::new());
+            process.log().contains(&line)
+        });
+    }
+    let _ = fs::remove_dir_all(&folder);
 }
 
 /// A replica follows over TLS whom its authority has signed, and nobody else.

@@ -12,6 +12,7 @@ use crate::exec::Ctx;
 use crate::exec::client_eviction;
 use crate::exec::instance::Instance;
 use crate::exec::peer_tls;
+use crate::process;
 use crate::protocol::error::Error;
 
 /// `CONFIG GET parameter [parameter …]`
@@ -76,6 +77,12 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
     } else if [settings::OOM_SCORE_ADJ.id(), settings::OOM_SCORE_ADJ_VALUES.id()].contains(&id) {
         instance.oom_score.apply(instance).map_err(|error| format!("Failed to set the score: {error}"))?;
+    } else if is(settings::PROC_TITLE_TEMPLATE.id()) {
+        if let Some(title) = instance.process().and_then(|process| process.title.as_ref()) {
+            title.refresh(config);
+        }
+    } else if is(settings::CRASH_LOG_ENABLED.id()) {
+        process::enable_crash_reports(config.is_on(settings::CRASH_LOG_ENABLED));
     } else if is(settings::LOGLEVEL.id()) {
         server_runtime::set_log_level(logging::level(config)).map_err(|error| error.to_string())?;
     } else if let Some(runtime) = instance.runtime().filter(|_| tls::SETTINGS.contains(&id)) {

@@ -221,6 +221,7 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     scripts(cx, fields);
     fields.bytes("maxmemory", config.uint(settings::MAXMEMORY));
     fields.add("maxmemory_policy", config.word(settings::MAXMEMORY_POLICY));
+    allocator(used, resident, fields);
     fields.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
     fields.add("mem_fragmentation_bytes", resident as i64 - used as i64);
     fields.add("lazyfree_pending_objects", cx.instance().reaper.pending());
@@ -233,6 +234,23 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("mem_clients_normal", buffers.clients);
     fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
+}
+
+/// What the allocator has of the system: for data, free, and in physical memory.
+fn allocator(used: u64, resident: u64, fields: &mut Fields) {
+    // Where the process has an allocator that does not count, all is in use.
+    let active = memory::committed().max(used);
+    let of_allocator = memory::resident_anonymous().min(active).max(1);
+    let ratio = |a: u64, b: u64| a as f64 / b.max(1) as f64;
+    fields.add("allocator_allocated", used);
+    fields.add("allocator_active", active);
+    fields.add("allocator_resident", of_allocator);
+    fields.add("allocator_frag_ratio", format_args!("{:.2}", ratio(active, used)));
+    fields.add("allocator_frag_bytes", active - used);
+    fields.add("allocator_rss_ratio", format_args!("{:.2}", ratio(of_allocator, active)));
+    fields.add("allocator_rss_bytes", of_allocator as i64 - active as i64);
+    fields.add("rss_overhead_ratio", format_args!("{:.2}", ratio(resident, of_allocator)));
+    fields.add("rss_overhead_bytes", resident as i64 - of_allocator as i64);
 }
 
 /// What scripts and functions take, as it was when the last one ended.

@@ -193,8 +193,8 @@ fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 /// MEMORY PURGE: the allocator gives free pages back by itself, some time after they became free; this has it do so at
 /// once for this thread, and for the other workers as soon as they get to it.
 fn purge(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    memory::give_back();
-    cx.instance().workers.purge();
+    memory::give_back(true);
+    cx.instance().workers.give_back(true);
     cx.reply.ok();
     Ok(())
 }

@@ -117,7 +117,7 @@ impl Replay {
                     self.batch(name, &batch)?;
                     self.delay(batch.ends.len());
                     self.worker.instance.loading.advance(bytes as u64);
-                    self.worker.instance.loading.tell();
+                    self.worker.instance.loading.tell(self.worker.instance.supervisor());
                 }
                 Ok(None) if self.client.multi.is_none() => {
                     let mark = reader.mark().cloned();

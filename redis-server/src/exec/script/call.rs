@@ -55,7 +55,6 @@ pub(super) struct Running {
     kind: Kind,
     read_only: bool,
     allow_oom: bool,
-    is_short_of_memory: bool,
     is_dirty: bool,
     is_slow: bool,
     has_read: bool,
@@ -160,7 +159,6 @@ impl Running {
             kind: Kind::Eval,
             read_only: false,
             allow_oom: false,
-            is_short_of_memory: false,
             is_dirty: false,
             is_slow: false,
             has_read: false,
@@ -189,7 +187,6 @@ impl Running {
         self.kind = kind;
         self.read_only = read_only || flags.is_some_and(|flags| flags.has(ScriptFlags::NO_WRITES));
         self.allow_oom = flags.is_some_and(|flags| flags.has(ScriptFlags::ALLOW_OOM));
-        self.is_short_of_memory = cx.instance.is_short_of_memory();
         (self.is_dirty, self.is_slow, self.has_read) = (false, false, false);
         (self.slot, self.crosses_slots) = (None, flags.is_none_or(|flags| flags.has(ScriptFlags::ALLOW_CROSS_SLOT)));
         self.began = cx.worker.ticked();
@@ -369,7 +366,7 @@ impl Running {
             && instance.replication.refuses_writes(&instance.config, self.worker.now_ms())
         {
             Some(Error::TOO_FEW_REPLICAS)
-        } else if self.is_short_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {
+        } else if self.client.out_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {
             Some(Error::OutOfMemory)
         } else {
             dispatch::disk_failure(instance).filter(|_| writes && !self.is_dirty)

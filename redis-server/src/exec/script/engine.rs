@@ -513,7 +513,7 @@ fn may_run(cx: &Ctx<'_>, flags: Option<ScriptFlags>, read_only: bool) -> Result 
     if writes && read_only {
         return Err(Error::Static("ERR Can not execute a script with write flag using *_ro command."));
     }
-    if writes && !flags.has(ScriptFlags::ALLOW_OOM) && cx.instance.is_short_of_memory() {
+    if writes && !flags.has(ScriptFlags::ALLOW_OOM) && cx.client.out_of_memory {
         return Err(Error::Static(
             "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'",
         ));

@@ -17,12 +17,14 @@ use crate::exec::priority;
 use crate::exec::session::{Answer, Finished};
 use crate::exec::window;
 use crate::exec::worker::Worker;
+use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
 use crate::protocol::Reply;
 
 /// Most threads: calls that wait for another server (MIGRATE) take one each, and the others need some.
 const MAX_THREADS: usize = 16;
-/// How long a thread waits for another call before it ends.
+/// How long a thread waits for another call before it gives memory back, and how much longer before it ends.
+const AT_REST: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(10);
 
 /// What a thread does.
@@ -69,8 +71,16 @@ impl State {
     fn next(&self) -> Option<Job> {
         let mut queue = self.queue();
         queue.idle += 1;
-        let waited = self.changed.wait_timeout_while(queue, IDLE, |queue| queue.jobs.is_empty());
-        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let await_job = |queue, time| {
+            let waited = self.changed.wait_timeout_while(queue, time, |queue: &mut Queue| queue.jobs.is_empty());
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        };
+        let mut queue = await_job(queue, AT_REST);
+        if queue.jobs.is_empty() {
+            drop(queue);
+            memory::give_back(false);
+            queue = await_job(self.queue(), IDLE);
+        }
         queue.idle -= 1;
         let job = queue.jobs.pop_front();
         queue.threads -= usize::from(job.is_none());

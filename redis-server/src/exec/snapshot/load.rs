@@ -85,7 +85,8 @@ impl From<ReadError> for LoadError {
 /// [`LoadError`]. The server must not start then: it would replace the file by what little it has.
 pub fn load_at_start(instance: &Arc<Instance>) -> Result<(), LoadError> {
     let path = super::path(&instance.config);
-    if !path.exists() {
+    // Without a name there is no file, though the path is that of a folder.
+    if super::file_name(&instance.config).is_empty() || !path.exists() {
         return Ok(());
     }
     begin_from(instance, &RealDisk, &path)
@@ -418,7 +419,7 @@ impl<'l> Load<'l> {
                 }
             })?;
             if instance.exclusive.is_loading() {
-                instance.loading.tell();
+                instance.loading.tell(instance.supervisor());
             }
             match taken {
                 Some(Ok(true)) => {}

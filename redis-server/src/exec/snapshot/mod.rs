@@ -39,7 +39,7 @@ use crate::config::{Config, Number, settings};
 
 /// Bytes of the file of snapshots; none where there is no file.
 pub fn size(config: &Config) -> u64 {
-    path(config).metadata().map_or(0, |file| file.len())
+    path(config).metadata().map_or(0, |file| if file.is_file() { file.len() } else { 0 })
 }
 
 /// The file of snapshots.

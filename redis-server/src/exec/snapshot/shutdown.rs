@@ -116,6 +116,18 @@ pub struct Shutdown {
 /// # Errors
 /// Nothing could be saved, or the wish to end was taken back: the server goes on.
 pub fn prepare_shutdown(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Result<Leave> {
+    let prepared = prepare(instance, shutdown);
+    if let Some(supervisor) = instance.supervisor() {
+        match &prepared {
+            // Not before: systemd takes no word of this back.
+            Ok(_) => supervisor.stopping(),
+            Err(error) => supervisor.status(&format!("Error trying to save the DB, can't exit: {error}")),
+        }
+    }
+    prepared
+}
+
+fn prepare(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Result<Leave> {
     let holds = !shutdown.now && instance.replication.take_leave(instance)?;
     instance.background.abort_and_wait();
     if !shutdown.save.is_due(instance) {
@@ -172,6 +184,9 @@ const TRIES: usize = 200;
 
 fn save_at_end(instance: &Instance, force: bool, position: Option<Position>) -> io::Result<Leave> {
     tracing::info!("Saving the final RDB snapshot before exiting.");
+    if let Some(supervisor) = instance.supervisor() {
+        supervisor.status("Saving the final RDB snapshot");
+    }
     if let Err(error) = super::save::save(instance, position) {
         if !force {
             tracing::warn!("Error trying to save the DB, can't exit.");

@@ -24,6 +24,8 @@ pub(super) struct Certificates(RefCell<Option<Made>>);
 #[derive(Clone)]
 struct Made {
     at: Instant,
+    /// Of the configuration that named the files.
+    generation: u64,
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
 }
@@ -35,15 +37,17 @@ pub(super) fn is_on(config: &Config) -> bool {
 
 impl Made {
     fn new(config: &Config) -> io::Result<Self> {
+        let (at, generation) = (Instant::now(), config.generation());
         let client = Arc::new(client_config(config, "tls-cluster")?);
-        Ok(Self { at: Instant::now(), client, server: bus_config(config)? })
+        Ok(Self { at, generation, client, server: bus_config(config)? })
     }
 }
 
 impl Certificates {
     fn made(&self, config: &Config) -> io::Result<Made> {
         let mut made = self.0.borrow_mut();
-        if let Some(made) = made.as_ref().filter(|made| made.at.elapsed() < LIFETIME) {
+        let is_good = |made: &&Made| made.at.elapsed() < LIFETIME && made.generation == config.generation();
+        if let Some(made) = made.as_ref().filter(is_good) {
             return Ok(made.clone());
         }
         let new = Made::new(config)?;

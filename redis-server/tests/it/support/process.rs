@@ -12,7 +12,7 @@ use super::resp::{Value, parse, request};
 use super::{PATIENCE, until};
 
 /// Our program.
-const OURS: &str = env!("CARGO_BIN_EXE_redis-server");
+pub(crate) const OURS: &str = env!("CARGO_BIN_EXE_redis-server");
 
 /// The program, reached by a Unix socket in a folder of its own; ends with this value.
 pub(crate) struct Process {
@@ -129,7 +129,8 @@ impl Process {
         self.memory("VmHWM:")
     }
 
-    fn memory(&self, name: &str) -> u64 {
+    /// A figure of `/proc/PID/status`, in bytes.
+    pub(crate) fn memory(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024

@@ -1,0 +1,50 @@
+//! What a crash report says of the server.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use crate::command::OwnedArgs;
+use crate::exec::Ctx;
+use crate::exec::dispatch::{self, Call};
+use crate::exec::instance::Instance;
+use crate::exec::script;
+use crate::exec::window;
+use crate::exec::worker::Worker;
+use crate::protocol::Reply;
+
+/// Sections of INFO that need no lock which the crashed thread may hold.
+const SECTIONS: &[&str] =
+    &["INFO", "server", "clients", "memory", "persistence", "stats", "replication", "cpu", "cluster", "keyspace"];
+
+/// Appends INFO, the clients and of them the one that the crashed thread has served, with the command that it sent last. Takes no
+/// place among commands: whoever has crashed may be alone with the data.
+pub fn state(instance: &Arc<Instance>, client: u64, text: &mut Vec<u8>) {
+    let worker = Worker::of_slow_calls(Arc::clone(instance), instance.stats.aside());
+    let number = client.to_string();
+    let parts: [(&str, &[&str]); 3] = [
+        ("CURRENT CLIENT INFO", &["CLIENT", "LIST", "ID", &number]),
+        ("INFO OUTPUT", SECTIONS),
+        ("CLIENT LIST OUTPUT", &["CLIENT", "LIST"]),
+    ];
+    for (title, words) in parts {
+        // A `Vec` takes any write.
+        let _ = write!(text, "\n------ {title} ------\n");
+        if words != parts[0].1 || client != 0 {
+            text.extend_from_slice(&answer(&worker, words));
+        }
+    }
+}
+
+/// What a command says, without the length in front of it.
+fn answer(worker: &Worker, words: &[&str]) -> Vec<u8> {
+    let mut args = OwnedArgs::default();
+    words.iter().for_each(|word| args.push(word.as_bytes()));
+    let Some(row) = dispatch::find(&worker.instance, args.args()) else { return Vec::new() };
+    let (mut reply, mut client) = (Reply::default(), script::nobody(worker));
+    let mut cx = Ctx::new(worker, worker.instance.database(0).lock_none(worker.now_ms()), &mut reply, &mut client);
+    window::invoke(&mut cx, &Call { row, args: args.args() });
+    drop(cx);
+    let said = reply.to_vec();
+    let line_end = said.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    said[line_end..].to_vec()
+}
