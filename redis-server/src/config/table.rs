@@ -86,7 +86,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Clients, "maxclients",         int(1, u32::MAX as i64), "10000", MUT, "connections served at the same time"),
     row(Clients, "timeout",            U31, "0", MUT, "seconds after which an idle connection is closed; 0 never"),
     row(Clients, "client-output-buffer-limit", Kind::OutputLimits, OUTPUT_LIMITS, MUT, "class hard soft seconds: when a slow reader is cut off"),
-    row(Clients, "client-output-buffer-pause", BYTES, "64mb", MUT, "bytes of unread replies at which a client's commands wait; 0: never, as in Redis (ours)"),
+    row(Clients, "client-output-buffer-pause", BYTES, "0", MUT, "bytes of unread replies at which a client's commands wait; 0: never, as in Redis (ours)"),
     row(Clients, "client-query-buffer-limit", bytes(1024 * 1024), "1gb", MUT, "bytes of one unfinished request"),
     row(Clients, "proto-max-bulk-len", bytes(1024 * 1024), "512mb", MUT, "longest string of the protocol"),
     row(Clients, "maxmemory-clients",  Kind::MemoryOrPercent, "0", MUT, "bytes, or percent of maxmemory, of all clients' buffers"),

@@ -81,6 +81,7 @@ pub(crate) fn flags(client: &ClientShared) -> String {
         (bits & flag::PRIMARY != 0, 'M'),
         (bits & flag::PUBSUB != 0, 'P'),
         (bits & flag::MULTI != 0, 'x'),
+        (bits & flag::MONITOR != 0, 'O'),
         (bits & flag::BLOCKED != 0, 'b'),
         (bits & flag::TRACKING != 0, 't'),
         (bits & flag::TRACKING_BROKEN != 0, 'R'),

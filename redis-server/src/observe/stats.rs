@@ -137,6 +137,10 @@ pub struct Totals {
     pub evicted: u64,
     /// Clients that were cut off for what they held.
     pub evicted_clients: u64,
+    /// Clients that `client-query-buffer-limit` has cut off.
+    pub over_input_limit: u64,
+    /// Clients that `client-output-buffer-limit` has cut off.
+    pub over_output_limit: u64,
 }
 
 /// What happens per second, now.
@@ -240,6 +244,8 @@ impl Stats {
             expired_fields: now.expired_fields.saturating_sub(base.expired_fields),
             evicted: now.evicted.saturating_sub(base.evicted),
             evicted_clients: now.evicted_clients.saturating_sub(base.evicted_clients),
+            over_input_limit: now.over_input_limit.saturating_sub(base.over_input_limit),
+            over_output_limit: now.over_output_limit.saturating_sub(base.over_output_limit),
         }
     }
 
