@@ -149,6 +149,11 @@ impl PubSub {
         ended
     }
 
+    /// Number of channels that anybody has subscribed to; of patterns, [`PubSub::patterns`] tells.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.channels(kind).shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
     /// The channels that anybody has subscribed to, or those that match a pattern.
     pub fn names(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Bytes> {
         self.channels(kind).names(pattern)

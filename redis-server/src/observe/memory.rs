@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-pub use allocator::{give_back, report as allocator_report, version as allocator_version};
+pub use allocator::{committed, give_back, report as allocator_report, version as allocator_version};
 
 /// Bytes by which a thread's count may run ahead of the shared one: small enough for the sum to be true within
 /// kilobytes, large enough for the shared line to be written once in a hundred allocations.
@@ -103,6 +103,11 @@ pub fn peak() -> u64 {
 /// Bytes of the process that are in physical memory, as the system counts them; 0 where it does not say.
 pub fn resident() -> u64 {
     kilobytes("/proc/self/status", "VmRSS:")
+}
+
+/// Of [`resident`] what is no file's: the allocator's memory, and stacks.
+pub fn resident_anonymous() -> u64 {
+    kilobytes("/proc/self/status", "RssAnon:")
 }
 
 /// Bytes of physical memory that the machine has; 0 where it does not say.

@@ -108,6 +108,7 @@ impl Conn {
             let flushed = self.output.flush(cx, &mut self.stream, TURN_OUTPUT);
             let count = before - self.output.len();
             self.worker.stats.output.add(count as u64);
+            self.worker.instance.replication.figures.sent.fetch_add(count as u64, Relaxed);
             self.client.shared.traffic.sent.add(count as u64);
             if count > 0 {
                 self.link.moved(now);

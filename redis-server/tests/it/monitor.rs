@@ -110,6 +110,10 @@ fn a_monitor_that_does_not_read_is_cut_off() {
     let cut = lines_until_cut_off(server.connect().stream, server.connect().stream);
     println!("cut off behind {cut:?} lines of {VALUE} bytes");
     assert!(cut.is_some(), "{FLOOD} bytes wait for a client that may have 4 MB");
+    let mut observer = server.connect();
+    observer.ask("CONFIG SET compatibility 8.0");
+    let info = observer.ask("INFO stats").text();
+    assert!(info.contains("client_output_buffer_limit_disconnections:1\r\n"), "{info}");
     let Some(mut genuine) = Genuine::start(&settings.map(|(name, value)| (name.to_owned(), value.to_owned()))) else {
         return;
     };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
+use std::sync::atomic::Ordering::Relaxed;
 
 use foldhash::quality::RandomState;
 
@@ -221,6 +222,7 @@ impl Engine {
         while self.scripts.passing.len() > kept
             && let Some((sha, script)) = self.scripts.evict()
         {
+            cx.instance.scripts.figures.evicted.fetch_add(1, Relaxed);
             if script.flags.is_some() {
                 cx.instance.scripts.undeclare(|name| name != sha);
             }

@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use libmimalloc_sys::{mi_collect, mi_stats_print_out, mi_version};
+use libmimalloc_sys::{mi_collect, mi_process_info, mi_stats_print_out, mi_version};
 
 /// Longest report: several times what a version prints, which does not grow with what is allocated.
 const REPORT_MAX: usize = 32 * 1024;
@@ -13,6 +13,15 @@ const REPORT_MAX: usize = 32 * 1024;
 pub fn give_back() {
     // SAFETY: any thread may call it at any time; it takes no pointer.
     unsafe { mi_collect(true) };
+}
+
+/// Bytes that the allocator has of the system, in use or not, and has not given back.
+pub fn committed() -> u64 {
+    let mut bytes = 0;
+    let none = std::ptr::null_mut;
+    // SAFETY: a null pointer is a figure that nobody wants, and `bytes` is writable for the time of the call.
+    unsafe { mi_process_info(none(), none(), none(), none(), none(), &raw mut bytes, none(), none()) };
+    bytes as u64
 }
 
 /// The allocator's name and version.
