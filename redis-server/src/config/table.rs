@@ -208,7 +208,7 @@ pub(super) const TABLE: &[Setting] = &[
     row(Replication, "replica-ignore-maxmemory", Bool, "yes", INERT, "leave eviction to the primary").alias("slave-ignore-maxmemory"),
     row(Replication, "replica-lazy-flush", Bool, "no", INERT, "empty a replica in the background").alias("slave-lazy-flush"),
     row(Replication, "replica-ignore-disk-write-errors", Bool, "no", INERT, "go on when a replica's disk fails"),
-    row(Replication, "propagation-error-behavior", Enum(&["ignore", "panic", "panic-on-replicas"]), "ignore", INERT, "on a write that the primary sent and that fails"),
+    row(Replication, "propagation-error-behavior", Enum(&["ignore", "panic", "panic-on-replicas"]), "ignore", MUT, "on a command that fails while an append-only file is loaded; panic: refuses to start"),
     row(Replication, "repl-diskless-sync", Bool, "yes", MUT, "send the snapshot without a file"),
     row(Replication, "repl-diskless-sync-delay", U31, "5", MUT, "seconds to wait for more replicas"),
     row(Replication, "repl-diskless-sync-max-replicas", U31, "0", MUT, "replicas that end that wait; 0 waits in full"),
