@@ -176,6 +176,12 @@ impl Client {
         }
     }
 
+    /// Ends the connection when the reply is sent. Behind the reply nothing more is sent: no message, no line of MONITOR.
+    pub fn end_with_reply(&mut self) {
+        self.close = true;
+        self.shared.set_flag(flag::CLOSING, true);
+    }
+
     /// Makes it act for somebody else.
     pub fn become_user(&mut self, identity: Identity) {
         self.shared.labels().account = Some(Arc::clone(identity.account()));
@@ -367,6 +373,10 @@ pub mod flag {
     pub const REDIRECTS: u32 = 1 << 21;
     /// Sees keys whose time is over, while data is imported (`CLIENT IMPORT-SOURCE`).
     pub const IMPORTS: u32 = 1 << 22;
+    /// Was cut off by `client-output-buffer-limit`.
+    pub const OVER_OUTPUT_LIMIT: u32 = 1 << 23;
+    /// Was cut off by `client-query-buffer-limit`.
+    pub const OVER_INPUT_LIMIT: u32 = 1 << 24;
 
     /// Each is a bit of its own.
     const _: () = {
@@ -394,6 +404,8 @@ pub mod flag {
             KILLED,
             REDIRECTS,
             IMPORTS,
+            OVER_OUTPUT_LIMIT,
+            OVER_INPUT_LIMIT,
         ];
         let (mut union, mut at) = (0, 0);
         while at < all.len() {

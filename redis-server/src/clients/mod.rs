@@ -3,5 +3,6 @@
 pub mod acl;
 pub mod client;
 pub mod notifications;
+pub mod output_limit;
 pub mod pubsub;
 pub mod tracking;

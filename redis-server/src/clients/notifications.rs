@@ -1,7 +1,8 @@
 //! Keyspace notifications (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>): what happens to keys,
 //! told to subscribers as `notify-keyspace-events` says.
 
-use crate::clients::pubsub::{self, Kind, PubSub};
+use crate::clients::output_limit::post;
+use crate::clients::pubsub::{Kind, PubSub};
 use crate::config::{Config, event_bit, settings};
 use crate::keyspace::Happening;
 
@@ -97,7 +98,7 @@ pub fn tell(config: &Config, pubsub: &PubSub, db: usize, key: &[u8], event: Even
     }
     let publish = |channel: &[u8], text: &[u8]| {
         pubsub.publish(Kind::Channel, channel, text, |to, message| {
-            pubsub::post(config, to, message.encoded(to.is_resp3()).clone());
+            post(config, to, message.encoded(to.is_resp3()).clone());
         });
     };
     if wanted & KEYSPACE != 0 {

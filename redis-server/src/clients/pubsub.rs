@@ -13,16 +13,11 @@ use bytes::Bytes;
 use foldhash::quality::RandomState;
 
 use crate::clients::client::ClientShared;
-use crate::config::Config;
 use crate::protocol::Reply;
 use crate::protocol::glob;
 
 /// Parts of a table, each with its own lock, so that different channels rarely meet.
 const SHARDS: usize = 64;
-/// Bytes that wait for a subscriber from which on its output limit is looked up at every message.
-const LOOK_AT_LIMIT: u64 = 256 * 1024;
-/// Position of the subscribers' class among the output limits.
-const PUBSUB_CLASS: usize = 2;
 
 /// What is subscribed to. The discriminants are positions in [`crate::clients::client::Subscriptions`] and
 /// [`crate::clients::client::count`].
@@ -154,6 +149,11 @@ impl PubSub {
         ended
     }
 
+    /// Number of channels that anybody has subscribed to; of patterns, [`PubSub::patterns`] tells.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.channels(kind).shards.iter().map(|shard| lock(shard).len()).sum()
+    }
+
     /// The channels that anybody has subscribed to, or those that match a pattern.
     pub fn names(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Bytes> {
         self.channels(kind).names(pattern)
@@ -186,18 +186,6 @@ impl PubSub {
     /// Number of different patterns.
     pub fn patterns(&self) -> usize {
         self.pattern_count.load(Relaxed)
-    }
-}
-
-/// Leaves a message for a subscriber, or cuts it off if more waits for it than `client-output-buffer-limit` allows.
-pub fn post(config: &Config, to: &ClientShared, message: Bytes) {
-    let waiting = to.post(message) as u64 + to.output.load(Relaxed);
-    if waiting >= LOOK_AT_LIMIT {
-        let limit = config.output_limits()[PUBSUB_CLASS].hard;
-        if limit != 0 && waiting > limit {
-            tracing::warn!(id = to.id, addr = to.addr, waiting, "closing subscriber: client-output-buffer-limit");
-            to.kill();
-        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::fence;
 use bytes::Bytes;
 use indexmap::IndexSet;
 
-use crate::clients::pubsub::{Kind, post};
+use crate::clients::output_limit::post;
+use crate::clients::pubsub::Kind;
 use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
@@ -88,20 +89,12 @@ fn remove(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind, word: &str) -> Result {
         let subscriptions = cx.client.subscriptions.as_mut();
         if subscriptions.is_some_and(|subscriptions| remove(&mut subscriptions.sets[kind as usize])) {
             cx.instance().pubsub.unsubscribe(kind, name, cx.client.shared.id);
-            receive(cx);
+            cx.take_messages();
         }
         confirm(cx, kind, word, Some(name));
     }
     cx.client.note_subscriptions();
     Ok(())
-}
-
-/// Puts the messages that have been posted for this client before what is written next. Inside a transaction, where
-/// nothing may stand between the replies, they wait.
-fn receive(cx: &mut Ctx<'_>) {
-    if cx.may_wait() && cx.client.shared.has_mail() {
-        cx.client.shared.take_messages().iter().for_each(|message| cx.reply.encoded(message));
-    }
 }
 
 /// Tells the client of a subscription's change, and how many it has. Shard channels are counted apart.
@@ -132,7 +125,7 @@ fn spublish(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 fn send(cx: &mut Ctx<'_>, args: Args<'_>, kind: Kind) -> Result {
     if cx.client.is_subscribed() {
-        receive(cx);
+        cx.take_messages();
     }
     if cx.instance().cluster.is_enabled() {
         let is_sharded = kind == Kind::Shard;

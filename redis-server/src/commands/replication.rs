@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use crate::command::{Args, Categories, Flags, Footprint, Result, Role};
 use crate::commands::definition::{Family, cmd};
+use crate::config::Level;
 use crate::exec::Ctx;
 use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primary, Stage};
 use crate::protocol::error::{Error, shown};
+use crate::protocol::split_words;
 
 /// Whoever runs a primary's commands may wait for what this call holds.
 const BUSY: Error = Error::Static("ERR The primary's commands take too long, try again");
+/// Bytes from which on a replica's address is too long, as in Redis (`NET_HOST_STR_LEN`).
+const MAX_HOST: usize = 256;
 /// How long REPLICAOF waits for commands of a primary that run.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -106,26 +110,43 @@ fn ask(cx: &mut Ctx<'_>, request: SyncRequest) -> Result {
     Ok(())
 }
 
-/// `REPLCONF option value [option value …]`
+/// `REPLCONF option value [option value …]`, of a client that is no replica yet: one that is has left the loop of commands.
 fn replconf(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len().is_multiple_of(2) {
         return Err(Error::Syntax);
     }
     let mut follower = cx.client.follower.take().unwrap_or_default();
-    let result = (1..args.len()).step_by(2).try_for_each(|at| configure(&mut follower, args, at));
+    let mut said = Ok(Said::Understood);
+    for at in (1..args.len()).step_by(2) {
+        said = configure(cx.config().level(), &mut follower, args, at);
+        if said != Ok(Said::Understood) {
+            break;
+        }
+    }
     cx.client.follower = Some(follower);
-    result?;
-    cx.reply.ok();
+    if said? == Said::Understood {
+        cx.reply.ok();
+    }
     Ok(())
 }
 
-fn configure(follower: &mut Follower, args: Args<'_>, at: usize) -> Result {
+/// What an option of REPLCONF asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// The next option, and OK behind the last.
+    Understood,
+    /// No reply, and what follows is not looked at: the words of a replica and its primary in the middle of a stream.
+    Unanswered,
+}
+
+fn configure(level: Level, follower: &mut Follower, args: Args<'_>, at: usize) -> Result<Said> {
     let (name, value) = (args.at(at).to_ascii_lowercase(), at + 1);
     match name.as_slice() {
-        b"listening-port" => follower.port = u16::try_from(args.int(value)?).map_err(|_| Error::NotInteger)?,
+        // A number that is no port is none to connect to.
+        b"listening-port" => follower.port = u16::try_from(args.int(value)?).unwrap_or(0),
         b"ip-address" => {
             let address = String::from_utf8_lossy(args.at(value)).into_owned();
-            if address.len() > 46 {
+            if address.len() >= MAX_HOST {
                 return Err(Error::Message(format!(
                     "ERR REPLCONF ip-address provided by replica instance is too long: {} bytes",
                     address.len()
@@ -135,17 +156,25 @@ fn configure(follower: &mut Follower, args: Args<'_>, at: usize) -> Result {
         }
         b"capa" if args.is(value, "eof") => follower.takes_snapshots_of_unknown_length = true,
         b"capa" if args.is(value, "psync2") => follower.knows_second_ids = true,
-        // What it can do beside, and which version it has, makes no difference.
-        b"capa" | b"version" => {}
-        b"rdb-only" => follower.wants_snapshot_only = args.int(value)? != 0,
-        b"rdb-filter-only" if args.is(value, "functions") => follower.wants_functions_only = true,
+        // What else a replica can do makes no difference.
+        b"capa" => {}
+        b"version" if level.is_valkey() => {}
+        b"ack" | b"getack" => return Ok(Said::Unanswered),
+        b"rdb-only" => match args.int(value)? {
+            only @ 0..=1 => follower.wants_snapshot_only = only == 1,
+            _ => return Err(Error::Static("ERR value is out of range, value must between 0 and 1")),
+        },
         b"rdb-filter-only" => {
-            let words = shown(args.at(value));
-            return Err(Error::Message(format!("ERR Unsupported rdb-filter-only option: {words}")));
+            let filters = split_words(args.at(value)).ok_or(Error::Static("ERR Missing rdb-filter-only values"))?;
+            if let Some(unknown) = filters.iter().find(|filter| !filter.eq_ignore_ascii_case(b"functions")) {
+                let unknown = shown(unknown);
+                return Err(Error::Message(format!("ERR Unsupported rdb-filter-only option: {unknown}")));
+            }
+            follower.wants_functions_only = true;
         }
         _ => return Err(Error::Message(format!("ERR Unrecognized REPLCONF option: {}", shown(args.at(at))))),
     }
-    Ok(())
+    Ok(Said::Understood)
 }
 
 /// `REPLICAOF host port`, `REPLICAOF NO ONE`

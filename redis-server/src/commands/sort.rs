@@ -150,6 +150,8 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
         options.by = None;
         options.alpha = true;
     }
+    // Its own order has no other end to begin at.
+    options.descending &= !(options.keeps_order() && matches!(source, Some(ValueRef::Set(_))));
     let sorted = ordered(&cx.db, &options, elements(source)?)?;
     let chosen = &sorted[options.limits(sorted.len())];
     let Some(target) = args.keys().get(1).filter(|_| options.stores) else {

@@ -43,7 +43,7 @@ impl Level {
         match self {
             Self::Redis70 => crate::REDIS_VERSION,
             Self::Redis72 => "7.2.11",
-            Self::Redis80 => "8.0.5",
+            Self::Redis80 => "8.0.6",
             Self::Valkey9 => "7.2.4",
         }
     }

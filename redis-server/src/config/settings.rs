@@ -19,6 +19,7 @@ settings! {
         REPL_PING_REPLICA_PERIOD "repl-ping-replica-period",
         SHUTDOWN_TIMEOUT "shutdown-timeout",
         REPL_TIMEOUT "repl-timeout",
+        PROPAGATION_ERROR_BEHAVIOR "propagation-error-behavior",
         REPL_BACKLOG_SIZE "repl-backlog-size",
         REPL_BACKLOG_TTL "repl-backlog-ttl",
         MIN_REPLICAS_TO_WRITE "min-replicas-to-write",

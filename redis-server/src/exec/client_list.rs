@@ -54,7 +54,10 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
         labels.lib_name,
         labels.lib_version,
     );
-    if level >= Level::Redis80 {
+    if level == Level::Redis80 {
+        text.push_str(" io-thread=0");
+    }
+    if level.is_valkey() {
         let Traffic { received, sent, commands } = &client.traffic;
         let (received, sent, commands) = (received.get(), sent.get(), commands.get());
         let _ = write!(text, " tot-net-in={received} tot-net-out={sent} tot-cmds={commands}");
@@ -78,6 +81,7 @@ pub(crate) fn flags(client: &ClientShared) -> String {
     let touched = client.watched.is_touched();
     let letters = [
         (bits & flag::REPLICA != 0, 'S'),
+        (bits & flag::MONITOR != 0, 'O'),
         (bits & flag::PRIMARY != 0, 'M'),
         (bits & flag::PUBSUB != 0, 'P'),
         (bits & flag::MULTI != 0, 'x'),

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
+const NANOS_PER_MICRO: u64 = 1000;
 /// Nanoseconds for which the time of day is carried on by the monotonic clock before it is asked for again.
 const REBASE: u64 = NANOS_PER_SECOND;
 
@@ -119,6 +120,11 @@ impl Clock {
 /// Milliseconds of Unix time.
 pub fn now_ms() -> u64 {
     time_of_day() / NANOS_PER_MILLI
+}
+
+/// Microseconds of Unix time.
+pub fn now_us() -> u64 {
+    time_of_day() / NANOS_PER_MICRO
 }
 
 /// The time since the Unix epoch, in nanoseconds.

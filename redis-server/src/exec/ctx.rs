@@ -223,6 +223,14 @@ impl<'a> Ctx<'a> {
         self.worker.failed(row, error);
     }
 
+    /// Puts the messages that have been posted for this client before what is written next. Inside a transaction, where
+    /// nothing may stand between the replies, they wait.
+    pub fn take_messages(&mut self) {
+        if self.may_wait() && self.client.shared.has_mail() {
+            self.client.shared.take_messages().iter().for_each(|message| self.reply.encoded(message));
+        }
+    }
+
     /// Shows the call to those who monitor before what it runs itself.
     pub fn show_to_monitors(&self, args: Args<'_>) {
         self.worker.show_to_monitors(self, args);

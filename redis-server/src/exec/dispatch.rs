@@ -93,6 +93,7 @@ pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
         && !instance.may_be_paused()
         && !instance.cluster.holds_slots()
         && client.multi.is_none()
+        && !client.shared.has_flag(flag::MONITOR)
         && !client.asking.is_on()
         && !instance.has_renamed()
         && !instance.snapshots.has_failed()
@@ -155,7 +156,11 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
         );
         return Admission::Refuse(Error::Message(text), Some(row));
     }
+    if client.shared.has_flag(flag::MONITOR) && touches_data(&worker.instance, row, client, args) {
+        return Admission::Refuse(Error::Static("ERR Replica can't interact with the keyspace"), Some(row));
+    }
     if worker.instance.may_be_paused()
+        && !client.shared.has_flag(flag::MONITOR)
         && let Some(pause) = worker.instance.paused(now_ms())
         && held_back(&worker.instance, row, client, args, pause.writes_only)
     {
@@ -244,10 +249,8 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
     if instance.loading.is_aside() && is_any(&|row, _| row.command.flags.has(Flags::NO_ASYNC_LOADING)) {
         return Some(Error::Loading);
     }
-    let masterdown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
     let is_stale = instance.replication.is_stale(&instance.config);
-    (is_stale && is_any(&|row, args| !flags_of(instance, row, args).has(Flags::STALE)))
-        .then_some(Error::Static(masterdown))
+    (is_stale && is_any(&|row, args| !flags_of(instance, row, args).has(Flags::STALE))).then_some(Error::STALE)
 }
 
 /// Where a client is sent that wants data of a replica and can be sent elsewhere, unless a replica's are good enough for what
@@ -287,6 +290,17 @@ fn may_write(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) ->
     match (&client.multi, row.command.role) {
         (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| writes(row, args.args())),
         _ => writes(row, args),
+    }
+}
+
+/// Whether a call reads or changes data. A client that monitors may make none: to Redis it is a kind of replica, which no pause
+/// holds back.
+fn touches_data(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+    const DATA: Flags = Flags::READONLY.and(Flags::WRITE).and(Flags::MAY_REPLICATE);
+    let touches = |row: &Row, args: Args<'_>| flags_of(instance, row, args).0 & DATA.0 != 0;
+    match (&client.multi, row.command.role) {
+        (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| touches(row, args.args())),
+        _ => touches(row, args),
     }
 }
 

@@ -66,6 +66,10 @@ pub struct Instance {
     pub acl: acl::Table,
     /// What all clients hold.
     pub client_memory: ClientMemory,
+    /// Clients that `client-query-buffer-limit` has cut off, since the start.
+    over_input_limit: AtomicU64,
+    /// Clients that `client-output-buffer-limit` has cut off, since the start.
+    over_output_limit: AtomicU64,
     /// For how long memory has been short.
     pub shortage: Shortage,
     /// Who has subscribed to what.
@@ -174,6 +178,8 @@ impl Instance {
             started_at: now_ms(),
             reaper,
             client_memory: ClientMemory::default(),
+            over_input_limit: AtomicU64::default(),
+            over_output_limit: AtomicU64::default(),
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),
             pubsub,
@@ -252,6 +258,11 @@ impl Instance {
 
     /// A client's connection is over, and what it held is freed.
     pub fn client_left(&self, client: &ClientShared) {
+        let limits =
+            [(flag::OVER_INPUT_LIMIT, &self.over_input_limit), (flag::OVER_OUTPUT_LIMIT, &self.over_output_limit)];
+        for (_, count) in limits.iter().filter(|(bit, _)| client.has_flag(*bit)) {
+            count.fetch_add(1, Relaxed);
+        }
         let listed = self.clients_map().remove(&client.id);
         if listed.is_some() {
             client.set_flag(flag::GONE, true);
@@ -354,6 +365,8 @@ impl Instance {
             expired: self.databases.iter().map(Database::expired_count).sum(),
             expired_fields: self.databases.iter().map(Database::expired_fields).sum(),
             evicted_clients: self.client_memory.evicted(),
+            over_input_limit: self.over_input_limit.load(Relaxed),
+            over_output_limit: self.over_output_limit.load(Relaxed),
             evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }

@@ -225,7 +225,7 @@ pub fn withdraw(instance: &Instance, me: &mut Client, change: &Change) {
 
 fn cut_off(instance: &Instance, me: &mut Client, client: &Arc<ClientShared>) {
     if Arc::ptr_eq(client, &me.shared) {
-        me.close = true;
+        me.end_with_reply();
     } else {
         instance.kill_client(client);
     }

@@ -4,10 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use crate::clients::tracking::ChangedKey;
-use crate::command::Args;
-use crate::command::Row;
+use crate::command::{Args, Flags, Row};
 use crate::exec::Ctx;
-use crate::exec::clock::{Clock, Tick, now_ms};
+use crate::exec::clock::{Clock, Tick, now_ms, now_us};
 use crate::exec::dispatch::Call;
 use crate::exec::event_loop::EventLoop;
 use crate::exec::eviction::Evictor;
@@ -15,7 +14,7 @@ use crate::exec::exclusive::Activity;
 use crate::exec::instance::Instance;
 use crate::exec::script::Spare;
 use crate::observe::stats::WorkerStats;
-use crate::observe::{Measured, Observed};
+use crate::observe::{Measured, Observed, Shown};
 use crate::protocol::error::Error;
 use crate::protocol::{Reply, Span};
 
@@ -244,10 +243,22 @@ impl Worker {
     /// Records a call that is slow, or that somebody wants to see.
     #[cold]
     pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
+        let &Call { row, args } = call;
         // One that waits is recorded when it has run to its end.
         if cx.block.is_none() {
-            let observed = Observed { row: call.row, args: call.args, nanos, by_script: self.is_script };
-            self.instance.observers.record(&self.instance.config, &cx.client.shared, cx.client.db, observed, cx.now());
+            let observed = Observed { row, args, nanos, by_script: self.is_script };
+            self.instance.observers.record(&self.instance.config, &cx.client.shared, observed, cx.now());
+        }
+        // MONITOR shows it when it begins to wait, and not again.
+        if !cx.is_serving() && !row.command.flags.has(Flags::SKIP_MONITOR) && !row.command.flags.has(Flags::ADMIN) {
+            self.show(cx, row, args);
+        }
+    }
+
+    fn show(&self, cx: &Ctx<'_>, row: &'static Row, args: Args<'_>) {
+        if self.instance.observers.has_monitors() && !self.instance.exclusive.is_loading() {
+            let shown = Shown { row, args, db: cx.client.db, by_script: self.is_script };
+            self.instance.observers.show(&self.instance.config, &cx.client.shared, shown, now_us());
         }
     }
 
@@ -306,7 +317,7 @@ impl Worker {
         if observers.threshold() == 0
             && let Some(row) = self.instance.registry.lookup(args.at(0))
         {
-            observers.show(&self.instance.config, &cx.client.shared.addr, cx.client.db, row, args, cx.now());
+            self.show(cx, row, args);
         }
     }
 

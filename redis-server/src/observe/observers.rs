@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use super::hotkeys::HotKeys;
-use crate::clients::client::ClientShared;
+use crate::clients::client::{ClientShared, flag};
+use crate::clients::output_limit::post;
 use crate::cluster::slot_of;
 use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::config::{Config, Flags as SettingFlags, Id, Number, settings};
@@ -23,8 +24,6 @@ const MAX_ARG: usize = 128;
 const MAX_SAMPLES: usize = 160;
 /// Below this threshold, commands of a window are timed one by one.
 const SINGLE_BELOW_NANOS: u64 = 1_000_000;
-/// The output limit that holds for clients that monitor: the replicas', as in the genuine server.
-const MONITOR_CLASS: usize = 1;
 /// What takes the place of a secret.
 const REDACTED: &[u8] = b"(redacted)";
 
@@ -183,7 +182,7 @@ impl Observers {
 
     /// Records a call that passed the threshold; `now` in milliseconds of Unix time.
     #[cold]
-    pub fn record(&self, config: &Config, client: &ClientShared, db: usize, call: Observed<'_>, now: u64) {
+    pub fn record(&self, config: &Config, client: &ClientShared, call: Observed<'_>, now: u64) {
         let Observed { row, args, nanos, by_script } = call;
         if self.hot_keys.is_active() && !runs_others(row) {
             self.hot_keys.took(&keys(row, args), nanos, now);
@@ -195,10 +194,6 @@ impl Observers {
         }
         let event = if row.command.flags.has(Flags::FAST) { "fast-command" } else { "command" };
         self.latency(config, event, micros / 1000, now);
-        if !row.command.flags.has(Flags::SKIP_MONITOR) && !row.command.flags.has(Flags::ADMIN) {
-            let addr = if by_script { "lua" } else { &client.addr };
-            self.show(config, addr, db, row, args, now);
-        }
     }
 
     fn push(
@@ -283,27 +278,49 @@ impl Observers {
         self.refresh(config);
     }
 
-    /// Shows a command to those who monitor.
-    pub(crate) fn show(&self, config: &Config, addr: &str, db: usize, row: &Row, args: Args<'_>, now: u64) {
+    /// Whether anybody monitors.
+    pub fn has_monitors(&self) -> bool {
+        !lock(&self.monitors).is_empty()
+    }
+
+    /// Shows a call to the clients that monitor, at `micros` of Unix time: MONITOR's lines have microseconds.
+    pub fn show(&self, config: &Config, client: &ClientShared, call: Shown<'_>, micros: u64) {
+        let Shown { row, args, db, by_script } = call;
         let monitors = lock(&self.monitors);
         if monitors.is_empty() {
             return;
         }
-        let mut line = format!("+{}.{:06} [{db} {addr}]", now / 1000, now % 1000 * 1000).into_bytes();
+        let mut line = format!("+{}.{:06} [{db} ", micros / 1_000_000, micros % 1_000_000).into_bytes();
+        if by_script {
+            line.extend_from_slice(b"lua");
+        } else if client.has_flag(flag::UNIX) {
+            line.extend_from_slice(b"unix:");
+            line.extend_from_slice(&config.text(settings::UNIXSOCKET));
+        } else {
+            line.extend_from_slice(client.addr.as_bytes());
+        }
+        line.push(b']');
         for (at, arg) in args.iter().enumerate() {
             line.push(b' ');
             quote(&mut line, if is_secret(row, args, at) { REDACTED } else { arg });
         }
         line.extend_from_slice(b"\r\n");
         let line = Bytes::from(line);
-        let limit = config.output_limits()[MONITOR_CLASS].hard;
-        for monitor in monitors.iter() {
-            let waiting = monitor.post(line.clone()) as u64;
-            if limit != 0 && waiting > limit {
-                monitor.kill();
-            }
-        }
+        monitors.iter().for_each(|monitor| post(config, monitor, line.clone()));
     }
+}
+
+/// A call that MONITOR shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// The command.
+    pub row: &'static Row,
+    /// With what.
+    pub args: Args<'a>,
+    /// Number of the client's database.
+    pub db: usize,
+    /// Whether a script has called it.
+    pub by_script: bool,
 }
 
 /// A call that has run.

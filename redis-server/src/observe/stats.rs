@@ -120,6 +120,10 @@ pub struct Stats {
     rates: Mutex<Rates>,
     /// Figures that others count, as they were at the last CONFIG RESETSTAT.
     base: Mutex<Totals>,
+    /// Of the server's periodic work, which one thread does.
+    pub expiry: Expiry,
+    /// Commands of the append-only file or of a primary that have failed here, counted by whoever runs them.
+    pub unexpected_errors: AtomicU64,
 }
 
 /// Figures that are counted elsewhere, since the start.
@@ -137,6 +141,10 @@ pub struct Totals {
     pub evicted: u64,
     /// Clients that were cut off for what they held.
     pub evicted_clients: u64,
+    /// Clients that `client-query-buffer-limit` has cut off.
+    pub over_input_limit: u64,
+    /// Clients that `client-output-buffer-limit` has cut off.
+    pub over_output_limit: u64,
 }
 
 /// What happens per second, now.
@@ -148,20 +156,37 @@ pub struct Rate {
     pub input: u64,
     /// Bytes sent.
     pub output: u64,
+    /// Bytes received from a primary.
+    pub replication_input: u64,
+    /// Bytes sent to replicas.
+    pub replication_output: u64,
 }
+
+/// Figures of which a [`Rate`] is made.
+const RATES: usize = 5;
 
 #[derive(Debug, Default)]
 struct Rates {
     /// Time in milliseconds, and the counts of commands and bytes then.
-    last: Option<(u64, [u64; 3])>,
-    samples: VecDeque<[u64; 3]>,
+    last: Option<(u64, [u64; RATES])>,
+    samples: VecDeque<[u64; RATES]>,
+}
+
+/// What the removal of expired keys has done that nobody asked for.
+#[derive(Debug, Default)]
+pub struct Expiry {
+    /// Runs that ended because their time was used up.
+    pub cut_short: Counter,
+    /// Nanoseconds that runs took.
+    pub nanos: Counter,
 }
 
 impl Stats {
     /// The counters of a server with so many commands and subcommands.
     pub fn new(commands: usize) -> Self {
         let (workers, errors, rates, base) = Default::default();
-        Self { commands, workers, errors, rates, base }
+        let (expiry, unexpected_errors) = Default::default();
+        Self { commands, workers, errors, rates, base, expiry, unexpected_errors }
     }
 
     /// Counters for one more worker.
@@ -202,9 +227,10 @@ impl Stats {
         self.sum(|worker| worker.commands.iter().map(|command| command.calls.get()).sum())
     }
 
-    /// Takes a sample for [`Stats::rate`]; `now` in milliseconds.
-    pub fn sample(&self, now: u64) {
-        let counts = [self.calls(), self.sum(|worker| worker.input.get()), self.sum(|worker| worker.output.get())];
+    /// Takes a sample for [`Stats::rate`]; `now` in milliseconds, `traffic` in bytes from a primary and to replicas.
+    pub fn sample(&self, now: u64, (from_primary, to_replicas): (u64, u64)) {
+        let input = self.sum(|worker| worker.input.get()) + from_primary;
+        let counts = [self.calls(), input, self.sum(|worker| worker.output.get()), from_primary, to_replicas];
         let mut rates = self.rates.lock().expect("no code that holds the rates panics");
         if let Some((before, old)) = rates.last.replace((now, counts))
             && let elapsed @ 1.. = now.saturating_sub(before)
@@ -214,7 +240,7 @@ impl Stats {
             if rates.samples.len() == SAMPLES {
                 rates.samples.pop_front();
             }
-            rates.samples.push_back([per_second(0), per_second(1), per_second(2)]);
+            rates.samples.push_back(std::array::from_fn(per_second));
         }
     }
 
@@ -223,7 +249,8 @@ impl Stats {
         let rates = self.rates.lock().expect("no code that holds the rates panics");
         let count = rates.samples.len().max(1) as u64;
         let mean = |at: usize| rates.samples.iter().map(|sample| sample[at]).sum::<u64>() / count;
-        Rate { commands: mean(0), input: mean(1), output: mean(2) }
+        let [commands, input, output, replication_input, replication_output] = std::array::from_fn(mean);
+        Rate { commands, input, output, replication_input, replication_output }
     }
 
     fn base(&self) -> MutexGuard<'_, Totals> {
@@ -240,6 +267,8 @@ impl Stats {
             expired_fields: now.expired_fields.saturating_sub(base.expired_fields),
             evicted: now.evicted.saturating_sub(base.evicted),
             evicted_clients: now.evicted_clients.saturating_sub(base.evicted_clients),
+            over_input_limit: now.over_input_limit.saturating_sub(base.over_input_limit),
+            over_output_limit: now.over_output_limit.saturating_sub(base.over_output_limit),
         }
     }
 
@@ -248,6 +277,9 @@ impl Stats {
         *self.base() = now;
         self.workers().iter().for_each(|worker| worker.reset());
         self.errors().clear();
+        let Expiry { cut_short, nanos } = &self.expiry;
+        [cut_short, nanos].into_iter().for_each(Counter::reset);
+        self.unexpected_errors.store(0, Relaxed);
     }
 
     /// One figure over all workers.

@@ -89,6 +89,10 @@ impl Error {
     /// A server that follows another changes nothing of its own accord.
     pub const READ_ONLY: Self = Self::Static("READONLY You can't write against a read only replica.");
 
+    /// A server that follows another has lost it, and `replica-serve-stale-data no` has it show no old data.
+    pub const STALE: Self =
+        Self::Static("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
+
     /// The first word, by which `INFO errorstats` counts; a text without one among its first bytes counts as `ERR`, as in the
     /// genuine server.
     pub fn code(&self) -> String {

@@ -18,10 +18,11 @@ use tokio::time::Sleep;
 
 use super::housekeeping;
 use super::import;
-use super::output::{AboveSoftLimit, Output};
+use super::output::Output;
 use super::replica;
 use crate::clients::client::{ClientShared, End, flag};
-use crate::config::{OutputLimit, settings};
+use crate::clients::output_limit::{self, OutputGuard};
+use crate::config::settings;
 use crate::exec::blocking::Waiting;
 use crate::exec::client_eviction;
 use crate::exec::clock::now_ms;
@@ -81,7 +82,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<ConnectedCl
         pipeline: Pipeline::default(),
         output: Output::default(),
         timer: None,
-        above_soft_limit: AboveSoftLimit::default(),
+        guard: OutputGuard::default(),
         is_told_of_pause: false,
         paused_in: 0,
         stalled: false,
@@ -143,7 +144,7 @@ pub(super) struct Conn {
     pub(super) output: Output,
     /// Ends the wait for keys, or CLIENT PAUSE.
     timer: Option<Pin<Box<Sleep>>>,
-    above_soft_limit: AboveSoftLimit,
+    guard: OutputGuard,
     is_told_of_pause: bool,
     /// Which slots were held when a pause began.
     paused_in: u64,
@@ -295,7 +296,7 @@ impl Conn {
     /// Sends a turn's worth of what waits, `sent` bytes of which are sent already. `Break`: there is nothing else to be done.
     fn flush(&mut self, cx: &mut Context<'_>, sent: &mut usize) -> ControlFlow<Poll<io::Result<Served>>> {
         if self.awaits_disk() {
-            return ControlFlow::Break(Poll::Pending);
+            return ControlFlow::Break(if self.over_limit() { Poll::Ready(Ok(Served::Over)) } else { Poll::Pending });
         }
         match self.output.flush(cx, &mut self.stream, TURN_OUTPUT) {
             Poll::Ready(Ok(count)) => {
@@ -613,35 +614,21 @@ impl Conn {
         }
     }
 
-    /// What `client-output-buffer-limit` allows.
-    fn output_limit(&self) -> OutputLimit {
-        let class = if self.client.is_subscribed() { 2 } else { 0 };
-        self.worker.instance.config.output_limits()[class]
-    }
-
     /// Whether so many bytes of replies pass the hard limit, before any of them is sent.
     fn is_too_much(&self, replies: usize) -> bool {
-        let (len, hard) = ((self.output.len() + replies) as u64, self.output_limit().hard);
-        let over = hard != 0 && len > hard;
-        if over {
-            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
-            tracing::warn!(id, addr, len, "closing client: its output passed client-output-buffer-limit");
-        }
-        over
+        let waiting = (self.output.len() + replies) as u64;
+        output_limit::cuts_off_at(&self.worker.instance.config, &self.client.shared, waiting)
     }
 
-    /// Whether the output passes `client-output-buffer-limit`.
+    /// Whether the output passes `client-output-buffer-limit`, or what a stranger may leave unread.
     fn over_limit(&mut self) -> bool {
-        let limit = self.output_limit();
-        let len = self.output.len() as u64;
-        let too_long = self.above_soft_limit.too_long(len, &limit, now_ms());
-        let unknown = len > MAX_UNSENT_UNAUTHENTICATED && !self.client.identity.may_enter(&self.worker.instance.acl);
-        let over = unknown || too_long || limit.hard != 0 && len > limit.hard;
-        if over {
+        let (waiting, instance) = (self.output.len() as u64, &self.worker.instance);
+        if waiting > MAX_UNSENT_UNAUTHENTICATED && !self.client.identity.may_enter(&instance.acl) {
             let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
-            tracing::warn!(id, addr, len, "closing client: its output passed client-output-buffer-limit");
+            tracing::warn!(id, addr, waiting, "closing client: it reads no replies and has not authenticated");
+            return true;
         }
-        over
+        self.guard.cuts_off(&instance.config, &self.client.shared, waiting, now_ms())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::commands;
 use crate::config::settings;
-use crate::exec::clock::now_ms;
+use crate::exec::clock::{Tick, now_ms};
 use crate::exec::eviction::{self, Room};
 use crate::exec::later;
 use crate::exec::snapshot;
@@ -27,7 +27,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
     loop {
         let hz = worker.instance.config.uint(settings::HZ).clamp(1, 500);
         server_runtime::sleep(Duration::from_millis(1000 / hz)).await;
-        worker.instance.stats.sample(now_ms());
+        worker.instance.stats.sample(now_ms(), worker.instance.replication.figures.traffic());
         if let Some(supervisor) = worker.instance.supervisor() {
             supervisor.keep_alive();
         }
@@ -38,7 +38,9 @@ pub(super) async fn run(worker: Rc<Worker>) {
         }
         worker.instance.tracking.limit(&worker.instance.config);
         commands::end_hot_keys_if_due(&worker.instance, now_ms());
+        let began = Tick::now();
         expiry.run(&worker, Duration::from_millis(1000 / hz)).await;
+        worker.instance.stats.expiry.nanos.add(began.elapsed().as_nanos() as u64);
     }
 }
 
@@ -108,6 +110,7 @@ impl Expiry {
                 }
                 tokio::task::yield_now().await;
                 if Instant::now() >= deadline {
+                    instance.stats.expiry.cut_short.add(1);
                     return;
                 }
             }

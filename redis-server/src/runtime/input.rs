@@ -59,6 +59,7 @@ impl Conn {
         }
         if self.input.len() as u64 > self.worker.instance.config.uint(settings::CLIENT_QUERY_BUFFER_LIMIT) {
             let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
+            self.client.shared.set_flag(flag::OVER_INPUT_LIMIT, true);
             tracing::warn!(id, addr, "closing client: its input passed client-query-buffer-limit");
             return Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()));
         }

@@ -10,7 +10,6 @@ use bytes::{Buf, Bytes};
 use server_runtime::Stream;
 use tokio::io::AsyncWrite;
 
-use crate::config::OutputLimit;
 use crate::exec::instance::Instance;
 use crate::keyspace::Garbage;
 use crate::protocol::Reply;
@@ -176,27 +175,6 @@ impl Output {
     }
 }
 
-/// For how long an output is above the soft limit of `client-output-buffer-limit`.
-#[derive(Debug, Default)]
-pub(super) struct AboveSoftLimit {
-    /// Since when, in milliseconds of Unix time.
-    since: Option<u64>,
-}
-
-impl AboveSoftLimit {
-    /// Notes that `len` bytes wait at `now`, in milliseconds of Unix time; whether so many have for as long as they may.
-    pub(super) fn too_long(&mut self, len: u64, limit: &OutputLimit, now: u64) -> bool {
-        if limit.soft == 0 || len <= limit.soft {
-            self.since = None;
-            return false;
-        }
-        // The clock may step back: the time begins anew then.
-        let since = now.min(self.since.unwrap_or(now));
-        self.since = Some(since);
-        now - since >= limit.soft_seconds.saturating_mul(1000)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,26 +189,5 @@ mod tests {
             (output.len(), output.held())
         };
         assert_eq!([60, 40, 1, 9].map(&mut advance), [(50, 110), (10, 10), (9, 10), (0, 0)]);
-    }
-
-    #[test]
-    fn a_clock_that_steps_back_cuts_nobody_off() {
-        let limit = OutputLimit { hard: 0, soft: 100, soft_seconds: 10 };
-        let mut above = AboveSoftLimit::default();
-        let cases = [
-            (50_000, 101, false),
-            (59_999, 101, false),
-            (60_000, 101, true),
-            (60_000, 100, false),
-            (60_000, 101, false),
-            (30_000, 101, false),
-            (39_999, 101, false),
-            (40_000, 101, true),
-        ];
-        for (now, len, expected) in cases {
-            assert_eq!(above.too_long(len, &limit, now), expected, "{len} bytes at {now}");
-        }
-        let no_time = OutputLimit { soft_seconds: u64::MAX, ..limit };
-        assert!(!AboveSoftLimit::default().too_long(101, &no_time, 1));
     }
 }

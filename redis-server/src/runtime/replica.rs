@@ -11,9 +11,9 @@ use server_runtime::Stream;
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::conn::{TURN_OUTPUT, end_turn};
-use super::output::{AboveSoftLimit, Output};
+use super::output::Output;
 use crate::clients::client::End;
-use crate::config::settings;
+use crate::clients::output_limit::OutputGuard;
 use crate::exec::clock::now_ms;
 use crate::exec::replication::{Link, Next};
 use crate::exec::session::ConnectedClient;
@@ -31,8 +31,8 @@ pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: Connec
     let (instance, now) = (&worker.instance, now_ms());
     let mut link = instance.replication.join(instance, &client.shared, *follower, now);
     let is_clean = link.receive(input, now).is_ok();
-    let (output, above_soft_limit) = (Output::default(), AboveSoftLimit::default());
-    let mut conn = Conn { worker, stream, client, link, output, above_soft_limit, is_done: !is_clean, ends_by: None };
+    let (output, guard) = (Output::default(), OutputGuard::default());
+    let mut conn = Conn { worker, stream, client, link, output, guard, is_done: !is_clean, ends_by: None };
     let ended = poll_fn(|cx| conn.poll(cx)).await;
     let shared = &conn.client.shared;
     tracing::info!(
@@ -52,7 +52,7 @@ struct Conn {
     client: ConnectedClient,
     link: Link,
     output: Output,
-    above_soft_limit: AboveSoftLimit,
+    guard: OutputGuard,
     /// Whether nothing comes behind what waits in `output`.
     is_done: bool,
     /// When it ends, if it is to end, in milliseconds of Unix time.
@@ -108,6 +108,7 @@ impl Conn {
             let flushed = self.output.flush(cx, &mut self.stream, TURN_OUTPUT);
             let count = before - self.output.len();
             self.worker.stats.output.add(count as u64);
+            self.worker.instance.replication.figures.sent.fetch_add(count as u64, Relaxed);
             self.client.shared.traffic.sent.add(count as u64);
             if count > 0 {
                 self.link.moved(now);
@@ -157,19 +158,11 @@ impl Conn {
         }
     }
 
-    /// Whether so much waits for it that `client-output-buffer-limit` cuts it off. What the backlog has is there anyway, and
-    /// would be asked for again.
+    /// Whether so much waits for it that `client-output-buffer-limit` cuts it off.
     fn is_over_limit(&mut self, now: u64) -> bool {
-        let config = &self.worker.instance.config;
-        let limit = config.output_limits()[1];
-        let hard = limit.hard.max(config.uint(settings::REPL_BACKLOG_SIZE));
+        let shared = &self.client.shared;
         let waits = self.output.len() as u64 + self.link.behind();
-        self.client.shared.output.store(waits, Relaxed);
-        let is_over = self.above_soft_limit.too_long(waits, &limit, now) || limit.hard != 0 && waits > hard;
-        if is_over {
-            let (id, addr) = (self.client.shared.id, &self.client.shared.addr);
-            tracing::warn!(id, addr, waits, "closing replica: what waits for it passed client-output-buffer-limit");
-        }
-        is_over
+        shared.output.store(waits, Relaxed);
+        self.guard.cuts_off(&self.worker.instance.config, shared, waits, now)
     }
 }

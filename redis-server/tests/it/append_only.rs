@@ -1,6 +1,7 @@
 //! The append-only file: what is kept over the server's end, however it comes.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -9,7 +10,7 @@ use rustix::process::Signal;
 use super::snapshots::recipes;
 use super::support::genuine::{Genuine, copy_folder};
 use super::support::process::{Process, ask};
-use super::support::resp::Value;
+use super::support::resp::{Value, request};
 use super::support::until;
 
 fn info(server: &Process, name: &str) -> String {
@@ -90,6 +91,49 @@ fn what_was_said_is_there_after_a_restart_and_a_rewrite() {
         assert_eq!(digest(&server), before);
         assert_eq!(info(&server, "aof_enabled"), "1");
     }
+}
+
+/// Commands that fail when they are loaded, such as SELECT of a database that is not there any more, are passed by, as by the genuine
+/// server; with `propagation-error-behavior panic` they end the start.
+#[test]
+fn commands_that_fail_are_passed_by_unless_they_are_not_to_be() {
+    fn loaded(start: fn(&str, &[(&str, &str)]) -> Process, name: &str) -> (Process, Vec<String>) {
+        let mut server = start(name, &[("appendonly", "yes"), ("save", ""), DEBUG]);
+        assert_eq!(said(&server, "SET a 1"), "OK");
+        server.signal(Signal::TERM);
+        server.ended();
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .open(server.folder.join(FOLDER).join("appendonly.aof.1.incr.aof"))
+            .unwrap();
+        for words in
+            [&["SELECT", "99"][..], &["SET", "b", "2"], &["LPUSH", "b", "x"], &["SELECT", "3"], &["SET", "c", "3"]]
+        {
+            file.write_all(&request(words)).unwrap();
+        }
+        server.restart();
+        let mut client = server.connect();
+        let lines = ["GET a", "GET b", "DBSIZE", "SELECT 3", "GET c", "DBSIZE"];
+        let said = lines.map(|line| ask(&mut client, &line.split(' ').collect::<Vec<_>>()).text());
+        (server, said.to_vec())
+    }
+    let (mut server, ours) = loaded(Process::start, "aof-fails");
+    let log = server.log();
+    let critical =
+        "== CRITICAL == This server is sending an error to its AOF-loading-client: 'ERR DB index is out of range'";
+    assert!(log.contains(critical), "{log}");
+    assert!(log.contains("WRONGTYPE"), "{log}");
+    assert!(ask(&mut server.connect(), &["INFO", "stats"]).text().contains("unexpected_error_replies:2\r\n"));
+    if test_peers::is_there("redis-server") {
+        let (_, genuine) = loaded(Process::genuine, "aof-fails-genuine");
+        assert_eq!(ours, genuine);
+    }
+    server.signal(Signal::TERM);
+    server.ended();
+    server.add_flags(&["--propagation-error-behavior", "panic"]);
+    let (status, said) = server.fail_to_start();
+    assert!(!status.success());
+    assert!(said.contains("'SELECT' fails: ERR DB index is out of range"), "{said}");
 }
 
 /// Redis loses these in a base of commands: XCLAIM takes only what is there.

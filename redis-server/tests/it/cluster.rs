@@ -367,3 +367,43 @@ fn a_link_ends_on_which_too_much_waits() {
     });
     nodes[1].process.signal(rustix::process::Signal::CONT);
 }
+
+/// With every kind of preferred endpoint, CLUSTER SLOTS and CLUSTER SHARDS name it as the genuine server does: a node without a name
+/// that is to be called by it is `?`, and an unknown endpoint is null in the one and empty in the other.
+#[test]
+fn endpoints_are_told_as_the_genuine_server_tells_them() {
+    fn told(node: &Node) -> Vec<(String, Value)> {
+        let kinds = ["ip", "hostname", "unknown-endpoint"];
+        let told = kinds.iter().flat_map(|kind| {
+            ["", "host.example"].map(|name| {
+                for (setting, value) in
+                    [("cluster-preferred-endpoint-type", *kind), ("cluster-announce-hostname", name)]
+                {
+                    ask(&mut node.connect(), &["CONFIG", "SET", setting, value]);
+                }
+                let Value::Array(slots) = node.ask("CLUSTER SLOTS") else { panic!("slots") };
+                let Value::Array(range) = &slots[0] else { panic!("a range") };
+                let Value::Array(owner) = &range[2] else { panic!("an owner") };
+                let Value::Array(shards) = node.ask("CLUSTER SHARDS") else { panic!("shards") };
+                let Value::Array(shard) = &shards[0] else { panic!("a shard") };
+                let Value::Array(nodes) = &shard[3] else { panic!("nodes") };
+                let Value::Array(fields) = &nodes[0] else { panic!("fields") };
+                let endpoint = fields.chunks(2).find(|pair| pair[0].text() == "endpoint").unwrap();
+                (format!("{kind}, \"{name}\""), Value::Array(vec![owner[0].clone(), endpoint[1].clone()]))
+            })
+        });
+        told.collect()
+    }
+    let settings = [("cluster-announce-ip", "127.0.0.1")];
+    let ours = Node::start("endpoints", &settings);
+    ours.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    let unknown = Value::Array(vec![Value::NullBulk, Value::Bulk(Vec::new())]);
+    let ours = told(&ours);
+    assert_eq!(ours[4].1, unknown, "{ours:?}");
+    if test_peers::is_there("redis-server") {
+        let genuine = Node::genuine("endpoints-genuine");
+        ask(&mut genuine.connect(), &["CONFIG", "SET", "cluster-announce-ip", "127.0.0.1"]);
+        genuine.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+        assert_eq!(ours, told(&genuine));
+    }
+}

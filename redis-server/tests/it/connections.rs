@@ -1,5 +1,6 @@
 //! Connections that do not behave as the textbook has it, and their end.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
@@ -340,4 +341,59 @@ fn a_web_page_cannot_send_commands() {
     );
     let Some(genuine) = Genuine::start(&[]) else { return };
     assert_eq!(ours, said(&|| genuine.connect()));
+}
+
+/// The fields of each section of INFO, in their order.
+fn fields(info: &str) -> Vec<(String, Vec<String>)> {
+    let mut sections: Vec<(String, Vec<String>)> = Vec::new();
+    for line in info.lines() {
+        match (line.strip_prefix("# "), line.split_once(':'), sections.last_mut()) {
+            (Some(name), ..) => sections.push((name.to_owned(), Vec::new())),
+            (None, Some((field, _)), Some((_, fields))) => fields.push(field.to_owned()),
+            _ => {}
+        }
+    }
+    sections
+}
+
+/// Programs read INFO by its fields: each that the genuine server has is in the same section here, whatever it says.
+#[test]
+fn info_has_every_field_of_the_genuine_server() {
+    // What each has called before INFO, how often it has failed, how large keys are, its I/O threads, the places where it
+    // listens: of these the names are data.
+    const NAMES_ARE_DATA: [&str; 6] = ["Commandstats", "Errorstats", "Latencystats", "Modules", "Keysizes", "Threads"];
+    for program in Genuine::programs() {
+        let Some(mut genuine) = Genuine::of(&program, &[], None) else { return };
+        let level = match genuine.version {
+            [7, 0] => "7.0",
+            [7, 2] => "7.2",
+            [8, 0] => "8.0",
+            _ => continue,
+        };
+        let server = Server::with(&[("compatibility", level)]);
+        let mut client = server.connect();
+        for line in ["SET k v", "PING"] {
+            genuine.ask(&line.split(' ').collect::<Vec<_>>());
+            client.ask(line);
+        }
+        let theirs = fields(&genuine.ask(&["INFO", "everything"]).text());
+        let ours: BTreeMap<_, _> = fields(&client.ask("INFO everything").text()).into_iter().collect();
+        for (section, theirs) in theirs.iter().filter(|(name, _)| !NAMES_ARE_DATA.contains(&name.as_str())) {
+            let ours = ours.get(section).unwrap_or_else(|| panic!("{level}: no section {section}"));
+            let named = theirs.iter().filter(|field| !field.starts_with("listener"));
+            let missing: Vec<_> = named.filter(|field| !ours.contains(field)).collect();
+            assert!(missing.is_empty(), "{level}, {section}: {missing:?}");
+        }
+        // MEMORY STATS by the same names in the same order, of databases, too.
+        let names = |reply: Value| -> Vec<String> {
+            let Value::Array(parts) = reply else { panic!("{reply:?}") };
+            let pairs = parts.chunks(2).flat_map(|pair| match &pair[1] {
+                Value::Array(inner) => [pair].into_iter().chain(inner.chunks(2)).collect(),
+                _ => vec![pair],
+            });
+            pairs.map(|pair| pair[0].text()).collect()
+        };
+        let [ours, theirs] = [client.ask("MEMORY STATS"), genuine.ask(&["MEMORY", "STATS"])].map(names);
+        assert_eq!(ours, theirs, "{level}");
+    }
 }

@@ -131,7 +131,7 @@ fn half_a_request_holds_no_more_than_was_sent() {
 
 #[test]
 fn replies_that_nobody_reads_stop_their_reader_only() {
-    let server = Server::start();
+    let server = Server::with(&[("client-output-buffer-pause", "64mb")]);
     let mut client = server.connect();
     client.send(&["SET", "big", &"x".repeat(1 << 20)]);
     assert_eq!(client.reply(), Value::Status(b"OK".into()));

@@ -25,6 +25,7 @@ mod memory;
 mod migrate;
 mod model;
 mod moments;
+mod monitor;
 mod moves;
 mod panics;
 mod replication;

@@ -9,7 +9,7 @@ use super::log::{Entry, Log};
 use super::rule::{Defaults, SetError};
 use super::user::User;
 use crate::command::Registry;
-use crate::config::{Config, settings};
+use crate::config::{Config, Level, settings};
 
 /// The user that clients are before they authenticate.
 const DEFAULT: &[u8] = b"default";
@@ -196,13 +196,13 @@ impl Table {
     pub fn save(&self, config: &Config) -> Result<(), FileError> {
         // Held meanwhile, so that two that save do not overtake each other.
         let accounts = self.write();
-        let lines: Vec<Vec<u8>> = accounts.values().map(|account| Self::line(account)).collect();
+        let lines: Vec<Vec<u8>> = accounts.values().map(|account| Self::line(account, config.level())).collect();
         file::save(config, &lines)
     }
 
     /// The line that defines an account's user.
-    pub fn line(account: &Account) -> Vec<u8> {
-        [b"user ".as_slice(), account.name(), b" ", &account.user().describe()].concat()
+    pub fn line(account: &Account, level: Level) -> Vec<u8> {
+        [b"user ".as_slice(), account.name(), b" ", &account.user().describe(level)].concat()
     }
 
     /// The lines that a configuration file needs to have these users: none where they have a file of their own. What
@@ -213,7 +213,11 @@ impl Table {
         }
         let plain = User::everything().with_password(&config.text(settings::REQUIREPASS));
         let is_plain = |account: &Arc<Account>| Arc::ptr_eq(account, &self.default) && *account.user() == plain;
-        self.accounts().iter().filter(|account| !is_plain(account)).map(|account| Self::line(account)).collect()
+        self.accounts()
+            .iter()
+            .filter(|account| !is_plain(account))
+            .map(|account| Self::line(account, config.level()))
+            .collect()
     }
 
     /// Notes something that was refused.

@@ -3,6 +3,7 @@
 use super::password::PasswordHash;
 use super::rule::{Defaults, RuleError, SetError, merged};
 use super::selector::{Asked, Denied, Selector};
+use crate::config::Level;
 use crate::protocol::error::shown;
 
 /// A user as it is at one moment.
@@ -182,9 +183,10 @@ impl User {
         self.sanitize == Some(false)
     }
 
-    /// Its flags, as ACL GETUSER names them.
-    pub fn flags(&self) -> impl Iterator<Item = &'static str> {
-        let sanitize = self.sanitize.map(|on| if on { "sanitize-payload" } else { "skip-sanitize-payload" });
+    /// Its flags, as ACL GETUSER names them. Of a user of whom nothing was said Redis tells since 7.2 that payloads are sanitized, and Valkey nothing.
+    pub fn flags(&self, level: Level) -> impl Iterator<Item = &'static str> {
+        let sanitize = self.sanitize.or_else(|| (level.is_72() && !level.is_valkey()).then_some(true));
+        let sanitize = sanitize.map(|on| if on { "sanitize-payload" } else { "skip-sanitize-payload" });
         let state = if self.enabled { "on" } else { "off" };
         std::iter::once(state).chain(self.no_password.then_some("nopass")).chain(sanitize)
     }
@@ -195,9 +197,9 @@ impl User {
     }
 
     /// The words that make it, those of each selector in parentheses.
-    pub fn describe(&self) -> Vec<u8> {
+    pub fn describe(&self, level: Level) -> Vec<u8> {
         let mut out = Vec::new();
-        for flag in self.flags() {
+        for flag in self.flags(level) {
             out.extend_from_slice(flag.as_bytes());
             out.push(b' ');
         }
@@ -299,7 +301,7 @@ mod tests {
             let defaults = Defaults { registry: crate::commands::REGISTRY, all_channels: round % 2 == 0 };
             let words: Vec<&[u8]> = (0..1 + random(7)).map(|_| WORDS[random(WORDS.len())].as_bytes()).collect();
             let Ok(user) = User::new(defaults).changed(&words, defaults) else { continue };
-            let told = user.describe();
+            let told = user.describe(Level::Redis70);
             let again: Vec<&[u8]> = told.split(|byte| *byte == b' ').collect();
             let shown = String::from_utf8_lossy(&told);
             assert_eq!(User::new(defaults).changed(&again, defaults).as_ref(), Ok(&user), "{shown}");

@@ -19,7 +19,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use bytes::Bytes;
 
 use crate::clients::client::{ClientShared, flag};
-use crate::clients::pubsub;
+use crate::clients::output_limit::post;
 use crate::config::{Config, settings};
 use crate::protocol::Reply;
 
@@ -260,7 +260,7 @@ impl Tracking {
 fn tell(config: &Config, tracker: &Tracker, message: &mut Message<'_>) {
     let Some((id, redirect)) = &tracker.redirect else {
         if tracker.client.is_resp3() {
-            pubsub::post(config, &tracker.client, message.encoded(true).clone());
+            post(config, &tracker.client, message.encoded(true).clone());
         }
         return;
     };
@@ -272,13 +272,13 @@ fn tell(config: &Config, tracker: &Tracker, message: &mut Message<'_>) {
             reply.push(2);
             reply.bulk(b"tracking-redir-broken");
             reply.int(*id as i64);
-            pubsub::post(config, &tracker.client, reply.to_vec().into());
+            post(config, &tracker.client, reply.to_vec().into());
         }
         return;
     };
     // RESP2 has no pushes: there an invalidation is a message for a subscriber.
     if target.is_resp3() || target.has_flag(flag::PUBSUB) {
-        pubsub::post(config, &target, message.encoded(target.is_resp3()).clone());
+        post(config, &target, message.encoded(target.is_resp3()).clone());
     }
 }
 

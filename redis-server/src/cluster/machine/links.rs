@@ -14,7 +14,8 @@ const MAX_INBOUND: usize = 2 * MAX_NODES;
 /// The longest packet of a member: a message, or a channel, may be as long as a client's argument.
 const MAX_PACKET: usize = 1 << 30;
 
-/// Of those so many may be strangers: all of a large cluster may be introduced to one node at once.
+/// Of those so many may be strangers: all of a large cluster may be introduced to one node at once. One more takes the place of
+/// the stranger that has been silent longest, so that sockets that say nothing shut no node out.
 const MAX_STRANGERS: usize = 4096;
 
 /// The longest packet of a stranger: a PING that tells of 600 nodes, as one of 6,000 does.
@@ -30,6 +31,8 @@ pub(super) struct LinkState {
     pub(super) node: Option<Key>,
     pub(super) is_inbound: bool,
     pub(super) created: Millis,
+    /// When the last whole packet came; before the first, when it was made.
+    heard: Millis,
     pub(super) is_open: bool,
     pub(super) peer_ip: String,
     pub(super) local_ip: String,
@@ -37,14 +40,22 @@ pub(super) struct LinkState {
     buffer: Vec<u8>,
 }
 
+impl LinkState {
+    /// Whether another has made it that has not said which node it is.
+    fn is_strangers(&self) -> bool {
+        self.is_inbound && self.node.is_none()
+    }
+}
+
 impl Machine {
     /// Somebody has connected to the bus port. None if there are too many: the connection is to be closed.
     pub fn accept(&mut self, peer_ip: &str, local_ip: &str, now: Millis) -> Option<Link> {
-        let inbound = self.links.values().filter(|link| link.is_inbound);
-        let (all, strangers) =
-            inbound.fold((0, 0), |(all, strangers), link| (all + 1, strangers + usize::from(link.node.is_none())));
-        if all >= MAX_INBOUND || strangers >= MAX_STRANGERS {
-            return None;
+        let members = self.links.values().filter(|link| link.is_inbound && !link.is_strangers()).count();
+        let strangers = self.links.iter().filter(|(_, link)| link.is_strangers());
+        if strangers.clone().count() >= MAX_STRANGERS.min(MAX_INBOUND.saturating_sub(members)) {
+            let silent = strangers.min_by_key(|(_, link)| link.heard).map(|(link, _)| *link)?;
+            self.close(silent);
+            self.settle(now);
         }
         let link = self.new_link(None, now);
         let state = self.links.get_mut(&link).expect("it was just made");
@@ -119,6 +130,9 @@ impl Machine {
             };
             let Some(packet) = rest.get(..length) else { break };
             used += length;
+            if let Some(state) = self.links.get_mut(&link) {
+                state.heard = now;
+            }
             self.take_packet(link, packet, now);
             if !self.links.contains_key(&link) {
                 return bytes.len();
@@ -139,9 +153,14 @@ impl Machine {
         sender.is_none_or(|sender| NodeId::parse(sender).is_some_and(|id| self.nodes.find(id).is_some()))
     }
 
-    /// Connects to all to whom there is no connection, and gives up those who do not say their names.
+    /// Connects to all to whom there is no connection, and gives up those who do not say their names, and strangers who say
+    /// nothing for as long.
     pub(super) fn look_after_links(&mut self, now: Millis) {
         let handshake_timeout = self.settings.node_timeout.max(1000);
+        let is_silent = |state: &LinkState| state.is_strangers() && now.saturating_sub(state.heard) > handshake_timeout;
+        let silent: Vec<Link> =
+            self.links.iter().filter(|(_, state)| is_silent(state)).map(|(link, _)| *link).collect();
+        silent.into_iter().for_each(|link| self.close(link));
         self.counters.not_answering = 0;
         for key in self.nodes.keys() {
             let node = self.nodes.at(key);
@@ -169,7 +188,8 @@ impl Machine {
         let link = Link(self.next_link);
         self.next_link += 1;
         let (peer_ip, local_ip, buffer) = (String::new(), String::new(), Vec::new());
-        let state = LinkState { node, is_inbound: false, created: now, is_open: false, peer_ip, local_ip, buffer };
+        let state =
+            LinkState { node, is_inbound: false, created: now, heard: now, is_open: false, peer_ip, local_ip, buffer };
         self.links.insert(link, state);
         link
     }

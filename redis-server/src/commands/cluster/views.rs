@@ -172,10 +172,8 @@ fn shards_node(cx: &mut Ctx<'_>, node: &ShardNode) {
         "ip" => text(cx, "endpoint", &node.ip),
         "hostname" if node.hostname.is_empty() => text(cx, "endpoint", "?"),
         "hostname" => text(cx, "endpoint", &node.hostname),
-        _ => {
-            cx.reply.bulk(b"endpoint");
-            cx.reply.null();
-        }
+        // CLUSTER SLOTS has a null here.
+        _ => text(cx, "endpoint", ""),
     }
     if !node.hostname.is_empty() {
         text(cx, "hostname", &node.hostname);

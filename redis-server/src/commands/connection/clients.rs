@@ -46,7 +46,7 @@ pub(super) fn kill(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         if !Arc::ptr_eq(client, &cx.client.shared) {
             cx.instance().kill_client(client);
         } else if filters.skip_me == Some(false) {
-            cx.client.close = true;
+            cx.client.end_with_reply();
         } else {
             continue;
         }

@@ -3,6 +3,7 @@
 use crate::clients::acl::{Context, Entry, Identity, Reason};
 use crate::clients::client::{Asking, ReplyMode, flag};
 use crate::command::{Args, Result};
+use crate::commands::server::loaded_modules;
 use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::client_list::describe;
@@ -74,7 +75,7 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         cx.reply.bulk(value.as_bytes());
     }
     cx.reply.bulk(b"modules");
-    cx.reply.array(0);
+    loaded_modules(cx.reply);
     if !zone.is_empty() {
         cx.reply.bulk(b"availability_zone");
         cx.reply.bulk(&zone);

@@ -52,9 +52,10 @@ fn selected(_: Args<'_>) -> DatabasePositions {
     DatabasePositions::from_slice(&[1])
 }
 
-/// QUIT
+/// QUIT. Its reply is the last that the client is sent: messages that have come before stand in front of it.
 fn quit(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.client.close = true;
+    cx.take_messages();
+    cx.client.end_with_reply();
     cx.reply.ok();
     Ok(())
 }

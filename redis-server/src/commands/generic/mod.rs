@@ -14,7 +14,7 @@ use crate::command::{
 };
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::config::{Level, settings};
+use crate::config::settings;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Entry};
 use crate::protocol::error::{Error, shown};
@@ -101,7 +101,7 @@ fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursor = scan::cursor(args.at(1), level)?;
     let options = ScanOptions::parse(args, 2, Extra::Type, level)?;
     if let Some(name) = options.type_name
-        && level >= Level::Redis80
+        && level.is_valkey()
         && !TYPES.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
     {
         return Err(Error::Message(format!("ERR unknown type name '{}'", shown(name))));

@@ -29,7 +29,8 @@ fn whoami(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     let accounts = cx.instance().acl.accounts();
     cx.reply.array(accounts.len());
-    accounts.iter().for_each(|account| cx.reply.bulk(&Table::line(account)));
+    let level = cx.config().level();
+    accounts.iter().for_each(|account| cx.reply.bulk(&Table::line(account, level)));
     Ok(())
 }
 
@@ -52,8 +53,9 @@ fn getuser(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let with_databases = cx.config().level().is_valkey() || user.is_kept_out_of_databases();
     cx.reply.map(6 + usize::from(with_databases));
     cx.reply.bulk(b"flags");
-    cx.reply.set(user.flags().count());
-    user.flags().for_each(|flag| cx.reply.bulk(flag.as_bytes()));
+    let level = cx.config().level();
+    cx.reply.set(user.flags(level).count());
+    user.flags(level).for_each(|flag| cx.reply.bulk(flag.as_bytes()));
     cx.reply.bulk(b"passwords");
     cx.reply.array(user.passwords().len());
     user.passwords().iter().map(PasswordHash::to_string).for_each(|hash| cx.reply.bulk(hash.as_bytes()));

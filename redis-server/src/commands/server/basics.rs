@@ -4,7 +4,7 @@ use crate::clients::client::flag;
 use crate::command::{Args, Categories, Result};
 use crate::config::settings;
 use crate::exec::Ctx;
-use std::sync::atomic::Ordering::Relaxed;
+use crate::protocol::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// ACL categories of what tells about the server's place among others.
@@ -47,13 +47,16 @@ pub(super) fn lolwut(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// MONITOR
+/// MONITOR. As in Redis, a client that monitors already gets no reply.
 pub(super) fn monitor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
+    if !cx.may_wait() {
+        return Err(Error::Static("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+    }
     let client = &cx.client.shared;
-    if client.flags.load(Relaxed) & flag::MONITOR == 0 {
+    if !client.has_flag(flag::MONITOR) {
         client.set_flag(flag::MONITOR, true);
         cx.instance().observers.add_monitor(cx.config(), client);
+        cx.reply.ok();
     }
-    cx.reply.ok();
     Ok(())
 }

@@ -1,23 +1,23 @@
-//! `INFO`: what the server says of itself. Fields carry the genuine server's names; what it has and we have not is
-//! left out rather than invented.
+//! `INFO`: what the server says of itself. Fields carry the genuine server's names and stand in its order. Programs read them by
+//! name, so each that it has is there: 0 where this server has nothing of the kind, such as threads that do nothing but I/O.
+
+mod stats;
+
+pub(super) use stats::durations;
 
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::memory::{Buffers, overhead};
-use crate::clients::acl::Reason;
-use crate::clients::client::flag;
-use crate::command::{Args, Result, Role, Row};
-use crate::commands::REGISTRY;
+use crate::clients::client::{ClientShared, count, flag};
+use crate::command::{Args, Result, Role};
 use crate::commands::definition::{Definition, cmd};
 use crate::config::{Level, settings};
 use crate::exec::Ctx;
-use crate::exec::instance::Instance;
 use crate::exec::replication::{LinkStage, Primary};
 use crate::exec::snapshot::Purpose;
 use crate::keyspace::View;
 use crate::observe::memory;
-use crate::observe::stats::WorkerStats;
 
 use super::ANY_TIME;
 use super::module::{BUILT_IN, BuiltIn};
@@ -39,13 +39,13 @@ const SECTIONS: &[Section] = &[
     section("Clients",      true,  clients),
     section("Memory",       true,  memory_section),
     section("Persistence",  true,  persistence),
-    section("Stats",        true,  stats),
+    section("Stats",        true,  stats::counters),
     section("Replication",  true,  replication),
     section("CPU",          true,  cpu),
     section("Modules",      true,  modules),
-    section("Commandstats", false, command_stats),
-    section("Errorstats",   true,  error_stats),
-    section("Latencystats", false, latency_stats),
+    section("Commandstats", false, stats::commands),
+    section("Errorstats",   true,  stats::errors),
+    section("Latencystats", false, stats::latencies),
     section("Cluster",      true,  |cx, fields| fields.add("cluster_enabled", u8::from(cx.instance.cluster.is_enabled()))),
     section("Keyspace",     true,  keyspace),
 ];
@@ -124,6 +124,8 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("server_version", env!("CARGO_PKG_VERSION"));
     fields.add("redis_git_sha1", "00000000");
     fields.add("redis_git_dirty", 0);
+    // Of a build that is not named, as in Redis of one from no repository.
+    fields.add("redis_build_id", "0000000000000000");
     let is_plain = level.is_valkey() && !config.is_on(settings::EXTENDED_REDIS_COMPATIBILITY);
     fields.add(
         if is_plain { "server_mode" } else { "redis_mode" },
@@ -131,7 +133,11 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     );
     fields.add("os", format_args!("Linux {} {}", system.trim(), std::env::consts::ARCH));
     fields.add("arch_bits", usize::BITS);
+    fields.add("monotonic_clock", "POSIX clock_gettime");
     fields.add("multiplexing_api", "epoll");
+    // Redis' words for a compiler's own atomics, and for a compiler that is not GCC.
+    fields.add("atomicvar_api", "c11-builtin");
+    fields.add("gcc_version", "0.0.0");
     fields.add("process_id", std::process::id());
     fields.add("process_supervised", "no");
     fields.add("run_id", &cx.instance().run_id);
@@ -144,6 +150,7 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("lru_clock", (cx.now() / 1000) & 0xff_ffff);
     fields.add("executable", std::env::current_exe().unwrap_or_default().display());
     fields.add("config_file", config.file().map(|path| path.display().to_string()).unwrap_or_default());
+    fields.add("io_threads_active", 0);
     if level.is_valkey() {
         fields.add("availability_zone", String::from_utf8_lossy(&config.text(settings::AVAILABILITY_ZONE)));
     }
@@ -155,8 +162,7 @@ fn server(cx: &Ctx<'_>, fields: &mut Fields) {
 
 fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
     let clients = cx.instance().clients();
-    let most =
-        |figure: fn(&crate::clients::client::ClientShared) -> u64| clients.iter().map(|c| figure(c)).max().unwrap_or(0);
+    let most = |figure: fn(&ClientShared) -> u64| clients.iter().map(|c| figure(c)).max().unwrap_or(0);
     fields.add("connected_clients", clients.len());
     fields.add("cluster_connections", 0);
     fields.add("maxclients", cx.config().int(settings::MAXCLIENTS));
@@ -164,12 +170,22 @@ fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("client_recent_max_output_buffer", most(|client| client.output.load(Relaxed)));
     fields.add("blocked_clients", cx.instance().blocked_clients(0));
     fields.add("tracking_clients", cx.instance().tracking.figures().clients);
-    if cx.config().level().is_valkey() {
+    let level = cx.config().level();
+    if level >= Level::Redis80 {
+        fields.add("pubsub_clients", clients.iter().filter(|client| client.has_flag(flag::PUBSUB)).count());
+        let watched = |client: &ClientShared| client.counts[count::WATCHED].load(Relaxed);
+        fields.add("watching_clients", clients.iter().filter(|client| watched(client) > 0).count());
+    }
+    if level.is_valkey() {
         paused(cx, fields);
     }
     let timed = clients.iter().filter(|client| client.flags.load(Relaxed) & flag::BLOCKED != 0).count();
     fields.add("clients_in_timeout_table", timed);
-    if cx.config().level().is_72() {
+    if level >= Level::Redis80 {
+        let watched = clients.iter().map(|client| u64::from(client.counts[count::WATCHED].load(Relaxed)));
+        fields.add("total_watched_keys", watched.sum::<u64>());
+    }
+    if level.is_72() {
         let counts = cx.instance().databases().iter().map(crate::keyspace::Database::count_awaited);
         let (keys, on_nokey) = counts.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         fields.add("total_blocking_keys", keys);
@@ -232,6 +248,13 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("mem_replication_backlog", buffers.backlog);
     fields.add("mem_total_replication_buffers", buffers.replicas + buffers.backlog);
     fields.add("mem_clients_normal", buffers.clients);
+    fields.add("mem_cluster_links", cx.instance().cluster.all_unsent());
+    fields.add("mem_aof_buffer", buffers.aof);
+    if config.level() >= Level::Redis80 {
+        fields.add("mem_replica_full_sync_buffer", 0);
+        fields.add("mem_overhead_db_hashtable_rehashing", 0);
+        fields.add("allocator_muzzy", 0);
+    }
     fields.add("mem_allocator", memory::allocator_version());
     fields.add("active_defrag_running", 0);
 }
@@ -326,6 +349,8 @@ fn append_only(cx: &Ctx<'_>, fields: &mut Fields) {
         fields.add("aof_pending_bio_fsync", 0);
         fields.add("aof_delayed_fsync", figures.delayed.load(Relaxed));
     }
+    fields.add("module_fork_in_progress", 0);
+    fields.add("module_fork_last_cow_size", 0);
     if cx.instance().exclusive.is_loading() {
         let progress = cx.instance().loading.progress();
         fields.add("loading_start_time", progress.began);
@@ -334,62 +359,6 @@ fn append_only(cx: &Ctx<'_>, fields: &mut Fields) {
         fields.add("loading_loaded_bytes", progress.loaded);
         fields.add("loading_loaded_perc", format_args!("{:.2}", progress.percent()));
         fields.add("loading_eta_seconds", progress.left);
-    }
-}
-
-fn stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    let instance = cx.instance();
-    let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
-    let totals = instance.stats.since_reset(instance.totals());
-    let rate = instance.stats.rate();
-    fields.add("total_connections_received", totals.accepted);
-    fields.add("total_commands_processed", instance.stats.calls());
-    fields.add("instantaneous_ops_per_sec", rate.commands);
-    fields.add("total_net_input_bytes", sum(|worker| worker.input.get()));
-    fields.add("total_net_output_bytes", sum(|worker| worker.output.get()));
-    fields.add("instantaneous_input_kbps", format_args!("{:.2}", rate.input as f64 / 1024.0));
-    fields.add("instantaneous_output_kbps", format_args!("{:.2}", rate.output as f64 / 1024.0));
-    fields.add("rejected_connections", totals.refused);
-    fields.add("sync_full", instance.replication.figures.full.load(Relaxed));
-    fields.add("sync_partial_ok", instance.replication.figures.partial.load(Relaxed));
-    fields.add("sync_partial_err", instance.replication.figures.refused.load(Relaxed));
-    fields.add("expired_keys", totals.expired);
-    fields.add("expired_fields", totals.expired_fields);
-    fields.add("evicted_keys", totals.evicted);
-    fields.add("evicted_clients", totals.evicted_clients);
-    fields.add("total_eviction_exceeded_time", instance.shortage.total(cx.now()));
-    fields.add("current_eviction_exceeded_time", instance.shortage.present(cx.now()));
-    fields.add("keyspace_hits", sum(|worker| worker.hits.get()));
-    fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
-    // Nothing is forked: how long everybody has stood still for the last snapshot, and how many there were.
-    let (cut, snapshots) = instance.background.cuts();
-    fields.add("latest_fork_usec", cut.as_nanos().div_ceil(1000));
-    fields.add("total_forks", snapshots);
-    fields.add("migrate_cached_sockets", instance.peers.count());
-    let tracking = instance.tracking.figures();
-    fields.add("tracking_total_keys", tracking.keys);
-    fields.add("tracking_total_items", tracking.items);
-    fields.add("tracking_total_prefixes", tracking.prefixes);
-    fields.add("total_error_replies", sum(|worker| worker.errors.get()));
-    fields.add("dump_payload_sanitizations", sum(|worker| worker.sanitizations.get()));
-    fields.add("total_reads_processed", sum(|worker| worker.reads.get()));
-    fields.add("total_writes_processed", sum(|worker| worker.writes.get()));
-    refusals(cx, fields);
-}
-
-/// What users were not allowed.
-fn refusals(cx: &Ctx<'_>, fields: &mut Fields) {
-    let (level, log) = (cx.config().level(), cx.instance().acl.lock_log());
-    let all = [
-        ("auth", Reason::Auth, Level::Redis72),
-        ("cmd", Reason::Command, Level::Redis72),
-        ("key", Reason::Key, Level::Redis72),
-        ("channel", Reason::Channel, Level::Redis72),
-        ("tls_cert", Reason::Certificate, Level::Redis80),
-        ("db", Reason::Database, Level::Valkey9),
-    ];
-    for (name, reason, _) in all.into_iter().filter(|(_, _, since)| level >= *since) {
-        fields.add(format_args!("acl_access_denied_{name}"), log.refused(reason));
     }
 }
 
@@ -465,92 +434,27 @@ fn cpu(_: &Ctx<'_>, fields: &mut Fields) {
     fields.add("used_cpu_user", format_args!("{user:.6}"));
     fields.add("used_cpu_sys_children", format_args!("{system_children:.6}"));
     fields.add("used_cpu_user_children", format_args!("{user_children:.6}"));
+    // The first thread's number is the process'.
+    let main = format!("/proc/self/task/{}/stat", std::process::id());
+    let [user, system, ..] = seconds_of(&main).unwrap_or_default();
+    fields.add("used_cpu_sys_main_thread", format_args!("{system:.6}"));
+    fields.add("used_cpu_user_main_thread", format_args!("{user:.6}"));
 }
 
-/// Processor time of this process and of its children, as `proc_pid_stat(5)` has it: fields 14 to 17, in ticks of
-/// which Linux shows a hundred per second to every program.
+/// Processor time of this process and of its children.
 pub(super) fn cpu_seconds() -> Option<[f64; 4]> {
+    seconds_of("/proc/self/stat")
+}
+
+/// User and system time, and that of children, as `proc_pid_stat(5)` has it: fields 14 to 17, in ticks of which Linux shows a
+/// hundred per second to every program.
+fn seconds_of(file: &str) -> Option<[f64; 4]> {
     const TICKS: f64 = 100.0;
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let text = std::fs::read_to_string(file).ok()?;
     // The name in parentheses may hold anything; what is behind it begins with field 3.
     let mut ticks = text.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<f64>);
     let mut next = || Some(ticks.next()?.ok()? / TICKS);
     Some([next()?, next()?, next()?, next()?])
-}
-
-fn command_stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    let workers = cx.instance().stats.workers();
-    for row in REGISTRY.rows() {
-        let sum = |figure: fn(&crate::observe::stats::CommandStats) -> u64| -> u64 {
-            workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum()
-        };
-        let (calls, micros) = (sum(|stats| stats.calls.get()), sum(|stats| stats.nanos.get()) / 1000);
-        let (rejected, failed) = (sum(|stats| stats.rejected.get()), sum(|stats| stats.failed.get()));
-        if calls + rejected + failed == 0 {
-            continue;
-        }
-        let each = if calls == 0 { 0.0 } else { micros as f64 / calls as f64 };
-        fields.add(
-            format_args!("cmdstat_{}", row.name()),
-            format_args!(
-                "calls={calls},usec={micros},usec_per_call={each:.2},rejected_calls={rejected},failed_calls={failed}"
-            ),
-        );
-    }
-}
-
-fn error_stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    for (code, count) in cx.instance().stats.errors().iter() {
-        fields.add(format_args!("errorstat_{code}"), format_args!("count={count}"));
-    }
-}
-
-/// Calls of one command by duration: bucket n holds those below 2^n microseconds.
-pub(super) fn durations(instance: &Instance, row: &Row) -> Vec<u64> {
-    let workers = instance.stats.workers();
-    let bucket = |at: usize| workers.iter().map(|w| w.commands[usize::from(row.id)].durations[at].get()).sum();
-    (0..24).map(bucket).collect()
-}
-
-fn latency_stats(cx: &Ctx<'_>, fields: &mut Fields) {
-    if !cx.config().is_on(settings::LATENCY_TRACKING) {
-        return;
-    }
-    let percentiles = cx.config().words(settings::LATENCY_TRACKING_INFO_PERCENTILES);
-    let percentiles: Vec<(String, f64)> = percentiles
-        .iter()
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .filter_map(|word| word.parse().ok().map(|value| (word, value)))
-        .collect();
-    for row in REGISTRY.rows() {
-        let durations = durations(cx.instance(), row);
-        if durations.iter().all(|&count| count == 0) {
-            continue;
-        }
-        let values = percentiles.iter().map(|(word, value)| {
-            // As in the genuine server: `99.90` is p99.9, `50` stays p50.
-            let word = if word.contains('.') { word.trim_end_matches('0').trim_end_matches('.') } else { word };
-            format!("p{word}={:.3}", percentile(&durations, *value))
-        });
-        let values: Vec<String> = values.collect();
-        fields.add(format_args!("latency_percentiles_usec_{}", row.name()), values.join(","));
-    }
-}
-
-/// Microseconds below which `percent` of the calls stayed, interpolated within the bucket.
-fn percentile(durations: &[u64], percent: f64) -> f64 {
-    let calls: u64 = durations.iter().sum();
-    let wanted = (calls as f64 * percent / 100.0).max(1.0);
-    let mut below = 0.0;
-    for (at, &count) in durations.iter().enumerate() {
-        let count = count as f64;
-        if count > 0.0 && below + count >= wanted {
-            let (low, high) = (if at == 0 { 0.0 } else { (1u64 << (at - 1)) as f64 }, (1u64 << at) as f64);
-            return low + (high - low) * (wanted - below) / count;
-        }
-        below += count;
-    }
-    0.0
 }
 
 fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {

@@ -1,5 +1,6 @@
 //! `MEMORY`: what values, and the server as a whole, take.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::info::{human, used_memory};
@@ -7,6 +8,7 @@ use super::{ANY_TIME, help, sub};
 use crate::clients::client::flag;
 use crate::command::{Args, Flags, KeySpec, Result, Role, Weight, read, weight};
 use crate::commands::definition::{Definition, container};
+use crate::config::Level;
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::keyspace::{BUCKET, Entry, View};
@@ -69,7 +71,7 @@ pub(super) struct Buffers {
     /// For replicas that may come back.
     pub(super) backlog: u64,
     /// For the disk.
-    aof: u64,
+    pub(super) aof: u64,
     /// What clients hold that are no replicas.
     pub(super) clients: u64,
 }
@@ -99,59 +101,114 @@ fn overhead_with(cx: &Ctx<'_>, tables: &[Tables], buffers: &Buffers) -> u64 {
     cx.instance().startup_memory.load(Relaxed) + tables as u64 + buffers.sum()
 }
 
+/// A figure of MEMORY STATS.
+enum Figure {
+    /// Bytes, or a number.
+    Int(i64),
+    Ratio(f64),
+}
+
+/// Names and figures as they are told.
+fn tell(reply: &mut Reply, figures: &[(&str, Figure)]) {
+    for (name, figure) in figures {
+        reply.bulk(name.as_bytes());
+        match figure {
+            Figure::Int(value) => reply.int(*value),
+            Figure::Ratio(value) => reply.double(*value),
+        }
+    }
+}
+
 /// MEMORY STATS
 fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    let (used, resident) = (used_memory(), memory::resident());
-    let peak = memory::peak().max(used);
     let tables = tables(cx);
-    let keys: u64 = tables.iter().map(|tables| tables.keys as u64).sum();
-    let startup = cx.instance().startup_memory.load(Relaxed);
     let buffers = Buffers::of(cx.instance());
-    let overhead = overhead_with(cx, &tables, &buffers);
-    let (dataset, net) = (used.saturating_sub(overhead), used.saturating_sub(startup));
-    let before: [(&str, u64); 8] = [
-        ("peak.allocated", peak),
+    let level = cx.config().level();
+    let (before, after) = (before_databases(cx, &buffers), behind_databases(cx, &tables, &buffers));
+    let reply = &mut *cx.reply;
+    reply.map(before.len() + tables.len() + after.len());
+    tell(reply, &before);
+    for Tables { index, main, expires, .. } in tables {
+        let bytes = |bytes: usize| Figure::Int(bytes as i64);
+        let mut figures =
+            vec![("overhead.hashtable.main", bytes(main)), ("overhead.hashtable.expires", bytes(expires))];
+        // Tables of the genuine server that have none of their kind here.
+        figures.extend(match level {
+            Level::Redis80 => {
+                vec![("overhead.db.hashtable.lut", bytes(0)), ("overhead.db.hashtable.rehashing", bytes(0))]
+            }
+            _ => vec![("overhead.hashtable.slot-to-keys", bytes(0))],
+        });
+        reply.bulk(format!("db.{index}").as_bytes());
+        reply.map(figures.len());
+        tell(reply, &figures);
+    }
+    tell(reply, &after);
+    Ok(())
+}
+
+/// What stands in front of the databases: what is in use, and what of it is nobody's data.
+fn before_databases(cx: &Ctx<'_>, buffers: &Buffers) -> Vec<(&'static str, Figure)> {
+    let (instance, used) = (cx.instance(), used_memory());
+    let scripts = &instance.scripts.figures;
+    let figure = |figure: &AtomicU64| figure.load(Relaxed);
+    let is_80 = cx.config().level() == Level::Redis80;
+    let mut figures = vec![
+        ("peak.allocated", memory::peak().max(used)),
         ("total.allocated", used),
-        ("startup.allocated", startup),
+        ("startup.allocated", figure(&instance.startup_memory)),
         ("replication.backlog", buffers.backlog),
+    ];
+    figures.extend(is_80.then_some(("replica.fullsync.buffer", 0)));
+    figures.extend([
         ("clients.slaves", buffers.replicas),
         ("clients.normal", buffers.clients),
-        ("cluster.links", 0),
+        ("cluster.links", instance.cluster.all_unsent()),
         ("aof.buffer", buffers.aof),
-    ];
-    let after: [(&str, u64); 4] = [
-        ("overhead.total", overhead),
-        ("keys.count", keys),
-        ("keys.bytes-per-key", net.checked_div(keys).unwrap_or(0)),
-        ("dataset.bytes", dataset),
-    ];
-    let ratios: [(&str, f64); 3] = [
-        ("dataset.percentage", (dataset as f64 * 100.0 / net.max(1) as f64).min(100.0)),
-        ("peak.percentage", used as f64 * 100.0 / peak.max(1) as f64),
-        ("fragmentation", resident as f64 / used.max(1) as f64),
-    ];
-    let reply = &mut *cx.reply;
-    let figures = |reply: &mut Reply, figures: &[(&str, u64)]| {
-        for (name, value) in figures {
-            reply.bulk(name.as_bytes());
-            reply.int(*value as i64);
-        }
-    };
-    reply.map(before.len() + tables.len() + after.len() + ratios.len() + 1);
-    figures(reply, &before);
-    for Tables { index, main, expires, .. } in tables {
-        reply.bulk(format!("db.{index}").as_bytes());
-        reply.map(2);
-        figures(reply, &[("overhead.hashtable.main", main as u64), ("overhead.hashtable.expires", expires as u64)]);
-    }
-    figures(reply, &after);
-    for (name, value) in ratios {
-        reply.bulk(name.as_bytes());
-        reply.double(value);
-    }
-    reply.bulk(b"fragmentation.bytes");
-    reply.int(resident as i64 - used as i64);
-    Ok(())
+        ("lua.caches", figure(&scripts.scripts_bytes)),
+        ("functions.caches", figure(&scripts.libraries_bytes)),
+    ]);
+    figures.extend(is_80.then(|| ("script.VMs", figure(&scripts.eval_vm) + figure(&scripts.functions_vm))));
+    figures.into_iter().map(|(name, bytes)| (name, Figure::Int(bytes as i64))).collect()
+}
+
+/// What stands behind them: the sums, and what the allocator has of the system.
+fn behind_databases(cx: &Ctx<'_>, tables: &[Tables], buffers: &Buffers) -> Vec<(&'static str, Figure)> {
+    use Figure::{Int, Ratio};
+    let (used, resident) = (used_memory(), memory::resident());
+    let keys: u64 = tables.iter().map(|tables| tables.keys as u64).sum();
+    let overhead = overhead_with(cx, tables, buffers);
+    let (dataset, net) =
+        (used.saturating_sub(overhead), used.saturating_sub(cx.instance().startup_memory.load(Relaxed)));
+    // As INFO has it.
+    let active = memory::committed().max(used);
+    let of_allocator = memory::resident_anonymous().min(active).max(1);
+    let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+    let mut figures = vec![("overhead.total", Int(overhead as i64))];
+    let is_80 = cx.config().level() == Level::Redis80;
+    figures.extend(is_80.then_some(("db.dict.rehashing.count", Int(0))));
+    figures.extend([
+        ("keys.count", Int(keys as i64)),
+        ("keys.bytes-per-key", Int(net.checked_div(keys).unwrap_or(0) as i64)),
+        ("dataset.bytes", Int(dataset as i64)),
+        ("dataset.percentage", Ratio((100.0 * share(dataset, net)).min(100.0))),
+        ("peak.percentage", Ratio(100.0 * share(used, memory::peak().max(used)))),
+        ("allocator.allocated", Int(used as i64)),
+        ("allocator.active", Int(active as i64)),
+        ("allocator.resident", Int(of_allocator as i64)),
+    ]);
+    figures.extend(is_80.then_some(("allocator.muzzy", Int(0))));
+    figures.extend([
+        ("allocator-fragmentation.ratio", Ratio(share(active, used))),
+        ("allocator-fragmentation.bytes", Int((active - used) as i64)),
+        ("allocator-rss.ratio", Ratio(share(of_allocator, active))),
+        ("allocator-rss.bytes", Int(of_allocator as i64 - active as i64)),
+        ("rss-overhead.ratio", Ratio(share(resident, of_allocator))),
+        ("rss-overhead.bytes", Int(resident as i64 - of_allocator as i64)),
+        ("fragmentation", Ratio(share(resident, used))),
+        ("fragmentation.bytes", Int(resident as i64 - used as i64)),
+    ]);
+    figures
 }
 
 /// MEMORY DOCTOR

@@ -16,6 +16,7 @@ mod slowlog;
 pub(super) mod snapshot;
 
 pub(crate) use hotkeys::end_if_due as end_hot_keys_if_due;
+pub(super) use module::loaded as loaded_modules;
 
 use super::help;
 use crate::command::{Categories, Flags, Footprint, Weight};

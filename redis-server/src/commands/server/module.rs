@@ -7,6 +7,7 @@ use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container};
 use crate::config::{Caller, settings};
 use crate::exec::Ctx;
+use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
 /// A module whose commands are built in, and the version that has them.
@@ -25,19 +26,24 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
 
 /// MODULE LIST
 fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    cx.reply.array(BUILT_IN.len());
-    for BuiltIn { name, version } in BUILT_IN {
-        cx.reply.map(4);
-        cx.reply.bulk(b"name");
-        cx.reply.bulk(name.as_bytes());
-        cx.reply.bulk(b"ver");
-        cx.reply.int(*version);
-        cx.reply.bulk(b"path");
-        cx.reply.bulk(b"");
-        cx.reply.bulk(b"args");
-        cx.reply.array(0);
-    }
+    loaded(cx.reply);
     Ok(())
+}
+
+/// Appends what MODULE LIST and HELLO tell of modules.
+pub(in crate::commands) fn loaded(reply: &mut Reply) {
+    reply.array(BUILT_IN.len());
+    for BuiltIn { name, version } in BUILT_IN {
+        reply.map(4);
+        reply.bulk(b"name");
+        reply.bulk(name.as_bytes());
+        reply.bulk(b"ver");
+        reply.int(*version);
+        reply.bulk(b"path");
+        reply.bulk(b"");
+        reply.bulk(b"args");
+        reply.array(0);
+    }
 }
 
 /// `MODULE LOAD path [arg …]`, `MODULE LOADEX path [CONFIG name value …] [ARGS arg …]`

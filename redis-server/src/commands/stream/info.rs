@@ -21,17 +21,9 @@ pub(super) fn stream(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         6 if args.is(3, "FULL") && args.is(4, "COUNT") => Some(u64::try_from(args.int(5)?).unwrap_or(FULL_COUNT)),
         _ => return Err(Error::subcommand_syntax(args)),
     };
-    let (level, limits, now) = (cx.config().level(), cx.idmp_limits(), cx.now());
+    let (level, now) = (cx.config().level(), cx.now());
     let reply = &mut *cx.reply;
-    let fresh;
-    let known = match &stream.idempotence {
-        Some(known) => Some(&**known),
-        None if level == Level::Redis80 => {
-            fresh = Idempotence::new(limits);
-            Some(&fresh)
-        }
-        None => None,
-    };
+    let known = stream.idempotence.as_deref();
     let more = if known.is_some() { 6 } else { 0 };
     reply.map(if full.is_some() { 9 } else { 10 } + more);
     figures(reply, stream, known, now);

@@ -75,16 +75,19 @@ pub(super) fn delifeq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `DELEX key [IFEQ value|IFNE value|IFDEQ digest|IFDNE digest]`
 pub(super) fn delex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
-    let comparison = match args.len() {
-        2 => None,
-        4 => Some(Comparison::parse(args, 2).ok_or(Error::Syntax)?),
-        _ => return Err(Error::WrongArity("delex".into())),
-    };
+    if !matches!(args.len(), 2 | 4) {
+        return Err(Error::WrongArity("delex".into()));
+    }
     let is_there = cx.db.get(key).is_some();
-    let holds = match comparison {
-        Some(comparison) if is_there => comparison.holds(args, cx.db.string(key)?)?,
-        _ => is_there,
-    };
+    if args.len() == 2 || !is_there {
+        remove_if(cx, key, is_there);
+        return Ok(());
+    }
+    // The type is looked at before the condition.
+    let no_string = Error::Static("ERR Key should be of string type if conditions are specified");
+    let value = cx.db.string(key).map_err(|_| no_string)?;
+    let invalid = Error::Static("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE");
+    let holds = Comparison::parse(args, 2).ok_or(invalid)?.holds(args, value)?;
     remove_if(cx, key, holds);
     Ok(())
 }

@@ -134,11 +134,13 @@ pub(super) fn msetnx(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `MSETEX numkeys key value [key value …] [NX|XX] [EX seconds|PX milliseconds|EXAT seconds|PXAT milliseconds|KEEPTTL]`
 pub(super) fn msetex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let invalid = Error::Static("ERR invalid numkeys value or out of range");
+    let is_valkey = cx.config().level().is_valkey();
+    let invalid = if is_valkey { "ERR invalid numkeys value or out of range" } else { "ERR invalid numkeys value" };
     let count = args.int(1).ok().and_then(|count| i32::try_from(count).ok()).filter(|&count| count > 0);
-    let first_option = 2 + 2 * count.ok_or(invalid)? as usize;
+    let first_option = 2 + 2 * count.ok_or(Error::Static(invalid))? as usize;
     if first_option > args.len() {
-        return Err(Error::Syntax);
+        let too_few = Error::Static("ERR wrong number of key-value pairs");
+        return Err(if is_valkey { Error::Syntax } else { too_few });
     }
     let options = Options::parse(args, first_option, true)?;
     if options.get || options.compare.is_some() {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
@@ -198,32 +199,24 @@ impl Replay {
             if self.client.multi.is_none() && row.command.batches(args.len()) && !self.worker.is_alone {
                 window.push(Call { row, args });
             } else {
-                self.run(&mut window);
+                self.run(&mut window, name)?;
                 if row.command.role == Role::Begin {
                     self.multi = batch.offset + begin as u64;
                 }
                 let is_queued = self.client.multi.is_some() && !row.command.role.runs_inside_multi();
                 let admission = if is_queued { Admission::Queue(row) } else { Admission::Run(row) };
+                let errors = self.worker.stats.errors.get();
                 let passed = if self.worker.is_alone && !is_queued {
                     self.run_alone(row, args);
                     Passed::Done
                 } else {
                     dispatch::pass(&self.worker, &mut self.client, admission, args, &mut self.reply)
                 };
-                let chooses = row.command.role == Role::Select && !is_queued;
-                if chooses && self.reply.to_vec().starts_with(b"-") {
-                    return Err(LoadError(format!(
-                        "Error reading the append only file {name}: offset {}: there is no database {}",
-                        batch.offset + begin as u64,
-                        shown(args.at(1))
-                    )));
-                }
-                self.forget(passed);
+                self.end(passed, errors, args, name)?;
             }
             (first, begin) = (last, end);
         }
-        self.run(&mut window);
-        Ok(())
+        self.run(&mut window, name)
     }
 
     /// Runs a command of one that is alone with the data: each has locks of its own, those of a transaction too, which therefore
@@ -240,12 +233,12 @@ impl Replay {
         }
     }
 
-    fn run(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) {
-        if !calls.is_empty() {
-            let (_, passed) = window::run(&self.worker, &mut self.client, calls, &mut self.reply);
-            calls.clear();
-            self.forget(passed);
-        }
+    fn run(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>, name: &str) -> Result<(), LoadError> {
+        let Some(last) = calls.last().copied() else { return Ok(()) };
+        let errors = self.worker.stats.errors.get();
+        let (_, passed) = window::run(&self.worker, &mut self.client, calls, &mut self.reply);
+        calls.clear();
+        self.end(passed, errors, last.args, name)
     }
 
     /// Takes the time that tests want each command to take.
@@ -258,11 +251,29 @@ impl Replay {
         }
     }
 
-    /// Nobody is answered, and nobody waits.
-    fn forget(&mut self, passed: Passed) {
+    /// Nobody is answered, and nobody waits. A command that fails now has not failed when it was written: the data may be another
+    /// than it was, which ends the start only if `propagation-error-behavior` says so, as in Redis.
+    fn end(&mut self, passed: Passed, errors: u64, args: Args<'_>, name: &str) -> Result<(), LoadError> {
         if let Passed::Blocked(waiting) = passed {
             waiting.leave(&self.client);
         }
+        if self.worker.stats.errors.get() == errors {
+            self.reply.clear();
+            return Ok(());
+        }
+        self.worker.instance.stats.unexpected_errors.fetch_add(1, Relaxed);
+        let said = self.reply.to_vec();
         self.reply.clear();
+        let first = said.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"-")).unwrap_or_default();
+        let (why, command) = (shown(first.trim_ascii_end()), shown(args.at(0)));
+        tracing::error!(
+            "== CRITICAL == This server is sending an error to its AOF-loading-client: '{why}' after processing the command \
+             '{command}' of {name}"
+        );
+        let config = &self.worker.instance.config;
+        if config.word(settings::PROPAGATION_ERROR_BEHAVIOR) == "panic" {
+            return Err(LoadError(format!("Error reading the append only file {name}: '{command}' fails: {why}")));
+        }
+        Ok(())
     }
 }

@@ -264,6 +264,11 @@ impl Cluster {
         unsent
     }
 
+    /// Bytes that wait on all links.
+    pub fn all_unsent(&self) -> u64 {
+        lock(&self.node.unsent).values().map(|unsent| unsent.load(Relaxed)).sum()
+    }
+
     /// How many bytes wait on a link.
     pub fn unsent(&self, link: Link) -> u64 {
         lock(&self.node.unsent).get(&link).map_or(0, |unsent| unsent.load(Relaxed))

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::sync::{Feed, Part};
 use super::{Replica, Stage};
+use crate::clients::client::SyncRequest;
 use crate::command::{Args, Flags};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
@@ -147,7 +148,11 @@ impl Link {
                     Poll::Ready(Some(Part::End { .. })) if self.replica.follower.wants_snapshot_only => {
                         (Phase::Done, true)
                     }
-                    Poll::Ready(Some(Part::End { is_measured: false })) => (Phase::Silent(feed.stream), true),
+                    Poll::Ready(Some(Part::End { is_measured: false })) => {
+                        // Its time to say that it has the snapshot begins.
+                        self.replica.acknowledged_at.store(now, Relaxed);
+                        (Phase::Silent(feed.stream), true)
+                    }
                     Poll::Ready(Some(Part::End { is_measured: true })) => (self.online(feed.stream), true),
                     // The snapshot has failed: the replica asks again.
                     Poll::Ready(None) => (Phase::Done, true),
@@ -260,12 +265,14 @@ impl Link {
         self.moved_at = now;
     }
 
-    /// Why the connection is to end, if it is: the replica is silent, or does not take what it is sent.
+    /// Why the connection is to end, if it is: the replica is silent, or does not take what it is sent. Who has said SYNC is of a
+    /// time before acknowledgements, and may be silent.
     pub fn failure(&self, now: u64) -> Option<&'static str> {
         let timeout = self.instance.config.uint(settings::REPL_TIMEOUT) * 1000;
         let is_late = |since: u64| now.saturating_sub(since) > timeout;
         match &self.phase {
-            Phase::Online(_) if is_late(self.replica.acknowledged_at.load(Relaxed)) => {
+            Phase::Silent(_) | Phase::Online(_) if self.replica.follower.request == Some(SyncRequest::Full) => None,
+            Phase::Silent(_) | Phase::Online(_) if is_late(self.replica.acknowledged_at.load(Relaxed)) => {
                 Some("Disconnecting timedout replica (streaming sync)")
             }
             Phase::Receives(_) if is_late(self.moved_at) => Some("Disconnecting timedout replica (full sync)"),

@@ -40,6 +40,10 @@ impl LocalKeys {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.keys().set.len()
+    }
+
     pub(super) fn forget(&self) {
         let mut keys = self.keys();
         keys.set.clear();

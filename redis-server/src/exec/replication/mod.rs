@@ -66,12 +66,22 @@ pub struct Figures {
     pub partial: AtomicU64,
     /// Full ones of replicas that had asked for a partial one.
     pub refused: AtomicU64,
+    /// Bytes that have come from this server's primary.
+    pub received: AtomicU64,
+    /// Bytes that replicas were sent.
+    pub sent: AtomicU64,
 }
 
 impl Figures {
     /// Counts anew (`CONFIG RESETSTAT`).
     pub fn reset(&self) {
-        [&self.full, &self.partial, &self.refused].into_iter().for_each(|figure| figure.store(0, Relaxed));
+        let Self { full, partial, refused, received, sent } = self;
+        [full, partial, refused, received, sent].into_iter().for_each(|figure| figure.store(0, Relaxed));
+    }
+
+    /// Bytes that have come from this server's primary, and that replicas were sent.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.received.load(Relaxed), self.sent.load(Relaxed))
     }
 }
 
@@ -383,6 +393,11 @@ impl Replication {
     #[cold]
     pub(crate) fn note_local(&self, db: usize, key: &[u8]) {
         self.local.note(db, key);
+    }
+
+    /// Keys that this replica expires by its own clock.
+    pub fn local_expires(&self) -> usize {
+        self.local.len()
     }
 
     /// Removes keys whose time is over and of which the primary knows nothing; the caller is at work with the data.

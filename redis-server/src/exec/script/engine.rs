@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
+use std::sync::atomic::Ordering::Relaxed;
 
 use foldhash::quality::RandomState;
 
@@ -221,6 +222,7 @@ impl Engine {
         while self.scripts.passing.len() > kept
             && let Some((sha, script)) = self.scripts.evict()
         {
+            cx.instance.scripts.figures.evicted.fetch_add(1, Relaxed);
             if script.flags.is_some() {
                 cx.instance.scripts.undeclare(|name| name != sha);
             }
@@ -503,9 +505,12 @@ fn number_of_keys(args: Args<'_>, not_a_number: Error) -> Result<usize> {
     usize::try_from(keys).map_err(|_| Error::Static("ERR Number of keys can't be negative"))
 }
 
-/// Whether a script that has declared flags may run.
+/// Whether a script may run: one that has declared flags where these allow it, any other not on stale data.
 fn may_run(cx: &Ctx<'_>, flags: Option<ScriptFlags>, read_only: bool) -> Result {
-    let Some(flags) = flags else { return Ok(()) };
+    let Some(flags) = flags else {
+        let is_stale = cx.instance.replication.is_stale(&cx.instance.config);
+        return if is_stale { Err(Error::STALE) } else { Ok(()) };
+    };
     if flags.has(ScriptFlags::NO_CLUSTER) && cx.instance.cluster.is_enabled() {
         return Err(Error::Static("ERR Can not run script on cluster, 'no-cluster' flag is set."));
     }

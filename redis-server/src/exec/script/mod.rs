@@ -96,8 +96,8 @@ impl Scripts {
         status::busy_error(self.status.is_function())
     }
 
-    /// The flags of a call that runs a script: those that the script has declared in place of the command's. One that
-    /// has declared nothing does not run on stale data either.
+    /// The flags of a call that runs a script: those that the script has declared in place of the command's. A name that no
+    /// script or function has keeps the command's: its call fails everywhere in the same way, also on a stale replica.
     pub fn flags_of_call(&self, row: &Row, args: Args<'_>) -> Flags {
         let flags = row.command.flags;
         let declared = match row.command.role {
@@ -108,11 +108,7 @@ impl Scripts {
             }
             _ => None,
         };
-        match (declared, row.command.role) {
-            (Some(declared), _) => declared.instead_of(flags),
-            (None, Role::Eval | Role::EvalNamed) => Flags(flags.0 & !Flags::STALE.0),
-            (None, _) => flags,
-        }
+        declared.map_or(flags, |declared| declared.instead_of(flags))
     }
 
     /// Remembers what a script or function has declared.

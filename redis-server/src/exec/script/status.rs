@@ -130,11 +130,14 @@ pub struct Figures {
     pub scripts_bytes: AtomicU64,
     /// Bytes of libraries.
     pub libraries_bytes: AtomicU64,
+    /// Scripts of EVAL that had to make room for others.
+    pub evicted: AtomicU64,
 }
 
 impl Figures {
     pub(super) fn take(&self, engine: &Engine) {
-        let Self { scripts, functions, libraries, eval_vm, functions_vm, scripts_bytes, libraries_bytes } = self;
+        let Self { scripts, functions, libraries, eval_vm, functions_vm, scripts_bytes, libraries_bytes, evicted: _ } =
+            self;
         scripts.store(engine.scripts().count() as u64, Relaxed);
         functions.store(engine.libraries().functions() as u64, Relaxed);
         libraries.store(engine.libraries().count() as u64, Relaxed);

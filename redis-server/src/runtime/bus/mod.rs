@@ -23,7 +23,8 @@ use tokio::task::LocalSet;
 use link::Queue;
 use roles::Roles;
 
-use crate::clients::pubsub::{Kind, post};
+use crate::clients::output_limit::post;
+use crate::clients::pubsub::Kind;
 use crate::cluster::{Action, Link, SlotSet};
 use crate::config::{Config, settings};
 use crate::exec::cluster::{bus_port, replication_port};

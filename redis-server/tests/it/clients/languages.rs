@@ -4,6 +4,7 @@ use std::process::Command;
 
 use test_peers::{Kit, kit, printed};
 
+use crate::support::genuine::Genuine;
 use crate::support::server::Server;
 
 pub(crate) const PYTHON: Kit = kit! {
@@ -88,6 +89,13 @@ fn queues_locks_limiters_sessions() {
         return;
     }
     check(&JS, "node", &["--no-warnings", "applications.js"]);
+    // What the script expects is what comes of a genuine server, too.
+    if let (Some(folder), Some(mut genuine)) = (JS.installed(), Genuine::start(&[])) {
+        let port = genuine.listen().port().to_string();
+        let said =
+            printed(Command::new("node").args(["--no-warnings", "applications.js", &port, "2"]).current_dir(folder));
+        assert_eq!(said.lines().last(), Some("ok"), "{said}");
+    }
 }
 
 #[test]

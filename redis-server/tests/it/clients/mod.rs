@@ -1,5 +1,6 @@
 //! Genuine clients, unmodified, against our server.
 
+mod applications;
 mod cluster;
 mod crates;
 pub(crate) mod languages;

@@ -1,12 +1,13 @@
 //! A replica's connection: where it comes from, and what may be said on it.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::{Client, Value, field, primary};
+use crate::support::genuine::Genuine;
 use crate::support::server::Server;
-use crate::support::until;
+use crate::support::{PATIENCE, until};
 
 /// How many replicas the server sees, and the first one's line.
 fn replicas(server: &Server) -> (String, String) {
@@ -59,6 +60,46 @@ fn a_replica_that_asks_for_something_else_is_cut_off() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{question}: {error}"),
         }
         until("it is listed no more", || replicas(&primary).0 == "0");
+    }
+}
+
+/// A replica that takes everything and says nothing, with a snapshot of a length or one that a mark ends: `repl-timeout` ends it, as
+/// it does a genuine one. One that has said SYNC may be silent.
+#[test]
+fn a_replica_that_acknowledges_nothing_is_dropped() {
+    const TIMEOUT: [(&str, &str); 3] =
+        [("repl-timeout", "1"), ("repl-ping-replica-period", "1"), ("repl-diskless-sync-delay", "0")];
+    fn check(addr: SocketAddr) {
+        let connect = |request: &str| {
+            let mut stream = TcpStream::connect(addr).expect("it listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("half a minute is a time");
+            stream.write_all(request.as_bytes()).expect("it takes a request");
+            stream
+        };
+        let mut old = connect("SYNC\r\n");
+        for capabilities in ["capa psync2", "capa eof capa psync2"] {
+            let mut replica = connect(&format!("REPLCONF {capabilities}\r\n"));
+            let mut ok = [0; 5];
+            replica.read_exact(&mut ok).expect("it is understood");
+            replica.write_all(b"PSYNC ? -1\r\n").expect("it takes a request");
+            let (mut said, request) = (Vec::new(), capabilities);
+            let ended = replica.read_to_end(&mut said);
+            let is_reset = |error: &io::Error| error.kind() == ErrorKind::ConnectionReset;
+            assert!(ended.as_ref().is_ok_and(|_| true) || ended.as_ref().is_err_and(is_reset), "{request}: {ended:?}");
+            assert!(said.windows(5).any(|window| window == b"REDIS"), "{request}: it had its snapshot");
+        }
+        // By now it has been silent for longer than both.
+        let mut ping = [0; 1 << 16];
+        old.read(&mut ping).expect("it is still there");
+        old.set_nonblocking(true).expect("it can");
+        let rest = std::iter::repeat_with(|| old.read(&mut ping)).find(|read| !matches!(read, Ok(1..)));
+        assert!(rest.expect("it ends").is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "SYNC was ended");
+    }
+    let server = primary(&TIMEOUT);
+    check(server.addr);
+    let settings = TIMEOUT.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    if let Some(mut genuine) = Genuine::start(&settings) {
+        check(genuine.listen());
     }
 }
 

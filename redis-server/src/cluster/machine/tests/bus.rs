@@ -358,14 +358,61 @@ fn what_strangers_can_make_grow_has_limits() {
         assert_eq!(is_closed(&mut bench, &long[..2000]), closes, "{length} of {sender}");
     }
     assert!(is_closed(&mut bench, b"GET / HTTP/1.1\r\n"));
-    let accepted = (0..5000).filter(|_| bench.machine.accept("10.9.9.9", "10.0.0.1", bench.now).is_some()).count();
-    assert!((4000..=4096).contains(&accepted), "{accepted} strangers");
+    let mut open = 0_usize;
+    for _ in 0..5000 {
+        open += usize::from(bench.machine.accept("10.9.9.9", "10.0.0.1", bench.now).is_some());
+        open -= bench.take().iter().filter(|action| matches!(action, Action::Close { .. })).count();
+    }
+    assert!((4000..=4096).contains(&open), "{open} strangers");
     let mut word = Word::of('b');
     word.sender = id('9');
     for _ in 0..5000 {
         bench.hear('c', &word.say(Kind::Meet));
     }
     assert_eq!(bench.machine.known_nodes(), 5 + 4096);
+}
+
+/// As many sockets as there may be strangers, which say nothing: a node that comes behind them is served, and they are cut off in time.
+#[test]
+fn idle_strangers_shut_no_node_out() {
+    fn closed(bench: &mut Bench) -> Vec<Link> {
+        let links = bench.take().into_iter().filter_map(|action| match action {
+            Action::Close { link } => Some(link),
+            _ => None,
+        });
+        links.collect()
+    }
+    let mut bench = Bench::new('a');
+    let idle: Vec<Link> = (0..4096)
+        .map(|_| {
+            bench.now += 1;
+            bench.machine.accept("10.9.9.9", "10.0.0.1", bench.now).expect("there is room")
+        })
+        .collect();
+    let mut stranger = Word::of('d');
+    stranger.sender = id('9');
+    // The first has just said something, so the second is the one that has been silent longest.
+    bench.machine.receive(idle[0], &stranger.say(Kind::Ping), bench.now);
+    bench.take();
+    let newcomer = bench.machine.accept("10.0.0.9", "10.0.0.1", bench.now).expect("idle sockets do not shut it out");
+    assert_eq!(closed(&mut bench), [idle[1]]);
+    bench.machine.receive(newcomer, &stranger.say(Kind::Meet), bench.now);
+    assert_eq!(sent(&bench.take(), Kind::Pong).len(), 1, "it is answered");
+    assert_eq!(bench.machine.known_nodes(), 6);
+    // Who goes on saying something stays; members may be silent, which is what failure detection is for.
+    let mut gone = Vec::new();
+    for _ in 0..15 {
+        bench.pass(100);
+        gone.extend(closed(&mut bench));
+        for link in [idle[0], newcomer] {
+            bench.machine.receive(link, &stranger.say(Kind::Ping), bench.now);
+        }
+    }
+    gone.retain(|link| {
+        idle.contains(link) || *link == newcomer || bench.links.iter().any(|(_, member)| member == link)
+    });
+    assert_eq!(gone.len(), 4094, "all that were silent for the time of a handshake");
+    assert!(!gone.contains(&idle[0]) && !gone.contains(&newcomer));
 }
 
 #[test]

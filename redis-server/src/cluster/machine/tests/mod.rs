@@ -77,6 +77,10 @@ impl Bench {
         for (digit, ip) in [('a', 1), ('b', 2), ('c', 3), ('d', 4), ('e', 5)] {
             let link = bench.machine.accept(&format!("10.0.0.{ip}"), "10.0.0.1", START).expect("there is room");
             bench.links.push((digit, link));
+            if digit != me {
+                // Each says which node it is: who does not for long is cut off.
+                bench.machine.receive(link, &Word::of(digit).say(Kind::Pong), START);
+            }
         }
         bench.pass(1);
         bench.reconnect(' ');

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrayvec::ArrayVec;
 
@@ -146,7 +147,7 @@ impl Applier {
                 Ok(row) => row,
                 Err(error) => {
                     self.run_window(&mut window);
-                    log(&Failed::new(args, &error.to_string()));
+                    self.log(&Failed::new(args, &error.to_string()));
                     self.at = end;
                     if self.replay.client.multi.is_none() {
                         self.unit = end;
@@ -168,7 +169,7 @@ impl Applier {
                     let is_queued = self.replay.client.multi.is_some() && !row.command.role.runs_inside_multi();
                     let admission = if is_queued { Admission::Queue(row) } else { Admission::Run(row) };
                     if let Err(error) = self.replay.pass(admission, args) {
-                        log(&error);
+                        self.log(&error);
                     }
                 }
             }
@@ -183,14 +184,15 @@ impl Applier {
 
     fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) {
         while let Err(error) = self.replay.run_window(calls) {
-            log(&error);
+            self.log(&error);
         }
     }
-}
 
-/// The data may be another than the primary's from here on (`propagation-error-behavior ignore`).
-fn log(Failed { command, why }: &Failed) {
-    tracing::error!(
-        "== CRITICAL == This replica is sending an error to its master: '{why}' after processing the command '{command}'"
-    );
+    /// The data may be another than the primary's from here on.
+    fn log(&self, Failed { command, why }: &Failed) {
+        self.replay.worker.instance.stats.unexpected_errors.fetch_add(1, Relaxed);
+        tracing::error!(
+            "== CRITICAL == This replica is sending an error to its master: '{why}' after processing the command '{command}'"
+        );
+    }
 }

@@ -456,6 +456,7 @@ impl<'l> Wire<'l> {
             Ok(0) => Err(self.lost("the primary has closed the connection".to_owned())),
             Ok(count) => {
                 self.heard = Instant::now();
+                self.link.instance.replication.figures.received.fetch_add(count as u64, Relaxed);
                 let now = now_ms();
                 self.listed.client.active_at.store(now, Relaxed);
                 self.link.with_primary(|primary| primary.heard_at = now);
